@@ -1,0 +1,63 @@
+# make demo: install and run an example loop.  make test: install what the tests need and pass them.
+PYTHON ?= python3
+BIN := .venv/bin
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
+# Compiled files make every start faster; some environments turn them off.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test check bench lock format clean
+
+demo: .venv/.installed
+	$(BIN)/python examples/demo.py
+
+test: .venv/.developed
+	$(MAKE) --no-print-directory lint
+	$(BIN)/pytest -n 2 --dist worksteal
+
+check: .venv/.developed
+	$(MAKE) --no-print-directory lint
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+
+.PHONY: lint
+lint: .venv/.developed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: .venv/.benched
+	$(BIN)/python -m bench
+
+format: .venv/.developed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# The versions and hashes of everything that is installed, for every platform.
+lock: .venv/.uv
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
+		--python-version 3.11 pyproject.toml -o requirements/run.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
+		--python-version 3.11 --group dev pyproject.toml -o requirements/dev.txt
+
+.venv/.uv:
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.8,<1"
+	touch $@
+
+.venv/.installed: .venv/.uv pyproject.toml requirements/run.txt
+	$(UV) --require-hashes -r requirements/run.txt
+	$(UV) hatchling editables
+	$(UV) --no-deps --no-build-isolation -e .
+	touch $@
+
+.venv/.developed: .venv/.installed requirements/dev.txt
+	$(UV) --require-hashes -r requirements/dev.txt
+	touch $@
+
+.venv/.benched: .venv/.developed
+	$(UV) langgraph langgraph-checkpoint-sqlite
+	touch $@
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,354 @@
+"""Every exception and diagnostic: what happened, where, why, and what to do.
+
+WhorlError
+├── InvalidWorkflow   the author's file; carries all diagnostics          exit 2
+├── UsageError        the command line, the configuration, a wrong name   exit 2
+├── RunFailed         the run; carries run id, path, iteration, cause     exit 1
+├── ProviderError     the outside; retryable or not                       exit 3
+├── StoreError        the store's file: full, locked, newer, damaged      exit 3
+│   └── Fenced        another process owns the run by now
+└── InternalError     us                                                  exit 70
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of one line of a file; line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+    length: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding about a workflow file, as data."""
+
+    code: str
+    message: str
+    span: Span | None = None
+    label: str = ""
+    help: str = ""
+    severity: Severity = "error"
+
+
+class WhorlError(Exception):
+    """The base of everything that Whorl raises on purpose."""
+
+    exit_code = 70
+
+
+class InvalidWorkflow(WhorlError):
+    """A workflow file has mistakes; all of them are in `diagnostics`."""
+
+    exit_code = 2
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("; ".join(f"{d.span or ''} {d.message}".strip() for d in self.diagnostics))
+
+
+class UsageError(WhorlError):
+    """A request that cannot be carried out as it was made."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, help: str = "", code: str = "W900") -> None:  # noqa: A002
+        super().__init__(message)
+        self.help = help
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a run or a task failed, as it stands in the journal."""
+
+    code: str
+    message: str
+    path: str = ""
+    iteration: int | None = None
+    detail: dict[str, object] = field(default_factory=dict)
+
+
+class RunFailed(WhorlError):
+    """A run ended as failed."""
+
+    exit_code = 1
+
+    def __init__(self, run: str, cause: Cause) -> None:
+        super().__init__(cause.message)
+        self.run = run
+        self.cause = cause
+
+
+class ProviderError(WhorlError):
+    """Something outside did not do what it was asked to do."""
+
+    exit_code = 3
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "P100",
+        retryable: bool = False,
+        retry_after_s: float | None = None,
+        detail: dict[str, object] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.retryable = retryable
+        self.retry_after_s = retry_after_s
+        self.detail = detail or {}
+
+
+class StoreError(WhorlError):
+    """The store's file cannot be read or written."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, *, code: str = "R900", help: str = "") -> None:  # noqa: A002
+        super().__init__(message)
+        self.code = code
+        self.help = help
+
+
+class Fenced(StoreError):
+    """Another process owns this run by now; nothing of this one was written."""
+
+
+class InternalError(WhorlError):
+    """A mistake of ours."""
+
+
+WIDTH_MAX = 100
+_NAME_LENGTH_MAX = 100
+_TAB = "    "
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+)
+_COLORS = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "frame": "\x1b[1;34m", "bold": "\x1b[1m"}
+_COLOR_END = "\x1b[0m"
+
+
+def render(diagnostic: Diagnostic, text: str | None, *, color: bool = False) -> str:
+    """Show a diagnostic with its line of `text`, the whole text of its file."""
+    paint = _paint if color else _leave
+    title = paint(f"{diagnostic.severity}[{safe(diagnostic.code)}]", diagnostic.severity)
+    shown = [f"{title}{paint(': ' + safe(diagnostic.message), 'bold')}"]
+    width = 1
+    if diagnostic.span is not None:
+        width = len(str(diagnostic.span.line))
+        place = safe(str(diagnostic.span))
+        shown.append(f"{' ' * width}{paint('-->', 'frame')} {place}")
+        line = None if text is None else _line(text, diagnostic.span.line)
+        if line is not None:
+            shown += _excerpt(diagnostic, diagnostic.span, line, color=color)
+    shown.append(f"{' ' * width} {paint('=', 'frame')} help: {_advice(diagnostic)}")
+    return "\n".join(shown)
+
+
+def render_all(
+    diagnostics: Iterable[Diagnostic], texts: Mapping[str, str], *, color: bool = False
+) -> str:
+    """Show all diagnostics by position, and how many there are; `texts` is by file."""
+    ordered = sorted(dict.fromkeys(diagnostics), key=_position)
+    if not ordered:
+        return ""
+    blocks = [
+        render(found, texts.get(found.span.file) if found.span else None, color=color)
+        for found in ordered
+    ]
+    return "\n\n".join([*blocks, count_line(ordered)])
+
+
+def count_line(diagnostics: Iterable[Diagnostic]) -> str:
+    """Return a line such as `2 errors, 1 warning`."""
+    severities = [found.severity for found in diagnostics]
+    parts = []
+    for severity in ("error", "warning"):
+        count = severities.count(severity)
+        if count:
+            parts.append(f"{count} {severity}{'' if count == 1 else 's'}")
+    return ", ".join(parts)
+
+
+def as_json(diagnostic: Diagnostic) -> dict[str, object]:
+    """Return a diagnostic as it stands in JSON answers."""
+    span = diagnostic.span
+    return {
+        "code": diagnostic.code,
+        "severity": diagnostic.severity,
+        "message": diagnostic.message,
+        "label": diagnostic.label,
+        "help": diagnostic.help,
+        "span": span
+        and {
+            "file": span.file,
+            "line": span.line,
+            "column": span.column,
+            "length": span.length,
+        },
+    }
+
+
+def safe(text: str) -> str:
+    """Return the text on one line, with nothing in it that could steer a terminal."""
+    return _UNSAFE.sub(_picture, text.replace("\t", " "))
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """Return the candidate that `name` most probably stands for, if one is near enough."""
+    folded = _fold(name)
+    best: str | None = None
+    best_distance = min(3, len(folded) // 3) + 1
+    if len(folded) > _NAME_LENGTH_MAX:
+        return None
+    for candidate in candidates:
+        distance = _distance(folded, _fold(candidate), best_distance)
+        if distance < best_distance and candidate != name:
+            best, best_distance = candidate, distance
+    return best
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """Return the question that names the nearest candidate, or nothing."""
+    found = nearest(name, candidates)
+    return "" if found is None else f"did you mean {found!r}?"
+
+
+def _position(diagnostic: Diagnostic) -> tuple[bool, str, int, int]:
+    span = diagnostic.span
+    return (True, "", 0, 0) if span is None else (False, span.file, span.line, span.column)
+
+
+def _advice(diagnostic: Diagnostic) -> str:
+    explain = f"un `whorl explain {safe(diagnostic.code)}`"
+    advice = safe(diagnostic.help)
+    if not advice:
+        return "r" + explain
+    if "whorl explain" in advice:
+        return advice
+    return f"{advice}{' ' if advice[-1] in '?!.' else '. '}R{explain}"
+
+
+def _excerpt(diagnostic: Diagnostic, span: Span, line: str, *, color: bool) -> list[str]:
+    """Return the source line with its gutter and the carets under it."""
+    number = str(span.line)
+    paint = _paint if color else _leave
+    source, indent, carets = _window(line, span, WIDTH_MAX - len(number) - 3)
+    blank = f"{' ' * len(number)} {paint('|', 'frame')}"
+    label = safe(diagnostic.label)
+    marks = paint(f"{'^' * carets}{' ' + label if label else ''}", diagnostic.severity)
+    return [
+        blank,
+        f"{paint(number + ' |', 'frame')} {source}".rstrip(),
+        f"{blank} {' ' * indent}{marks}",
+    ]
+
+
+def _window(line: str, span: Span, width_max: int) -> tuple[str, int, int]:
+    """Cut a line to the columns around the span: its text, the caret's column, their number."""
+    caret = min(span.column - 1, len(line))
+    start = 0
+    # A line may have megabytes, so its width is measured near the caret only.
+    if _width(line[: 2 * width_max]) > width_max or len(line) > 2 * width_max:
+        start = max(0, caret - width_max // 2)
+        while start < caret and _width(line[start : caret + 1]) > width_max // 2:
+            start += 1
+    prefix = "…" if start else ""
+    pieces: list[str] = []
+    room = width_max - len(prefix)
+    end = start
+    while end < len(line) and room >= _width(line[end]) + (end + 1 < len(line)):
+        room -= _width(line[end])
+        pieces.append(_visible(line[end]))
+        end += 1
+    suffix = "…" if end < len(line) else ""
+    indent = len(prefix) + _width(line[start:caret])
+    marked = line[caret : min(caret + span.length, max(end, caret))]
+    return prefix + "".join(pieces) + suffix, indent, max(1, _width(marked))
+
+
+def _line(text: str, number: int) -> str | None:
+    """Return one line of a text, without splitting the whole of it into pieces."""
+    start = 0
+    reached = 1
+    for found in _LINE_END.finditer(text):
+        if reached == number:
+            return text[start : found.start()]
+        start = found.end()
+        reached += 1
+    return text[start:] if reached == number else None
+
+
+def _visible(text: str) -> str:
+    return _UNSAFE.sub(_picture, text.replace("\t", _TAB))
+
+
+def _picture(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else "\ufffd"
+
+
+def _width(text: str) -> int:
+    """Return how many columns a terminal uses for a text."""
+    shown = _visible(text)
+    if shown.isascii():
+        return len(shown)
+    return sum(map(_character_width, shown))
+
+
+def _character_width(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _paint(text: str, color: str) -> str:
+    return f"{_COLORS[color]}{text}{_COLOR_END}"
+
+
+def _leave(text: str, color: str) -> str:
+    return text
+
+
+def _fold(name: str) -> str:
+    return re.sub(r"[-_ ]", "", name).casefold()
+
+
+def _distance(one: str, other: str, limit: int) -> int:
+    """Return how many insertions, deletions, replacements and swaps lie between two words."""
+    if abs(len(one) - len(other)) >= limit:
+        return limit
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, start=1):
+        before, last, row = row, before, [i]
+        for j, wanted in enumerate(other, start=1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+        if min(row) > limit:
+            return limit
+    return row[-1]

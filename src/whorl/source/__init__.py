@@ -1,0 +1,39 @@
+"""Text with positions: bounded YAML and JSON, and the one rule for files beside a file."""
+
+from __future__ import annotations
+
+from whorl.source.json import read_json
+from whorl.source.paths import open_beside, open_file, resolve_beside
+from whorl.source.reading import read_text
+from whorl.source.tree import (
+    LIMITS,
+    Document,
+    Entry,
+    Json,
+    Limits,
+    Mapping,
+    Scalar,
+    Sequence,
+    Value,
+    plain,
+)
+from whorl.source.yaml import read_yaml
+
+__all__ = [
+    "LIMITS",
+    "Document",
+    "Entry",
+    "Json",
+    "Limits",
+    "Mapping",
+    "Scalar",
+    "Sequence",
+    "Value",
+    "open_beside",
+    "open_file",
+    "plain",
+    "read_json",
+    "read_text",
+    "read_yaml",
+    "resolve_beside",
+]

@@ -1,0 +1,172 @@
+"""What the YAML and the JSON reader share: limits, repeated keys, and what they report."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass, field
+from typing import Literal, NoReturn
+
+from whorl.errors import Diagnostic, InvalidWorkflow, Span
+from whorl.source.lines import Lines
+from whorl.source.tree import (
+    INTEGER_MAX,
+    INTEGER_MIN,
+    LIMITS,
+    Entry,
+    Limits,
+    without_surrogates,
+)
+
+SYNTAX = "W001"
+LIMIT = "W002"
+REPEATED = "W003"
+
+Repeated = Literal["error", "warn", "keep"]
+
+_REPORTED_MAX = 50
+_KEY_SHOWN_MAX = 60
+_SAVE_AS_UTF8 = "save the file as UTF-8"
+_NUMBER_HELP = "write it in quotes if it is a text"
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+
+
+@dataclass(slots=True)
+class Report:
+    """Collects what one file has wrong, so that all of it is raised at once."""
+
+    lines: Lines
+    limits: Limits
+    errors: list[Diagnostic] = field(default_factory=list)
+    warnings: list[Diagnostic] = field(default_factory=list)
+    value_count: int = 0
+
+    def count_value(self, index: int) -> None:
+        """Charge one value; the file is refused where it holds too many."""
+        self.value_count += 1
+        if self.value_count > self.limits.values_max:
+            self.refuse(
+                f"the file holds more than {self.limits.values_max:,} values",
+                index,
+                help_text="split the file",
+            )
+
+    def check_depth(self, depth: int, index: int) -> None:
+        """Refuse the file where its nesting is too deep."""
+        if depth > self.limits.depth_max:
+            self.refuse(
+                f"the file is nested more than {self.limits.depth_max} levels deep",
+                index,
+                help_text="move inner parts to files of their own",
+            )
+
+    def refuse(self, message: str, index: int, *, help_text: str = "") -> NoReturn:
+        """Stop because a limit is reached at `index`."""
+        self.stop(Diagnostic(LIMIT, message, self.lines.span(index), "here", help_text))
+
+    def fail(self, message: str, span: Span, *, label: str = "", help_text: str = "") -> NoReturn:
+        """Stop because the file cannot be understood from here on."""
+        self.stop(Diagnostic(SYNTAX, message, span, label, help_text))
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        """Keep a finding and read on, up to a number that a person would still read."""
+        found = self.warnings if diagnostic.severity == "warning" else self.errors
+        if len(found) < _REPORTED_MAX:
+            found.append(diagnostic)
+
+    def stop(self, diagnostic: Diagnostic) -> NoReturn:
+        """Raise everything that was found, this last."""
+        raise InvalidWorkflow([*self.errors, diagnostic])
+
+    def finish(self) -> tuple[Diagnostic, ...]:
+        """Raise if anything is wrong; else return the warnings."""
+        if self.errors:
+            raise InvalidWorkflow(self.errors)
+        return tuple(self.warnings)
+
+    def repeat(self, first: Entry, again: Entry, repeated: Repeated) -> None:
+        """Report a repeated key by the file's rule."""
+        if repeated == "keep":
+            return
+        before, here = first.key.span.line, again.key.span.line
+        where = f"on line {here}" if before == here else f"on line {before} and on line {here}"
+        self.add(
+            Diagnostic(
+                REPEATED,
+                f"key {shown(again.name)} is there twice: {where}",
+                again.key.span,
+                f"first on line {before}",
+                "the last one is used" if repeated == "warn" else "remove or rename one of them",
+                "warning" if repeated == "warn" else "error",
+            )
+        )
+
+
+def open_report(text: str, file: str, limits: Limits) -> Report:
+    """Check the size of a text and prepare it for reading."""
+    text = without_surrogates(text.removeprefix("\ufeff"))
+    size = len(text)
+    if size <= limits.bytes_max and not text.isascii():
+        size = len(text.encode())
+    if size > limits.bytes_max:
+        raise InvalidWorkflow([_too_large(file, size, limits)])
+    return Report(Lines(text, file), limits)
+
+
+def read_text(data: bytes, file: str, *, limits: Limits = LIMITS) -> str:
+    """Return the text of a file's bytes: UTF-8 without byte order mark and without NUL."""
+    if len(data) > limits.bytes_max:
+        raise InvalidWorkflow([_too_large(file, len(data), limits)])
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        message = "the file is encoded as UTF-16"
+        raise InvalidWorkflow([Diagnostic(SYNTAX, message, Span(file, 1, 1), help=_SAVE_AS_UTF8)])
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = _decode_with_surrogates(data, file)
+    text = without_surrogates(text.removeprefix("\ufeff"))
+    if "\0" in text:
+        span = Lines(text, file).span(text.index("\0"))
+        message = "the file holds a NUL character, so it is not a text"
+        raise InvalidWorkflow([Diagnostic(SYNTAX, message, span, "U+0000")])
+    return text
+
+
+def _decode_with_surrogates(data: bytes, file: str) -> str:
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8", "surrogatepass")
+        span = Lines(before, file).span(len(before))
+        message = f"byte 0x{data[error.start]:02x} is not valid UTF-8"
+        found = Diagnostic(SYNTAX, message, span, "not UTF-8", _SAVE_AS_UTF8)
+        raise InvalidWorkflow([found]) from None
+
+
+def _too_large(file: str, size: int, limits: Limits) -> Diagnostic:
+    message = f"the file has {size:,} bytes; the limit is {limits.bytes_max:,}"
+    return Diagnostic(LIMIT, message, Span(file, 1, 1), help="split the file")
+
+
+def shown(name: str, *, length_max: int = _KEY_SHOWN_MAX) -> str:
+    """Quote a name for a message, cut where it would fill the screen."""
+    return repr(name if len(name) <= length_max else name[:length_max] + "…")
+
+
+def number(report: Report, written: str, span: Span, radix: int = 10) -> int | float | None:
+    """Return the number that was written; report one that does not fit."""
+    if radix == 10 and not _INTEGER.fullmatch(written):
+        value = float(written)
+        if value in (float("inf"), float("-inf")):
+            message = f"number {shown(written)} is too large"
+            report.add(Diagnostic(SYNTAX, message, span, "too large", _NUMBER_HELP))
+            return None
+        return value
+    digits = written.lstrip("+-0xo")
+    if len(digits) <= 64:
+        whole = int(digits or "0", radix) * (-1 if written.startswith("-") else 1)
+        if INTEGER_MIN <= whole <= INTEGER_MAX:
+            return whole
+    message = f"integer {shown(written)} does not fit into 64 bits"
+    report.add(Diagnostic(SYNTAX, message, span, "too large", _NUMBER_HELP))
+    return None

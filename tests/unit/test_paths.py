@@ -1,0 +1,128 @@
+"""The one path rule: files of the project and nothing else."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from whorl.errors import Diagnostic, InvalidWorkflow, Span
+from whorl.source import open_beside, open_file, resolve_beside
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "secret.txt").write_text("secret")
+    root = tmp_path / "project"
+    (root / "flows").mkdir(parents=True)
+    (root / "main.yaml").write_text("a: 1")
+    (root / "flows" / "part.yaml").write_text("b: é", encoding="utf-8")
+    return root
+
+
+def refusal(project: Path, reference: str, *, size_max: int = 1000) -> Diagnostic:
+    with pytest.raises(InvalidWorkflow) as caught:
+        open_beside(
+            str(project / "flows" / "part.yaml"),
+            reference,
+            root=str(project),
+            size_max=size_max,
+            span=Span("part.yaml", 3, 4),
+        )
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.span) == ("W016", Span("part.yaml", 3, 4))
+    return found
+
+
+def test_files_of_the_project_are_read(project: Path) -> None:
+    main = str(project / "main.yaml")
+    part = str(project / "flows" / "part.yaml")
+
+    assert open_beside(main, "flows/part.yaml", root=str(project)) == (part, "b: é")
+    assert open_beside(main, "./flows/../flows/part.yaml", root=str(project))[0] == part
+    assert open_beside(part, "../main.yaml", root=str(project)) == (main, "a: 1")
+
+
+@pytest.mark.parametrize(
+    ("reference", "part"),
+    [
+        ("", "has no name"),
+        (" ", "has no name"),
+        ("/etc/passwd", "absolute"),
+        ("//host/share", "URL"),
+        ("~/x.yaml", "'~'"),
+        ("~root/x.yaml", "'~'"),
+        ("a\0b", "control character"),
+        ("a\nb", "control character"),
+        ("..\\x.yaml", "backslash"),
+        ("%2e%2e/x.yaml", "'%'"),
+        ("file:///etc/passwd", "URL"),
+        ("https://example.org/x.yaml", "URL"),
+        ("C:/x.yaml", "drive"),
+        ("x" * 2000, "longer"),
+        ("x" * 300, "too long"),
+        ("../../secret.txt", "outside of the project"),
+        ("../../project-2/x.yaml", "outside of the project"),
+        ("missing.yaml", "does not exist"),
+        ("part.yaml/x", "does not exist"),
+        ("../flows", "not a regular file"),
+        (".", "not a regular file"),
+    ],
+)
+def test_other_references_are_refused_with_the_reason(
+    project: Path, reference: str, part: str
+) -> None:
+    assert part in refusal(project, reference).message
+
+
+def test_symbolic_links_may_not_lead_out(project: Path) -> None:
+    (project / "flows" / "inside.yaml").symlink_to(project / "main.yaml")
+    (project / "flows" / "outside.yaml").symlink_to(project.parent / "secret.txt")
+    (project / "flows" / "folder").symlink_to(project.parent)
+    (project / "flows" / "circle").symlink_to(project / "flows" / "circle")
+
+    path, text = open_beside(str(project / "flows" / "part.yaml"), "inside.yaml", root=str(project))
+    assert (path, text) == (str(project / "main.yaml"), "a: 1")
+    assert "outside" in refusal(project, "outside.yaml").message
+    assert "outside" in refusal(project, "folder/secret.txt").message
+    assert "nowhere" in refusal(project, "circle").message
+
+
+def test_the_project_may_be_reached_by_a_link(project: Path) -> None:
+    link = project.parent / "link"
+    link.symlink_to(project)
+
+    _, text = open_beside(str(link / "main.yaml"), "flows/part.yaml", root=str(link))
+
+    assert text == "b: é"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the platform has no named pipes")
+def test_a_named_pipe_is_refused_and_does_not_block(project: Path) -> None:
+    os.mkfifo(project / "flows" / "pipe")
+
+    assert "not a regular file" in refusal(project, "pipe").message
+
+
+def test_the_size_is_limited(project: Path) -> None:
+    (project / "flows" / "large.yaml").write_text("x" * 11)
+
+    assert "10 bytes" in refusal(project, "large.yaml", size_max=10).message
+
+
+def test_a_path_is_resolved_before_its_file_exists(project: Path) -> None:
+    path = resolve_beside(str(project / "main.yaml"), "new/x.yaml", root=str(project))
+
+    assert path == project / "new" / "x.yaml"
+
+
+def test_the_operator_may_name_any_text_file(project: Path) -> None:
+    assert open_file(str(project.parent / "secret.txt")) == "secret"
+    with pytest.raises(InvalidWorkflow, match="does not exist"):
+        open_file(str(project / "missing.yaml"))
+    with pytest.raises(InvalidWorkflow, match="not a regular file"):
+        open_file(str(project))

@@ -1,0 +1,411 @@
+"""Bounded YAML and JSON with positions."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from whorl.errors import Diagnostic, InvalidWorkflow, Span
+from whorl.source import (
+    LIMITS,
+    Document,
+    Limits,
+    Mapping,
+    Sequence,
+    plain,
+    read_json,
+    read_text,
+    read_yaml,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+READERS: dict[str, Callable[..., Document]] = {"yaml": read_yaml, "json": read_json}
+
+
+def refused(read: Callable[..., Document], text: str, **options: object) -> tuple[Diagnostic, ...]:
+    with pytest.raises(InvalidWorkflow) as caught:
+        read(text, "f.yaml", **options)
+    return caught.value.diagnostics
+
+
+def attempt(
+    read: Callable[[str, str], Document], text: str
+) -> tuple[Document | None, tuple[Diagnostic, ...]]:
+    try:
+        return read(text, "f"), ()
+    except InvalidWorkflow as error:
+        return None, error.diagnostics
+
+
+def place(diagnostic: Diagnostic) -> tuple[str, int, int]:
+    assert diagnostic.span is not None
+    return diagnostic.code, diagnostic.span.line, diagnostic.span.column
+
+
+@pytest.fixture(params=[True, False], ids=["libyaml", "python"])
+def _both_parsers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param and not yaml.__with_libyaml__:
+        pytest.skip("libyaml is not built in")
+    monkeypatch.setattr(yaml, "__with_libyaml__", request.param)
+
+
+def test_yaml_gives_values_with_positions() -> None:
+    document = read_yaml("name: polish\nsteps:\n  - ask: hi\n  - 2\n", "a.yaml")
+
+    root = document.root
+    assert isinstance(root, Mapping)
+    assert plain(root) == {"name": "polish", "steps": [{"ask": "hi"}, 2]}
+    steps = root.entry("steps")
+    assert steps is not None
+    assert steps.key.span == Span("a.yaml", 2, 1, 5)
+    assert isinstance(steps.value, Sequence)
+    assert steps.value.span == Span("a.yaml", 3, 3, 1)
+    assert steps.value.items[0].span == Span("a.yaml", 3, 5, 3)
+    assert steps.value.items[1].span == Span("a.yaml", 4, 5, 1)
+    assert (document.file, document.warnings) == ("a.yaml", ())
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("yes", "yes"),
+        ("no", "no"),
+        ("on", "on"),
+        ("off", "off"),
+        ("true", True),
+        ("False", False),
+        ("~", None),
+        ("", None),
+        ("null", None),
+        ("12", 12),
+        ("-7", -7),
+        ("0o17", 15),
+        ("0x1F", 31),
+        ("017", 17),
+        ("1_000", "1_000"),
+        ("1:30:00", "1:30:00"),
+        ("2024-01-31", "2024-01-31"),
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("1e3", 1000.0),
+        ("1.2.3", "1.2.3"),
+        ("-", None),
+        ("0x", "0x"),
+        ("'12'", "12"),
+        ('"true"', "true"),
+        ("9223372036854775807", 2**63 - 1),
+        ("-9223372036854775808", -(2**63)),
+    ],
+)
+@pytest.mark.usefixtures("_both_parsers")
+def test_yaml_scalars_follow_the_core_schema(written: str, expected: object) -> None:
+    text = "a:\n  -\n" if written == "-" else f"a: {written}\n"
+    value = plain(read_yaml(text, "f").root)
+
+    assert value == {"a": [None] if written == "-" else expected}
+    assert isinstance(value, dict)
+    assert written == "-" or type(value["a"]) is type(expected)
+
+
+def test_keys_are_texts_as_written() -> None:
+    text = "1: a\ntrue: b\nnull: c\n99999999999999999999: d\non: e\n"
+
+    assert plain(read_yaml(text, "f").root) == {
+        "1": "a",
+        "true": "b",
+        "null": "c",
+        "99999999999999999999": "d",
+        "on": "e",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "part"),
+    [
+        ("a: .nan", ("W001", 1, 4), "'.nan'"),
+        ("a: -.inf", ("W001", 1, 4), "'-.inf'"),
+        ("a: 1e999", ("W001", 1, 4), "too large"),
+        ("a: 9223372036854775808", ("W001", 1, 4), "64 bits"),
+        ("a: 0xFFFFFFFFFFFFFFFFFF", ("W001", 1, 4), "64 bits"),
+        ("a: !!python/object:os.system x", ("W001", 1, 4), "tags"),
+        ("a: !local [1]", ("W001", 1, 4), "tags"),
+        ("%TAG ! tag:x,2000:\n---\na: 1", ("W001", 1, 1), "tags"),
+        ("a: &a {b: 1}\nc:\n  <<: *a", ("W001", 3, 3), "merge keys"),
+        ("a: 1\n---\nb: 2", ("W001", 2, 1), "several YAML documents"),
+        ("a:\n  b: *nowhere", ("W001", 2, 6), "no anchor"),
+        ("a: &a [1, *a]", ("W001", 1, 11), "itself"),
+        ("? [1]\n: 2", ("W001", 1, 3), "keys are texts"),
+        ("a: {{ x }}", ("W001", 1, 4), "'{{' needs quotes"),
+        ("a: @x", ("W001", 1, 4), "'@' needs quotes"),
+        ("a: b: c", ("W001", 1, 5), "':'"),
+        ("a:\n\tb: 1", ("W001", 2, 1), "tab"),
+        ('a:\n  "x', ("W001", 2, 3), "not closed"),
+        ("a: [1, 2\n", ("W001", 1, 4), "list"),
+        ("# nothing\n", ("W001", 1, 1), "empty"),
+        ("a: b\n\x07", ("W001", 2, 1), "U+0007"),
+        ("a: b\0", ("W001", 1, 5), "U+0000"),
+        ('a: "\\0"', ("W001", 1, 4), "NUL"),
+    ],
+)
+@pytest.mark.usefixtures("_both_parsers")
+def test_yaml_mistakes_have_a_place(text: str, expected: object, part: str) -> None:
+    (found,) = refused(read_yaml, text)
+
+    assert place(found) == expected
+    assert part in found.message
+
+
+def test_all_repeated_keys_are_named_with_both_lines() -> None:
+    first, second = refused(read_yaml, "a: 1\nb: 2\na: 3\nc: {x: 1, x: 2}\n")
+
+    assert place(first) == ("W003", 3, 1)
+    assert "line 1" in first.message
+    assert "line 3" in first.message
+    assert place(second) == ("W003", 4, 11)
+
+
+def test_repeated_keys_can_be_kept() -> None:
+    root = read_yaml("a: 1\nb: 2\na: 3\n", "f", repeated="keep").root
+
+    assert isinstance(root, Mapping)
+    assert [entry.name for entry in root] == ["a", "b", "a"]
+    assert plain(root.get("a") or root) == 3
+    assert root.get("z") is None
+
+
+def test_repeated_lists_of_joined_keys_become_one_list_in_order() -> None:
+    joined = frozenset({"steps"})
+    root = read_yaml("steps: [1]\nx: 0\nsteps:\n  - 2\nsteps: [3]\n", "f", joined=joined).root
+
+    assert plain(root) == {"steps": [1, 2, 3], "x": 0}
+    (found,) = refused(read_yaml, "steps: [1]\nsteps: 2", joined=joined)
+    assert place(found) == ("W003", 2, 1)
+
+
+def test_an_alias_repeats_the_anchored_value_with_its_place() -> None:
+    root = read_yaml("a: &x\n  - k: 1\nb: *x\n", "f").root
+
+    assert isinstance(root, Mapping)
+    assert root.get("a") is root.get("b")
+    assert plain(root) == {"a": [{"k": 1}], "b": [{"k": 1}]}
+
+
+def test_the_place_of_a_value_is_behind_its_anchor() -> None:
+    root = read_yaml("a: &name  hello\nb: &other\n  &inner k: v\n", "f").root
+
+    assert isinstance(root, Mapping)
+    spans = [entry.value.span for entry in root]
+    assert spans == [Span("f", 1, 11, 5), Span("f", 3, 10, 1)]
+
+
+def billion_laughs() -> str:
+    rows = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    rows += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10)]
+    return "\n".join(rows)
+
+
+@pytest.mark.usefixtures("_both_parsers")
+def test_billion_laughs_is_refused_where_it_explodes() -> None:
+    (found,) = refused(read_yaml, billion_laughs())
+
+    assert place(found)[:2] == ("W002", 4)
+    assert "aliases" in found.message
+
+
+def test_aliases_cannot_add_depth() -> None:
+    text = "a: &a " + "[" * 40 + "]" * 40 + "\nb: " + "[" * 30 + "*a" + "]" * 30
+
+    (found,) = refused(read_yaml, text)
+
+    assert place(found) == ("W002", 2, 34)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("opening", ["[", "[ ", "[\n", '{"a":', '[{"a": ['])
+def test_deep_nesting_is_refused_fast(reader: str, opening: str) -> None:
+    started = time.process_time()
+
+    (found,) = refused(READERS[reader], opening * (100_000 // len(opening)))
+
+    assert found.code == "W002"
+    assert time.process_time() - started < 0.1
+
+
+def test_deep_nesting_is_refused_fast_without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml, "__with_libyaml__", False)
+    started = time.process_time()
+
+    (found,) = refused(read_yaml, "a: " + "[" * 100_000)
+
+    assert place(found) == ("W002", 1, 4)
+    assert time.process_time() - started < 0.1
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_exactly_the_allowed_depth_is_read(reader: str) -> None:
+    depth = LIMITS.depth_max
+    document = READERS[reader]("[" * depth + "]" * depth, "f")
+
+    assert isinstance(document.root, Sequence)
+    (found,) = refused(READERS[reader], "[" * (depth + 1) + "]" * (depth + 1))
+    assert place(found) == ("W002", 1, depth + 1)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_the_number_of_values_is_limited(reader: str) -> None:
+    limits = Limits(values_max=5)
+
+    assert len(READERS[reader]("[1, 2, 3, 4]", "f", limits=limits).text) == 12
+    (found,) = refused(READERS[reader], "[1, 2, 3, 4, 5]", limits=limits)
+    assert place(found) == ("W002", 1, 14)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("text", ["x" * 11, "日" * 4])
+def test_the_number_of_bytes_is_limited(reader: str, text: str) -> None:
+    (found,) = refused(READERS[reader], f'"{text}"', limits=Limits(bytes_max=12))
+
+    assert found.code == "W002"
+    assert "bytes" in found.message
+
+
+def test_huge_integers_cost_nothing() -> None:
+    started = time.process_time()
+
+    assert refused(read_yaml, "a: " + "9" * 1_900_000)[0].code == "W001"
+    assert refused(read_json, "9" * 1_900_000)[0].code == "W001"
+    assert time.process_time() - started < 2
+
+
+def test_many_repeated_keys_give_few_diagnostics() -> None:
+    assert len(refused(read_yaml, "k: 1\n" * 2_000)) <= 50
+    assert len(refused(read_json, "{" + '"k": 1,' * 2_000 + "}")) <= 50
+
+
+def test_many_tag_directives_are_refused_at_once() -> None:
+    text = "a: 1\n...\n" + "".join(f"%TAG !{i}! x\n" for i in range(100_000)) + "---\nb: 1\n"
+    started = time.process_time()
+
+    assert place(refused(read_yaml, text)[0]) == ("W001", 3, 1)
+    assert time.process_time() - started < 1
+
+
+def test_json_is_read_with_positions_comments_and_trailing_commas() -> None:
+    text = '\ufeff{\n\t// why\n\t"a": [1, 2.5, true, null,], /* x */\n\t"b": {"c": "d",},\n}\n'
+    document = read_json(text, "a.json")
+
+    root = document.root
+    assert isinstance(root, Mapping)
+    assert plain(root) == {"a": [1, 2.5, True, None], "b": {"c": "d"}}
+    assert [entry.key.span for entry in root] == [
+        Span("a.json", 3, 2, 3),
+        Span("a.json", 4, 2, 3),
+    ]
+    assert root.entries[1].value.span == Span("a.json", 4, 7, 11)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "part"),
+    [
+        ("", (1, 1), "empty"),
+        ("[,]", (1, 2), "expected a value"),
+        ("[1 2]", (1, 4), "expected ',' or ']'"),
+        ('{"a": 1 "b": 2}', (1, 9), "expected ',' or '}'"),
+        ('{"a" 1}', (1, 6), "expected ':' after key 'a'"),
+        ('{"a":', (1, 6), "end of the file"),
+        ('{\n  "a": [1,\n', (2, 8), "'[' of line 2 is not closed"),
+        ('{"a": 1', (1, 1), "'{' of line 1 is not closed"),
+        ("{a: 1}", (1, 2), "key 'a' is not in double quotes"),
+        ("{'a': 1}", (1, 2), "key 'a' is not in double quotes"),
+        ("['a']", (1, 2), "double quotes"),
+        ('["a\n"]', (1, 2), "not closed"),
+        ('"a', (1, 1), "not closed"),
+        ('"a\x01"', (1, 3), "U+0001"),
+        ('"a\\x"', (1, 3), "escape"),
+        ('"\\u12g4"', (1, 2), "escape"),
+        ('"\\u0000"', (1, 1), "NUL"),
+        ("NaN", (1, 1), "'NaN'"),
+        ("[-Infinity]", (1, 2), "'-Infinity'"),
+        ("[True]", (1, 2), "'True'"),
+        ("[01]", (1, 2), "not a number"),
+        ("[1.]", (1, 2), "not a number"),
+        ("[.5]", (1, 2), "not a number"),
+        ("[1e999]", (1, 2), "too large"),
+        ("[9223372036854775808]", (1, 2), "64 bits"),
+        ("[] []", (1, 4), "after the end"),
+        ("[] x", (1, 4), "after the end"),
+        ("[\n /* x", (2, 2), "comment is not closed"),
+        ("[1]]", (1, 4), "after the end"),
+        ("}", (1, 1), "expected a value"),
+    ],
+)
+def test_json_mistakes_have_a_place(text: str, expected: tuple[int, int], part: str) -> None:
+    (found,) = refused(read_json, text)
+
+    assert place(found) == ("W001", *expected)
+    assert part in found.message
+
+
+def test_repeated_json_keys_are_errors_warnings_or_kept() -> None:
+    text = '{"a": 1,\n "a": 2}'
+
+    (error,) = refused(read_json, text)
+    assert place(error) == ("W003", 2, 2)
+    warned = read_json(text, "f", repeated="warn")
+    assert plain(warned.root) == {"a": 2}
+    assert [(w.code, w.severity) for w in warned.warnings] == [("W003", "warning")]
+    assert read_json(text, "f", repeated="keep").warnings == ()
+
+
+def test_surrogates_are_joined_or_replaced() -> None:
+    assert plain(read_json('"\\ud83d\\ude00 \\ud800"', "f").root) == "\U0001f600 \ufffd"
+    assert plain(read_json('"\ud800"', "f").root) == "\ufffd"
+    assert plain(read_yaml("a\ud800", "f").root) == "a\ufffd"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" + ",\n".join(['"xxxxxxxxxxxxxxx"'] * 99_000) + "]",
+        "[" + "//\n" * 600_000 + "]",
+        '"' + "\\n" * 900_000 + '"',
+        '{"a": "' + "x" * 1_900_000,
+        "[" * 50 + " " * 1_900_000,
+    ],
+    ids=["values", "comments", "escapes", "open text", "blanks"],
+)
+def test_two_megabytes_of_json_take_linear_time(text: str) -> None:
+    started = time.process_time()
+
+    _, diagnostics = attempt(read_json, text)
+
+    assert {found.code for found in diagnostics} <= {"W001"}
+    assert time.process_time() - started < 2.5
+
+
+def test_text_enters_as_utf8_without_byte_order_mark() -> None:
+    assert read_text(b"\xef\xbb\xbfa: \xc3\xa9", "f") == "a: é"
+    assert read_text(b"a\xed\xa0\x80", "f") == "a\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected", "part"),
+    [
+        (b"a: 1\nb: \xff", ("W001", 2, 4), "0xff"),
+        (b"a\0b", ("W001", 1, 2), "NUL"),
+        ("a: 1".encode("utf-16"), ("W001", 1, 1), "UTF-16"),
+        (b"x" * 2_000_001, ("W002", 1, 1), "2,000,001 bytes"),
+    ],
+)
+def test_bytes_that_are_no_text_are_refused(content: bytes, expected: object, part: str) -> None:
+    with pytest.raises(InvalidWorkflow) as caught:
+        read_text(content, "f")
+
+    (found,) = caught.value.diagnostics
+    assert place(found) == expected
+    assert part in found.message

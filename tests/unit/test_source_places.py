@@ -1,0 +1,193 @@
+"""Every character of a scalar has its place, and any text is read or refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from whorl.errors import Diagnostic, InvalidWorkflow, Span
+from whorl.source import (
+    Document,
+    Mapping,
+    Scalar,
+    Sequence,
+    Value,
+    plain,
+    read_json,
+    read_text,
+    read_yaml,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+READERS: dict[str, Callable[..., Document]] = {"yaml": read_yaml, "json": read_json}
+
+
+def attempt(
+    read: Callable[[str, str], Document], text: str
+) -> tuple[Document | None, tuple[Diagnostic, ...]]:
+    try:
+        return read(text, "f"), ()
+    except InvalidWorkflow as error:
+        return None, error.diagnostics
+
+
+def scalar_at(document: Document, key: str) -> Scalar:
+    assert isinstance(document.root, Mapping)
+    value = document.root.get(key)
+    assert isinstance(value, Scalar)
+    return value
+
+
+def character_at(text: str, span: Span) -> str:
+    line = re.split(r"\r\n|\n|\r", text)[span.line - 1]
+    return line[span.column - 1 : span.column]
+
+
+@pytest.fixture(params=[True, False], ids=["libyaml", "python"])
+def _both_parsers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param and not yaml.__with_libyaml__:
+        pytest.skip("libyaml is not built in")
+    monkeypatch.setattr(yaml, "__with_libyaml__", request.param)
+
+
+@pytest.mark.parametrize(
+    ("written", "offset", "expected"),
+    [
+        ("a: hello world", 6, (1, 10)),
+        ("a: 'hello world'", 6, (1, 11)),
+        ("a: 'it''s world'", 5, (1, 11)),
+        ('a: "hello world"', 6, (1, 11)),
+        ('a: "\\thello \\u00e9 world"', 9, (1, 20)),
+        ("a: |\n  hello\n  world\n", 6, (3, 3)),
+        ("a: |-\n  hello\n\n    world\n", 9, (4, 5)),
+        ("a: |2 # why\n   hello\n  world\n", 1, (2, 4)),
+        ("a: >\n  hello\n  world\n", 6, (3, 3)),
+        ("a: hello\n   world", 6, (2, 4)),
+        ('a: "hello\n   world"', 6, (2, 4)),
+        ('a: "hello \\\n   world"', 6, (2, 4)),
+        ("a: 'hello\n\n   world'", 6, (3, 4)),
+        ("a: |\r\n  hello\r\n  world\r\n", 6, (3, 3)),
+        ("a: 12345", 2, (1, 6)),
+    ],
+)
+@pytest.mark.usefixtures("_both_parsers")
+def test_a_character_of_a_scalar_is_located(
+    written: str, offset: int, expected: tuple[int, int]
+) -> None:
+    scalar = scalar_at(read_yaml(written, "f"), "a")
+
+    span = scalar.locate(offset, 2)
+    assert (span.line, span.column) == expected
+    assert character_at(written, span) == scalar.text[offset]
+    assert span.length == 2
+
+
+def test_the_end_of_a_text_is_located_just_behind_it() -> None:
+    scalar = scalar_at(read_yaml('a: "{{ x"\n', "f"), "a")
+
+    assert scalar.locate(4) == Span("f", 1, 9, 1)
+    assert scalar.locate(99) == Span("f", 1, 9, 1)
+
+
+def test_a_scalar_made_by_hand_can_be_located() -> None:
+    assert Scalar("abc", Span("f", 2, 5, 5), quoted=True).locate(1) == Span("f", 2, 7, 1)
+
+
+def strings(value: Value) -> list[Scalar]:
+    match value:
+        case Scalar():
+            return [value] if isinstance(value.value, str) else []
+        case Sequence():
+            return [found for item in value.items for found in strings(item)]
+        case Mapping():
+            return [
+                found for entry in value.entries for found in (entry.key, *strings(entry.value))
+            ]
+
+
+def check_letters_are_located(document: Document) -> None:
+    for scalar in strings(document.root):
+        for offset, letter in enumerate(scalar.text):
+            if letter.isascii() and letter.isalpha():
+                assert character_at(document.text, scalar.locate(offset)) == letter
+
+
+TEXTS = st.text(alphabet="abcXYZ '\"\\\n\t:#-{}é😀\x85", max_size=40)
+
+
+@given(TEXTS, st.sampled_from([None, "'", '"', "|", ">"]), st.integers(20, 90))
+@settings(max_examples=150, deadline=None)
+def test_every_letter_of_written_yaml_is_located(text: str, style: str, width: int) -> None:
+    written = yaml.safe_dump({"k": [text]}, default_style=style, width=width, allow_unicode=True)
+    written = written.replace("!!str ", "")
+    check_letters_are_located(read_yaml(written, "f"))
+
+
+@given(TEXTS, st.booleans(), st.integers(0, 4))
+@settings(max_examples=100, deadline=None)
+def test_every_letter_of_written_json_is_located(text: str, ascii_only: bool, indent: int) -> None:
+    written = json.dumps({"k": [text], text: 1}, ensure_ascii=ascii_only, indent=indent)
+    document = read_json(written, "f", repeated="keep")
+
+    assert plain(document.root) == json.loads(written)
+    check_letters_are_located(document)
+
+
+FRAGMENTS = st.lists(
+    st.sampled_from(
+        [
+            *("a", ": ", "- ", "\n", "  ", "{", "}", "[", "]", ",", "&x ", "*x", "!t ", "|", ">"),
+            *('"', "'", "\\", "\t", "#", "%", "---", "...", "? ", "<<", "1", ".nan", "0x", "//"),
+            *("/*", "*/", "null", "\0", "\ud800", "\ufeff", "\x85", "\u2028", "\r", "{{", "@"),
+            *("\\u", "%TAG ! x\n", "k: ", "true", "&y\n", "|2-\n", ">+\n"),
+        ]
+    ),
+    max_size=30,
+).map("".join)
+
+
+@given(st.one_of(FRAGMENTS, st.text(max_size=60)), st.sampled_from(sorted(READERS)))
+@example("", "yaml")
+@example("- ? -", "yaml")
+@example("\ufeff\ufeff", "yaml")
+@settings(max_examples=400, deadline=None)
+def test_any_text_gives_a_document_or_diagnostics(text: str, reader: str) -> None:
+    document, diagnostics = attempt(READERS[reader], text)
+
+    assert (document is None) == bool(diagnostics)
+    assert all(found.span is not None and found.message for found in diagnostics)
+    if document is None:
+        return
+    for scalar in strings(document.root):
+        for offset in range(-1, len(scalar.text) + 2):
+            assert scalar.locate(offset, 3).line >= 1
+    json.dumps(plain(document.root), allow_nan=False).encode("utf-8")
+
+
+@given(FRAGMENTS)
+@settings(max_examples=150, deadline=None)
+def test_any_text_is_safe_without_libyaml(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yaml, "__with_libyaml__", False)
+        document, diagnostics = attempt(read_yaml, text)
+
+    assert (document is None) == bool(diagnostics)
+
+
+@given(st.binary(max_size=60))
+@settings(max_examples=150, deadline=None)
+def test_any_bytes_give_a_text_or_diagnostics(content: bytes) -> None:
+    texts: list[str] = []
+    with suppress(InvalidWorkflow):
+        texts.append(read_text(content, "f"))
+
+    assert all("\0" not in text and text.encode("utf-8") is not None for text in texts)
