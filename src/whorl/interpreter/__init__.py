@@ -1,0 +1,1 @@
+"""What a workflow does: pure, synchronous, deterministic; events in, commands out."""

@@ -1,0 +1,106 @@
+"""The table of constructs: what each kind of frame does when it is entered, told, and left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from whorl.interpreter import block, branch, call, foreach, gate, loop, signals, task, wait
+from whorl.interpreter.address import inner
+from whorl.interpreter.evaluation import OverlayScope, value_of
+from whorl.interpreter.frames import children_of
+from whorl.interpreter.outcomes import error, failed, is_failure, language_failure
+from whorl.language import LanguageError
+
+if TYPE_CHECKING:
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.frames import Frame, Outcome
+    from whorl.interpreter.machine import Machine
+
+
+class Behaviour(Protocol):
+    """What a construct's module has to offer."""
+
+    def enter(self, machine: Machine, key: str) -> None:
+        """The frame's turn has come."""
+
+    def child_left(self, machine: Machine, key: str, child: str, outcome: Outcome) -> None:
+        """A frame right below has ended."""
+
+    def receive(self, machine: Machine, key: str, event: Event) -> None:
+        """An event that the frame waits for has come."""
+
+    def ask_again(self, machine: Machine, key: str, address: str) -> None:
+        """After a restart: wants again what was wanted at an address and not yet sent."""
+
+    def revive(self, machine: Machine, key: str) -> None:
+        """A person resumes a failed run: tries again what failed in here."""
+
+
+_TABLE: dict[str, Behaviour] = {
+    "block": block.BlockBehaviour(),
+    "branch": branch.BranchBehaviour(),
+    "group": branch.GroupBehaviour(),
+    "call": call.CallBehaviour(),
+    "run": call.RunBehaviour(),
+    "foreach": foreach.ForEachBehaviour(),
+    "loop": loop.LoopBehaviour(),
+    "task": task.TaskBehaviour(),
+    "wait": wait.WaitBehaviour(),
+    "gate": gate.GateBehaviour(),
+    "signal": signals.SignalBehaviour(),
+}
+
+# The frames that stay after their end, so that a loop in them can be reopened and what failed in
+# them can be tried again.
+_KEPT = frozenset({"branch", "group", "call", "loop", "foreach", "block", "run"})
+
+
+def of(frame: Frame) -> Behaviour:
+    """The behaviour of a frame."""
+    return _TABLE[frame["kind"]]
+
+
+def leave(machine: Machine, key: str, outcome: Outcome) -> None:
+    """A frame has ended: shapes its value, stops its alarm and tells the frame above."""
+    frame = machine.frames[key]
+    if "node" in frame:
+        outcome = _shaped(machine, frame, outcome)
+        alarm = inner(frame["address"], "timeout")
+        if alarm in machine.pending:
+            machine.forget(alarm)
+    parent = frame["parent"]
+    if frame["kind"] in _KEPT:
+        frame["ended"] = outcome["status"]
+    if parent is None:
+        of(frame).child_left(machine, key, key, outcome)
+        return
+    of(machine.frames[parent]).child_left(machine, parent, key, outcome)
+    if key in machine.frames and frame["kind"] not in _KEPT:
+        machine.drop(key)
+
+
+def time_out(machine: Machine, key: str, address: str) -> None:
+    """The time of a node that is no task is over: what is under way in it is cancelled."""
+    frame = machine.frames[key]
+    machine.settle(address)
+    if frame["kind"] == "gate":
+        gate.timed_out(machine, key)
+        return
+    for child in children_of(frame):
+        machine.drop(child)
+    frame |= {"children": {}, "body": None} if frame["kind"] != "block" else {}
+    for pending in list(frame.get("waits", ())):
+        machine.forget(pending)
+    message = f"{frame['name']!r} took longer than its time"
+    machine.finish(key, failed(error("R101", message, frame["address"]), status="timed_out"))
+
+
+def _shaped(machine: Machine, frame: Frame, outcome: Outcome) -> Outcome:
+    shape = machine.node(frame).shape
+    if shape is None or is_failure(outcome):
+        return outcome
+    try:
+        value = value_of(shape, OverlayScope({"it": outcome.get("value")}, machine.scope(frame)))
+    except LanguageError as fault:
+        return failed(language_failure(fault, frame["address"]))
+    return outcome | {"value": value}

@@ -1,0 +1,321 @@
+"""Blocks: nodes run once all that they wait for has ended, side by side where nothing orders them.
+
+A block's status is that of its last nodes; a last node that was skipped because of another one
+stands for that other one. So a failure that a later node deals with is no failure of the block.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.interpreter.address import attempted, inner, join
+from whorl.interpreter.evaluation import OverlayScope, value_of
+from whorl.interpreter.outcomes import failed, is_failure, language_failure, succeeded
+from whorl.ir import Assign, Compute, Task
+from whorl.language import LanguageError, truth
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.frames import Frame, Outcome
+    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.plan import BlockPlan
+    from whorl.ir import Node
+    from whorl.ir.fields import After
+    from whorl.language import Json
+
+# How a node ended is kept by its name: status, and where needed: cause of a skip, whether a failure
+# is tolerated, the number of the attempt, the error. Most nodes just succeed.
+_SUCCEEDED: dict[str, Any] = {"status": "succeeded"}
+_SKIPPED_BY_CONDITION: dict[str, Any] = {"status": "skipped", "cause": "condition"}
+_SKIPPED_BY_ORDER: dict[str, Any] = {"status": "skipped", "cause": "order"}
+
+_LEAVES = frozenset({"task", "wait", "gate", "signal"})
+_KINDS = {
+    "Task": "task",
+    "Loop": "loop",
+    "ForEach": "foreach",
+    "Branch": "branch",
+    "Group": "group",
+    "Call": "call",
+    "Wait": "wait",
+    "Gate": "gate",
+    "Stop": "signal",
+    "Break": "signal",
+    "Continue": "signal",
+}
+
+
+def new_block(machine: Machine, block: str, *, parent: str, scope: str, address: str) -> str:
+    """Makes the frame of a block; a closed block's caller gives it a scope of its own."""
+    plan = machine.plan.blocks[block]
+    key = machine.new_frame(
+        "block",
+        parent=parent,
+        scope=scope,
+        block=block,
+        address=address,
+        children={},
+        ends={},
+        left=len(plan.nodes),
+    )
+    machine.enter(key)
+    return key
+
+
+def results(machine: Machine, frame: Frame) -> dict[str, Json]:
+    """The results of a block by node name, of open blocks inside it too; null where none."""
+    values = machine.state["scopes"][frame["scope"]]["values"]
+    return {name: values.get(name) for name in machine.plan.blocks[frame["block"]].exports}
+
+
+class BlockBehaviour:
+    """The behaviour of block frames."""
+
+    def enter(self, machine: Machine, key: str) -> None:
+        """Starts the nodes that wait for nobody."""
+        plan = machine.plan.blocks[machine.frames[key]["block"]]
+        if not plan.nodes:
+            machine.finish(key, succeeded())
+            return
+        _consider(machine, key, plan, list(plan.starts))
+
+    def child_left(self, machine: Machine, key: str, child: str, outcome: Outcome) -> None:
+        """A node has ended."""
+        frame = machine.frames[key]
+        plan = machine.plan.blocks[frame["block"]]
+        left = machine.frames[child]
+        name, attempt = left["name"], left["attempt"]
+        if is_failure(outcome) and _retries(machine, key, name, attempt, outcome):
+            return
+        if left["kind"] in _LEAVES:
+            del frame["children"][name]
+        end = _end(machine, frame, plan.nodes[name], outcome, attempt)
+        _record(machine, frame, name, end, outcome.get("value"))
+        _consider(machine, key, plan, list(plan.followers[name]))
+
+    def receive(self, machine: Machine, key: str, event: Event) -> None:
+        """The wait before another attempt at a node is over."""
+        frame = machine.frames[key]
+        name = machine.pending[event.address]["name"]
+        machine.settle(event.address)
+        plan = machine.plan.blocks[frame["block"]]
+        _start(machine, key, plan, plan.nodes[name])
+
+    def ask_again(self, machine: Machine, key: str, address: str) -> None:
+        """A block sends nothing."""
+
+    def revive(self, machine: Machine, key: str) -> None:
+        """Tries again the nodes that failed, and then what waits for them."""
+        frame = machine.frames[key]
+        plan = machine.plan.blocks[frame["block"]]
+        frame.pop("ended", None)
+        lost = [
+            name
+            for name, end in frame["ends"].items()
+            if end["status"] in ("failed", "timed_out", "cancelled") and not end.get("tolerated")
+        ]
+        for name in lost:
+            reset_followers(machine, key, name)
+        again: list[str] = []
+        for name in lost:
+            if name not in frame["ends"]:
+                continue
+            end = frame["ends"].pop(name)
+            frame["left"] += 1
+            child = frame["children"].get(name)
+            if child is not None:
+                machine.revive(child)
+            else:
+                frame.setdefault("attempts", {})[name] = end.get("attempt", 1)
+                again.append(name)
+        _consider(machine, key, plan, again)
+
+
+def reset_followers(machine: Machine, key: str, name: str) -> None:
+    """Makes everything that waits for a node run again, as a new attempt."""
+    frame = machine.frames[key]
+    plan = machine.plan.blocks[frame["block"]]
+    values = machine.state["scopes"][frame["scope"]]["values"]
+    for follower in plan.downstream(name):
+        end = frame["ends"].pop(follower, None)
+        child = frame["children"].pop(follower, None)
+        if child is not None:
+            frame.setdefault("attempts", {})[follower] = machine.frames[child].get("attempt", 1)
+            machine.drop(child)
+        if end is not None:
+            frame["left"] += 1
+            if end["status"] != "skipped":
+                frame.setdefault("attempts", {})[follower] = end.get("attempt", 1)
+        values.pop(follower, None)
+        pause = inner(join(frame["address"], follower), "retry")
+        if pause in machine.pending:
+            machine.forget(pause)
+
+
+def reopen(machine: Machine, key: str, name: str) -> None:
+    """A node of the block goes on after it had ended."""
+    frame = machine.frames[key]
+    frame.pop("ended", None)
+    reset_followers(machine, key, name)
+    if frame["ends"].pop(name, None) is not None:
+        frame["left"] += 1
+
+
+def _consider(machine: Machine, key: str, plan: BlockPlan, names: list[str]) -> None:
+    """Starts or skips the nodes whose turn may have come; what ends at once is followed up here."""
+    frame = machine.frames[key]
+    ends = frame["ends"]
+    for name in names:
+        waits = plan.waits[name]
+        if name in ends or name in frame["children"] or any(a.node not in ends for a in waits):
+            continue
+        if _at_once(machine, frame, plan, name):
+            names.extend(plan.followers[name])
+        else:
+            _start(machine, key, plan, plan.nodes[name])
+    if frame["left"] == 0:
+        machine.finish(key, _outcome(frame, plan))
+
+
+def _at_once(machine: Machine, frame: Frame, plan: BlockPlan, name: str) -> bool:
+    """Ends a node that needs no frame: it is skipped, or it only computes."""
+    node = plan.nodes[name]
+    ends = frame["ends"]
+    if not all(_fits(ends[after.node], after) for after in plan.waits[name]):
+        _record(machine, frame, name, _SKIPPED_BY_ORDER)
+        return True
+    address = join(frame["address"], name)
+    try:
+        if node.when is not None and not truth(node.when, machine.scope(frame)):
+            _record(machine, frame, name, _SKIPPED_BY_CONDITION)
+            machine.note("node.skipped", address, {"cause": "condition"})
+            return True
+        if not isinstance(node, Compute | Assign):
+            return False
+        outcome = _compute(machine, frame, node)
+    except LanguageError as fault:
+        outcome = failed(language_failure(fault, address))
+    _record(machine, frame, name, _end(machine, frame, node, outcome), outcome["value"])
+    return True
+
+
+def _fits(end: dict[str, Any], after: After) -> bool:
+    status = end["status"]
+    if "passed" in after.statuses and (
+        status == "succeeded" or end.get("cause") == "condition" or end.get("tolerated")
+    ):
+        return True
+    return status in after.statuses
+
+
+def _start(machine: Machine, key: str, plan: BlockPlan, node: Node) -> None:
+    frame = machine.frames[key]
+    attempt = frame.get("attempts", {}).get(node.name, 0) + 1
+    base = join(frame["address"], node.name)
+    address = attempted(base, attempt)
+    child = machine.new_frame(
+        _KINDS[type(node).__name__],
+        parent=key,
+        scope=frame["scope"],
+        node=plan.node_key(node.name),
+        name=node.name,
+        base=base,
+        address=address,
+        attempt=attempt,
+    )
+    frame["children"][node.name] = child
+    if node.timeout_s is not None and not isinstance(node, Task):
+        due = machine.now + node.timeout_s
+        machine.expect(inner(address, "timeout"), child, "alarm", due=due)
+    machine.enter(child)
+
+
+def _compute(machine: Machine, frame: Frame, node: Compute | Assign) -> Outcome:
+    scope = machine.scope(frame)
+    if isinstance(node, Compute):
+        value = value_of(node.value, scope)
+        if node.shape is not None:
+            value = value_of(node.shape, OverlayScope({"it": value}, scope))
+        return succeeded(value)
+    assigned: dict[str, Json] = {}
+    variables = _variables(machine, frame["scope"])
+    for name, assignment in node.sets:
+        assigned[name] = variables[name] = value_of(assignment, scope)
+    return succeeded(assigned)
+
+
+def _variables(machine: Machine, scope: str) -> dict[str, Json]:
+    scopes = machine.state["scopes"]
+    while scopes[scope]["up"] is not None:
+        scope = scopes[scope]["up"]
+    values: dict[str, Json] = scopes[scope]["values"]
+    return values
+
+
+def _end(
+    machine: Machine, frame: Frame, node: Node, outcome: Outcome, attempt: int = 1
+) -> dict[str, Any]:
+    if outcome["status"] == "succeeded" and attempt == 1:
+        return _SUCCEEDED
+    end: dict[str, Any] = {"status": outcome["status"]}
+    if attempt > 1:
+        end["attempt"] = attempt
+    if is_failure(outcome):
+        end["error"] = outcome["error"]
+        if node.on_failure == "continue" and outcome["status"] != "cancelled":
+            end["tolerated"] = True
+            address = attempted(join(frame["address"], node.name), attempt)
+            machine.note("node.finished", address, {"status": "failed", "error": end["error"]})
+    return end
+
+
+def _record(
+    machine: Machine, frame: Frame, name: str, end: dict[str, Any], value: Json = None
+) -> None:
+    frame["ends"][name] = end
+    frame["left"] -= 1
+    if end["status"] != "skipped":
+        machine.state["scopes"][frame["scope"]]["values"][name] = value
+
+
+def _outcome(frame: Frame, plan: BlockPlan) -> Outcome:
+    ends = frame["ends"]
+    if all(end["status"] == "succeeded" for end in ends.values()):
+        return succeeded()
+    leaves = [name for name, followers in plan.followers.items() if not followers]
+    seen: set[str] = set()
+    blamed: list[str] = []
+    while leaves:
+        name = leaves.pop(0)
+        if name in seen:
+            continue
+        seen.add(name)
+        end = ends[name]
+        if end["status"] == "skipped" and end["cause"] == "order":
+            leaves.extend(after.node for after in plan.waits[name])
+        elif end["status"] in ("failed", "timed_out", "cancelled") and not end.get("tolerated"):
+            blamed.append(name)
+    if not blamed:
+        return succeeded()
+    first = min(blamed, key=list(plan.nodes).index)
+    status = "failed" if ends[first]["status"] == "cancelled" else ends[first]["status"]
+    return failed(ends[first]["error"], status=status)
+
+
+def _retries(machine: Machine, key: str, name: str, attempt: int, outcome: Outcome) -> bool:
+    """Whether a node that is no task (tasks retry by themselves) gets another attempt."""
+    frame = machine.frames[key]
+    node = machine.plan.blocks[frame["block"]].nodes[name]
+    if isinstance(node, Task) or node.retry is None or outcome["status"] == "cancelled":
+        return False
+    if attempt > node.retry.times:
+        return False
+    child = frame["children"].pop(name)
+    machine.drop(child)
+    frame.setdefault("attempts", {})[name] = attempt
+    wait = min(node.retry.wait_s * node.retry.backoff ** (attempt - 1), node.retry.wait_max_s)
+    address = inner(join(frame["address"], name), "retry")
+    machine.expect(address, key, "timer", due=machine.now + wait, name=name)
+    return True

@@ -1,0 +1,52 @@
+"""What the machine wants done by whoever drives it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from whorl.language import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Perform:
+    """Do a task. Priced and side-effecting kinds are journaled as `task.started` first.
+
+    `key` is the same whenever this very attempt is sent, so that the other side can recognise it.
+    """
+
+    address: str
+    kind: str
+    inputs: dict[str, Json] = field(default_factory=dict)
+    attempt: int = 1
+    timeout_s: float | None = None
+    returns: Json = None
+    session: str = ""
+    repair: Json = None
+    secure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """The intent at this address is accounted for: the call may go out."""
+
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimer:
+    """Feed `timer.fired` at this time, in seconds since the epoch."""
+
+    address: str
+    due: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Whatever is under way at this address, a call or a timer, is no longer wanted."""
+
+    address: str
+
+
+Command: TypeAlias = Perform | Send | SetTimer | Cancel

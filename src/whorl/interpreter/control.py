@@ -1,0 +1,245 @@
+"""What people ask of a run: start, pause, resume, cancel, continue, accept, fork."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from whorl.interpreter import block, loop, loop_limit, run
+from whorl.interpreter.address import inner, split_iteration
+from whorl.interpreter.loop_record import loop_of
+from whorl.interpreter.loop_result import end_loop
+from whorl.interpreter.outcomes import error, failed
+
+if TYPE_CHECKING:
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.machine import Machine
+
+_AT_LIMIT = frozenset({"max_iterations", "timeout", "budget"})
+
+
+class Refused(ValueError):
+    """A request that makes no sense for the run as it is."""
+
+
+def receive(machine: Machine, event: Event) -> None:
+    """Carries out a request; one that makes no sense (any more) is noted and changes nothing."""
+    try:
+        _RECEIVERS[event.kind](machine, event.body)
+    except Refused as refusal:
+        machine.warn("", "W900", str(refusal))
+
+
+def objection(machine: Machine, event: Event) -> str | None:
+    """Why a request could not be carried out now, without carrying it out."""
+    try:
+        match event.kind:
+            case "run.continued":
+                _reopenable(machine, _loop_at(machine, event.body.get("at"), at_limit=True))
+            case "run.accepted":
+                _reopenable(machine, _loop_at(machine, event.body.get("at")))
+            case "run.paused":
+                _check(machine.status in ("running", "waiting"), f"the run is {machine.status}")
+            case "run.cancelled":
+                _check(not machine.done, f"the run has ended already: {machine.status}")
+            case "run.resumed":
+                ended = machine.status in ("succeeded", "cancelled")
+                _check(not ended, f"the run has ended already: {machine.status}")
+    except Refused as refusal:
+        return str(refusal)
+    return None
+
+
+def _check(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise Refused(otherwise)
+
+
+def _started(machine: Machine, body: dict[str, Any]) -> None:
+    state = machine.state
+    _check(state["status"] == "new", "the run has been started already")
+    limits = machine.plan.workflow.limits
+    own = {"cost_usd": limits.cost_usd, "tokens": limits.tokens, "calls": limits.calls}
+    state["limits"] = {name: value for name, value in own.items() if value is not None}
+    state["limits"] |= body.get("limits") or {}
+    state |= {
+        "status": "running",
+        "run": body.get("run", ""),
+        "seed": body.get("seed", ""),
+        "iterations": body.get("iterations"),
+        "memory": body.get("memory") or {},
+    }
+    key = machine.new_frame("run", parent=None, scope="", address="", input=body.get("input") or {})
+    state["root"] = key
+    refusal = body.get("refused")
+    if refusal:
+        run.end_now(machine, failed(error(refusal["code"], refusal["message"], refusal["path"])))
+        return
+    if limits.time_s is not None:
+        machine.expect(inner("", "time"), key, "alarm", due=machine.now + limits.time_s)
+    machine.enter(key)
+
+
+def _paused(machine: Machine, body: dict[str, Any]) -> None:
+    _check(machine.status in ("running", "waiting"), f"the run is {machine.status}, not running")
+    machine.state["status"] = "paused"
+    machine.state["paused_by"] = body.get("by") or "person"
+
+
+def _resumed(machine: Machine, body: dict[str, Any]) -> None:
+    state = machine.state
+    _raise_budget(machine, None, body)
+    if state["status"] == "paused":
+        state["status"] = "running"
+        state.pop("paused_by", None)
+        machine.ask_again()
+    elif state["status"] == "failed":
+        root = machine.frames[state["root"]]
+        _check(bool(root.get("body")), "nothing in this run can be tried again")
+        state["status"] = "running"
+        state["result"] = None
+        machine.revive(state["root"])
+    else:
+        _check(state["status"] not in ("succeeded", "cancelled"), "the run has ended already")
+
+
+def _cancelled(machine: Machine, body: dict[str, Any]) -> None:
+    _check(not machine.done, f"the run has ended already: {machine.status}")
+    words = "cancelled" + (f": {body['feedback']}" if body.get("feedback") else "")
+    run.end_now(machine, failed(error("R107", words, ""), status="cancelled"))
+
+
+def _continued(machine: Machine, body: dict[str, Any]) -> None:
+    key = _loop_at(machine, body.get("at"), at_limit=True)
+    _reopenable(machine, key)
+    frame = machine.frames[key]
+    more = int(body.get("iterations") or 0)
+    limits = frame["limits"]
+    if more:
+        limits["iterations"] = max(limits["iterations"], frame["count"]) + more
+        if "ended" in frame or frame["phase"] == "limit":
+            limits["iterations"] = frame["count"] + more
+    _raise_budget(machine, key, body)
+    if "ended" not in frame and frame["phase"] != "limit":
+        return
+    _reopen(machine, key)
+    loop_limit.arm(machine, key)
+    loop.next_iteration(machine, key)
+
+
+def _accepted(machine: Machine, body: dict[str, Any]) -> None:
+    key = _loop_at(machine, body.get("at"))
+    _reopenable(machine, key)
+    frame = machine.frames[key]
+    number = int(body["iteration"])
+    _check(1 <= number <= frame["count"], f"{frame['name']!r} has no iteration {number}")
+    if "ended" not in frame:
+        loop_limit.cut_short(machine, key, "cut")
+    _reopen(machine, key)
+    frame["accepted"] = body.get("results") or {}
+    frame["score"] = body.get("score")
+    end_loop(machine, key, "accepted", by="person", iteration=number)
+
+
+def _forked(machine: Machine, body: dict[str, Any]) -> None:
+    address, _ = split_iteration(str(body["at"]))
+    key = _loop_at(machine, address)
+    frame = machine.frames[key]
+    state = machine.state
+    state["run"] = body.get("run", state["run"])
+    state["seed"] = body.get("seed", state["seed"])
+    for scope in (state, *(f for f in machine.frames.values() if f["kind"] == "loop")):
+        scope["usage"], scope["reserved"] = {}, {}
+    if body.get("limits"):
+        state["limits"] |= body["limits"]
+    _set_values(machine, key, body.get("set") or {})
+    if frame.get("body"):
+        machine.drop(frame["body"])
+        frame["body"] = None
+    state["status"] = "running"
+    loop.begin_body(machine, key)
+
+
+def _set_values(machine: Machine, key: str, values: dict[str, Any]) -> None:
+    frame = machine.frames[key]
+    carried = {carry.name for carry in loop_of(machine, key).carry}
+    scopes = machine.state["scopes"]
+    root = scopes[machine.frames[machine.state["root"]]["own_scope"]]["values"]
+    for name, value in values.items():
+        if name not in carried and name in root:
+            root[name] = value
+        else:
+            frame["carry"][name] = value
+
+
+def _raise_budget(machine: Machine, key: str | None, body: dict[str, Any]) -> None:
+    scopes = [machine.state] if key is None else [machine.state, machine.frames[key]]
+    for name in ("cost_usd", "tokens", "calls"):
+        for scope in scopes:
+            if body.get(name) and name in scope["limits"]:
+                scope["limits"][name] += body[name]
+
+
+def _loop_at(machine: Machine, at: object, *, at_limit: bool = False) -> str:
+    """The frame of the loop at an address; without one, the only loop that it can be."""
+    loops = {f["address"]: key for key, f in machine.frames.items() if f["kind"] == "loop"}
+    if at:
+        address = str(at)
+        _check(address in loops, f"no loop {address!r} is open to that; there are: {_list(loops)}")
+        return loops[address]
+    outer = {a: key for a, key in loops.items() if machine.frames[key]["loop"] is None}
+    if at_limit and len(outer) > 1:
+        outer = {a: k for a, k in outer.items() if machine.frames[k].get("reason") in _AT_LIMIT}
+    _check(bool(loops), "the run has no loop (yet)")
+    _check(len(outer) == 1, f"say which loop with --at: {_list(outer or loops)}")
+    return next(iter(outer.values()))
+
+
+def _list(loops: dict[str, str]) -> str:
+    return ", ".join(sorted(loops)) or "none"
+
+
+def _reopenable(machine: Machine, key: str) -> None:
+    """Only a loop that no iteration or item has closed behind itself can go on."""
+    frame = machine.frames[key]
+    if "ended" not in frame:
+        return
+    above = frame["parent"]
+    while above is not None:
+        around = machine.frames[above]
+        if around["kind"] in ("loop", "foreach"):
+            name, kind = around["name"], around["kind"]
+            _check(False, f"{frame['address']!r} lies in {kind} {name!r}: fork there instead")
+        above = around["parent"]
+
+
+def _reopen(machine: Machine, key: str) -> None:
+    """Opens everything around a loop again; what follows it will run again."""
+    frame = machine.frames[key]
+    frame.pop("ended", None)
+    frame.pop("reason", None)
+    gate = inner(frame["address"], "limit")
+    if gate in machine.pending:
+        machine.forget(gate)
+    below, above = key, frame["parent"]
+    while above is not None:
+        around = machine.frames[above]
+        if around["kind"] == "block":
+            block.reopen(machine, above, machine.frames[below].get("name", ""))
+        around.pop("ended", None)
+        below, above = above, around["parent"]
+    if machine.done:
+        machine.state["status"] = "running"
+        machine.state["result"] = None
+    elif machine.status in ("waiting", "paused"):
+        machine.state["status"] = "running"
+
+
+_RECEIVERS = {
+    "run.started": _started,
+    "run.paused": _paused,
+    "run.resumed": _resumed,
+    "run.cancelled": _cancelled,
+    "run.continued": _continued,
+    "run.accepted": _accepted,
+    "run.forked": _forked,
+}

@@ -1,0 +1,71 @@
+"""Evaluating the values of a workflow in the scope of a frame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from whorl.ir.values import Constant, Expression, Items
+from whorl.language import UNDEFINED, evaluate, to_text
+
+if TYPE_CHECKING:
+    from whorl.ir import Value
+    from whorl.language import Json, Scope, Undefined
+
+Scopes: TypeAlias = "dict[str, dict[str, Json]]"
+
+
+class FrameScope:
+    """The names that a frame sees: its own scope, then the scopes around it."""
+
+    __slots__ = ("_facts", "_scopes", "_start")
+
+    def __init__(self, scopes: Scopes, start: str, facts: dict[str, Json]) -> None:
+        self._scopes = scopes
+        self._start = start
+        self._facts = facts
+
+    def lookup(self, name: str) -> Json | Undefined:
+        """The value of a name; names that begin with `$` are facts of the run."""
+        here: str | None = self._start
+        while here is not None:
+            scope = self._scopes[here]
+            values: dict[str, Json] = scope["values"]  # type: ignore[assignment]
+            if name in values:
+                return values[name]
+            here = scope["up"]  # type: ignore[assignment]
+        return self._facts.get(name, UNDEFINED)
+
+
+class OverlayScope:
+    """A scope with a few names on top."""
+
+    __slots__ = ("_below", "_values")
+
+    def __init__(self, values: dict[str, Json], below: Scope) -> None:
+        self._values = values
+        self._below = below
+
+    def lookup(self, name: str) -> Json | Undefined:
+        """The value of a name, from the top first."""
+        if name in self._values:
+            return self._values[name]
+        return self._below.lookup(name)
+
+
+def value_of(value: Value, scope: Scope) -> Json:
+    """The JSON value that a written value stands for here."""
+    if isinstance(value, Constant):
+        return value.value
+    if isinstance(value, Expression):
+        return evaluate(value, scope)
+    if isinstance(value, Items):
+        return [value_of(item, scope) for item in value.items]
+    return {
+        key if isinstance(key, str) else to_text(evaluate(key, scope)): value_of(entry, scope)
+        for key, entry in value.entries
+    }
+
+
+def text_of(value: Value, scope: Scope) -> str:
+    """The text that a written value stands for here."""
+    return to_text(value_of(value, scope))

@@ -1,0 +1,57 @@
+"""The events of a run, as they stand in its journal.
+
+*Fed* events come from outside and are all that the machine ever learns; *notes* are what it says
+about itself on the way: people and projections read them, and they are never fed back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+if TYPE_CHECKING:
+    from whorl.language import Json
+
+FedKind: TypeAlias = Literal[
+    "run.started",  # input, limits, iterations, seed, memory, refused
+    "task.started",  # the intent: attempt, inputs, reserve {cost_usd, tokens, calls}
+    "task.finished",  # the reply: attempt, value, usage, and what the provider tells about it
+    "task.failed",  # attempt, error {code, message, retryable, retry_after_s}, usage
+    "task.in_doubt",  # an intent without a reply was found after a crash: attempt
+    "timer.fired",
+    "gate.decided",  # approved, feedback, by
+    "run.paused",
+    "run.resumed",  # retry: whether failed work is tried again
+    "run.cancelled",
+    "run.continued",  # at, iterations, cost_usd, tokens
+    "run.accepted",  # at, iteration, results, score
+    "run.forked",  # at, set, source
+]
+
+NoteKind: TypeAlias = Literal[
+    "loop.started",  # path, limits, until
+    "iteration.started",  # number
+    "iteration.finished",  # number, status, score, best, verdict, usage, seconds
+    "loop.finished",  # path, iterations, exit_reason, stopped_by, score, best_iteration, ...
+    "node.finished",  # of a control node: status, error
+    "node.skipped",  # cause
+    "task.retrying",  # attempt, due, error
+    "gate.waiting",  # reason, message, show
+    "budget.reached",  # limit, scope
+    "run.waiting",
+    "run.finished",  # status, output, outputs, error, usage
+    "warning",  # code, message
+]
+
+FED_KINDS: frozenset[str] = frozenset(get_args(FedKind))
+NOTE_KINDS: frozenset[str] = frozenset(get_args(NoteKind))
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened at an address, at a time in seconds since the epoch."""
+
+    kind: str
+    address: str
+    at: float
+    body: dict[str, Json] = field(default_factory=dict)

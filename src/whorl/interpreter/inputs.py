@@ -1,0 +1,73 @@
+"""Checking what a workflow is given against the inputs that it declares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from whorl.ir import Port, Workflow
+    from whorl.language import Json
+
+
+class InputError(ValueError):
+    """An input is missing, unknown or of another type."""
+
+
+def check_inputs(workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
+    """The values of all inputs, defaults filled in."""
+    ports = {port.name: port for port in workflow.inputs}
+    for name in given:
+        if name not in ports and not workflow.open_inputs:
+            known = ", ".join(map(repr, ports)) or "none"
+            hint = did_you_mean(name, list(ports))
+            message = f"workflow {workflow.name!r} has no input {name!r}; it has {known}"
+            raise InputError(f"{message}; {hint}" if hint else message)
+    values = {port.name: _value(workflow, port, given) for port in workflow.inputs}
+    return values | {name: value for name, value in given.items() if name not in ports}
+
+
+def _value(workflow: Workflow, port: Port, given: dict[str, Json]) -> Json:
+    if given.get(port.name) is None:
+        if port.default is not None or not port.required:
+            return port.default
+        raise InputError(
+            f"workflow {workflow.name!r} needs the input {port.name!r} ({port.type}): "
+            f"`-i {port.name}=VALUE`"
+        )
+    value = _converted(port, given[port.name])
+    if not _fits(port, value):
+        raise InputError(f"the input {port.name!r} must be a {port.type}, not {value!r:.80}")
+    return value
+
+
+def _converted(port: Port, value: Json) -> Json:
+    """Text from a command line is read as what the input is declared to be."""
+    if not isinstance(value, str):
+        return value
+    if port.type == "boolean" and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    if port.type in ("number", "integer"):
+        for read in (int, float):
+            try:
+                return read(value)
+            except ValueError:
+                continue
+    return value
+
+
+def _fits(port: Port, value: Json) -> bool:
+    match port.type:
+        case "string" | "file":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "list" | "files":
+            return isinstance(value, list)
+        case "json" | "any":
+            return True

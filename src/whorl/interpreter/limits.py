@@ -1,0 +1,35 @@
+"""What happens when a budget refuses a call: the loop around it ends, or the run pauses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.interpreter import loop_limit
+
+if TYPE_CHECKING:
+    from whorl.interpreter.machine import Machine
+
+_FIELDS = {"cost_usd": "cost", "tokens": "tokens", "calls": "calls"}
+
+
+def refused(machine: Machine, key: str, refusal: str) -> None:
+    """A call does not fit: the refusing loop ends, or the innermost one for the run's budget."""
+    scope, _, name = refusal.partition(" ")
+    frame = machine.frames[key]
+    loop = frame["loop"] if scope == "run" else scope
+    where = "the run" if scope == "run" else repr(machine.frames[scope]["name"])
+    limits = machine.state["limits"] if scope == "run" else machine.frames[scope]["limits"]
+    machine.note(
+        "budget.reached",
+        frame["address"],
+        {"limit": name, "of": limits[name], "scope": "run" if scope == "run" else "loop"},
+    )
+    if loop is not None:
+        loop_limit.budget_reached(machine, loop, f"the {_FIELDS[name]} budget of {where}")
+        return
+    frame["refused"] = True
+    machine.state["status"] = "paused"
+    machine.state["paused_by"] = "budget"
+    message = f"the {_FIELDS[name]} budget of the run does not allow {frame['name']!r}"
+    advice = "resume it with more: `whorl resume RUN --budget +AMOUNT`"
+    machine.warn(frame["address"], "R103", f"{message}; {advice}")

@@ -1,0 +1,336 @@
+"""Loops: begin an iteration, run the body, weigh it, carry on or end.
+
+A loop frame is in one of these phases:
+
+    body      an iteration runs
+    judging   its body has ended, and a judge is asked
+    asking    a person is asked what they think of the iteration
+    delay     the pause before the next iteration
+    limit     a limit is reached, and a person is asked what to do
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from whorl.interpreter import loop_limit, loop_verdict
+from whorl.interpreter.address import attempted, inner, numbered
+from whorl.interpreter.block import new_block, results
+from whorl.interpreter.evaluation import value_of
+from whorl.interpreter.loop_record import close_iteration, loop_of, record_success
+from whorl.interpreter.loop_result import end_loop, fail_loop
+from whorl.interpreter.outcomes import error, failed, is_failure, language_failure
+from whorl.interpreter.plan import inner_key
+from whorl.interpreter.wait import seconds_of
+from whorl.language import Expression, LanguageError, evaluate
+
+if TYPE_CHECKING:
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.frames import Frame, Outcome
+    from whorl.interpreter.machine import Machine
+    from whorl.ir import Loop
+    from whorl.language import Json
+
+
+class LoopBehaviour:
+    """The behaviour of loop frames."""
+
+    def enter(self, machine: Machine, key: str) -> None:
+        """Sets the loop up and goes for the first iteration."""
+        frame = machine.frames[key]
+        loop = loop_of(machine, key)
+        try:
+            _set_up(machine, key, loop)
+        except (LanguageError, ValueError) as fault:
+            fail_loop(machine, key, _fault(fault, frame["address"]))
+            return
+        machine.note(
+            "loop.started",
+            frame["address"],
+            {"path": frame["node"].partition(":")[2], "limits": dict(frame["limits"])},
+        )
+        next_iteration(machine, key)
+
+    def child_left(self, machine: Machine, key: str, child: str, outcome: Outcome) -> None:
+        """The body of an iteration has ended, or a judge has answered."""
+        frame = machine.frames[key]
+        if child != frame.get("body"):
+            loop_verdict.judged(machine, key, child, outcome)
+            _go_on(machine, key)
+        elif is_failure(outcome):
+            _iteration_failed(machine, key, outcome)
+        else:
+            loop_verdict.begin_verdict(machine, key)
+            _go_on(machine, key)
+
+    def receive(self, machine: Machine, key: str, event: Event) -> None:
+        """A pause or a time limit is over, or a person has decided."""
+        frame = machine.frames[key]
+        machine.settle(event.address)
+        word = event.address.rpartition("/:")[2]
+        if event.kind == "gate.decided":
+            if word == "limit":
+                loop_limit.decided(machine, key, event)
+            else:
+                _person_decided(machine, key, event)
+        elif word == "delay":
+            next_iteration(machine, key)
+        elif event.address == inner(frame["address"], "time"):
+            loop_limit.cut_short(machine, key, "timed_out")
+            loop_limit.reached(machine, key, "timeout", f"its time of {_time_limit(frame)} s")
+        else:
+            message = f"iteration {frame['count']} took longer than its time"
+            cause = error("R101", message, event.address)
+            _iteration_failed(machine, key, failed(cause, status="timed_out"))
+
+    def ask_again(self, machine: Machine, key: str, address: str) -> None:
+        """A loop sends nothing itself."""
+
+    def revive(self, machine: Machine, key: str) -> None:
+        """Goes on where it failed: in the body, at the judge, or at the limit."""
+        frame = machine.frames[key]
+        loop_limit.arm(machine, key)
+        if frame["phase"] == "judging":
+            loop_verdict.ask_judge(machine, key)
+        elif frame["phase"] == "body" and frame.get("body"):
+            machine.revive(frame["body"])
+        else:
+            next_iteration(machine, key)
+
+
+def next_iteration(machine: Machine, key: str) -> None:
+    """Begins an iteration, unless the condition is met before it or a limit is reached."""
+    frame = machine.frames[key]
+    loop = loop_of(machine, key)
+    try:
+        _prepare(machine, frame, loop)
+    except LanguageError as fault:
+        fail_loop(machine, key, language_failure(fault, frame["address"]))
+        return
+    if loop.check == "before" and loop.until is not None and not frame.get("checked"):
+        frame["phase"] = "judging"
+        loop_verdict.begin_verdict(machine, key, before=True)
+        _go_on(machine, key)
+        return
+    frame.pop("checked", None)
+    stopped = loop_limit.before_iteration(machine, key)
+    if stopped is not None:
+        loop_limit.reached(machine, key, *stopped)
+        return
+    frame["count"] += 1
+    frame.pop("retries", None)
+    begin_body(machine, key)
+
+
+def begin_body(machine: Machine, key: str) -> None:
+    """Runs the body of the present iteration, from its beginning."""
+    frame = machine.frames[key]
+    loop = loop_of(machine, key)
+    number = frame["count"]
+    address = attempted(numbered(frame["address"], number), frame.get("retries", 0) + 1)
+    values = _visible(machine, frame, loop)
+    if frame.get("inner"):
+        machine.drop_scope(frame["inner"])
+    frame["inner"] = machine.new_scope(values, frame["scope"])
+    scope = machine.scope_at(frame["inner"])
+    try:
+        for name, value in loop.bind:
+            values[name] = value_of(value, scope)
+    except LanguageError as fault:
+        fail_loop(machine, key, language_failure(fault, address))
+        return
+    frame["phase"] = "body"
+    frame["begun"] = False
+    frame["iteration"] = {"address": address, "at": machine.now, "usage": dict(frame["usage"])}
+    machine.note("iteration.started", address, {"number": number})
+    if loop.limits.iteration_time_s is not None:
+        due = machine.now + loop.limits.iteration_time_s
+        machine.expect(inner(address, "time"), key, "alarm", due=due)
+    frame["body"] = new_block(
+        machine,
+        inner_key(frame["node"], "body"),
+        parent=key,
+        scope=frame["inner"],
+        address=address,
+    )
+
+
+def interrupt(machine: Machine, key: str, how: str) -> None:
+    """`break` or `continue`: ends the iteration with what it has so far."""
+    frame = machine.frames[key]
+    body = machine.frames[frame["body"]]
+    found = results(machine, body)
+    machine.drop(frame["body"])
+    frame["body"] = None
+    record_success(machine, key, found)
+    close_iteration(machine, key, status="succeeded", by="break" if how == "break" else "")
+    if how == "break":
+        end_loop(machine, key, "condition_met", by="break")
+    else:
+        _pause(machine, key)
+
+
+def _set_up(machine: Machine, key: str, loop: Loop) -> None:
+    frame = machine.frames[key]
+    scope = machine.scope(frame)
+    iterations = _number(loop.limits.iterations, scope)
+    override = machine.state["iterations"]
+    limits: dict[str, Json] = {
+        "iterations": int(iterations if override is None else override),
+        "time_s": None if loop.limits.time_s is None else _number(loop.limits.time_s, scope),
+        "cost_usd": loop.limits.cost_usd,
+        "tokens": loop.limits.tokens,
+        "calls": loop.limits.calls,
+    }
+    past: list[Json] = []
+    if loop.memory is not None and loop.memory.across_runs:
+        past = machine.state["memory"].get(loop.memory.key, [])
+    frame |= {
+        "limits": {name: value for name, value in limits.items() if value is not None},
+        "usage": {},
+        "reserved": {},
+        "count": 0,
+        "phase": "delay",
+        "started": machine.now,
+        "carry": {},
+        "past": past,
+    }
+    for carry in loop.carry:
+        if carry.first is not None:
+            frame["carry"][carry.name] = value_of(carry.first, scope)
+    loop_limit.arm(machine, key)
+
+
+def _number(limit: float | Expression, scope: Any) -> float:
+    if not isinstance(limit, Expression):
+        return limit
+    return seconds_of(evaluate(limit, scope))
+
+
+def _prepare(machine: Machine, frame: Frame, loop: Loop) -> None:
+    """Computes what is carried over from the iteration that has ended, then forgets that one."""
+    if frame.pop("fresh", False) and frame.get("inner"):
+        scope = machine.scope_at(frame["inner"])
+        carried = {
+            carry.name: value_of(carry.later, scope)
+            for carry in loop.carry
+            if carry.later is not None
+        }
+        frame["carry"] |= carried
+    if frame.get("body"):
+        machine.drop(frame["body"])
+        frame["body"] = None
+
+
+def _visible(machine: Machine, frame: Frame, loop: Loop) -> dict[str, Json]:
+    """The names that an iteration begins with: facts under the dialect's names, carried values."""
+    best = frame.get("best")
+    facts: dict[str, Json] = {
+        "number": frame["count"],
+        "index": frame["count"] - 1,
+        "limit": frame["limits"]["iterations"],
+        "previous": frame.get("previous"),
+        "history": frame.get("history", []),
+        "best": best["results"] if best else None,
+        "score": frame.get("score"),
+        "past": frame["past"],
+        "person": frame.get("person"),
+        "started_at": frame["started"],
+    }
+    hidden = {"previous", "best", "score", "person"}
+    values = {
+        name: facts[fact]
+        for name, fact in loop.facts
+        if facts[fact] is not None or fact not in hidden
+    }
+    carried: dict[str, Json] = frame["carry"]
+    return values | carried
+
+
+def _go_on(machine: Machine, key: str) -> None:
+    """After a verdict: ends the loop, asks a person, or goes for the next iteration."""
+    frame = machine.frames[key]
+    decision = frame.pop("decision", None)
+    if decision is None:
+        return
+    if decision["before"]:
+        frame["checked"] = True
+    if decision["met"]:
+        end_loop(machine, key, "condition_met", by=decision["by"])
+    elif decision["before"]:
+        next_iteration(machine, key)
+    elif loop_of(machine, key).ask == "each":
+        frame["phase"] = "asking"
+        address = inner(frame["iteration"]["address"], "ask")
+        machine.expect(address, key, "gate")
+        message = f"iteration {frame['count']} of {frame['name']!r}: take it, or go on?"
+        machine.note(
+            "gate.waiting",
+            address,
+            {"reason": "iteration", "message": message, "show": frame.get("previous")},
+        )
+    else:
+        _pause(machine, key)
+
+
+def _pause(machine: Machine, key: str) -> None:
+    frame = machine.frames[key]
+    loop = loop_of(machine, key)
+    frame["phase"] = "delay"
+    seconds = 0.0
+    if loop.delay is not None and loop_limit.before_iteration(machine, key) is None:
+        try:
+            seconds = seconds_of(value_of(loop.delay, machine.scope_at(frame["inner"])))
+        except (LanguageError, ValueError) as fault:
+            fail_loop(machine, key, _fault(fault, frame["address"]))
+            return
+    if seconds > 0:
+        address = inner(frame["address"], "delay")
+        machine.expect(address, key, "timer", due=machine.now + seconds)
+    else:
+        next_iteration(machine, key)
+
+
+def _iteration_failed(machine: Machine, key: str, outcome: Outcome) -> None:
+    frame = machine.frames[key]
+    failure = loop_of(machine, key).on_iteration_failure
+    if failure.action == "retry" and frame.get("retries", 0) < failure.times:
+        close_iteration(machine, key, status="failed", error=outcome["error"])
+        machine.drop(frame["body"])
+        frame["body"] = None
+        frame["retries"] = frame.get("retries", 0) + 1
+        begin_body(machine, key)
+        return
+    numbers = frame.setdefault("failed", [])
+    frame["failures"] = frame.get("failures", 0) + 1
+    if len(numbers) < 1_000:
+        numbers.append(frame["count"])
+    close_iteration(machine, key, status=outcome["status"], error=outcome["error"])
+    if failure.action == "continue":
+        machine.drop(frame["body"])
+        frame["body"] = None
+        _pause(machine, key)
+        return
+    cause = dict(outcome["error"])
+    cause["message"] = f"iteration {frame['count']} of {frame['name']!r}: {cause['message']}"
+    fail_loop(machine, key, cause, status="failed")
+
+
+def _person_decided(machine: Machine, key: str, event: Event) -> None:
+    frame = machine.frames[key]
+    approved = bool(event.body.get("approved"))
+    frame["person"] = {"approved": approved, "feedback": event.body.get("feedback") or ""}
+    if approved:
+        end_loop(machine, key, "condition_met", by="person")
+    else:
+        _pause(machine, key)
+
+
+def _time_limit(frame: Frame) -> str:
+    return f"{frame['limits'].get('time_s', 0):g}"
+
+
+def _fault(fault: Exception, address: str) -> dict[str, Any]:
+    if isinstance(fault, LanguageError):
+        return language_failure(fault, address)
+    return error("R104", str(fault), address)

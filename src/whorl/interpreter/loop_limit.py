@@ -1,0 +1,121 @@
+"""The limits of a loop: reached, they end it, fail it, or ask a person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.interpreter import budget
+from whorl.interpreter.address import inner
+from whorl.interpreter.loop_record import close_iteration, loop_of
+from whorl.interpreter.loop_result import end_loop, fail_loop
+from whorl.interpreter.outcomes import error
+
+if TYPE_CHECKING:
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.machine import Machine
+
+_RAISED_BY = {
+    "max_iterations": "`at_most.iterations`, or `whorl continue RUN --iterations N`",
+    "timeout": "`at_most.time`",
+    "budget": "`at_most.cost`, `budget`, or `whorl continue RUN --budget +AMOUNT`",
+}
+
+
+def arm(machine: Machine, key: str) -> None:
+    """Sets the clock that ends the loop, where it has a time limit."""
+    frame = machine.frames[key]
+    seconds = frame["limits"].get("time_s")
+    address = inner(frame["address"], "time")
+    if seconds is not None and address not in machine.pending:
+        machine.expect(address, key, "alarm", due=machine.now + seconds)
+
+
+def before_iteration(machine: Machine, key: str) -> tuple[str, str] | None:
+    """The limit that forbids another iteration, as exit reason and words."""
+    frame = machine.frames[key]
+    limit = frame["limits"]["iterations"]
+    if frame["count"] >= limit:
+        return "max_iterations", f"its limit of {limit} iterations"
+    spent = budget.exhausted(machine, key)
+    if spent is not None:
+        return "budget", f"its budget of {frame['limits'][spent]:g} ({spent})"
+    return None
+
+
+def reached(machine: Machine, key: str, reason: str, words: str) -> None:
+    """A limit is reached: the loop does what `on_limit` and `ask` say."""
+    frame = machine.frames[key]
+    loop = loop_of(machine, key)
+    message = f"loop {frame['name']!r} reached {words} before it was done"
+    if loop.on_limit == "pause" or loop.ask == "at_limit":
+        frame["phase"] = "limit"
+        frame["limit_reason"] = reason
+        address = inner(frame["address"], "limit")
+        machine.expect(address, key, "gate")
+        machine.note(
+            "gate.waiting",
+            address,
+            {
+                "reason": "limit",
+                "message": f"{message}: accept what there is, continue, or reject?",
+                "show": frame.get("previous"),
+            },
+        )
+    elif loop.on_limit == "fail":
+        frame["phase"] = "limit"
+        cause = error("R102", f"{message}; raise {_RAISED_BY[reason]}", frame["address"])
+        fail_loop(machine, key, cause, reason=reason)
+    else:
+        if loop.until is not None:
+            machine.warn(frame["address"], "R102", f"{message}; raise {_RAISED_BY[reason]}")
+        frame["phase"] = "limit"
+        end_loop(machine, key, reason)
+
+
+def budget_reached(machine: Machine, key: str, words: str) -> None:
+    """A call inside the loop does not fit into a budget."""
+    frame = machine.frames[key]
+    if frame["phase"] == "body" and not frame.get("begun"):
+        close_iteration(machine, key, status="not_begun")
+        _drop_body(machine, key)
+        frame["count"] -= 1
+    else:
+        cut_short(machine, key, "cut")
+    reached(machine, key, "budget", words)
+
+
+def cut_short(machine: Machine, key: str, status: str) -> None:
+    """Ends the present iteration where it stands; what it has so far is not a result."""
+    frame = machine.frames[key]
+    if frame["phase"] == "body":
+        close_iteration(machine, key, status=status)
+        _drop_body(machine, key)
+    elif frame["phase"] == "judging":
+        if frame.get("judge"):
+            machine.drop(frame.pop("judge"))
+            frame["children"] = {}
+        if not frame.pop("before", False):
+            close_iteration(machine, key, status="succeeded")
+    for word in ("delay",):
+        address = inner(frame["address"], word)
+        if address in machine.pending:
+            machine.forget(address)
+    if frame["phase"] == "asking":
+        machine.forget(inner(frame["iteration"]["address"], "ask"))
+
+
+def decided(machine: Machine, key: str, event: Event) -> None:
+    """A person was asked at the limit: they accept what there is, or reject the loop."""
+    frame = machine.frames[key]
+    if event.body.get("approved"):
+        end_loop(machine, key, "accepted")
+    else:
+        words = event.body.get("feedback") or "no reason given"
+        cause = error("R108", f"loop {frame['name']!r} was rejected: {words}", frame["address"])
+        fail_loop(machine, key, cause, reason="rejected")
+
+
+def _drop_body(machine: Machine, key: str) -> None:
+    frame = machine.frames[key]
+    machine.drop(frame["body"])
+    frame["body"] = None

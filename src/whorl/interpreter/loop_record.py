@@ -1,0 +1,119 @@
+"""What a loop keeps of its iterations: the last, the first, the best, the history, the records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from whorl.interpreter.address import inner
+from whorl.interpreter.evaluation import OverlayScope, value_of
+from whorl.ir import Loop
+
+if TYPE_CHECKING:
+    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.machine import Machine
+    from whorl.language import Json, Scope
+
+
+def loop_of(machine: Machine, key: str) -> Loop:
+    """The loop that a frame runs."""
+    node = machine.node(machine.frames[key])
+    assert isinstance(node, Loop)
+    return node
+
+
+def record_success(machine: Machine, key: str, results: dict[str, Json]) -> None:
+    """Keeps the results of an iteration that went through, wherever the loop wants them."""
+    frame = machine.frames[key]
+    loop = loop_of(machine, key)
+    number = frame["count"]
+    frame["previous"] = results
+    frame["last"] = number
+    frame["fresh"] = True
+    if loop.returns == "first" and "first" not in frame:
+        frame["first"] = {"number": number, "results": results}
+    if loop.returns == "all":
+        columns = frame.setdefault("all", {})
+        for name, value in results.items():
+            columns.setdefault(name, []).append(value)
+    if loop.history_keep:
+        frame["history"] = [*frame.get("history", []), results][-loop.history_keep :]
+    if loop.collect:
+        _collect(machine, frame, loop, machine.scope_at(frame["inner"]))
+
+
+def keep_best(machine: Machine, key: str, score: float | None) -> bool:
+    """Compares the iteration just recorded with the best so far."""
+    frame = machine.frames[key]
+    loop = loop_of(machine, key)
+    frame["score"] = score
+    best = frame.get("best")
+    if score is None or (best is not None and score <= best["score"]):
+        return False
+    frame["best"] = {"number": frame["count"], "score": score, "results": frame["previous"]}
+    for collect in loop.collect:
+        if collect.take == "best":
+            scope = machine.scope_at(frame["inner"])
+            frame.setdefault("collected", {})[collect.name] = value_of(collect.value, scope)
+    return True
+
+
+def close_iteration(machine: Machine, key: str, *, status: str, **facts: Any) -> None:
+    """Says how an iteration ended, what it used, and remembers it where a memory is kept."""
+    frame = machine.frames[key]
+    iteration = frame["iteration"]
+    alarm = inner(iteration["address"], "time")
+    if alarm in machine.pending:
+        machine.forget(alarm)
+    used: dict[str, Json] = {
+        name: _rounded(amount - iteration["usage"].get(name, 0))
+        for name, amount in frame["usage"].items()
+        if amount != iteration["usage"].get(name, 0)
+    }
+    body: dict[str, Json] = {"number": frame["count"], "status": status}
+    body["seconds"] = round(machine.now - iteration["at"], 3)
+    if used:
+        body["usage"] = used
+    body |= {name: fact for name, fact in facts.items() if fact not in (None, "", ())}
+    if status == "succeeded":
+        _remember(machine, key, body)
+    machine.note("iteration.finished", iteration["address"], body)
+    if iteration["address"] in machine.wanted and status == "succeeded":
+        machine.found[iteration["address"]] = {
+            "results": frame["previous"],
+            "score": frame.get("score"),
+        }
+
+
+def _rounded(amount: float) -> float:
+    return round(amount, 9) if isinstance(amount, float) else amount
+
+
+def _collect(machine: Machine, frame: Frame, loop: Loop, scope: Scope) -> None:
+    collected = frame.setdefault("collected", {})
+    for collect in loop.collect:
+        if collect.take == "best" or (collect.take == "first" and collect.name in collected):
+            continue
+        value = value_of(collect.value, scope)
+        if collect.take == "all":
+            collected.setdefault(collect.name, []).append(value)
+        else:
+            collected[collect.name] = value
+
+
+def _remember(machine: Machine, key: str, body: dict[str, Json]) -> None:
+    frame = machine.frames[key]
+    memory = loop_of(machine, key).memory
+    if memory is None:
+        return
+    known: dict[str, Json] = {
+        "number": frame["count"],
+        "score": frame.get("score"),
+        "at": machine.now,
+    }
+    scope = OverlayScope(known, machine.scope_at(frame["inner"]))
+    record = value_of(memory.record, scope)
+    assert isinstance(record, dict)
+    record = {"number": frame["count"]} | record
+    frame["past"] = [*frame["past"], record][-memory.keep :]
+    if memory.across_runs:
+        body["remember"] = {"key": memory.key, "record": record, "keep": memory.keep}

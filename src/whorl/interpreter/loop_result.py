@@ -1,0 +1,107 @@
+"""How a loop ends: its value, its exit reason, and what it says about both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from whorl.interpreter.address import inner
+from whorl.interpreter.loop_record import loop_of
+from whorl.interpreter.outcomes import error, failed, succeeded
+
+if TYPE_CHECKING:
+    from whorl.interpreter.machine import Machine
+    from whorl.language import Json
+
+
+def end_loop(
+    machine: Machine, key: str, reason: str, *, by: str = "", iteration: int | None = None
+) -> None:
+    """The loop has ended well; its value is that of the iteration that it returns."""
+    frame = machine.frames[key]
+    failures = frame.get("failures", 0)
+    if failures and "last" not in frame:
+        message = f"all {failures} iterations of {frame['name']!r} failed"
+        fail_loop(machine, key, error("R112", message, frame["address"]))
+        return
+    number, results = _returned(machine, key)
+    if iteration is not None:
+        number, results = iteration, frame["accepted"]
+    summary = _summary(machine, key, reason, by, number)
+    told = {name: summary[name] for name in _TOLD}
+    value = results | frame.get("collected", {}) | {"loop": told}
+    _disarm(machine, key)
+    machine.note("loop.finished", frame["address"], summary)
+    frame["reason"] = reason
+    machine.finish(key, succeeded(value))
+
+
+def fail_loop(
+    machine: Machine,
+    key: str,
+    cause: dict[str, Any],
+    *,
+    status: str = "failed",
+    reason: str = "failed",
+) -> None:
+    """The loop has failed; its frame stays, so that what failed can be tried again."""
+    frame = machine.frames[key]
+    if "limits" in frame:
+        _disarm(machine, key)
+        number, _ = _returned(machine, key)
+        summary = _summary(machine, key, reason, "", number) | {"error": cause}
+        machine.note("loop.finished", frame["address"], summary)
+    frame["reason"] = reason
+    machine.finish(key, failed(cause, status=status))
+
+
+_TOLD = (
+    "iterations",
+    "exit_reason",
+    "stopped_by",
+    "score",
+    "best_iteration",
+    "returned_iteration",
+)
+
+
+def _returned(machine: Machine, key: str) -> tuple[int | None, dict[str, Json]]:
+    frame = machine.frames[key]
+    match loop_of(machine, key).returns:
+        case "best":
+            if "best" in frame:
+                return frame["best"]["number"], frame["best"]["results"]
+        case "first":
+            if "first" in frame:
+                return frame["first"]["number"], frame["first"]["results"]
+        case "all":
+            return None, dict(frame.get("all", {}))
+    return frame.get("last"), frame.get("previous", {})
+
+
+def _summary(
+    machine: Machine, key: str, reason: str, by: str, number: int | None
+) -> dict[str, Json]:
+    frame = machine.frames[key]
+    best = frame.get("best")
+    return {
+        "path": frame["node"].partition(":")[2],
+        "iterations": frame["count"],
+        "exit_reason": reason,
+        "stopped_by": by or None,
+        "score": frame.get("score"),
+        "best_iteration": best["number"] if best else None,
+        "returned_iteration": number,
+        "failed_iterations": list(frame.get("failed", [])),
+        "usage": dict(frame["usage"]),
+        "seconds": round(machine.now - frame["started"], 3),
+    }
+
+
+def _disarm(machine: Machine, key: str) -> None:
+    address = machine.frames[key]["address"]
+    for alarm in (inner(address, "time"), inner(address, "delay")):
+        if alarm in machine.pending:
+            machine.forget(alarm)
+    sessions = machine.state["sessions"]
+    for session in [name for name in sessions if name.startswith(f"{key} ")]:
+        del sessions[session]

@@ -1,0 +1,217 @@
+"""Judging an iteration: measures it, weighs the conditions, asks judges where they decide."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from whorl.interpreter.address import attempted, inner
+from whorl.interpreter.block import results
+from whorl.interpreter.evaluation import value_of
+from whorl.interpreter.loop_record import close_iteration, keep_best, loop_of, record_success
+from whorl.interpreter.loop_result import fail_loop
+from whorl.interpreter.outcomes import is_failure, language_failure
+from whorl.interpreter.plan import judge_key, judges_of
+from whorl.interpreter.verdict import (
+    Evidence,
+    Weighing,
+    comparable,
+    measure,
+    scores_of,
+    stables_of,
+)
+from whorl.ir import AllOf, AnyOf, Plateau
+from whorl.language import LanguageError
+
+if TYPE_CHECKING:
+    from whorl.interpreter.frames import Frame, Outcome
+    from whorl.interpreter.machine import Machine
+    from whorl.ir import Condition, Loop
+    from whorl.language import Json
+
+
+def begin_verdict(machine: Machine, key: str, *, before: bool = False) -> None:
+    """Takes an iteration's results in and weighs the loop's condition for the first time.
+
+    `before` weighs it ahead of an iteration, over the results of the one before.
+    """
+    frame = machine.frames[key]
+    frame["before"] = before
+    frame["judged"] = []
+    try:
+        if before:
+            _look_back(machine, frame)
+        else:
+            record_success(machine, key, results(machine, machine.frames[frame["body"]]))
+            _measure(machine, key)
+        _weigh(machine, key)
+    except LanguageError as fault:
+        fail_loop(machine, key, language_failure(fault, frame["address"]))
+
+
+def judged(machine: Machine, key: str, child: str, outcome: Outcome) -> None:
+    """A judge has answered: counts the vote, asks again if need be, then weighs again."""
+    frame = machine.frames[key]
+    frame["judge"] = None
+    frame["children"] = {}
+    loop = loop_of(machine, key)
+    current = frame["judged"][-1]
+    if is_failure(outcome):
+        if loop.on_iteration_failure.action != "continue":
+            fail_loop(machine, key, outcome["error"])
+            return
+        machine.warn(frame["address"], "R100", f"the judge failed: {outcome['error']['message']}")
+        current |= {"met": None, "answer": ""}
+    else:
+        _count_vote(current, outcome["value"], _judge_votes(loop, len(frame["judged"]) - 1))
+    if "met" not in current:
+        ask_judge(machine, key)
+        return
+    try:
+        _weigh(machine, key)
+    except LanguageError as fault:
+        fail_loop(machine, key, language_failure(fault, frame["address"]))
+
+
+def ask_judge(machine: Machine, key: str) -> None:
+    """Asks the judge whose answer is open."""
+    frame = machine.frames[key]
+    current = frame["judged"][-1]
+    index = len(frame["judged"]) - 1
+    where = frame["iteration"]["address"] if "iteration" in frame else frame["address"]
+    base = inner(where, "judge" if index == 0 else f"judge{index + 1}")
+    current["asked"] = current.get("asked", 0) + 1
+    child = machine.new_frame(
+        "task",
+        parent=key,
+        scope=frame["inner"],
+        node=judge_key(frame["node"], index),
+        name=f"judge of {frame['name']}",
+        base=base,
+        address=attempted(base, current["asked"]),
+        attempt=current["asked"],
+        extra={"reask": True} if current.get("reask") else {},
+    )
+    frame["judge"] = child
+    frame["children"] = {"judge": child}
+    frame["phase"] = "judging"
+    machine.enter(child)
+
+
+def _measure(machine: Machine, key: str) -> None:
+    frame = machine.frames[key]
+    until = loop_of(machine, key).until
+    scope = machine.scope_at(frame["inner"])
+    scored = [measure(score, scope) for score in scores_of(until)]
+    for score, number in zip(scores_of(until), scored, strict=True):
+        if number is None:
+            how = f"pattern {score.pattern!r}" if score.pattern else "expression"
+            machine.warn(frame["address"], "R104", f"an iteration has no score: by its {how}")
+    frame["scored"] = scored
+    first = scored[0] if scored else None
+    best = frame.get("best")
+    frame["is_best"] = keep_best(machine, key, first) if scored else False
+    delta = _min_delta(until)
+    if delta is not None:
+        mark = frame.get("mark", best["score"] if best else None)
+        if first is not None and (mark is None or first > mark + delta):
+            frame["mark"] = first
+            frame["stale"] = 0
+        else:
+            frame["stale"] = frame.get("stale", 0) + 1
+    frame["texts_before"] = frame.get("texts", [])
+    frame["texts"] = [comparable(value_of(s.subject, scope)) for s in stables_of(until)]
+
+
+def _weigh(machine: Machine, key: str) -> None:
+    frame = machine.frames[key]
+    until = loop_of(machine, key).until
+    before = frame["before"]
+    if until is None:
+        _decide(machine, key, met=False, by="", facts=())
+        return
+    evidence = Evidence(
+        scope=machine.scope_at(frame["inner"]),
+        branches=_branches(frame.get("previous", {})),
+        scored=dict(enumerate(frame.get("scored", []))),
+        texts=frame.get("texts", []),
+        texts_before=[] if before else frame.get("texts_before", []),
+        stale=frame.get("stale", 0),
+        judged=frame["judged"],
+    )
+    verdict = Weighing(evidence).weigh(until)
+    if verdict.state == "open":
+        frame["judged"].append({"votes": []})
+        ask_judge(machine, key)
+        return
+    _decide(machine, key, met=verdict.state == "met", by=verdict.by, facts=verdict.facts)
+
+
+def _decide(
+    machine: Machine, key: str, *, met: bool, by: str, facts: tuple[dict[str, Json], ...]
+) -> None:
+    frame = machine.frames[key]
+    frame["decision"] = {"met": met, "by": by, "before": frame["before"]}
+    frame["judged"] = []
+    if frame.pop("before"):
+        return
+    close_iteration(
+        machine,
+        key,
+        status="succeeded",
+        score=frame.get("score"),
+        best=frame.pop("is_best", False) or None,
+        met=met,
+        by=by if met else "",
+        facts=list(facts) or None,
+    )
+
+
+def _look_back(machine: Machine, frame: Frame) -> None:
+    """Makes the scope for a check ahead of an iteration: the results of the one before."""
+    if frame.get("inner"):
+        machine.drop_scope(frame["inner"])
+    values: dict[str, Json] = frame["carry"] | frame.get("previous", {})
+    node = machine.node(frame)
+    for name, fact in node.facts:  # type: ignore[union-attr]
+        if fact in ("number", "index"):
+            values[name] = frame["count"] + (1 if fact == "number" else 0)
+    frame["inner"] = machine.new_scope(values, frame["scope"])
+
+
+def _branches(found: dict[str, Json]) -> dict[str, str]:
+    return {
+        name: str(value["branch"])
+        for name, value in found.items()
+        if isinstance(value, dict) and "branch" in value
+    }
+
+
+def _min_delta(condition: Condition | None) -> float | None:
+    if isinstance(condition, Plateau):
+        return condition.min_delta
+    if isinstance(condition, AnyOf | AllOf):
+        for part in condition.conditions:
+            found = _min_delta(part)
+            if found is not None:
+                return found
+    return None
+
+
+def _judge_votes(loop: Loop, index: int) -> int:
+    return judges_of(loop.until)[index].votes
+
+
+def _count_vote(current: dict[str, Any], value: Any, wanted: int) -> None:
+    """A vote is yes, no or, after one more try, ambiguous; a majority of all votes decides."""
+    verdict = value.get("verdict") if isinstance(value, dict) else None
+    current["answer"] = value.get("answer", "") if isinstance(value, dict) else str(value)
+    if verdict not in ("met", "not_met") and not current.get("reask"):
+        current["reask"] = True
+        return
+    current.pop("reask", None)
+    current["votes"].append(verdict if verdict in ("met", "not_met") else "ambiguous")
+    yes, no = current["votes"].count("met"), current["votes"].count("not_met")
+    if yes * 2 > wanted:
+        current["met"] = True
+    elif no * 2 >= wanted or len(current["votes"]) >= wanted:
+        current["met"] = False if no else None

@@ -1,0 +1,283 @@
+"""The machine: IR and events in, commands and notes out; its whole state is one JSON value.
+
+It is fed in journal order only and asks nobody for the time: every event brings its own. A run is
+therefore a fold over its journal, and resuming, replaying and simulating are the same code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, deque
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import StoreError
+from whorl.interpreter import behaviours, budget, control, run
+from whorl.interpreter.commands import Cancel, Command, Perform, Send, SetTimer
+from whorl.interpreter.evaluation import FrameScope
+from whorl.interpreter.events import FED_KINDS, Event
+from whorl.interpreter.frames import Frame, Outcome, children_of
+
+if TYPE_CHECKING:
+    from whorl.interpreter.plan import Plan
+    from whorl.ir import Node
+    from whorl.language import Json
+
+FORMAT = 1
+# A run that computes this long between two events waits for nothing: it would go on for ever.
+STEPS_MAX = 500_000
+ENDED = frozenset({"succeeded", "failed", "cancelled"})
+
+
+class Machine:
+    """One run of a workflow."""
+
+    def __init__(self, plan: Plan, state: dict[str, Any] | None = None) -> None:
+        self.plan = plan
+        self.state: dict[str, Any] = state if state is not None else _new_state()
+        if self.state["format"] != FORMAT:
+            raise StoreError(f"this run was stored by a newer version ({self.state['format']})")
+        self.frames: dict[str, Frame] = self.state["frames"]
+        self.pending: dict[str, Any] = self.state["pending"]
+        self._commands: list[Command] = []
+        self._notes: list[Event] = []
+        self._agenda: deque[tuple[str, Outcome | None]] = deque()
+        # Iterations whose results a time traveller wants to see, and what was found; no state.
+        self.wanted: frozenset[str] = frozenset()
+        self.found: dict[str, dict[str, Json]] = {}
+        self._open = Counter(entry["what"] for entry in self.pending.values())
+        if state is not None:
+            self.ask_again()
+            self._set_timers_again()
+
+    @classmethod
+    def restore(cls, plan: Plan, snapshot: str) -> Machine:
+        """The machine as it was when the snapshot was taken; `poll` asks again for what is open."""
+        return cls(plan, json.loads(snapshot))
+
+    def snapshot(self) -> str:
+        """The whole state, as JSON text."""
+        return json.dumps(self.state, separators=(",", ":"), ensure_ascii=False)
+
+    @property
+    def status(self) -> str:
+        """running, waiting, paused, or how the run ended."""
+        return str(self.state["status"])
+
+    @property
+    def done(self) -> bool:
+        """Whether the run has ended."""
+        return self.state["status"] in ENDED
+
+    @property
+    def notes_count(self) -> int:
+        """How many notes this run has made so far, over all processes."""
+        return int(self.state["notes"])
+
+    def in_flight(self) -> list[str]:
+        """The addresses of calls that were sent and not answered: in doubt after a crash."""
+        return [address for address, entry in self.pending.items() if "sent" in entry]
+
+    def feed(self, event: Event) -> None:
+        """Takes one event in and advances as far as that leads."""
+        if event.kind not in FED_KINDS:
+            raise StoreError(f"an event of kind {event.kind!r} cannot be fed", code="R903")
+        self.state["at"] = max(self.state["at"], event.at)
+        if event.kind.startswith("run."):
+            control.receive(self, event)
+        else:
+            self._deliver(event)
+        self._advance()
+        run.settle_status(self)
+
+    def poll(self) -> list[Command]:
+        """What is wanted done, once; while the run is paused no new work is handed out."""
+        commands, self._commands = self._commands, []
+        if self.state["status"] == "paused":
+            return [c for c in commands if not isinstance(c, Perform | Send)]
+        return commands
+
+    def take_notes(self) -> list[Event]:
+        """What there is to say about the events fed since the last call."""
+        notes, self._notes = self._notes, []
+        return notes
+
+    # What the constructs use.
+
+    @property
+    def now(self) -> float:
+        """The time of the newest event."""
+        return float(self.state["at"])
+
+    def node(self, frame: Frame) -> Node:
+        """The node that a frame runs."""
+        return self.plan.nodes[frame["node"]]
+
+    def scope(self, frame: Frame) -> FrameScope:
+        """The names that a frame sees."""
+        return self.scope_at(frame["scope"])
+
+    def scope_at(self, scope: str) -> FrameScope:
+        """The names that are seen in a scope."""
+        facts: dict[str, Json] = {"$now": self.state["at"], "$run": self.state["run"]}
+        return FrameScope(self.state["scopes"], scope, facts)
+
+    def new_scope(self, values: dict[str, Json], up: str | None) -> str:
+        """Makes a scope inside another one (None: it sees nothing else)."""
+        key = self._next()
+        self.state["scopes"][key] = {"values": values, "up": up}
+        return key
+
+    def drop_scope(self, scope: str) -> None:
+        """Forgets a scope."""
+        self.state["scopes"].pop(scope, None)
+
+    def new_frame(self, kind: str, *, parent: str | None, scope: str, **fields: Json) -> str:
+        """Makes a frame; it is entered when its turn comes."""
+        key = self._next()
+        loop = None
+        if parent is not None:
+            above = self.frames[parent]
+            loop = parent if above["kind"] == "loop" else above["loop"]
+        self.frames[key] = {"kind": kind, "parent": parent, "scope": scope, "loop": loop} | fields
+        return key
+
+    def enter(self, key: str) -> None:
+        """Puts a frame on the agenda."""
+        self._agenda.append((key, None))
+
+    def finish(self, key: str, outcome: Outcome) -> None:
+        """Puts the end of a frame on the agenda."""
+        self._agenda.append((key, outcome))
+
+    def ask_again(self) -> None:
+        """Wants again every task that was wanted and not sent."""
+        for address, entry in list(self.pending.items()):
+            if entry["what"] == "task" and "sent" not in entry:
+                key = entry["frame"]
+                behaviours.of(self.frames[key]).ask_again(self, key, address)
+
+    def only_people_can_move_it(self) -> bool:
+        """Whether the run waits for a person and for nothing else."""
+        return bool(self._open["gate"]) and not self._open["task"] and not self._open["timer"]
+
+    def clear_agenda(self) -> None:
+        """Forgets what was to be done next."""
+        self._agenda.clear()
+
+    def revive(self, key: str) -> None:
+        """Tries again what failed in a frame that had ended."""
+        frame = self.frames[key]
+        frame.pop("ended", None)
+        behaviours.of(frame).revive(self, key)
+
+    def command(self, command: Command) -> None:
+        """Wants something done."""
+        self._commands.append(command)
+
+    def expect(self, address: str, key: str, what: str, **fields: Json) -> None:
+        """Waits for an event at an address: a task, a timer, a gate, or an alarm (a time limit)."""
+        self.pending[address] = {"frame": key, "what": what} | fields
+        self.frames[key].setdefault("waits", []).append(address)
+        self._open[what] += 1
+        if "due" in fields:
+            self.command(SetTimer(address, fields["due"]))  # type: ignore[arg-type]
+
+    def settle(self, address: str) -> None:
+        """Stops waiting for an event that came."""
+        entry = self.pending.pop(address)
+        self._open[entry["what"]] -= 1
+        self.frames[entry["frame"]]["waits"].remove(address)
+
+    def forget(self, address: str) -> None:
+        """Stops waiting for an event that is no longer wanted."""
+        entry = self.pending[address]
+        self.settle(address)
+        if entry["what"] != "gate":
+            self.command(Cancel(address))
+
+    def note(self, kind: str, address: str, body: dict[str, Json] | None = None) -> None:
+        """Says something about the run."""
+        self.state["notes"] += 1
+        self._notes.append(Event(kind, address, self.now, body or {}))
+
+    def warn(self, address: str, code: str, message: str) -> None:
+        """Says something that a person should know; the same warning is said once."""
+        said: list[str] = self.state["warned"]
+        key = f"{code} {address.partition('[')[0]} {message}"
+        if key not in said and len(said) < 1_000:
+            said.append(key)
+            self.note("warning", address, {"code": code, "message": message})
+
+    def drop(self, key: str) -> None:
+        """Takes a frame and everything below it away, and cancels what is under way there."""
+        doomed = [key]
+        for doomed_key in doomed:
+            frame = self.frames[doomed_key]
+            doomed.extend(children_of(frame))
+            for address in list(frame.get("waits", ())):
+                self.forget(address)
+            if frame.get("reserve"):
+                budget.charge_reserve(self, frame["loop"], frame["reserve"], in_doubt=False)
+            for scope in (frame.get("own_scope"), frame.get("inner")):
+                if scope is not None:
+                    self.drop_scope(scope)
+        for doomed_key in doomed:
+            del self.frames[doomed_key]
+
+    def _next(self) -> str:
+        self.state["next"] += 1
+        return str(self.state["next"])
+
+    def _deliver(self, event: Event) -> None:
+        entry = self.pending.get(event.address)
+        if entry is None:
+            run.account_for_late(self, event)
+            return
+        if entry["what"] == "alarm" and event.address.endswith("/:timeout"):
+            behaviours.time_out(self, entry["frame"], event.address)
+        else:
+            behaviours.of(self.frames[entry["frame"]]).receive(self, entry["frame"], event)
+
+    def _advance(self) -> None:
+        steps = 0
+        while self._agenda:
+            steps += 1
+            if steps > STEPS_MAX:
+                run.stop_endless(self, STEPS_MAX)
+            key, outcome = self._agenda.popleft()
+            frame = self.frames.get(key)
+            if frame is None:
+                continue
+            if outcome is None:
+                behaviours.of(frame).enter(self, key)
+            else:
+                behaviours.leave(self, key, outcome)
+
+    def _set_timers_again(self) -> None:
+        for address, entry in self.pending.items():
+            if "due" in entry:
+                self.command(SetTimer(address, entry["due"]))
+
+
+def _new_state() -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "status": "new",
+        "run": "",
+        "at": 0.0,
+        "seed": "",
+        "next": 0,
+        "notes": 0,
+        "frames": {},
+        "scopes": {},
+        "pending": {},
+        "root": "",
+        "warned": [],
+        "sessions": {},
+        "limits": {},
+        "usage": {},
+        "reserved": {},
+        "iterations": None,
+        "memory": {},
+        "result": None,
+    }

@@ -1,0 +1,126 @@
+"""The plan of a workflow: everything about it that can be known before it runs, computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from whorl.ir import AllOf, AnyOf, Constant, Fields, Items, Judge, Loop, Task
+from whorl.ir.walk import blocks_of, workflows_of
+
+if TYPE_CHECKING:
+    from whorl.ir import Block, Condition, Expression, Node, Value, Workflow
+    from whorl.ir.fields import After
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPlan:
+    """A block with its order: who waits for whom, and which names it gives to the outside."""
+
+    key: str
+    block: Block
+    nodes: dict[str, Node]
+    waits: dict[str, tuple[After, ...]]
+    followers: dict[str, tuple[str, ...]]
+    starts: tuple[str, ...]
+    exports: tuple[str, ...]
+
+    def node_key(self, name: str) -> str:
+        """The key under which the plan knows a node of this block."""
+        return self.key + name
+
+    def downstream(self, name: str) -> list[str]:
+        """All nodes of the block that wait for a node, directly or through others."""
+        found: list[str] = []
+        queue = list(self.followers[name])
+        while queue:
+            follower = queue.pop(0)
+            if follower not in found:
+                found.append(follower)
+                queue.extend(self.followers[follower])
+        return found
+
+
+class Plan:
+    """Nodes and blocks of a workflow, and of all that it calls, by key."""
+
+    def __init__(self, workflow: Workflow) -> None:
+        self.workflow = workflow
+        self.workflows = dict(workflows_of(workflow))
+        self.nodes: dict[str, Node] = {}
+        self.blocks: dict[str, BlockPlan] = {}
+        self._owners: dict[str, Workflow] = {}
+        for key, part in self.workflows.items():
+            self._add(part.body, f"{key}:", part)
+
+    def workflow_of(self, node_key: str) -> Workflow:
+        """The workflow that a node belongs to."""
+        return self._owners[node_key]
+
+    def _add(self, block: Block, key: str, owner: Workflow) -> None:
+        nodes = {node.name: node for node in block.nodes}
+        followers: dict[str, list[str]] = {name: [] for name in nodes}
+        for node in block.nodes:
+            for after in node.after:
+                followers[after.node].append(node.name)
+        self.blocks[key] = BlockPlan(
+            key=key,
+            block=block,
+            nodes=nodes,
+            waits={node.name: node.after for node in block.nodes},
+            followers={name: tuple(found) for name, found in followers.items()},
+            starts=tuple(node.name for node in block.nodes if not node.after),
+            exports=tuple(_exports(block)),
+        )
+        for node in block.nodes:
+            self._add_node(key + node.name, node, owner)
+            if isinstance(node, Loop):
+                for index, judge in enumerate(judges_of(node.until)):
+                    self._add_node(judge_key(key + node.name, index), _judge_task(judge), owner)
+            for slot, inner in blocks_of(node):
+                self._add(inner, inner_key(key + node.name, slot), owner)
+
+    def _add_node(self, key: str, node: Node, owner: Workflow) -> None:
+        self.nodes[key] = node
+        self._owners[key] = owner
+
+
+def inner_key(node_key: str, slot: str) -> str:
+    """The key of a block inside a node."""
+    return f"{node_key}/" if slot == "body" else f"{node_key}@{slot}/"
+
+
+def judge_key(loop_key: str, index: int) -> str:
+    """The key of the task that asks a loop's judge."""
+    return f"{loop_key}?judge{index}"
+
+
+def judges_of(condition: Condition | None) -> list[Judge]:
+    """The judges in a condition, in the order in which they are written."""
+    if isinstance(condition, Judge):
+        return [condition]
+    if isinstance(condition, AnyOf | AllOf):
+        return [judge for part in condition.conditions for judge in judges_of(part)]
+    return []
+
+
+def _judge_task(judge: Judge) -> Task:
+    model = Items(tuple(Constant(name) for name in judge.model))
+    entries: list[tuple[str | Expression, Value]] = [
+        ("question", judge.question),
+        ("text", judge.subject),
+        ("model", model if judge.model else Constant(None)),
+    ]
+    if isinstance(judge.inputs, Fields):
+        entries.extend(judge.inputs.entries)
+    return Task(name="judge", kind="judge", inputs=Fields(tuple(entries)))
+
+
+def _exports(block: Block) -> list[str]:
+    names: list[str] = []
+    for node in block.nodes:
+        names.append(node.name)
+        for _, inner in blocks_of(node):
+            if inner.open:
+                names.extend(_exports(inner))
+    return names

@@ -1,0 +1,71 @@
+"""The run as a whole: how it ends, what it waits for, and replies that come too late."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from whorl.interpreter import budget
+from whorl.interpreter.outcomes import error, failed, is_failure
+
+if TYPE_CHECKING:
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.frames import Outcome
+    from whorl.interpreter.machine import Machine
+
+
+def end(machine: Machine, outcome: Outcome) -> None:
+    """The run has ended."""
+    state = machine.state
+    status = outcome["status"]
+    state["status"] = "failed" if status == "timed_out" else status
+    cause = dict(outcome["error"]) if is_failure(outcome) and outcome.get("error") else None
+    outputs: dict[str, Any] = {} if is_failure(outcome) else outcome["value"]
+    main = next(iter(outputs.values()), None)
+    state["result"] = {
+        "status": state["status"],
+        "output": main,
+        "outputs": outputs,
+        "error": cause,
+        "usage": dict(state["usage"]),
+    }
+    machine.note("run.finished", "", dict(state["result"]))
+
+
+def end_now(machine: Machine, outcome: Outcome) -> None:
+    """Ends the run from inside: what is under way is cancelled."""
+    root = machine.state["root"]
+    frame = machine.frames[root]
+    if frame.get("body"):
+        machine.drop(frame["body"])
+        frame["body"] = None
+    for address in list(frame.get("waits", ())):
+        machine.forget(address)
+    frame["ended"] = outcome["status"]
+    end(machine, outcome)
+
+
+def stop_endless(machine: Machine, steps: int) -> None:
+    """Ends a run that computes for ever."""
+    message = f"the run took {steps} steps without waiting for anything"
+    machine.clear_agenda()
+    end_now(machine, failed(error("R105", message, "")))
+
+
+def settle_status(machine: Machine) -> None:
+    """A run that only a person can move is waiting; one that moves again is running."""
+    state = machine.state
+    if state["status"] not in ("running", "waiting"):
+        return
+    waits = machine.only_people_can_move_it()
+    if waits and state["status"] == "running":
+        state["status"] = "waiting"
+        machine.note("run.waiting", "")
+    elif not waits and state["status"] == "waiting":
+        state["status"] = "running"
+
+
+def account_for_late(machine: Machine, event: Event) -> None:
+    """A reply that nobody waits for any more was paid for all the same."""
+    usage = event.body.get("usage")
+    if event.kind in ("task.finished", "task.failed") and isinstance(usage, dict):
+        budget.add_usage(machine, None, usage)

@@ -1,0 +1,250 @@
+"""Tasks: asked for, accounted for, sent, answered; repaired and retried where that may help."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from whorl.interpreter import budget, limits
+from whorl.interpreter.address import attempted, inner
+from whorl.interpreter.commands import Perform, Send
+from whorl.interpreter.evaluation import value_of
+from whorl.interpreter.outcomes import error, failed, language_failure, succeeded
+from whorl.ir import Loop, Retry, Task
+from whorl.language import LanguageError
+
+if TYPE_CHECKING:
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.machine import Machine
+    from whorl.language import Json
+
+# What a provider calls retryable is tried again this often where the author says nothing.
+_USUAL_RETRY = Retry(times=3, wait_s=1.0, backoff=2.0, wait_max_s=30.0)
+_USUALLY_RETRIED = frozenset({"ask", "judge"})
+_TIMEOUTS = frozenset({"P108", "R101"})
+_REPAIRABLE = "P105"
+_USAGE = ("calls", "input_tokens", "output_tokens", "cost_usd")
+
+
+class TaskBehaviour:
+    """The behaviour of task frames."""
+
+    def enter(self, machine: Machine, key: str) -> None:
+        """Computes the inputs and asks for the task."""
+        frame = machine.frames[key]
+        node = machine.node(frame)
+        assert isinstance(node, Task)
+        try:
+            inputs = _inputs(machine, frame, node)
+        except LanguageError as fault:
+            machine.finish(key, failed(language_failure(fault, frame["address"])))
+            return
+        frame["inputs"] = inputs
+        ask(machine, key)
+
+    def child_left(self, machine: Machine, key: str, child: str, outcome: dict[str, Any]) -> None:
+        """A task has no frames below it."""
+
+    def receive(self, machine: Machine, key: str, event: Event) -> None:
+        """The intent, the reply, a fault, a doubt, the end of a wait, or a person's word."""
+        node = machine.node(machine.frames[key])
+        assert isinstance(node, Task)
+        _take(machine, key, event, node)
+
+    def ask_again(self, machine: Machine, key: str, address: str) -> None:
+        """Wants the task that was not sent yet."""
+        machine.command(_perform(machine, key))
+
+    def revive(self, machine: Machine, key: str) -> None:
+        """A task that failed leaves no frame; its block starts it anew."""
+
+
+def ask(machine: Machine, key: str) -> None:
+    """Asks for the frame's task at its present attempt."""
+    frame = machine.frames[key]
+    frame["address"] = attempted(frame["base"], frame["attempt"])
+    machine.expect(frame["address"], key, "task")
+    machine.command(_perform(machine, key))
+
+
+def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
+    frame = machine.frames[key]
+    match event.kind:
+        case "task.started":
+            _intended(machine, key, event)
+        case "task.finished":
+            _account(machine, frame, event)
+            machine.settle(event.address)
+            if event.body.get("session"):
+                machine.state["sessions"][_session(machine, frame, node)] = event.body["session"]
+            machine.finish(key, succeeded(event.body.get("value")))
+        case "task.failed":
+            _account(machine, frame, event)
+            machine.settle(event.address)
+            _fail(machine, key, event, node)
+        case "task.in_doubt":
+            _doubt(machine, key, event, node)
+        case "timer.fired":
+            machine.settle(event.address)
+            ask(machine, key)
+        case "gate.decided":
+            _decided(machine, key, event)
+
+
+def _inputs(machine: Machine, frame: Frame, node: Task) -> dict[str, Json]:
+    scope = machine.scope(frame)
+    inputs: dict[str, Json] = {}
+    for kind, fields in machine.plan.workflow_of(frame["node"]).defaults:
+        if kind == node.kind:
+            inputs |= _object(value_of(fields, scope))
+    given = _object(value_of(node.inputs, scope))
+    inputs |= {name: value for name, value in given.items() if value is not None}
+    extra: dict[str, Json] = frame.get("extra", {})
+    return inputs | extra
+
+
+def _object(value: Json) -> dict[str, Json]:
+    assert isinstance(value, dict)
+    return value
+
+
+def _perform(machine: Machine, key: str) -> Perform:
+    frame = machine.frames[key]
+    node = machine.node(frame)
+    assert isinstance(node, Task)
+    return Perform(
+        frame["address"],
+        node.kind,
+        frame["inputs"],
+        attempt=frame["attempt"],
+        timeout_s=node.timeout_s,
+        returns=node.returns,
+        session=machine.state["sessions"].get(_session(machine, frame, node), ""),
+        repair=frame.get("repair"),
+        secure=node.secure,
+    )
+
+
+def _session(machine: Machine, frame: Frame, node: Task) -> str:
+    """Where a conversation is kept: with the loop that continues it, by the name that it has."""
+    loop = frame["loop"]
+    if loop is not None:
+        owner = machine.node(machine.frames[loop])
+        if isinstance(owner, Loop) and owner.session == "continue":
+            return f"{loop} {node.session or node.name}"
+    return f"{frame['base']} {node.session}"
+
+
+def _intended(machine: Machine, key: str, event: Event) -> None:
+    frame = machine.frames[key]
+    if machine.status == "paused":
+        return
+    wanted = event.body.get("reserve")
+    amount: dict[str, Any] = wanted if isinstance(wanted, dict) else {}
+    refusal = budget.reserve(machine, frame["loop"], amount)
+    if refusal is not None:
+        limits.refused(machine, key, refusal)
+        return
+    frame["reserve"] = amount
+    machine.pending[event.address]["sent"] = True
+    machine.command(Send(event.address))
+
+
+def _account(machine: Machine, frame: Frame, event: Event) -> None:
+    reserved = frame.pop("reserve", None)
+    if reserved:
+        budget.release(machine, frame["loop"], reserved)
+    usage = event.body.get("usage")
+    told: dict[str, Any] = usage if isinstance(usage, dict) else {}
+    budget.add_usage(machine, frame["loop"], {name: told.get(name) for name in _USAGE})
+
+
+def _fail(machine: Machine, key: str, event: Event, node: Task) -> None:
+    frame = machine.frames[key]
+    fault = event.body["error"]
+    assert isinstance(fault, dict)
+    if fault.get("code") == _REPAIRABLE and frame.get("repairs", 0) < node.repairs:
+        frame["repairs"] = frame.get("repairs", 0) + 1
+        frame["repair"] = fault.get("detail")
+        frame["attempt"] += 1
+        ask(machine, key)
+        return
+    policy = node.retry or (_USUAL_RETRY if node.kind in _USUALLY_RETRIED else None)
+    tried = frame.get("retries", 0)
+    if policy is not None and tried < policy.times and _may_help(policy, fault):
+        frame["retries"] = tried + 1
+        frame["attempt"] += 1
+        due = machine.now + _pause(machine, frame, policy, fault)
+        machine.note("task.retrying", frame["address"], {"due": due, "error": fault})
+        machine.expect(inner(frame["base"], "retry"), key, "timer", due=due)
+        return
+    code = str(fault.get("code", "P100"))
+    cause = error("R100", f"{_named(frame)} failed: {fault.get('message')}", frame["address"])
+    cause["cause"] = {"code": code, "message": fault.get("message")}
+    if code.startswith("R"):
+        cause["code"] = code
+    status = "timed_out" if code in _TIMEOUTS else "failed"
+    machine.finish(key, failed(cause, status=status, value=event.body.get("value")))
+
+
+def _named(frame: Frame) -> str:
+    return repr(frame.get("name") or frame["address"])
+
+
+def _may_help(policy: Retry, fault: dict[str, Any]) -> bool:
+    if not policy.on:
+        return bool(fault.get("retryable"))
+    detail = fault.get("detail")
+    status = str(detail.get("status")) if isinstance(detail, dict) else ""
+    words = {"*", str(fault.get("code")), status}
+    if fault.get("code") in _TIMEOUTS:
+        words.add("timeout")
+    return any(word in words or (word == "5xx" and status[:1] == "5") for word in policy.on)
+
+
+def _pause(machine: Machine, frame: Frame, policy: Retry, fault: dict[str, Any]) -> float:
+    wait: float = policy.wait_s * policy.backoff ** (frame["retries"] - 1)
+    wait = max(policy.wait_min_s, min(wait, policy.wait_max_s))
+    asked = fault.get("retry_after_s")
+    if isinstance(asked, int | float):
+        wait = max(wait, float(asked))
+    if policy.jitter:
+        spread = chance(machine, frame["address"]) * 2 - 1
+        wait *= 1 + policy.jitter * spread
+    return wait
+
+
+def chance(machine: Machine, address: str) -> float:
+    """A number from 0 to 1 that depends on the run and the address only."""
+    digest = hashlib.sha256(f"{machine.state['seed']} {address}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64
+
+
+def _doubt(machine: Machine, key: str, event: Event, node: Task) -> None:
+    frame = machine.frames[key]
+    amount = frame.pop("reserve", {})
+    budget.charge_reserve(machine, frame["loop"], amount, in_doubt=True)
+    machine.pending[event.address].pop("sent", None)
+    address = frame["address"]
+    if node.delivery == "at_least_once":
+        machine.command(_perform(machine, key))
+    elif node.delivery == "ask":
+        machine.settle(event.address)
+        doubt = inner(frame["base"], "doubt")
+        message = f"nobody knows whether {_named(frame)} was carried out; repeat it?"
+        machine.expect(doubt, key, "gate")
+        machine.note("gate.waiting", doubt, {"reason": "in_doubt", "message": message})
+    else:
+        machine.settle(event.address)
+        message = f"{_named(frame)} was sent before a crash and may not be repeated"
+        machine.finish(key, failed(error("R106", message, address)))
+
+
+def _decided(machine: Machine, key: str, event: Event) -> None:
+    machine.settle(event.address)
+    if event.body.get("approved"):
+        ask(machine, key)
+        return
+    address = machine.frames[key]["address"]
+    machine.finish(key, failed(error("R106", "in doubt, and not to be repeated", address)))

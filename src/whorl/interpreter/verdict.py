@@ -1,0 +1,183 @@
+"""Whether a loop may stop: met, not met, inconclusive, or open until a judge has answered."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, assert_never
+
+from whorl.interpreter.evaluation import value_of
+from whorl.ir import AllOf, AnyOf, BranchTaken, Judge, Plateau, Score, Stable, When
+from whorl.language import pattern, to_text, truth
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.ir import Condition
+    from whorl.language import Json, Scope
+
+COMPARED_MAX = 10_000
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What the conditions are judged by, in the order in which they are written."""
+
+    scope: Scope
+    branches: dict[str, str]
+    score: float | None = None
+    scored: dict[int, float | None] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
+    texts_before: list[str] = field(default_factory=list)
+    stale: int = 0
+    judged: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The state of a condition, what it was decided by, and the facts."""
+
+    state: str
+    by: str = ""
+    facts: tuple[dict[str, Json], ...] = ()
+
+
+def scores_of(condition: Condition | None) -> Iterator[Score]:
+    """The score conditions, in the order in which they are written."""
+    if isinstance(condition, Score):
+        yield condition
+    elif isinstance(condition, AnyOf | AllOf):
+        for part in condition.conditions:
+            yield from scores_of(part)
+
+
+def stables_of(condition: Condition | None) -> Iterator[Stable]:
+    """The stability conditions, in the order in which they are written."""
+    if isinstance(condition, Stable):
+        yield condition
+    elif isinstance(condition, AnyOf | AllOf):
+        for part in condition.conditions:
+            yield from stables_of(part)
+
+
+def measure(score: Score, scope: Scope) -> float | None:
+    """The score of an iteration; None where there is none or it is out of range."""
+    value = value_of(score.source, scope)
+    if score.pattern is not None:
+        found = pattern(score.pattern).search(to_text(value))
+        value = found.group(1) if found is not None else None
+    if isinstance(value, str):
+        try:
+            value = float(value.strip())
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    if (score.low is not None and value < score.low) or (
+        score.high is not None and value > score.high
+    ):
+        return None
+    return float(value)
+
+
+def comparable(value: Json) -> str:
+    """The text by which two results are compared."""
+    if not isinstance(value, str):
+        value = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return value[:COMPARED_MAX]
+
+
+def similarity(one: str, other: str) -> float:
+    """How much two texts are alike: 1 minus their edit distance over the longer one's length."""
+    from rapidfuzz.distance import Levenshtein
+
+    return float(Levenshtein.normalized_similarity(one, other))
+
+
+class Weighing:
+    """Goes through a condition once, telling its parts by the order in which they are written."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._scores = 0
+        self._stables = 0
+        self._judges = 0
+
+    def weigh(self, condition: Condition) -> Verdict:
+        """The verdict on a condition; `open` where a judge is needed and has not answered."""
+        match condition:
+            case When():
+                met = truth(condition.test, self._evidence.scope)
+                return _verdict(met, "expression", {"expression": condition.test.source})
+            case Score():
+                return self._score(condition)
+            case Judge():
+                return self._judge()
+            case BranchTaken():
+                taken = self._evidence.branches.get(condition.node)
+                return _verdict(taken == condition.name, "branch", {"branch": taken})
+            case Stable():
+                return self._stable(condition)
+            case Plateau():
+                stale = self._evidence.stale
+                return _verdict(stale >= condition.patience, "plateau", {"stale": stale})
+            case AnyOf():
+                return self._any(condition)
+            case AllOf():
+                return self._all(condition)
+            case _:
+                assert_never(condition)
+
+    def _score(self, condition: Score) -> Verdict:
+        number = self._evidence.scored.get(self._scores)
+        self._scores += 1
+        if condition.at_least is None:
+            return Verdict("measured", "score", ({"score": number},))
+        facts: dict[str, Json] = {"score": number, "at_least": condition.at_least}
+        if number is None:
+            return Verdict("inconclusive", "score", (facts | {"by": "score", "met": None},))
+        return _verdict(number >= condition.at_least, "score", facts)
+
+    def _judge(self) -> Verdict:
+        index = self._judges
+        self._judges += 1
+        if index >= len(self._evidence.judged) or "met" not in self._evidence.judged[index]:
+            return Verdict("open", "judge")
+        judged = self._evidence.judged[index]
+        facts: dict[str, Json] = {"by": "judge", "met": judged["met"], "answer": judged["answer"]}
+        if judged["met"] is None:
+            return Verdict("inconclusive", "judge", (facts,))
+        return Verdict("met" if judged["met"] else "not_met", "judge", (facts,))
+
+    def _stable(self, condition: Stable) -> Verdict:
+        index = self._stables
+        self._stables += 1
+        if index >= len(self._evidence.texts_before):
+            return Verdict("not_met", "stable")
+        alike = similarity(self._evidence.texts_before[index], self._evidence.texts[index])
+        return _verdict(alike >= condition.threshold, "stable", {"similarity": round(alike, 4)})
+
+    def _any(self, condition: AnyOf) -> Verdict:
+        parts = [self.weigh(part) for part in condition.conditions]
+        facts = tuple(fact for part in parts for fact in part.facts if part.state != "measured")
+        for state in ("met", "open"):
+            for part in parts:
+                if part.state == state:
+                    return Verdict(state, part.by, facts)
+        return Verdict("not_met", "", facts)
+
+    def _all(self, condition: AllOf) -> Verdict:
+        parts = [self.weigh(part) for part in condition.conditions]
+        parts = [part for part in parts if part.state != "measured"]
+        facts = tuple(fact for part in parts for fact in part.facts)
+        for state in ("not_met", "inconclusive", "open"):
+            for part in parts:
+                if part.state == state:
+                    return Verdict(state, part.by, facts)
+        return Verdict("met" if parts else "not_met", parts[-1].by if parts else "", facts)
+
+
+def _verdict(met: bool, by: str, facts: dict[str, Json]) -> Verdict:
+    told: dict[str, Json] = {"by": by, "met": met}
+    return Verdict("met" if met else "not_met", by, (told | facts,))

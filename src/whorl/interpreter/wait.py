@@ -1,0 +1,88 @@
+"""Waits: durable pauses, which a restart does not begin anew."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from whorl.interpreter.address import inner
+from whorl.interpreter.evaluation import value_of
+from whorl.interpreter.outcomes import error, failed, language_failure, succeeded
+from whorl.ir import Wait
+from whorl.ir.durations import parse_duration
+from whorl.language import LanguageError
+
+if TYPE_CHECKING:
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.machine import Machine
+    from whorl.language import Json, Scope
+
+WAIT_MAX_S = 366 * 86_400.0
+
+
+class WaitBehaviour:
+    """The behaviour of wait frames."""
+
+    def enter(self, machine: Machine, key: str) -> None:
+        """Computes when the wait is over."""
+        frame = machine.frames[key]
+        node = machine.node(frame)
+        assert isinstance(node, Wait)
+        try:
+            due = _due(node, machine.scope(frame), machine.now)
+        except LanguageError as fault:
+            machine.finish(key, failed(language_failure(fault, frame["address"])))
+            return
+        except ValueError as fault:
+            machine.finish(key, failed(error("R104", str(fault), frame["address"])))
+            return
+        frame["due"] = due
+        if due <= machine.now:
+            machine.finish(key, succeeded())
+        else:
+            machine.expect(inner(frame["address"], "wait"), key, "timer", due=due)
+
+    def child_left(self, machine: Machine, key: str, child: str, outcome: dict[str, Any]) -> None:
+        """A wait has no frames below it."""
+
+    def receive(self, machine: Machine, key: str, event: Event) -> None:
+        """The time has come."""
+        machine.settle(event.address)
+        machine.finish(key, succeeded())
+
+    def ask_again(self, machine: Machine, key: str, address: str) -> None:
+        """A wait sends nothing."""
+
+    def revive(self, machine: Machine, key: str) -> None:
+        """A wait that failed leaves no frame."""
+
+
+def _due(node: Wait, scope: Scope, now: float) -> float:
+    if node.until is not None:
+        return _moment(value_of(node.until, scope))
+    assert node.duration is not None
+    seconds = seconds_of(value_of(node.duration, scope))
+    if seconds > WAIT_MAX_S:
+        raise ValueError(f"a wait of {seconds:g} s is longer than a year")
+    return now + max(0.0, seconds)
+
+
+def seconds_of(value: Json) -> float:
+    """The seconds of a duration: a number, or a text such as 5s or PT5S."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError(f"a duration such as '5s' is needed, not {value!r}")
+    return parse_duration(value)
+
+
+def _moment(value: Json) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    try:
+        moment = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
+    except ValueError:
+        raise ValueError(
+            f"a time such as '2026-01-31T12:00:00Z' is needed, not {value!r}"
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.timestamp()

@@ -1,0 +1,83 @@
+"""What a workflow is: frozen data that every dialect reads into and every runtime runs."""
+
+from __future__ import annotations
+
+from whorl.ir.codec import content_hash, from_json, to_json
+from whorl.ir.conditions import (
+    AllOf,
+    AnyOf,
+    BranchTaken,
+    Condition,
+    Judge,
+    Plateau,
+    Score,
+    Stable,
+    When,
+)
+from whorl.ir.loop import Carry, Collect, IterationFailure, Loop, LoopLimits, Memory
+from whorl.ir.nodes import (
+    After,
+    Assign,
+    Block,
+    Branch,
+    Break,
+    Call,
+    Case,
+    Compute,
+    Continue,
+    ForEach,
+    Gate,
+    Group,
+    Node,
+    Stop,
+    Task,
+    Wait,
+)
+from whorl.ir.values import Constant, Expression, Fields, Items, Port, Retry, Value
+from whorl.ir.workflow import RunLimits, Workflow
+
+__all__ = [
+    "After",
+    "AllOf",
+    "AnyOf",
+    "Assign",
+    "Block",
+    "Branch",
+    "BranchTaken",
+    "Break",
+    "Call",
+    "Carry",
+    "Case",
+    "Collect",
+    "Compute",
+    "Condition",
+    "Constant",
+    "Continue",
+    "Expression",
+    "Fields",
+    "ForEach",
+    "Gate",
+    "Group",
+    "Items",
+    "IterationFailure",
+    "Judge",
+    "Loop",
+    "LoopLimits",
+    "Memory",
+    "Node",
+    "Plateau",
+    "Port",
+    "Retry",
+    "RunLimits",
+    "Score",
+    "Stable",
+    "Stop",
+    "Task",
+    "Value",
+    "Wait",
+    "When",
+    "Workflow",
+    "content_hash",
+    "from_json",
+    "to_json",
+]

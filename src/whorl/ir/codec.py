@@ -1,0 +1,117 @@
+"""The IR as JSON and back, so that a run can pin the version that it started with.
+
+Every dataclass becomes an object with its class name under `is`. Fields that hold an author's own
+JSON are copied as they are and never looked into, so no value of theirs can pose as a node.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, cast
+
+from whorl.errors import InternalError
+from whorl.ir import conditions, loop, nodes, values, workflow
+from whorl.ir.fields import After
+from whorl.language import Expression
+
+if TYPE_CHECKING:
+    from whorl.language import Json
+
+_CLASSES: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (
+        values.Constant,
+        Expression,
+        values.Items,
+        values.Fields,
+        values.Port,
+        values.Retry,
+        conditions.When,
+        conditions.Score,
+        conditions.Judge,
+        conditions.BranchTaken,
+        conditions.Stable,
+        conditions.Plateau,
+        conditions.AnyOf,
+        conditions.AllOf,
+        loop.LoopLimits,
+        loop.Carry,
+        loop.Collect,
+        loop.Memory,
+        loop.IterationFailure,
+        loop.Loop,
+        After,
+        nodes.Block,
+        nodes.Task,
+        nodes.ForEach,
+        nodes.Case,
+        nodes.Branch,
+        nodes.Group,
+        nodes.Call,
+        nodes.Compute,
+        nodes.Assign,
+        nodes.Wait,
+        nodes.Gate,
+        nodes.Stop,
+        nodes.Break,
+        nodes.Continue,
+        workflow.RunLimits,
+        workflow.Workflow,
+    )
+}
+_FIELDS = {name: tuple(f.name for f in fields(cls)) for name, cls in _CLASSES.items()}
+_RAW = {
+    ("Constant", "value"),
+    ("Port", "default"),
+    ("Task", "returns"),
+    ("Workflow", "vocabulary"),
+}
+
+
+def to_json(item: object) -> Json:
+    """Turns IR into JSON values."""
+    if is_dataclass(item) and not isinstance(item, type):
+        name = type(item).__name__
+        encoded: dict[str, Json] = {"is": name}
+        for field in _FIELDS[name]:
+            value = getattr(item, field)
+            encoded[field] = value if (name, field) in _RAW else to_json(value)
+        return encoded
+    if isinstance(item, tuple):
+        return [to_json(part) for part in item]
+    assert item is None or isinstance(item, bool | int | float | str), type(item)
+    return item
+
+
+def from_json(encoded: Json) -> workflow.Workflow:
+    """Turns what `to_json` made of a workflow back into it."""
+    decoded = _decode(encoded)
+    if not isinstance(decoded, workflow.Workflow):
+        raise InternalError("the stored workflow is none")
+    return decoded
+
+
+def _decode(encoded: Json) -> object:
+    if isinstance(encoded, list):
+        return tuple(_decode(part) for part in encoded)
+    if isinstance(encoded, dict):
+        name = cast("str", encoded.get("is"))
+        if name not in _CLASSES:
+            raise InternalError(f"the stored workflow holds an unknown {name!r}")
+        known = _FIELDS[name]
+        return _CLASSES[name](
+            **{
+                key: value if (name, key) in _RAW else _decode(value)
+                for key, value in encoded.items()
+                if key in known
+            }
+        )
+    return encoded
+
+
+def content_hash(item: workflow.Workflow) -> str:
+    """A short name for exactly this version of a workflow."""
+    text = json.dumps(to_json(item), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,0 +1,169 @@
+"""The expressions of a workflow's parts, and the names that they mention."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from whorl.ir.conditions import AllOf, AnyOf, BranchTaken, Judge, Plateau, Score, Stable, When
+from whorl.ir.loop import Loop
+from whorl.ir.nodes import (
+    Assign,
+    Branch,
+    Break,
+    Call,
+    Compute,
+    Continue,
+    ForEach,
+    Gate,
+    Group,
+    Stop,
+    Task,
+    Wait,
+)
+from whorl.ir.values import Constant, Expression, Fields, Items
+from whorl.ir.walk import blocks_of
+from whorl.language import LanguageError, free_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from whorl.ir.conditions import Condition
+    from whorl.ir.nodes import Block, Node
+    from whorl.ir.values import Value
+
+
+def expressions_in(value: Value | None) -> Iterator[Expression]:
+    """The expressions inside of a value."""
+    match value:
+        case None | Constant():
+            return
+        case Expression():
+            yield value
+        case Items():
+            for item in value.items:
+                yield from expressions_in(item)
+        case Fields():
+            for key, entry in value.entries:
+                if isinstance(key, Expression):
+                    yield key
+                yield from expressions_in(entry)
+        case _:
+            assert_never(value)
+
+
+def conditions_in(condition: Condition | None) -> Iterator[Condition]:
+    """A condition and all that it is made of."""
+    if condition is None:
+        return
+    yield condition
+    if isinstance(condition, AnyOf | AllOf):
+        for part in condition.conditions:
+            yield from conditions_in(part)
+
+
+def outer_values(node: Node) -> Iterator[Value | None]:
+    """What a node evaluates in the scope that it stands in."""
+    yield node.when
+    match node:
+        case Task() | Call():
+            yield node.inputs
+        case Loop():
+            yield from (carry.first for carry in node.carry)
+            yield from (
+                limit
+                for limit in (node.limits.iterations, node.limits.time_s)
+                if isinstance(limit, Expression)
+            )
+        case ForEach():
+            yield node.items
+        case Branch():
+            yield node.subject
+            for case in node.cases:
+                yield case.when
+                yield case.equals
+        case Compute():
+            yield node.value
+        case Assign():
+            yield from (value for _, value in node.sets)
+        case Wait():
+            yield node.duration
+            yield node.until
+        case Gate():
+            yield node.message
+            yield node.show
+        case Stop():
+            yield node.message
+            yield node.output
+        case Group() | Break() | Continue():
+            return
+        case _:
+            assert_never(node)
+
+
+def inner_values(loop: Loop) -> Iterator[Value | None]:
+    """What a loop evaluates in the scope of an iteration."""
+    for condition in conditions_in(loop.until):
+        yield from condition_values(condition)
+    yield from (carry.later for carry in loop.carry)
+    yield from (collect.value for collect in loop.collect)
+    yield from (value for _, value in loop.bind)
+    yield loop.delay
+    if loop.memory is not None:
+        yield loop.memory.record
+
+
+def condition_values(condition: Condition) -> Iterator[Value]:
+    """What a condition itself evaluates, its parts aside."""
+    match condition:
+        case When():
+            yield condition.test
+        case Score():
+            yield condition.source
+        case Judge():
+            yield condition.question
+            yield condition.subject
+            yield condition.inputs
+        case Stable():
+            yield condition.subject
+        case BranchTaken() | Plateau() | AnyOf() | AllOf():
+            return
+        case _:
+            assert_never(condition)
+
+
+def mentions(values: Iterable[Value | None]) -> set[str]:
+    """The names that values mention; an expression that cannot be parsed mentions none."""
+    found: set[str] = set()
+    for value in values:
+        for expression in expressions_in(value):
+            try:
+                found.update(use.name for use in free_names(expression))
+            except LanguageError:
+                continue
+    return found
+
+
+def mentions_in_block(block: Block) -> set[str]:
+    """The names that a block expects from around it, or gives to itself."""
+    found: set[str] = set()
+    for node in block.nodes:
+        found |= mentions(outer_values(node))
+        inside: set[str] = set()
+        for _, inner in blocks_of(node):
+            inside |= mentions_in_block(inner)
+        if isinstance(node, Loop):
+            inside |= mentions(inner_values(node))
+        found |= inside - set(bound_names(node))
+    return found
+
+
+def bound_names(node: Node) -> Iterator[str]:
+    """The names that a node gives to the block inside of it."""
+    if isinstance(node, Loop):
+        yield from (name for name, _ in node.facts)
+        yield from (name for name, _ in node.bind)
+        yield from (carry.name for carry in node.carry)
+    elif isinstance(node, ForEach):
+        yield node.item_name
+        if node.index_name:
+            yield node.index_name

@@ -1,0 +1,102 @@
+"""The loop: a body that is repeated until it is right, with limits, memory and an exit reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from whorl.ir.fields import NodeFields
+from whorl.ir.values import Fields
+
+if TYPE_CHECKING:
+    from whorl.ir.conditions import Condition
+    from whorl.ir.nodes import Block
+    from whorl.ir.values import Expression, Value
+
+Take = Literal["first", "last", "all", "best"]
+
+# What the engine can tell an iteration about its loop; a reader gives each fact the name that its
+# dialect has for it.
+Fact = Literal[
+    "number",  # of this iteration, from 1
+    "index",  # of this iteration, from 0
+    "limit",  # of iterations
+    "previous",  # results of the last finished iteration, by node name
+    "history",  # results of the finished iterations, oldest first, cut at `history_keep`
+    "best",  # results of the best iteration so far
+    "score",  # of the previous iteration
+    "past",  # records of `memory`, oldest first
+    "person",  # what a person decided after the previous iteration
+    "started_at",  # when the loop began, as seconds since the epoch
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopLimits:
+    """What bounds a loop; reaching one of them is an exit reason of its own."""
+
+    iterations: int | Expression = 10
+    time_s: float | Expression | None = None
+    iteration_time_s: float | None = None
+    cost_usd: float | None = None
+    tokens: int | None = None
+    calls: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """A name that iterations see: `first` in the first one, `later` over the one before."""
+
+    name: str
+    first: Value | None = None
+    later: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Collect:
+    """A named result of the loop beside its main one."""
+
+    name: str
+    take: Take
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A record made after each iteration, visible to later ones and, if asked, to later runs."""
+
+    record: Fields = Fields()
+    keep: int = 20
+    across_runs: bool = False
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IterationFailure:
+    """What happens when an iteration fails."""
+
+    action: Literal["halt", "continue", "retry"] = "halt"
+    times: int = 0
+    wait_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop(NodeFields):
+    """Repeats its body until a condition is met or a limit is reached."""
+
+    body: Block
+    until: Condition | None = None
+    check: Literal["before", "after"] = "after"
+    limits: LoopLimits = LoopLimits()
+    on_limit: Literal["finish", "fail", "pause"] = "finish"
+    carry: tuple[Carry, ...] = ()
+    returns: Take = "last"
+    collect: tuple[Collect, ...] = ()
+    delay: Value | None = None
+    on_iteration_failure: IterationFailure = IterationFailure()
+    session: Literal["fresh", "continue"] = "fresh"
+    memory: Memory | None = None
+    ask: Literal["never", "each", "at_limit"] = "never"
+    facts: tuple[tuple[str, Fact], ...] = ()
+    bind: tuple[tuple[str, Value], ...] = ()
+    history_keep: int = 0
