@@ -1,0 +1,68 @@
+"""Expressions and templates: several syntaxes, one tree, one bounded evaluator over JSON values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.language.entry import FunctionEntry
+from whorl.language.expression import (
+    Expression,
+    evaluate,
+    free_names,
+    functions,
+    parse,
+    render,
+    truth,
+)
+from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
+from whorl.language.patterns import Match, Pattern, pattern
+from whorl.language.uses import NameUse
+from whorl.language.values import (
+    LIMITS,
+    UNDEFINED,
+    Json,
+    Limits,
+    MappingScope,
+    Scope,
+    Undefined,
+    to_text,
+)
+
+if TYPE_CHECKING:
+    from whorl.language.tree import Tree
+
+__all__ = [
+    "LIMITS",
+    "UNDEFINED",
+    "EvaluationError",
+    "Expression",
+    "FunctionEntry",
+    "Json",
+    "LanguageError",
+    "LimitExceeded",
+    "Limits",
+    "MappingScope",
+    "Match",
+    "NameUse",
+    "Pattern",
+    "Scope",
+    "Tree",
+    "Undefined",
+    "evaluate",
+    "free_names",
+    "functions",
+    "parse",
+    "pattern",
+    "render",
+    "to_text",
+    "truth",
+]
+
+
+def __getattr__(name: str) -> type[Tree]:
+    # The tree's classes take time to make; only what parses needs them.
+    if name == "Tree":
+        from whorl.language.tree import Tree
+
+        return Tree
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,246 @@
+"""Expressions as closures: each takes the run and returns a value.
+
+Straight-line code is not metered step by step: its cost is known when it is compiled, and the
+body that holds it pays for it on entry.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from whorl.language import tree
+from whorl.language.access import slice_of
+from whorl.language.evaluator.calls import compile_apply, compile_macro_call, compile_method_call
+from whorl.language.faults import LanguageError
+from whorl.language.operators import ARITHMETIC, COMPARISON, affirm, negate
+from whorl.language.values import UNDEFINED, Value, key_text
+
+if TYPE_CHECKING:
+    from whorl.language.evaluator.context import Context, Evaluate
+    from whorl.language.run import Run
+
+
+def compile_expression(node: tree.Expr, context: Context) -> Evaluate:
+    """Turn an expression into a closure."""
+    match node:
+        case tree.Literal():
+            value = node.value
+            return lambda run: value
+        case tree.Name():
+            return _name(node, context)
+        case tree.Member():
+            return _member(node, context)
+        case tree.Item():
+            return _item(node, context)
+        case tree.Slice():
+            return _slice(node, context)
+        case tree.ListDisplay():
+            items = [compile_expression(item, context) for item in node.items]
+            return lambda run: [item(run) for item in items]
+        case tree.ObjectDisplay():
+            return _object(node, context)
+        case tree.Unary():
+            return _unary(node, context)
+        case tree.Arithmetic():
+            return _arithmetic(node, context)
+        case tree.Comparison():
+            return _comparison(node, context)
+        case tree.Logic():
+            return _logic(node, context)
+        case tree.Concat():
+            return _concat(node, context)
+        case tree.Conditional():
+            return _conditional(node, context)
+        case tree.Apply():
+            return compile_apply(node, context, compile_expression)
+        case tree.MethodCall():
+            return compile_method_call(node, context, compile_expression)
+        case tree.MacroCall():
+            return compile_macro_call(node, context, compile_expression)
+        case _:
+            assert_never(node)
+
+
+def _name(node: tree.Name, context: Context) -> Evaluate:
+    name = node.name
+    if name not in context.bound:
+        return lambda run: run.lookup(name)
+
+    def local(run: Run) -> Value:
+        value = run.locals.get(name, run)
+        return run.lookup(name) if value is run else value
+
+    return local
+
+
+def _member(node: tree.Member, context: Context) -> Evaluate:
+    name, read = node.name, context.semantics.member
+    if isinstance(node.target, tree.Name) and node.target.name not in context.bound:
+        root = node.target.name
+
+        def member_of_name(run: Run) -> Value:
+            value = run.lookup(root)
+            return value.get(name, UNDEFINED) if type(value) is dict else read(value, name)
+
+        return member_of_name
+    target = compile_expression(node.target, context)
+
+    def member(run: Run) -> Value:
+        value = target(run)
+        return value.get(name, UNDEFINED) if type(value) is dict else read(value, name)
+
+    return member
+
+
+def _item(node: tree.Item, context: Context) -> Evaluate:
+    target = compile_expression(node.target, context)
+    key = compile_expression(node.key, context)
+    read = context.semantics.item
+    return lambda run: read(target(run), key(run))
+
+
+def _slice(node: tree.Slice, context: Context) -> Evaluate:
+    target = compile_expression(node.target, context)
+    start, stop, step = (
+        compile_expression(bound or tree.Literal(None), context)
+        for bound in (node.start, node.stop, node.step)
+    )
+    offset = node.offset
+
+    def sliced(run: Run) -> Value:
+        try:
+            return run.pay(slice_of(target(run), start(run), stop(run), step(run)))
+        except LanguageError as error:
+            raise error.at(offset) from None
+
+    return sliced
+
+
+def _object(node: tree.ObjectDisplay, context: Context) -> Evaluate:
+    pairs = [
+        (compile_expression(key, context), compile_expression(value, context))
+        for key, value in node.pairs
+    ]
+    offset = node.offset
+
+    def display(run: Run) -> Value:
+        try:
+            return {key_text(key(run)): value(run) for key, value in pairs}
+        except LanguageError as error:
+            raise error.at(offset) from None
+
+    return display
+
+
+def _unary(node: tree.Unary, context: Context) -> Evaluate:
+    operand, offset = compile_expression(node.operand, context), node.offset
+    if node.operator == "not":
+        return lambda run: not operand(run)
+    operate = negate if node.operator == "-" else affirm
+
+    def signed(run: Run) -> Value:
+        try:
+            return operate(run, operand(run))
+        except LanguageError as error:
+            raise error.at(offset) from None
+
+    return signed
+
+
+def _arithmetic(node: tree.Arithmetic, context: Context) -> Evaluate:
+    first, offset = compile_expression(node.first, context), node.offset
+    rest = [
+        (ARITHMETIC[symbol], compile_expression(operand, context)) for symbol, operand in node.rest
+    ]
+
+    def computed(run: Run) -> Value:
+        value = first(run)
+        try:
+            for operate, operand in rest:
+                value = operate(run, value, operand(run))
+        except LanguageError as error:
+            raise error.at(offset) from None
+        return value
+
+    return computed
+
+
+def _comparison(node: tree.Comparison, context: Context) -> Evaluate:
+    first, offset = compile_expression(node.first, context), node.offset
+    rest = [
+        (COMPARISON[symbol], compile_expression(operand, context)) for symbol, operand in node.rest
+    ]
+    if len(rest) == 1:
+        compare, second = rest[0]
+
+        def compared(run: Run) -> Value:
+            try:
+                return compare(run, first(run), second(run))
+            except LanguageError as error:
+                raise error.at(offset) from None
+
+        return compared
+
+    def chained(run: Run) -> Value:
+        left = first(run)
+        try:
+            for compare, operand in rest:
+                right = operand(run)
+                if not compare(run, left, right):
+                    return False
+                left = right
+        except LanguageError as error:
+            raise error.at(offset) from None
+        return True
+
+    return chained
+
+
+def _logic(node: tree.Logic, context: Context) -> Evaluate:
+    operands = [compile_expression(operand, context) for operand in node.operands]
+    if len(operands) == 2:
+        first, second = operands
+        if node.operator == "and":
+            return lambda run: first(run) and second(run)
+        return lambda run: first(run) or second(run)
+    decisive = node.operator == "or"
+
+    def decided(run: Run) -> Value:
+        value: Value = None
+        for operand in operands:
+            value = operand(run)
+            if bool(value) is decisive:
+                break
+        return value
+
+    return decided
+
+
+def _concat(node: tree.Concat, context: Context) -> Evaluate:
+    parts = [compile_expression(part, context) for part in node.parts]
+    write, offset = context.semantics.text, node.offset
+
+    def joined(run: Run) -> Value:
+        try:
+            texts: list[str] = []
+            size = 0
+            for part in parts:
+                text = write(run, part(run))
+                size += len(text)
+                run.limit_text(size, "'~'")
+                texts.append(text)
+            run.check_text(size, "'~'")
+        except LanguageError as error:
+            raise error.at(offset) from None
+        return "".join(texts)
+
+    return joined
+
+
+def _conditional(node: tree.Conditional, context: Context) -> Evaluate:
+    test = compile_expression(node.test, context)
+    then = compile_expression(node.then, context)
+    if node.otherwise is None:
+        return lambda run: then(run) if test(run) else UNDEFINED
+    otherwise = compile_expression(node.otherwise, context)
+    return lambda run: then(run) if test(run) else otherwise(run)

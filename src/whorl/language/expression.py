@@ -1,0 +1,133 @@
+"""Expressions as the rest of the engine sees them: text that is parsed once and evaluated often.
+
+What parses and compiles is imported when the first expression needs it, so that programs which
+only pass expressions on start quickly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+from whorl.language.faults import LanguageError, LimitExceeded
+from whorl.language.run import Run
+from whorl.language.values import LIMITS, UNDEFINED, Json, Limits, Scope, Value, to_result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.language.entry import FunctionEntry
+    from whorl.language.program import Program
+    from whorl.language.tree import Tree
+    from whorl.language.uses import NameUse
+
+# Small sources are many, large ones few: the caches are bounded in what they hold, not only in
+# how many entries they have.
+_SMALL = 4_096
+_FALSE_TEXTS = frozenset(("", "false", "no", "0"))
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """The source of an expression or template, with the syntax and the library it is written in."""
+
+    syntax: str
+    source: str
+    library: str = ""
+
+
+def parse(expression: Expression) -> Tree:
+    """Read an expression into its tree; raises LanguageError with the offset of the mistake."""
+    return (_parse_small if len(expression.source) <= _SMALL else _parse_large)(expression)
+
+
+def _parse(expression: Expression) -> Tree:
+    if len(expression.source) > LIMITS.source_max:
+        raise LimitExceeded(
+            f"source has {len(expression.source)} characters, "
+            f"more than the limit of {LIMITS.source_max}",
+            0,
+        )
+    from whorl.language.syntaxes import reader
+
+    return reader(expression.syntax)(expression.source, expression.library)
+
+
+_Parse: TypeAlias = "Callable[[Expression], Tree]"
+_parse_small: _Parse = lru_cache(maxsize=4_096)(_parse)
+_parse_large: _Parse = lru_cache(maxsize=32)(_parse)
+
+
+def _compile(expression: Expression) -> Program:
+    from whorl.language.program import compile_tree
+
+    return compile_tree(parse(expression))
+
+
+_Compile: TypeAlias = "Callable[[Expression], Program]"
+_compile_small: _Compile = lru_cache(maxsize=4_096)(_compile)
+_compile_large: _Compile = lru_cache(maxsize=32)(_compile)
+
+
+def _program(expression: Expression) -> Program:
+    return (_compile_small if len(expression.source) <= _SMALL else _compile_large)(expression)
+
+
+def evaluate(expression: Expression, scope: Scope, *, limits: Limits = LIMITS) -> Json:
+    """Return the value of an expression; a template gives text unless it is one expression."""
+    program = _program(expression)
+    run = Run(scope, limits, program.find)
+    try:
+        if program.value is None:
+            return _text(program, run)
+        run.spend(program.weight)
+        value = program.value(run)
+        if program.is_path:
+            return None if value is UNDEFINED else value  # type: ignore[return-value]
+        return to_result(value, limits)
+    except LanguageError as error:
+        raise error.at(program.offset) from None
+    except (RecursionError, MemoryError):
+        raise LimitExceeded("expression needs more memory or depth than there is") from None
+
+
+def render(expression: Expression, scope: Scope, *, limits: Limits = LIMITS) -> str:
+    """Return the text of an expression or template."""
+    program = _program(expression)
+    run = Run(scope, limits, program.find)
+    try:
+        if program.value is None:
+            return _text(program, run)
+        run.spend(program.weight)
+        return run.text(program.value(run))
+    except LanguageError as error:
+        raise error.at(program.offset) from None
+    except (RecursionError, MemoryError):
+        raise LimitExceeded("expression needs more memory or depth than there is") from None
+
+
+def _text(program: Program, run: Run) -> str:
+    out: list[str] = []
+    program.body(run, out)
+    return "".join(out)
+
+
+def truth(expression: Expression, scope: Scope) -> bool:
+    """Tell whether the value counts as true; the texts `false`, `no`, `0` of a template do not."""
+    value: Value = evaluate(expression, scope)
+    if isinstance(value, str) and expression.syntax != "jinja":
+        return value.strip().lower() not in _FALSE_TEXTS
+    return bool(value)
+
+
+def free_names(expression: Expression) -> tuple[NameUse, ...]:
+    """Return the uses of names that the expression expects its scope to know."""
+    return _program(expression).free_names()
+
+
+def functions(library: str = "") -> tuple[FunctionEntry, ...]:
+    """All functions that an expression with this library may use, for documentation."""
+    from whorl.language.functions.library import entries
+
+    return entries(library)

@@ -1,0 +1,1 @@
+"""The functions of the language: small tables by family, merged into libraries."""

@@ -1,0 +1,127 @@
+"""The tests, what may follow `is`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.language.entry import FunctionEntry, Kind
+from whorl.language.faults import EvaluationError, LanguageError
+from whorl.language.functions.arguments import number
+from whorl.language.functions.regex import compiled, pay_search
+from whorl.language.operators import COMPARISON, contains
+from whorl.language.values import UNDEFINED, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.language.run import Run
+
+
+def divisible_by(run: Run, value: Value, num: Value) -> bool:
+    divisor = number(num, "divisibleby")
+    if divisor == 0:
+        raise EvaluationError("division by zero in 'divisibleby'")
+    return number(value, "divisibleby") % divisor == 0
+
+
+def is_sequence(run: Run, value: Value) -> bool:
+    return isinstance(value, str | list | dict)
+
+
+def is_iterable(run: Run, value: Value) -> bool:
+    return isinstance(value, str | list | dict) or value is UNDEFINED
+
+
+def same_as(run: Run, value: Value, other: Value) -> bool:
+    if isinstance(value, list | dict):
+        return value is other
+    return type(value) is type(other) and COMPARISON["=="](run, value, other)
+
+
+def _known(kind: Kind) -> Callable[[Run, Value], bool]:
+    def known(run: Run, value: Value) -> bool:
+        if not isinstance(value, str):
+            return False
+        # A name that is not known is compared with all names, to suggest the nearest.
+        run.spend(50)
+        try:
+            run.find(kind, value)
+        except LanguageError:
+            return False
+        return True
+
+    return known
+
+
+def searches(run: Run, value: Value, pattern: Value, ignorecase: Value) -> bool:
+    program = compiled(run, pattern, "search", ignore_case=bool(ignorecase))
+    subject = run.text(value)
+    pay_search(run, program, len(subject))
+    return program.search(subject) is not None
+
+
+def matches(run: Run, value: Value, pattern: Value, ignorecase: Value) -> bool:
+    program = compiled(run, pattern, "match", ignore_case=bool(ignorecase))
+    subject = run.text(value)
+    pay_search(run, program, len(subject))
+    return program.match(subject) is not None
+
+
+def _test(name: str, call: Callable[..., object], doc: str, *required: str) -> FunctionEntry:
+    return FunctionEntry("test", "tests", name, call, doc, required)
+
+
+def _regex_test(name: str, call: Callable[..., object], doc: str) -> FunctionEntry:
+    return FunctionEntry("test", "tests", name, call, doc, ("pattern",), (("ignorecase", False),))
+
+
+def _comparisons() -> tuple[FunctionEntry, ...]:
+    words = (
+        ("==", "equal to `other`", ("==", "eq", "equalto")),
+        ("!=", "not equal to `other`", ("!=", "ne")),
+        ("<", "less than `other`", ("<", "lt", "lessthan")),
+        ("<=", "less than or equal to `other`", ("<=", "le")),
+        (">", "greater than `other`", (">", "gt", "greaterthan")),
+        (">=", "greater than or equal to `other`", (">=", "ge")),
+        ("in", "part of `other`", ("in",)),
+    )
+    return tuple(
+        _test(name, COMPARISON[symbol], doc, "other")
+        for symbol, doc, names in words
+        for name in names
+    )
+
+
+TESTS: tuple[FunctionEntry, ...] = (
+    _test("defined", lambda run, value: value is not UNDEFINED, "has a value, even if it is none"),
+    _test("undefined", lambda run, value: value is UNDEFINED, "has no value"),
+    _test("none", lambda run, value: value is None, "is none (null)"),
+    _test("boolean", lambda run, value: isinstance(value, bool), "is true or false"),
+    _test("true", lambda run, value: value is True, "is true"),
+    _test("false", lambda run, value: value is False, "is false"),
+    _test("number", lambda run, value: isinstance(value, int | float), "is a number"),
+    _test(
+        "integer",
+        lambda run, value: isinstance(value, int) and not isinstance(value, bool),
+        "is a whole number",
+    ),
+    _test("float", lambda run, value: isinstance(value, float), "is a number with decimals"),
+    _test("string", lambda run, value: isinstance(value, str), "is a text"),
+    _test("mapping", lambda run, value: isinstance(value, dict), "is an object"),
+    _test("sequence", is_sequence, "is a list, a text or an object"),
+    _test("iterable", is_iterable, "can be looped over"),
+    _test("callable", lambda run, value: False, "never: values are JSON"),
+    _test("escaped", lambda run, value: False, "never: nothing is escaped"),
+    _test("odd", lambda run, value: number(value, "odd") % 2 == 1, "is an odd number"),
+    _test("even", lambda run, value: number(value, "even") % 2 == 0, "is an even number"),
+    _test("divisibleby", divisible_by, "can be divided by `num`", "num"),
+    _test("lower", lambda run, value: run.text(value).islower(), "is in small letters"),
+    _test("upper", lambda run, value: run.text(value).isupper(), "is in capital letters"),
+    _test("sameas", same_as, "is the same value of the same kind", "other"),
+    _test("contains", contains, "holds `member`: a text, an item or a key", "member"),
+    _test("filter", _known("filter"), "is the name of a filter"),
+    _test("test", _known("test"), "is the name of a test"),
+    _regex_test("search", searches, "the pattern is found in it"),
+    _regex_test("match", matches, "the pattern is found at its start"),
+    *_comparisons(),
+)

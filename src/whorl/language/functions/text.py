@@ -1,0 +1,332 @@
+"""Filters on texts."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from whorl.language.entry import FunctionEntry, Scalar
+from whorl.language.faults import EvaluationError
+from whorl.language.formatting import fill_percent
+from whorl.language.functions.arguments import positive, text, whole
+
+if TYPE_CHECKING:
+    from whorl.language.run import Run
+    from whorl.language.values import Value
+
+_WORD_START = re.compile(r"([-\s({\[<]+)")
+_WORD = re.compile(r"\w+")
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "'": "&#39;", '"': "&#34;"})
+
+
+def upper(run: Run, value: Value) -> str:
+    return run.text(value).upper()
+
+
+def lower(run: Run, value: Value) -> str:
+    return run.text(value).lower()
+
+
+def capitalize(run: Run, value: Value) -> str:
+    return run.text(value).capitalize()
+
+
+def title(run: Run, value: Value) -> str:
+    words = _WORD_START.split(run.text(value))
+    run.spend(len(words))
+    return "".join(word[0].upper() + word[1:].lower() for word in words if word)
+
+
+def trim(run: Run, value: Value, chars: Value) -> str:
+    return run.text(value).strip(None if chars is None else text(chars, "trim", "chars"))
+
+
+def string(run: Run, value: Value) -> str:
+    return run.text(value)
+
+
+def replace(run: Run, value: Value, old: Value, new: Value, count: Value) -> str:
+    subject, old, new = run.text(value), run.text(old), run.text(new)
+    limit = -1 if count is None else whole(count, "replace", "count")
+    places = subject.count(old) if old else len(subject) + 1
+    if limit >= 0:
+        places = min(places, limit)
+    run.spend(len(subject) >> 6)
+    run.check_text(len(subject) + places * (len(new) - len(old)), "replace")
+    return subject.replace(old, new, limit)
+
+
+def center(run: Run, value: Value, width: Value) -> str:
+    subject, size = run.text(value), whole(width, "center", "width")
+    run.check_text(max(size, len(subject)), "center")
+    return subject.center(size)
+
+
+def indent(run: Run, value: Value, width: Value, first: Value, blank: Value) -> str:
+    subject = run.text(value)
+    margin = width if isinstance(width, str) else _spaces(run, width)
+    lines = f"{subject}\n".splitlines()
+    run.spend(len(lines))
+    run.check_text(len(subject) + (len(margin) + 1) * len(lines), "indent")
+    joined = ("\n" + margin).join(lines) if blank else _indented(lines, margin)
+    return margin + joined if first else joined
+
+
+def _spaces(run: Run, width: Value) -> str:
+    count = whole(width, "indent", "width")
+    run.check_text(count, "indent")
+    return " " * count
+
+
+def _indented(lines: list[str], margin: str) -> str:
+    return "\n".join([lines[0], *(margin + line if line else line for line in lines[1:])])
+
+
+def truncate(  # noqa: PLR0917
+    run: Run, value: Value, length: Value, killwords: Value, end: Value, leeway: Value
+) -> str:
+    subject, mark = run.text(value), run.text(end)
+    size, slack = whole(length, "truncate", "length"), whole(leeway, "truncate", "leeway")
+    if size < len(mark) or slack < 0:
+        raise EvaluationError(f"truncate needs a length of at least {len(mark)}, not {size}")
+    if len(subject) <= size + slack:
+        return subject
+    kept = subject[: size - len(mark)]
+    return (kept if killwords else kept.rsplit(" ", 1)[0]) + mark
+
+
+def wordcount(run: Run, value: Value) -> int:
+    subject = run.text(value)
+    run.spend(len(subject) >> 3)
+    return len(_WORD.findall(subject))
+
+
+def wordwrap(  # noqa: PLR0917
+    run: Run,
+    value: Value,
+    width: Value,
+    break_long_words: Value,
+    wrapstring: Value,
+    break_on_hyphens: Value,
+) -> str:
+    import textwrap
+
+    subject, size = run.text(value), positive(width, "wordwrap", "width")
+    mark = "\n" if wrapstring is None else run.text(wrapstring)
+    longest = max(map(len, subject.split()), default=0)
+    # textwrap copies the rest of a long word for each line that it cuts from it.
+    run.spend((len(subject) >> 1) + (longest * longest // size >> 16))
+    run.check_text(len(subject) * (1 + len(mark)) if size < len(mark) else len(subject), "wordwrap")
+    lines: list[str] = []
+    for line in subject.splitlines():
+        wrapped = textwrap.wrap(
+            line,
+            width=size,
+            expand_tabs=False,
+            replace_whitespace=False,
+            break_long_words=bool(break_long_words),
+            break_on_hyphens=bool(break_on_hyphens),
+        )
+        lines.append(mark.join(wrapped))
+    run.check_text(sum(map(len, lines)) + len(mark) * len(lines), "wordwrap")
+    return mark.join(lines)
+
+
+def escape(run: Run, value: Value) -> str:
+    subject = run.text(value)
+    run.check_text(len(subject) + 5 * sum(map(subject.count, "&<>'\"")), "escape")
+    return subject.translate(_ESCAPES)
+
+
+def striptags(run: Run, value: Value) -> str:
+    import html
+
+    subject = run.text(value)
+    run.spend(len(subject) >> 4)
+    return html.unescape(" ".join(_without_tags(subject).split()))
+
+
+def _without_tags(subject: str) -> str:
+    kept: list[str] = []
+    position = 0
+    while (start := subject.find("<", position)) >= 0:
+        comment = subject.startswith("<!--", start)
+        close = subject.find("-->" if comment else ">", start)
+        if close < 0:
+            break
+        kept.append(subject[position:start])
+        position = close + (3 if comment else 1)
+    kept.append(subject[position:])
+    return "".join(kept)
+
+
+def format_values(
+    run: Run, value: Value, values: tuple[Value, ...], named: dict[str, Value]
+) -> str:
+    if values and named:
+        raise EvaluationError("format takes either values or named values, not both")
+    return fill_percent(run, run.text(value), named if named else list(values))
+
+
+def split(run: Run, value: Value, separator: Value, maxsplit: Value) -> list[str]:
+    subject = run.text(value)
+    return subject.split(*split_arguments(run, subject, separator, maxsplit))
+
+
+def split_arguments(
+    run: Run, subject: str, separator: Value, maxsplit: Value
+) -> tuple[str | None, int]:
+    """Check what a split needs, and that its result is not too long a list."""
+    mark = None if separator is None else text(separator, "split", "separator")
+    if mark == "":
+        raise EvaluationError("split needs a separator that is not empty")
+    limit = whole(maxsplit, "split", "maxsplit")
+    most = len(subject) // 2 + 1 if limit < 0 else min(len(subject) // 2, limit) + 1
+    if most > run.items_max or mark is not None:
+        count = len(subject.split()) if mark is None else subject.count(mark) + 1
+        most = count if limit < 0 else min(count, limit + 1)
+    run.check_items(most, "split")
+    return mark, limit
+
+
+def startswith(run: Run, value: Value, prefix: Value) -> bool:
+    return run.text(value).startswith(text(prefix, "startswith", "prefix"))
+
+
+def endswith(run: Run, value: Value, suffix: Value) -> bool:
+    return run.text(value).endswith(text(suffix, "endswith", "suffix"))
+
+
+def urlencode(run: Run, value: Value) -> str:
+    if isinstance(value, dict):
+        pairs: list[tuple[Value, Value]] = list(value.items())
+    elif isinstance(value, list):
+        pairs = [_pair(pair) for pair in value]
+    else:
+        return _quoted(run, value, "/")
+    run.spend(len(pairs) * 2)
+    quoted = [f"{_query(run, key)}={_query(run, part)}" for key, part in pairs]
+    run.check_text(sum(map(len, quoted)) + len(quoted), "urlencode")
+    return "&".join(quoted)
+
+
+def _pair(pair: Value) -> tuple[Value, Value]:
+    if isinstance(pair, list) and len(pair) == 2:
+        return pair[0], pair[1]
+    raise EvaluationError("urlencode needs a text, an object, or a list of [name, value] pairs")
+
+
+def _query(run: Run, value: Value) -> str:
+    return _quoted(run, value, "").replace("%20", "+")
+
+
+def _quoted(run: Run, value: Value, safe: str) -> str:
+    from urllib.parse import quote
+
+    subject = run.text(value)
+    run.check_text(len(subject) * 3, "urlencode")
+    return quote(subject, safe=safe, errors="replace")
+
+
+def xmlattr(run: Run, value: Value, autospace: Value) -> str:
+    if not isinstance(value, dict):
+        raise EvaluationError("xmlattr needs an object")
+    written: list[str] = []
+    run.spend(len(value) * 2)
+    for key, part in value.items():
+        if part is None:
+            continue
+        if any(mark in key for mark in " \t\n\r\f/>="):
+            raise EvaluationError(f"xmlattr cannot use {key!r} as the name of an attribute")
+        written.append(f'{escape(run, key)}="{escape(run, part)}"')
+    run.check_text(sum(map(len, written)) + len(written) + 1, "xmlattr")
+    joined = " ".join(written)
+    return f" {joined}" if autospace and joined else joined
+
+
+def base64_encode(run: Run, value: Value) -> str:
+    import base64
+
+    subject = run.text(value)
+    run.check_text(len(subject) * 4, "b64encode")
+    return base64.b64encode(subject.encode("utf-8", "replace")).decode("ascii")
+
+
+def base64_decode(run: Run, value: Value) -> str:
+    import base64
+
+    try:
+        decoded = base64.b64decode(text(value, "b64decode", "value").encode("ascii"), validate=True)
+    except ValueError:
+        raise EvaluationError("b64decode was given a text that is not base64") from None
+    return decoded.decode("utf-8", "replace")
+
+
+def sha256(run: Run, value: Value) -> str:
+    import hashlib
+
+    subject = run.text(value)
+    run.spend(len(subject) >> 6)
+    return hashlib.sha256(subject.encode("utf-8", "replace")).hexdigest()
+
+
+def _filter(
+    name: str, call: object, doc: str, required: tuple[str, ...] = (), **optional: Scalar
+) -> FunctionEntry:
+    assert callable(call)
+    return FunctionEntry("filter", "text", name, call, doc, required, tuple(optional.items()))
+
+
+TEXT: tuple[FunctionEntry, ...] = (
+    _filter("upper", upper, "the text in capital letters"),
+    _filter("lower", lower, "the text in small letters"),
+    _filter("capitalize", capitalize, "the first letter a capital, the others small"),
+    _filter("title", title, "every word begins with a capital"),
+    _filter("trim", trim, "without white space, or the given characters, at both ends", chars=None),
+    _filter("string", string, "the value as text"),
+    _filter("safe", string, "the value as text; nothing is escaped, so nothing needs marking"),
+    _filter("replace", replace, "every `old` replaced by `new`", ("old", "new"), count=None),
+    _filter("center", center, "padded with spaces on both sides to a width", width=80),
+    _filter(
+        "indent",
+        indent,
+        "lines after the first begin with spaces, or with the given text",
+        width=4,
+        first=False,
+        blank=False,
+    ),
+    _filter(
+        "truncate",
+        truncate,
+        "cut to a length, at a word unless `killwords`; `leeway` characters more are let pass",
+        length=255,
+        killwords=False,
+        end="...",
+        leeway=5,
+    ),
+    _filter("wordcount", wordcount, "how many words the text has"),
+    _filter(
+        "wordwrap",
+        wordwrap,
+        "lines broken at a width",
+        width=79,
+        break_long_words=True,
+        wrapstring=None,
+        break_on_hyphens=True,
+    ),
+    _filter("escape", escape, "the characters & < > ' \" as HTML entities"),
+    _filter("e", escape, "the same as escape"),
+    _filter("forceescape", escape, "the same as escape"),
+    _filter("striptags", striptags, "without HTML tags and comments, white space collapsed"),
+    FunctionEntry(
+        "filter", "text", "format", format_values, "the `%s` places filled in", extra="*values"
+    ),
+    _filter("split", split, "a list of the parts between separators", separator=None, maxsplit=-1),
+    _filter("startswith", startswith, "true if the text begins with `prefix`", ("prefix",)),
+    _filter("endswith", endswith, "true if the text ends with `suffix`", ("suffix",)),
+    _filter("urlencode", urlencode, "quoted for a URL; an object becomes a query string"),
+    _filter("xmlattr", xmlattr, "an object as attributes of an XML element", autospace=True),
+    _filter("b64encode", base64_encode, "the text's UTF-8 bytes in base64"),
+    _filter("b64decode", base64_decode, "the text that was put in base64"),
+    _filter("sha256", sha256, "the SHA-256 hash of the text, in hexadecimal"),
+)

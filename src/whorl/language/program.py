@@ -1,0 +1,50 @@
+"""A tree compiled: how to get its value, its text and its free names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
+from whorl.language.evaluator.context import Context, Evaluate
+from whorl.language.evaluator.expressions import compile_expression
+from whorl.language.evaluator.semantics import SEMANTICS
+from whorl.language.evaluator.statements import Execute, compile_body
+from whorl.language.functions.library import find
+from whorl.language.names import free_names_of, path_of
+from whorl.language.walk import weight_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.language.run import FindFunction
+    from whorl.language.tree import Tree
+    from whorl.language.uses import NameUse
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A compiled expression or template; `value` is None unless it is one expression."""
+
+    value: Evaluate | None
+    body: Execute
+    offset: int
+    weight: int
+    is_path: bool
+    find: FindFunction
+    free_names: Callable[[], tuple[NameUse, ...]]
+
+
+def compile_tree(tree: Tree) -> Program:
+    """Turn a tree into closures."""
+    context = Context(SEMANTICS[tree.syntax], tree.bound)
+    value = None if tree.value is None else compile_expression(tree.value, context)
+    return Program(
+        value,
+        compile_body(tree.body, context),
+        0 if tree.value is None else tree.value.offset,
+        0 if tree.value is None else weight_of(tree.value),
+        tree.value is not None and path_of(tree.value) is not None,
+        partial(find, tree.library),
+        lru_cache(maxsize=1)(partial(free_names_of, tree)),
+    )

@@ -1,0 +1,134 @@
+"""One evaluation under way: where names are found, and what it has used of its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from whorl.language.entry import FunctionEntry, Kind
+from whorl.language.faults import EvaluationError, LimitExceeded
+from whorl.language.values import (
+    INTEGER_MAX,
+    UNDEFINED,
+    Limits,
+    Scope,
+    Value,
+    kind_of,
+    measure,
+    to_json_text,
+    to_text,
+)
+
+FindFunction: TypeAlias = Callable[[Kind, str], FunctionEntry]
+
+
+class Run:
+    """The state of one evaluation; it is made for it and thrown away after it."""
+
+    __slots__ = (
+        "depth",
+        "emitted",
+        "find",
+        "fuel",
+        "items_max",
+        "limits",
+        "locals",
+        "lookup",
+        "scope",
+        "text_max",
+    )
+
+    def __init__(self, scope: Scope, limits: Limits, find: FindFunction) -> None:
+        self.scope = scope
+        self.lookup = scope.lookup
+        self.limits = limits
+        self.find = find
+        self.fuel = limits.fuel
+        self.text_max = limits.text_max
+        self.items_max = limits.items_max
+        self.depth = 0
+        self.emitted = 0
+        self.locals: dict[str, Value] = {}
+
+    def spend(self, steps: int) -> None:
+        """Use up fuel."""
+        self.fuel -= steps
+        if self.fuel < 0:
+            raise LimitExceeded(
+                f"expression takes more than {self.limits.fuel} steps",
+                help="loop over fewer items, or prepare the value in a step of its own",
+            )
+
+    def check_text(self, length: int, operation: str) -> None:
+        """Refuse a text before it is built, and pay for it."""
+        if length > self.text_max:
+            raise LimitExceeded(
+                f"{operation} would give a text of {length} characters, "
+                f"more than the limit of {self.text_max}"
+            )
+        self.spend(length >> 6)
+
+    def limit_text(self, length: int, operation: str) -> None:
+        """Refuse a text that grows piece by piece; it is paid for when it is whole."""
+        if length > self.text_max:
+            self.check_text(length, operation)
+
+    def check_items(self, count: int, operation: str) -> None:
+        """Refuse a list before it is built, and pay for it."""
+        if count > self.items_max:
+            raise LimitExceeded(
+                f"{operation} would give {count} items, more than the limit of {self.items_max}"
+            )
+        self.spend(count >> 2)
+
+    def check_number(self, number: int | float | complex, operation: str) -> int | float:
+        """Refuse an integer beyond 64 bits, and what is not a finite number."""
+        if isinstance(number, int):
+            if -INTEGER_MAX <= number <= INTEGER_MAX:
+                return number
+            raise LimitExceeded(f"{operation} gives an integer beyond 64 bits")
+        if isinstance(number, float) and number - number == 0:
+            return number
+        raise EvaluationError(f"{operation} does not give a finite number")
+
+    def weigh(self, value: Value) -> int:
+        """Pay for looking at all of a value; returns its weight."""
+        if isinstance(value, str):
+            weight = 1 + (len(value) >> 6)
+        elif isinstance(value, list | dict):
+            weight = measure(value, self.limits)
+        else:
+            return 1
+        self.spend(weight)
+        return weight
+
+    def pay(self, value: Value) -> Value:
+        """Pay for the length of a value and check it; the parts of it are not looked at."""
+        if isinstance(value, str):
+            if len(value) > 63:
+                self.check_text(len(value), "expression")
+        elif isinstance(value, list | dict):
+            self.check_items(len(value), "expression")
+        elif isinstance(value, int | float):
+            self.check_number(value, "expression")
+        return value
+
+    def text(self, value: Value) -> str:
+        """Turn a value into text, within the limits."""
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list | dict):
+            return self.json_text(value)
+        if value is None or value is UNDEFINED or isinstance(value, bool | int | float):
+            return to_text(value)
+        raise EvaluationError(f"{kind_of(value)} cannot be printed")
+
+    def json_text(self, value: Value, indent: int | None = None) -> str:
+        """Write a value as JSON, within the limits."""
+        parts = measure(value, self.limits, self.text_max)
+        self.spend(parts)
+        if indent is not None:
+            self.check_text(parts * indent, "indented JSON")
+        text = to_json_text(value, indent)
+        self.check_text(len(text), "JSON")
+        return text

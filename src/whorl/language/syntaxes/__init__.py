@@ -1,0 +1,42 @@
+"""The syntaxes: each reads a source into the one tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from whorl.errors import did_you_mean
+from whorl.language.faults import LanguageError
+from whorl.language.tree import Tree
+
+Read: TypeAlias = Callable[[str, str], Tree]
+
+
+def _jinja(source: str, library: str) -> Tree:
+    from whorl.language.syntaxes.jinja import read_expression
+
+    return read_expression(source, library)
+
+
+def _template(source: str, library: str) -> Tree:
+    from whorl.language.syntaxes.jinja import read_template
+
+    return read_template(source, library)
+
+
+def _plain(source: str, library: str) -> Tree:
+    from whorl.language.syntaxes.plain import read_plain
+
+    return read_plain(source, library)
+
+
+# Jinja2 takes 40 ms to import, so each syntax is imported when the first source needs it.
+SYNTAXES: dict[str, Read] = {"jinja": _jinja, "template": _template, "plain": _plain}
+
+
+def reader(syntax: str) -> Read:
+    """Return the function that reads a syntax."""
+    read = SYNTAXES.get(syntax)
+    if read is None:
+        raise LanguageError(f"there is no syntax {syntax!r}", help=did_you_mean(syntax, SYNTAXES))
+    return read

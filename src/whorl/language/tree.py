@@ -1,0 +1,318 @@
+"""The one tree that every syntax is read into: expressions and statements as frozen data.
+
+Offsets count characters into the source. Operators that chain without nesting (`a + b + c`,
+`a or b or c`) are flat, so that a long chain is not a deep tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+from typing import Literal as OneOf
+
+if TYPE_CHECKING:
+    from whorl.language.entry import FunctionEntry
+
+ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "//", "%", "**"]
+ComparisonOperator: TypeAlias = OneOf["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant scalar."""
+
+    value: bool | int | float | str | None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A variable."""
+
+    name: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """`target.name`."""
+
+    target: Expr
+    name: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """`target[key]`."""
+
+    target: Expr
+    key: Expr
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """`target[start:stop:step]`."""
+
+    target: Expr
+    start: Expr | None
+    stop: Expr | None
+    step: Expr | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListDisplay:
+    """`[a, b]`."""
+
+    items: tuple[Expr, ...]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectDisplay:
+    """`{key: value}`."""
+
+    pairs: tuple[tuple[Expr, Expr], ...]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`not a`, `-a`, `+a`."""
+
+    operator: OneOf["not", "-", "+"]
+    operand: Expr
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Operators applied from left to right."""
+
+    first: Expr
+    rest: tuple[tuple[ArithmeticOperator, Expr], ...]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A chain of comparisons, all of which must hold."""
+
+    first: Expr
+    rest: tuple[tuple[ComparisonOperator, Expr], ...]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """`a and b and c` or `a or b or c`; gives the deciding operand."""
+
+    operator: OneOf["and", "or"]
+    operands: tuple[Expr, ...]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Concat:
+    """Texts joined."""
+
+    parts: tuple[Expr, ...]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """`then if test else otherwise`."""
+
+    test: Expr
+    then: Expr
+    otherwise: Expr | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A filter, test or function of a library, its arguments bound to its parameters."""
+
+    function: FunctionEntry
+    arguments: tuple[Expr, ...]
+    extra: tuple[Expr, ...]
+    keywords: tuple[tuple[str, Expr], ...]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class MethodCall:
+    """`target.name(...)`; the kind of the target decides which function it is."""
+
+    target: Expr
+    name: str
+    arguments: tuple[Expr, ...]
+    keywords: tuple[tuple[str, Expr], ...]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class MacroCall:
+    """A call of a name that the template itself defines."""
+
+    name: str
+    arguments: tuple[Expr, ...]
+    keywords: tuple[tuple[str, Expr], ...]
+    offset: int
+
+
+Expr: TypeAlias = (
+    Literal
+    | Name
+    | Member
+    | Item
+    | Slice
+    | ListDisplay
+    | ObjectDisplay
+    | Unary
+    | Arithmetic
+    | Comparison
+    | Logic
+    | Concat
+    | Conditional
+    | Apply
+    | MethodCall
+    | MacroCall
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetNames:
+    """Names that take the parts of a list."""
+
+    parts: tuple[Target, ...]
+
+
+Target: TypeAlias = str | TargetNames
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Literal text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """`{{ value }}`."""
+
+    value: Expr
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """The first case whose test holds, or the otherwise body."""
+
+    cases: tuple[tuple[Expr, Body], ...]
+    otherwise: Body
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """A loop over a list, the keys of an object or the characters of a text."""
+
+    target: Target
+    items: Expr
+    test: Expr | None
+    body: Body
+    otherwise: Body
+    uses_loop: bool
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """`{% set target = value %}`."""
+
+    target: Target
+    value: Expr
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class AssignMember:
+    """`{% set namespace.member = value %}`."""
+
+    namespace: str
+    member: str
+    value: Expr
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """`{% set target %}body{% endset %}`; `value` is the captured text after its filters."""
+
+    target: str
+    body: Body
+    value: Expr
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """`{% filter ... %}body{% endfilter %}`."""
+
+    body: Body
+    value: Expr
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class With:
+    """A body with variables of its own."""
+
+    bindings: tuple[tuple[Target, Expr], ...]
+    body: Body
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """A named body with parameters."""
+
+    name: str
+    parameters: tuple[str, ...]
+    defaults: tuple[Expr, ...]
+    body: Body
+    depth: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallBlock:
+    """A macro call that passes its body as `caller`."""
+
+    call: MacroCall
+    caller: Macro
+    offset: int
+
+
+Stmt: TypeAlias = (
+    Text | Emit | If | For | Assign | AssignMember | Capture | Filtered | With | Macro | CallBlock
+)
+Body: TypeAlias = tuple[Stmt, ...]
+
+# The name under which a captured body enters the filters that follow it; no source can spell it.
+CAPTURED = "{captured}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """An expression (`value`), or a template (`body`); a template of one expression is both."""
+
+    syntax: str
+    library: str
+    value: Expr | None
+    body: Body
+    bound: frozenset[str]
