@@ -1,0 +1,390 @@
+"""The driver: takes what the machine wants, has it done, journals what happened, feeds it back.
+
+Log, commit, then apply: the machine learns nothing that is not in the journal, in the order of the
+journal. So driving a run and replaying it are the same thing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Protocol
+
+from whorl.errors import ProviderError, StoreError, UsageError
+from whorl.interpreter.commands import Cancel, Perform, Send, SetTimer
+from whorl.interpreter.events import Event
+from whorl.providers.task import Request
+from whorl.runtimes.journal import Entry, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from whorl.interpreter.commands import Command
+    from whorl.interpreter.machine import Machine
+    from whorl.language import Json
+    from whorl.providers.task import Effect, Reply, TaskKind, Usage
+    from whorl.runtimes.clock import Clock
+    from whorl.runtimes.folding import Folded
+    from whorl.runtimes.journal import Journal, RunId
+
+SNAPSHOT_EVERY = 256
+NOTES_WAIT_S = 0.02
+TROUBLE_PAUSE_S = 2.0
+
+
+class Workers(Protocol):
+    """Who performs tasks; `whorl.providers.registry` has the real ones."""
+
+    def kind(self, name: str) -> TaskKind:
+        """The kind of task of a name."""
+
+    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
+        """What performing a task of this kind with these inputs does to the world."""
+
+    def redacted(self, value: Json) -> Json:
+        """The same value without the operator's secrets."""
+
+
+class Watcher(Protocol):
+    """Somebody who looks on."""
+
+    def entries(self, run: RunId, entries: list[Entry]) -> None:
+        """These entries are durable."""
+
+    def text(self, run: RunId, address: str, text: str) -> None:
+        """A task has streamed some text."""
+
+    def trouble(self, run: RunId, fault: StoreError) -> None:
+        """The store cannot be written; the run waits until it can."""
+
+
+class Driver:
+    """Drives one run in this process."""
+
+    def __init__(
+        self,
+        run: RunId,
+        folded: Folded,
+        *,
+        owner: int,
+        journal: Journal,
+        workers: Workers,
+        clock: Clock,
+        watcher: Watcher | None = None,
+    ) -> None:
+        self.run = run
+        self.machine: Machine = folded.machine
+        self._seq = folded.seq
+        self._unsaid = folded.unsaid
+        self._owner = owner
+        self._journal = journal
+        self._workers = workers
+        self._clock = clock
+        self._watcher = watcher
+        self._arrived: deque[tuple[Event, int | None]] = deque()
+        self._awake = asyncio.Event()
+        self._asked: dict[str, Perform] = {}
+        self._work: dict[str, asyncio.Task[None]] = {}
+        self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
+        self._snapshot_seq = folded.seq
+        self._snapshot_size = 0
+        self._logged = 0
+        self._stopping = False
+        self._notes_due = False
+        self._notes_timer: asyncio.TimerHandle | None = None
+        self.asleep_until: float | None = None
+
+    def deliver(self, event: Event, letter: int | None = None) -> None:
+        """Brings an event from outside."""
+        self._arrived.append((event, letter))
+        self._awake.set()
+
+    def stop(self) -> None:
+        """Leaves the run resumable, as soon as possible."""
+        self._stopping = True
+        self._awake.set()
+
+    async def drive(self, *, patience_s: float | None = None) -> str:
+        """Drives until the run has ended, waits for a person, is paused, or sleeps for long.
+
+        Gives the machine's status, or `asleep` when nothing happens for `patience_s` seconds.
+        """
+        for address in self.machine.in_flight():
+            self.deliver(Event("task.in_doubt", address, self._clock.now()))
+        try:
+            while not self._stopping:
+                self._unsaid += self.machine.take_notes()
+                intents = self._carry_out(self.machine.poll())
+                arrived, letters = self._take_arrived()
+                fed = intents + arrived
+                if fed or (self._unsaid and self._may_not_wait()):
+                    await self._log(fed, letters)
+                    for event in fed:
+                        self.machine.feed(event)
+                elif self._is_over():
+                    return self.machine.status
+                elif self._sleeps_longer_than(patience_s):
+                    self.asleep_until = self._wakes_at()
+                    return "asleep"
+                elif not self._arrived:
+                    await self._awake.wait()
+                    self._awake.clear()
+            return "stopped"
+        finally:
+            await self._let_go()
+
+    def _may_not_wait(self) -> bool:
+        """Whether notes must be written now; what arrives soon shares its transaction with them."""
+        if self._is_over() or self._notes_due:
+            return True
+        if self._notes_timer is None:
+            loop = asyncio.get_running_loop()
+            self._notes_timer = loop.call_later(NOTES_WAIT_S, self._call_notes_due)
+        return False
+
+    def _call_notes_due(self) -> None:
+        self._notes_timer = None
+        if self._unsaid:
+            self._notes_due = True
+            self._awake.set()
+
+    def _wakes_at(self) -> float | None:
+        return min((due for due, _ in self._timers.values()), default=None)
+
+    def _is_over(self) -> bool:
+        if self.machine.status == "waiting" and self._is_overdue():
+            return False
+        rests = self.machine.done or self.machine.status in ("waiting", "paused")
+        return rests and not self._work
+
+    def _is_overdue(self) -> bool:
+        """Whether a timer is about to fire: a person was given a time that is over."""
+        due = self._wakes_at()
+        return due is not None and due <= self._clock.now()
+
+    def _sleeps_longer_than(self, patience_s: float | None) -> bool:
+        due = self._wakes_at()
+        if patience_s is None or self._work or self._arrived or due is None:
+            return False
+        return due - self._clock.now() > patience_s
+
+    def _take_arrived(self) -> tuple[list[Event], list[int]]:
+        events = [event for event, _ in self._arrived]
+        letters = [letter for _, letter in self._arrived if letter is not None]
+        self._arrived.clear()
+        return events, letters
+
+    def _carry_out(self, commands: Iterable[Command]) -> list[Event]:
+        """Starts what is wanted; gives the intents that must be journaled before their calls."""
+        intents: list[Event] = []
+        for command in commands:
+            match command:
+                case Perform():
+                    intent = self._prepare(command)
+                    if intent is not None:
+                        intents.append(intent)
+                case Send():
+                    self._start(self._asked.pop(command.address))
+                case SetTimer():
+                    self._set_timer(command.address, command.due)
+                case Cancel():
+                    self._cancel(command.address)
+        return intents
+
+    def _prepare(self, perform: Perform) -> Event | None:
+        """Starts a task without effects; gives the intent of any other, or why there is none."""
+        try:
+            if self._workers.effect(perform.kind, perform.inputs) == "none":
+                self._start(perform)
+                return None
+            intent = self._intent(perform)
+        except ProviderError as fault:
+            return self._failed(perform.address, fault)
+        except UsageError as fault:
+            return self._failed(perform.address, ProviderError(str(fault), code=fault.code))
+        except Exception as fault:  # noqa: BLE001 - whatever a task does must not end the driver
+            message = f"{type(fault).__name__}: {fault}"
+            return self._failed(perform.address, ProviderError(message, code="I900"))
+        self._asked[perform.address] = perform
+        return intent
+
+    def _intent(self, perform: Perform) -> Event:
+        estimate = self._workers.kind(perform.kind).estimate(self._request(perform))
+        reserve: dict[str, Json] = {
+            "cost_usd": estimate.cost_usd,
+            "tokens": estimate.tokens,
+            "calls": estimate.calls,
+        }
+        body: dict[str, Json] = {"kind": perform.kind}
+        if any(reserve.values()):
+            body["reserve"] = {name: amount for name, amount in reserve.items() if amount}
+        if not perform.secure:
+            body["inputs"] = self._workers.redacted(perform.inputs)
+        return Event("task.started", perform.address, self._clock.now(), body)
+
+    def _request(self, perform: Perform) -> Request:
+        return Request(
+            run=self.run,
+            address=perform.address,
+            kind=perform.kind,
+            inputs=perform.inputs,
+            attempt=perform.attempt,
+            key=f"{self.run}:{perform.address}",
+            timeout_s=perform.timeout_s,
+            returns=perform.returns,
+            session=perform.session,
+            repair=perform.repair,
+        )
+
+    def _start(self, perform: Perform) -> None:
+        if perform.address not in self._work:
+            task = asyncio.create_task(self._perform(perform))
+            self._work[perform.address] = task
+
+    async def _perform(self, perform: Perform) -> None:
+        address = perform.address
+        request = self._request(perform)
+        kind = self._workers.kind(perform.kind)
+        work = kind.perform(request, self._emitter(address))
+        try:
+            if perform.timeout_s is None:
+                reply = await work
+            else:
+                reply = await asyncio.wait_for(work, perform.timeout_s)
+        except ProviderError as fault:
+            event = self._failed(address, fault)
+        except TimeoutError:
+            message = "no answer in time"
+            if perform.timeout_s is not None:
+                message = f"no answer within {perform.timeout_s:g} s"
+            event = self._failed(address, ProviderError(message, code="P108", retryable=True))
+        except Exception as fault:  # noqa: BLE001 - whatever a task does must not end the driver
+            message = f"{type(fault).__name__}: {fault}"
+            event = self._failed(address, ProviderError(message, code="I900"))
+        else:
+            event = self._finished(address, reply)
+        if self._work.pop(address, None) is not None:
+            self.deliver(event)
+
+    def _emitter(self, address: str) -> Callable[[str], None]:
+        watcher = self._watcher
+        if watcher is None:
+            return _ignore
+        return lambda text: watcher.text(self.run, address, text)
+
+    def _finished(self, address: str, reply: Reply) -> Event:
+        body: dict[str, Json] = {"value": self._workers.redacted(reply.value)}
+        _add_usage(body, reply.usage)
+        body |= reply.detail
+        return Event("task.finished", address, self._clock.now(), body)
+
+    def _failed(self, address: str, fault: ProviderError) -> Event:
+        error: dict[str, Json] = {
+            "code": fault.code,
+            "message": str(fault),
+            "retryable": fault.retryable,
+            "retry_after_s": fault.retry_after_s,
+            "detail": fault.detail,  # type: ignore[dict-item]
+        }
+        body: dict[str, Json] = {"error": self._workers.redacted(error)}
+        usage = fault.detail.get("usage")
+        if isinstance(usage, dict):
+            body["usage"] = usage
+        value = fault.detail.get("value")
+        if value is not None:
+            body["value"] = value  # type: ignore[assignment]
+        return Event("task.failed", address, self._clock.now(), body)
+
+    def _set_timer(self, address: str, due: float) -> None:
+        loop = asyncio.get_running_loop()
+        delay = max(0.0, due - self._clock.now())
+        self._drop_timer(address)
+        self._timers[address] = (due, loop.call_later(delay, self._fire, address))
+
+    def _fire(self, address: str) -> None:
+        due, _ = self._timers.pop(address)
+        self.deliver(Event("timer.fired", address, max(due, self._clock.now())))
+
+    def _drop_timer(self, address: str) -> None:
+        known = self._timers.pop(address, None)
+        if known is not None:
+            known[1].cancel()
+
+    def _cancel(self, address: str) -> None:
+        self._asked.pop(address, None)
+        self._drop_timer(address)
+        task = self._work.pop(address, None)
+        if task is not None:
+            task.cancel()
+
+    async def _log(self, fed: list[Event], letters: list[int]) -> None:
+        notes, self._unsaid = self._unsaid, []
+        self._notes_due = False
+        events = notes + fed
+        memories = [record for note in notes for record in _memories(note)]
+        while True:
+            try:
+                last = await self._journal.append(
+                    self.run,
+                    self._owner,
+                    events,
+                    letters=letters,
+                    memories=memories,
+                    after=self._seq,
+                )
+                break
+            except StoreError as fault:
+                if fault.code != "R900" or self._stopping:
+                    raise
+                if self._watcher is not None:
+                    self._watcher.trouble(self.run, fault)
+                await self._clock.sleep(TROUBLE_PAUSE_S)
+        first = last - len(events) + 1
+        if self._watcher is not None:
+            entries = [Entry(first + index, event) for index, event in enumerate(events)]
+            self._watcher.entries(self.run, entries)
+        self._seq = last
+        await self._snapshot_now_and_then(first + len(notes) - 1)
+
+    async def _snapshot_now_and_then(self, seq: int) -> None:
+        """Stores the state once enough has happened that reading it back is the shorter way.
+
+        It is taken before the new events are fed, when all notes are in the journal.
+        """
+        if seq - self._snapshot_seq < SNAPSHOT_EVERY + self._snapshot_size // 64:
+            return
+        state = self.machine.snapshot()
+        self._snapshot_seq, self._snapshot_size = seq, len(state)
+        await self._journal.snapshot(self.run, self._owner, seq, state)
+
+    async def _let_go(self) -> None:
+        for address in list(self._timers):
+            self._drop_timer(address)
+        if self._notes_timer is not None:
+            self._notes_timer.cancel()
+        tasks = list(self._work.values())
+        self._work.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _ignore(text: str) -> None:
+    """Nobody looks on."""
+
+
+def _add_usage(body: dict[str, Json], usage: Usage) -> None:
+    if usage.calls:
+        body["usage"] = {
+            "calls": usage.calls,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cost_usd": usage.cost_usd,
+        }
+
+
+def _memories(note: Event) -> list[Record]:
+    kept = note.body.get("remember")
+    if not isinstance(kept, dict):
+        return []
+    return [Record(str(kept["key"]), kept["record"], int(str(kept["keep"])))]

@@ -1,0 +1,158 @@
+"""What a journal is: append-only, one owner per run, read by everybody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NewType, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from whorl.interpreter.events import Event
+    from whorl.language import Json
+
+RunId = NewType("RunId", str)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event at its place in a run's journal; `seq` counts from 1 without gaps."""
+
+    seq: int
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """What is stored when a run is made: the workflow that it pins, and where it came from."""
+
+    id: RunId
+    workflow: Json
+    workflow_hash: str
+    name: str
+    dialect: str
+    file: str = ""
+    key: str = ""
+    parent: str = ""
+    sources: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as lists show it. `status` is derived: running without an owner is interrupted."""
+
+    id: RunId
+    name: str
+    status: str
+    dialect: str
+    file: str
+    created_at: float
+    updated_at: float
+    key: str = ""
+    parent: str = ""
+    last_seq: int = 0
+    cost_usd: float = 0.0
+    calls: int = 0
+    tokens: int = 0
+    budget_usd: float | None = None
+    loop: str = ""
+    iteration: int = 0
+    iterations_max: int = 0
+    score: float | None = None
+    exit_reason: str = ""
+    error: str = ""
+    in_doubt: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRow:
+    """A loop of a run. Until it has finished, its numbers are those of its newest iteration."""
+
+    address: str
+    path: str
+    state: Literal["running", "finished"]
+    iterations: int
+    exit_reason: str = ""
+    stopped_by: str = ""
+    score: float | None = None
+    best_iteration: int | None = None
+    returned_iteration: int | None = None
+    failed_iterations: tuple[int, ...] = ()
+    usage: Json = None
+    limits: Json = None
+    until: Json = None
+    started_seq: int = 0
+    finished_seq: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IterationRow:
+    """A finished iteration of a loop; `note` is all that its entry in the journal says."""
+
+    loop: str
+    number: int
+    status: str
+    score: float | None
+    seq: int
+    at: float
+    note: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record for a loop's memory across runs; only the newest `keep` of a key stay."""
+
+    key: str
+    record: Json
+    keep: int
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A control request on its way to the owner of a run."""
+
+    id: int
+    run: RunId
+    event: Event
+
+
+class Journal(Protocol):
+    """The writing side, for the one owner of a run."""
+
+    async def create(self, run: NewRun, first: Event) -> tuple[RunId, bool]:
+        """Stores a run with its first event; a known key gives the run that has it, and False."""
+
+    async def claim(self, run: RunId) -> int:
+        """Makes this process the owner; gives the owner number. Raises StoreError R902."""
+
+    async def append(
+        self,
+        run: RunId,
+        owner: int,
+        events: Sequence[Event],
+        *,
+        letters: Sequence[int] = (),
+        memories: Sequence[Record] = (),
+        after: int | None = None,
+    ) -> int:
+        """Appends events in one transaction and returns once they are durable; gives the last seq.
+
+        The letters that the events answer are deleted, and the memories kept, in the same
+        transaction. `after` is the seq that the run is expected to be at.
+        Raises Fenced when another process has claimed the run since.
+        """
+
+    async def snapshot(self, run: RunId, owner: int, seq: int, state: Json) -> None:
+        """Stores the machine's state as it is after the entry `seq`."""
+
+    async def release(self, run: RunId, owner: int) -> None:
+        """Gives the run up; it may be claimed by anyone."""
+
+    def read(self, run: RunId, after: int = 0) -> Iterator[Entry]:
+        """The entries of a run after a sequence number, in order."""
+
+    def last_snapshot(self, run: RunId) -> tuple[int, Json] | None:
+        """The newest snapshot and the seq that it stands after."""
+
+    def workflow(self, run: RunId) -> Json:
+        """The workflow that the run pins."""

@@ -1,0 +1,232 @@
+"""The local runtime: runs of this process on one SQLite store that other processes share.
+
+A run that nobody in this process drives may be driven by another one: requests reach it through
+the store's inbox. A run that sleeps or waits for long is dropped from memory and folded again from
+its journal when its time comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from whorl.errors import StoreError, UsageError
+from whorl.interpreter.control import objection
+from whorl.interpreter.events import Event
+from whorl.interpreter.plan import Plan
+from whorl.ir import content_hash, from_json, to_json
+from whorl.runtimes.clock import SystemClock
+from whorl.runtimes.driver import Driver
+from whorl.runtimes.folding import fold
+from whorl.runtimes.journal import NewRun, RunId
+from whorl.runtimes.remembering import remembered
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from whorl.ir import Workflow
+    from whorl.language import Json
+    from whorl.runtimes.clock import Clock
+    from whorl.runtimes.driver import Watcher, Workers
+    from whorl.runtimes.journal import Entry
+    from whorl.runtimes.sqlite import SqliteStore
+
+PATIENCE_S = 60.0
+POLL_S = 0.15
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How a run is started: its input, its limits, and the key under which it is started once."""
+
+    input: dict[str, Json] = field(default_factory=dict)
+    limits: dict[str, Json] = field(default_factory=dict)
+    iterations: int | None = None
+    key: str = ""
+    file: str = ""
+    sources: dict[str, str] = field(default_factory=dict)
+    cold: bool = False
+    refused: dict[str, Json] | None = None
+
+
+def new_run_id(now: float) -> RunId:
+    """An id that sorts by time and says nothing else."""
+    number = int(now * 1000)
+    moment = "".join(ALPHABET[(number >> shift) & 31] for shift in range(40, -5, -5))
+    return RunId(moment + "".join(secrets.choice(ALPHABET) for _ in range(8)))
+
+
+class LocalRuntime:
+    """Starts, drives and steers runs."""
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        workers: Workers,
+        *,
+        clock: Clock | None = None,
+        watcher: Watcher | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self.store = store
+        self._workers = workers
+        self._clock = clock or SystemClock()
+        self._watcher = watcher
+        self._patience_s = patience_s
+        self._drivers: dict[RunId, Driver] = {}
+        self._plans: dict[str, Plan] = {}
+        self._digests: dict[RunId, str] = {}
+        self._postman: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
+
+    async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
+        """Makes a run, durably; `drive` drives it. False: a run with this key exists already."""
+        run = new_run_id(self._clock.now())
+        body: dict[str, Json] = {"run": run, "seed": secrets.token_hex(8), "input": start.input}
+        if start.limits:
+            body["limits"] = start.limits
+        if start.iterations is not None:
+            body["iterations"] = start.iterations
+        if start.refused is not None:
+            body["refused"] = start.refused
+        memory = {} if start.cold else remembered(workflow, self.store.memory)
+        if memory:
+            body["memory"] = memory
+        digest = content_hash(workflow)
+        made = NewRun(
+            run,
+            to_json(workflow),
+            digest,
+            workflow.name,
+            workflow.dialect,
+            file=start.file,
+            key=start.key,
+            sources=start.sources,
+        )
+        self._plans.setdefault(digest, Plan(workflow))
+        first = Event("run.started", "", self._clock.now(), body)
+        found, made_now = await self.store.create(made, first)
+        if made_now:
+            self._digests[run] = digest
+        return found, made_now
+
+    async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> str:
+        """Drives a run until it ends, waits for a person, or is paused; gives its status.
+
+        The requests are carried out first; one that makes no sense is a UsageError.
+        """
+        owner = await self.store.claim(run)
+        try:
+            return await self._drive_owned(run, owner, list(requests))
+        finally:
+            await self._give_up(run, owner)
+
+    async def request(self, run: RunId, event: Event) -> bool:
+        """Brings a request to a run that is being driven; False: nobody drives it."""
+        driver = self._drivers.get(run)
+        if driver is not None:
+            _object(objection(driver.machine, event))
+            driver.deliver(event)
+            return True
+        if self.store.run(run).status != "running":
+            return False
+        _object(objection(fold(self.store, run, self.plan(run)).machine, event))
+        await self.store.post(run, event)
+        return True
+
+    def stop(self) -> None:
+        """Leaves all runs of this process resumable."""
+        self._stopping.set()
+        for driver in self._drivers.values():
+            driver.stop()
+
+    async def follow(self, run: RunId, after: int = 0) -> AsyncIterator[Entry]:
+        """The entries of a run as they come, also those of other processes, until it ends."""
+        while True:
+            version = self.store.version()
+            status = self.store.run(run).status
+            for entry in self.store.read(run, after=after):
+                after = entry.seq
+                yield entry
+            if status != "running":
+                return
+            while self.store.version() == version and self.store.run(run).status == "running":
+                await self._clock.sleep(POLL_S)
+
+    def plan(self, run: RunId) -> Plan:
+        """The plan of the workflow that a run pins."""
+        if run not in self._digests:
+            workflow = from_json(self.store.workflow(run))
+            digest = content_hash(workflow)
+            self._plans.setdefault(digest, Plan(workflow))
+            self._digests[run] = digest
+        return self._plans[self._digests[run]]
+
+    async def _drive_owned(self, run: RunId, owner: int, requests: list[Event]) -> str:
+        while True:
+            folded = fold(self.store, run, self.plan(run))
+            for event in requests:
+                _object(objection(folded.machine, event))
+            driver = Driver(
+                run,
+                folded,
+                owner=owner,
+                journal=self.store,
+                workers=self._workers,
+                clock=self._clock,
+                watcher=self._watcher,
+            )
+            for event in requests:
+                driver.deliver(event)
+            requests = []
+            self._drivers[run] = driver
+            self._start_postman()
+            if self._stopping.is_set():
+                return "stopped"
+            status = await driver.drive(patience_s=self._patience_s)
+            if status != "asleep":
+                return status
+            del self._drivers[run]
+            await self._sleep_until(run, owner, driver.asleep_until or 0.0)
+
+    async def _sleep_until(self, run: RunId, owner: int, due: float) -> None:
+        """Waits with nothing in memory but this; a request in the inbox ends the wait."""
+        while self._clock.now() < due and not self._stopping.is_set():
+            if self.store.take(run, owner):
+                return
+            await self._clock.sleep(min(POLL_S * 4, max(0.0, due - self._clock.now())))
+
+    async def _give_up(self, run: RunId, owner: int) -> None:
+        self._drivers.pop(run, None)
+        self._digests.pop(run, None)
+        if not self._drivers and self._postman is not None:
+            self._postman.cancel()
+            self._postman = None
+        try:
+            await self.store.release(run, owner)
+        except StoreError as fault:
+            if fault.code != "R902":
+                raise
+
+    def _start_postman(self) -> None:
+        if self._postman is None:
+            self._postman = asyncio.create_task(self._bring_letters())
+
+    async def _bring_letters(self) -> None:
+        """Looks for requests of other processes, cheaply, and brings each to its driver once."""
+        brought: set[int] = set()
+        while True:
+            for letter in self.store.mail():
+                driver = self._drivers.get(letter.run)
+                if driver is not None and letter.id not in brought:
+                    brought.add(letter.id)
+                    driver.deliver(letter.event, letter.id)
+            await self._clock.sleep(POLL_S)
+
+
+def _object(words: str | None) -> None:
+    if words is not None:
+        raise UsageError(words)

@@ -1,0 +1,10 @@
+"""The embedded store: one SQLite file, durable appends, many readers."""
+
+from __future__ import annotations
+
+from whorl.runtimes.sqlite.reading.questions import MemoryRow, Sizes
+from whorl.runtimes.sqlite.reading.runs import Total
+from whorl.runtimes.sqlite.retention import Pruned
+from whorl.runtimes.sqlite.store import SqliteStore
+
+__all__ = ["MemoryRow", "Pruned", "Sizes", "SqliteStore", "Total"]

@@ -1,0 +1,90 @@
+"""What SQLite reports, said in our words: which file, what happened, what to do."""
+
+from __future__ import annotations
+
+import apsw
+
+from whorl.errors import Fenced, StoreError
+
+_FSYNC_FAULTS = frozenset({apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC})
+_RETRY = "nothing of this write was stored; then go on with `whorl resume`"
+_WORDS: dict[int, tuple[str, str]] = {
+    apsw.SQLITE_FULL: ("has no room to grow: the disk is full", f"free some space; {_RETRY}"),
+    apsw.SQLITE_IOERR: (
+        "cannot be read or written",
+        f"check the disk, its quota and the limit on file sizes; {_RETRY}",
+    ),
+    apsw.SQLITE_BUSY: (
+        "is locked by another process",
+        "look for a stopped or hanging process that has it open, end it, and try again",
+    ),
+    apsw.SQLITE_READONLY: (
+        "may not be written",
+        "check the rights of the file and its folder, or name another place with --store",
+    ),
+    apsw.SQLITE_CANTOPEN: (
+        "cannot be opened",
+        "check that its folder exists and may be written, or name another place with --store",
+    ),
+    apsw.SQLITE_PERM: ("may not be opened", "check the rights of the file and its folder"),
+    apsw.SQLITE_NOTADB: (
+        "is not a store of Whorl",
+        "name another place with --store, or move the file away",
+    ),
+    apsw.SQLITE_CORRUPT: (
+        "is damaged",
+        "run `whorl doctor`, and restore the file from a backup",
+    ),
+}
+
+
+def _number(error: apsw.Error, name: str) -> int:
+    """A result code; errors that APSW itself raises have none."""
+    return int(vars(error).get(name, apsw.SQLITE_ERROR))
+
+
+def is_fsync_fault(error: apsw.Error) -> bool:
+    """Whether the disk may have dropped what it was given; such a write is never tried again."""
+    return _number(error, "extendedresult") in _FSYNC_FAULTS
+
+
+def store_error(error: apsw.Error, path: str, bytes_needed: int = 0) -> StoreError:
+    """The StoreError that stands for an error of SQLite."""
+    what, remedy = _WORDS.get(
+        _number(error, "result") & 0xFF,
+        ("cannot be used", "run `whorl doctor` to look at the store"),
+    )
+    if is_fsync_fault(error):
+        what = "did not reach the disk (fsync failed)"
+        remedy = "check the disk, then start again: the store takes no writes until it is reopened"
+    needed = f" ({bytes_needed} bytes are needed)" if bytes_needed else ""
+    return StoreError(f"the store {path!r} {what}: {error}{needed}", code="R900", help=remedy)
+
+
+def copy_of(error: StoreError) -> StoreError:
+    """The same error once more: each caller raises its own, with its own traceback."""
+    return type(error)(str(error), code=error.code, help=error.help)
+
+
+def fenced(run: str, owner: int, current: int) -> Fenced:
+    """Tells an owner that it is no longer the owner."""
+    return Fenced(
+        f"run {run!r} has another owner by now (owner number {owner}, current {current})",
+        code="R902",
+        help="nothing was written; watch the run with `whorl watch`, or resume it later",
+    )
+
+
+def damaged(run: str, seq: int | None, what: str) -> StoreError:
+    """Tells which entry of which run cannot be read; other runs are not affected."""
+    place = f"run {run!r}" if seq is None else f"run {run!r}, entry {seq}"
+    return StoreError(
+        f"{place}: {what}",
+        code="R903",
+        help="use the version of Whorl that wrote it, or restore the store from a backup",
+    )
+
+
+def refused(what: str, remedy: str = "") -> StoreError:
+    """A request that does not fit what is stored."""
+    return StoreError(what, code="R904", help=remedy)

@@ -1,0 +1,1 @@
+"""The reading side: short queries on connections that cannot write."""

@@ -1,0 +1,251 @@
+"""The store: one SQLite file that holds the journals of all runs and what lists show of them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+import time
+import zlib
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, cast
+
+import apsw
+
+from whorl.errors import StoreError, UsageError
+from whorl.runtimes.sqlite import inbox, memory, retention
+from whorl.runtimes.sqlite.bodies import encode, encode_whole, to_text, whole
+from whorl.runtimes.sqlite.connection import Place, prepare
+from whorl.runtimes.sqlite.faults import store_error
+from whorl.runtimes.sqlite.reading.questions import Reading
+from whorl.runtimes.sqlite.writing.appends import Append
+from whorl.runtimes.sqlite.writing.jobs import Change, Job
+from whorl.runtimes.sqlite.writing.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+    from whorl.interpreter.events import Event
+    from whorl.language import Json
+    from whorl.runtimes.journal import NewRun, Record, RunId
+    from whorl.runtimes.sqlite.writing.writer import CrashHook
+
+_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
+
+
+class SqliteStore(Reading):
+    """Implements `Journal`; the reading side works without an event loop.
+
+    An append whose awaiting task is cancelled may or may not have been written.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        create: bool = True,
+        vfs: str | None = None,
+        exclusive: bool = False,
+        checkpoint_pages: int = 4000,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+        crash_hook: CrashHook | None = None,
+    ) -> None:
+        place = Place(str(path), vfs, exclusive, checkpoint_pages)
+        prepare(place, create=create)
+        super().__init__(place, clock, monotonic)
+        self._place = place
+        self._crash_hook = crash_hook
+        self._gate = threading.Lock()
+        self._writer: Writer | None = None
+        self._waiting: dict[asyncio.AbstractEventLoop, list[Job]] = {}
+
+    async def create(self, run: NewRun, first: Event) -> tuple[RunId, bool]:
+        """Stores a run with its first event; a known key gives the run that has it, and False."""
+        _check_id(run.id)
+        texts = (to_text(run.workflow), to_text(cast("Json", run.sources)))
+        clean = _cleaned(run)
+        entry = Append(run.id, 0, (first,), (encode(first),))
+        made = await self._change(
+            Change(lambda ledger: ledger.create(clean, entry, texts), run.id, (first,))
+        )
+        return cast("tuple[RunId, bool]", made)
+
+    async def claim(self, run: RunId) -> int:
+        """Makes this process the owner; gives the owner number. Raises StoreError R902."""
+        _check_id(run)
+        return cast("int", await self._change(Change(lambda ledger: ledger.claim(run))))
+
+    async def release(self, run: RunId, owner: int) -> None:
+        """Gives the run up; it may be claimed by anyone."""
+        _check_id(run)
+        await self._change(Change(lambda ledger: ledger.release(run, owner)))
+
+    async def append(
+        self,
+        run: RunId,
+        owner: int,
+        events: Sequence[Event],
+        *,
+        letters: Sequence[int] = (),
+        memories: Sequence[Record] = (),
+        after: int | None = None,
+    ) -> int:
+        """Appends events in one transaction; gives the last seq once they are durable."""
+        _check_id(run)
+        job = Append(
+            run,
+            owner,
+            events,
+            [encode(event) for event in events],
+            after,
+            letters,
+            [(replace(one, key=whole(one.key)), to_text(one.record)) for one in memories],
+        )
+        return cast("int", await self._change(job))
+
+    async def snapshot(self, run: RunId, owner: int, seq: int, state: Json) -> None:
+        """Stores the machine's state as it is after the entry `seq`."""
+        _check_id(run)
+        packed = zlib.compress(to_text(state).encode(), 1)
+        await self._change(Change(lambda ledger: ledger.snapshot(run, owner, seq, packed)))
+
+    async def post(self, run: RunId, event: Event) -> int:
+        """Leaves a control request for the owner of a run; gives the number of the letter."""
+        return cast("int", await self._change(_posting(run, event)))
+
+    def post_and_wait(self, run: RunId, event: Event) -> int:
+        """The same as `post`, for callers without an event loop."""
+        return cast("int", self._change_and_wait(_posting(run, event)))
+
+    async def forget(self, key: str) -> int:
+        """Deletes what loops remember under a key; gives the number of records."""
+        known = whole(key)
+        forgetting = Change(lambda ledger: memory.forget(ledger.connection, known))
+        return cast("int", await self._change(forgetting))
+
+    async def prune(
+        self,
+        older_than_s: float,
+        statuses: Sequence[str] = retention.FINISHED,
+        *,
+        dry_run: bool = False,
+    ) -> retention.Pruned:
+        """Deletes runs that ended long ago, with what only they use, and shrinks the file."""
+        limit = self.clock() - older_than_s
+        pruned: list[RunId] = []
+        bytes_total = entries_total = 0
+        for run, status in self._ended_before(limit, statuses):
+            size, entries = self._size_of(run)
+            if dry_run or await self._delete(run, status, limit):
+                pruned.append(run)
+                bytes_total += size
+                entries_total += entries
+        if pruned and not dry_run:
+            while await self._change(Change(retention.give_back, alone=True)):
+                continue
+            await self._change(Change(retention.empty_log, alone=True))
+        return retention.Pruned(tuple(pruned), entries_total, bytes_total, dry_run)
+
+    def close(self) -> None:
+        """Writes all that waits, ends the writer thread and closes the file."""
+        for loop in list(self._waiting):
+            self._hand_over(loop)
+        super().close()
+        if self._writer is not None:
+            self._writer.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for loop in list(self._waiting):
+            self._hand_over(loop)
+        await asyncio.to_thread(self.close)
+
+    async def _delete(self, run: RunId, status: str, limit: float) -> object:
+        return await self._change(
+            Change(lambda ledger: retention.delete(ledger, run, status, limit))
+        )
+
+    async def _change(self, job: Job) -> object:
+        """Waits for a job. All jobs of one turn of the event loop wake the writer once."""
+        self._started()
+        loop = asyncio.get_running_loop()
+        job.loop = loop
+        job.answer = loop.create_future()
+        waiting = self._waiting.get(loop)
+        if waiting is None:
+            self._waiting[loop] = [job]
+            loop.call_soon(self._hand_over, loop)
+        else:
+            waiting.append(job)
+        return await job.answer
+
+    def _change_and_wait(self, job: Job) -> object:
+        answer: Future[object] = Future()
+        job.answer = answer
+        self._started().submit([job])
+        return answer.result()
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        jobs = self._waiting.pop(loop, None)
+        if jobs:
+            self._started().submit(jobs)
+
+    def _started(self) -> Writer:
+        """The writer; a store that is only read never has one."""
+        if self._writer is not None:
+            return self._writer
+        with self._gate:
+            if self._writer is None:
+                self._writer = self._start()
+            return self._writer
+
+    def _start(self) -> Writer:
+        if self.is_closed:
+            raise StoreError(f"the store {self._place.path!r} is closed", help="open it again")
+        try:
+            return Writer(
+                self._place,
+                clock=self.clock,
+                monotonic=self.monotonic,
+                crash_hook=self._crash_hook,
+            )
+        except apsw.Error as error:
+            raise store_error(error, self._place.path) from error
+
+
+def _check_id(run: str) -> None:
+    if _ID.fullmatch(run) is None:
+        raise UsageError(
+            f"{run[:140]!r} cannot be the id of a run",
+            help="use 1 to 128 letters, digits, '_' and '-'",
+            code="W902",
+        )
+
+
+def _cleaned(run: NewRun) -> NewRun:
+    return replace(
+        run,
+        key=whole(run.key),
+        name=whole(run.name),
+        dialect=whole(run.dialect),
+        file=whole(run.file),
+        parent=whole(run.parent),
+    )
+
+
+def _posting(run: RunId, event: Event) -> Change:
+    _check_id(run)
+    row = encode_whole(event)
+    return Change(lambda ledger: inbox.post(ledger.connection, run, row))

@@ -1,0 +1,1 @@
+"""The writing side: one thread, one transaction for all that waits, one owner per run."""

@@ -1,0 +1,261 @@
+"""Writing to the journal, inside a transaction that the writer thread has begun.
+
+Owner and last entry of a run are read in the transaction; what is kept in memory beside them is
+derived from entries that only this owner can have written, and is dropped when they differ.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from whorl.errors import WhorlError
+from whorl.runtimes.sqlite import memory, payloads
+from whorl.runtimes.sqlite.bodies import to_text
+from whorl.runtimes.sqlite.connection import fetch
+from whorl.runtimes.sqlite.faults import fenced, refused
+from whorl.runtimes.sqlite.projections import Progress, advance
+from whorl.runtimes.sqlite.schema import (
+    INSERT_ENTRIES,
+    ROW_COUNTS,
+    SELECT_OWNERS,
+    UPSERT_PROGRESS,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import apsw
+
+    from whorl.language import Json
+    from whorl.runtimes.journal import NewRun, RunId
+    from whorl.runtimes.sqlite.bodies import Encoded
+    from whorl.runtimes.sqlite.connection import Column
+    from whorl.runtimes.sqlite.writing.appends import Append, AppendOutcome
+    from whorl.runtimes.sqlite.writing.ownership import Ownership
+
+_KNOWN_RUNS_MAX: Final = 20_000
+_SNAPSHOTS_KEPT: Final = 2
+_LOAD: Final = """
+SELECT number, owner, last_seq, updated_at, cost_usd, calls, input_tokens, output_tokens, in_doubt,
+    budget_usd, loop, iteration, iterations_max, score, exit_reason, error, status, status
+FROM runs JOIN progress ON run = number WHERE id = ?
+"""
+_INSERT_RUN: Final = """
+INSERT INTO runs(id, key, name, dialect, file, parent, created_at, workflow_hash, workflow, sources,
+    status) VALUES(?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '')
+"""
+_INSERT_PROGRESS: Final = """
+INSERT INTO progress VALUES(?, 0, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, '', 0, 0, NULL, '', '')
+"""
+_LOOP_STARTED: Final = """
+INSERT INTO loops(run, address, state, started) VALUES(?, ?, 'running', ?)
+ON CONFLICT(run, address) DO UPDATE SET state = 'running', finished = NULL
+"""
+_LOOP_FINISHED: Final = """
+INSERT INTO loops(run, address, state, started, finished) VALUES(?, ?, 'finished', ?, ?)
+ON CONFLICT(run, address) DO UPDATE SET state = 'finished', finished = excluded.finished
+"""
+_LOOP_REOPENED: Final = """
+UPDATE loops SET state = 'running', finished = NULL WHERE run = ? AND address = ?
+"""
+_TRIM_SNAPSHOTS: Final = """
+DELETE FROM snapshots WHERE run = ?1 AND seq NOT IN
+    (SELECT seq FROM snapshots WHERE run = ?1 ORDER BY seq DESC LIMIT ?2)
+"""
+
+
+class Ledger:
+    """The tables as the writer thread sees them."""
+
+    def __init__(
+        self, connection: apsw.Connection, ownership: Ownership, clock: Callable[[], float]
+    ) -> None:
+        self.connection = connection
+        self.ownership = ownership
+        self.clock = clock
+        self._known: dict[str, Progress] = {}
+
+    def append_all(self, jobs: Sequence[Append]) -> list[AppendOutcome]:
+        """Appends what may be appended; each job that may not gets its own refusal."""
+        states = self._verified(jobs)
+        touched: dict[int, Progress] = {}
+        flat: list[Column] = []
+        outcomes: list[AppendOutcome] = []
+        for job in jobs:
+            state = states.get(job.run)
+            try:
+                state = self._admitted(job, state)
+            except WhorlError as error:
+                outcomes.append((job, None, error))
+                continue
+            touched[state.number] = state
+            self._take(job, state, flat)
+            outcomes.append((job, state.last_seq, None))
+        self._write(touched.values(), flat)
+        return outcomes
+
+    def create(self, run: NewRun, first: Append, texts: tuple[str, str]) -> tuple[RunId, bool]:
+        """Stores a run with its first entry, unless a run has its key."""
+        known = self.connection.execute("SELECT id FROM runs WHERE key = ?", (run.key,)).get
+        if run.key and known is not None:
+            return known, False
+        if self.connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).get is not None:
+            raise refused(f"the store has a run {run.id!r} already", "give the run another id")
+        row = (run.id, run.key or None, run.name, run.dialect, run.file, run.parent)
+        self.connection.execute(_INSERT_RUN, (*row, self.clock(), run.workflow_hash))
+        number = self.connection.last_insert_rowid()
+        workflow, sources = (payloads.put(self.connection, number, text) for text in texts)
+        self.connection.execute(
+            "UPDATE runs SET workflow = ?, sources = ? WHERE number = ?",
+            (workflow, sources, number),
+        )
+        self.connection.execute(_INSERT_PROGRESS, (number,))
+        self.append_all([first])
+        return run.id, True
+
+    def claim(self, run: str) -> int:
+        """Makes this process the owner of a run."""
+        self._known.pop(run, None)
+        return self.ownership.claim(run)
+
+    def release(self, run: str, owner: int) -> None:
+        """Gives a run up."""
+        self._known.pop(run, None)
+        self.ownership.release(run, owner)
+
+    def snapshot(self, run: str, owner: int, seq: int, state: bytes) -> None:
+        """Keeps the newest snapshot and the one before it."""
+        number = self.owned(run, owner, seq)
+        self.connection.execute(
+            "INSERT OR REPLACE INTO snapshots(run, seq, state) VALUES(?, ?, ?)",
+            (number, seq, state),
+        )
+        self.connection.execute(_TRIM_SNAPSHOTS, (number, _SNAPSHOTS_KEPT))
+
+    def owned(self, run: str, owner: int, seq: int) -> int:
+        """The number of a run that this owner has, and that has an entry `seq`."""
+        state = self._load(run)
+        if state is None:
+            raise refused(f"there is no run {run!r} in the store")
+        if state.owner != owner:
+            raise fenced(run, owner, state.owner)
+        if seq > state.last_seq:
+            raise refused(f"run {run!r} has no entry {seq} yet; its last one is {state.last_seq}")
+        return state.number
+
+    def settle(self, *, committed: bool) -> None:
+        """Follows the database: after a rollback nothing that is kept in memory is believed."""
+        self.ownership.settle(committed=committed)
+        if not committed or len(self._known) > _KNOWN_RUNS_MAX:
+            self._known.clear()
+
+    def drop(self, run: str) -> None:
+        """Forgets a run that is being deleted."""
+        self._known.pop(run, None)
+
+    def _verified(self, jobs: Iterable[Append]) -> dict[RunId, Progress]:
+        states: dict[RunId, Progress] = {}
+        cached: dict[int, RunId] = {}
+        for run in dict.fromkeys(job.run for job in jobs):
+            state = self._known.get(run)
+            if state is not None:
+                cached[state.number] = run
+                states[run] = state
+            elif (state := self._load(run)) is not None:
+                self._known[run] = states[run] = state
+        for part, count in in_chunks(list(cached), 1):
+            for number, owner, last_seq in self.connection.execute(SELECT_OWNERS[count], part):
+                run = cached.pop(number)
+                if (owner, last_seq) != (states[run].owner, states[run].last_seq):
+                    self._reload(run, states)
+        for run in cached.values():  # deleted meanwhile
+            self._reload(run, states)
+        return states
+
+    def _reload(self, run: RunId, states: dict[RunId, Progress]) -> None:
+        states.pop(run, None)
+        self._known.pop(run, None)
+        state = self._load(run)
+        if state is not None:
+            self._known[run] = states[run] = state
+
+    def _load(self, run: str) -> Progress | None:
+        rows = fetch(self.connection, _LOAD, (run,))
+        return Progress(*rows[0]) if rows else None
+
+    def _admitted(self, job: Append, state: Progress | None) -> Progress:
+        if state is None:
+            raise refused(f"there is no run {job.run!r} in the store")
+        if state.owner != job.owner:
+            self.ownership.forget(job.run, job.owner)
+            raise fenced(job.run, job.owner, state.owner)
+        if job.after is not None and job.after != state.last_seq:
+            raise refused(
+                f"run {job.run!r} is at entry {state.last_seq}, not at {job.after}",
+                "read the journal again from there",
+            )
+        if job.letters:
+            self._open(job.letters, state.number)
+        return state
+
+    def _open(self, letters: Sequence[int], run: int) -> None:
+        waiting = "SELECT 1 FROM letters WHERE id = ? AND run = ?"
+        for letter in letters:
+            if not fetch(self.connection, waiting, (letter, run)):
+                raise refused(f"letter {letter} was delivered before", "take the letters again")
+        for letter in letters:
+            self.connection.execute("DELETE FROM letters WHERE id = ?", (letter,))
+
+    def _take(self, job: Append, state: Progress, flat: list[Column]) -> None:
+        seq = state.last_seq
+        for row in job.rows:
+            seq += 1
+            large = self._keep_large(state.number, row) if row.large else None
+            flat += (state.number, seq, row.kind, row.at, row.address, row.body, large)
+        for event in job.events:
+            advance(state, event)
+        for record, text in job.memories:
+            memory.remember(self.connection, record, text, self.clock())
+
+    def _keep_large(self, run: int, row: Encoded) -> str:
+        kept: list[Json] = [
+            [list(path), payloads.put(self.connection, run, text)] for path, text in row.large
+        ]
+        return to_text(kept)
+
+    def _write(self, states: Iterable[Progress], flat: list[Column]) -> None:
+        for part, count in in_chunks(flat, 7):
+            self.connection.execute(INSERT_ENTRIES[count], part)
+        progress: list[Column] = []
+        for state in states:
+            progress += state.row()
+            if state.status != state.status_stored or state.loop_changes:
+                self._write_changes(state)
+        for part, count in in_chunks(progress, 16):
+            self.connection.execute(UPSERT_PROGRESS[count], part)
+
+    def _write_changes(self, state: Progress) -> None:
+        if state.status != state.status_stored:
+            state.status_stored = state.status
+            self.connection.execute(
+                "UPDATE runs SET status = ? WHERE number = ?", (state.status, state.number)
+            )
+        for change in state.loop_changes:
+            place = (state.number, change.address)
+            if change.finished is not None:
+                self.connection.execute(_LOOP_FINISHED, (*place, change.finished, change.finished))
+            elif change.started is not None:
+                self.connection.execute(_LOOP_STARTED, (*place, change.started))
+            else:
+                self.connection.execute(_LOOP_REOPENED, place)
+        state.loop_changes.clear()
+
+
+def in_chunks(flat: Sequence[Column], width: int) -> Iterator[tuple[Sequence[Column], int]]:
+    """Cuts a flat list of values into parts of as many rows as a statement takes."""
+    start, left = 0, len(flat) // width
+    for count in ROW_COUNTS:
+        while left >= count:
+            yield flat[start : start + count * width], count
+            start += count * width
+            left -= count

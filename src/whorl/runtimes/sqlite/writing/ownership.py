@@ -1,0 +1,133 @@
+"""One owner process per run: claims, heartbeats, releases. All of it runs in the writer thread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.errors import StoreError
+from whorl.runtimes.sqlite.connection import fetch
+from whorl.runtimes.sqlite.faults import refused
+from whorl.runtimes.sqlite.liveness import Identity, Pulse, is_alive, is_gone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import apsw
+
+_OWNER = """
+SELECT number, owner, process, pid, started, boot, namespace, beat_at, beat_monotonic
+FROM runs JOIN progress ON run = number LEFT JOIN processes ON processes.id = process
+WHERE runs.id = ?
+"""
+
+
+class Ownership:
+    """The runs that this store has claimed, and the row that says it is alive."""
+
+    def __init__(
+        self, connection: apsw.Connection, here: Identity, pulse: Callable[[], Pulse]
+    ) -> None:
+        self._connection = connection
+        self._here = here
+        self._pulse = pulse
+        self._row: int | None = None
+        self._beaten = pulse().monotonic
+        self._runs: dict[str, int] = {}
+        self._unsure: list[str] = []
+        self._registered = False
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether anybody relies on the heartbeat."""
+        return bool(self._runs)
+
+    def claim(self, run: str) -> int:
+        """Makes this store the owner of a run; gives the owner number."""
+        found = fetch(self._connection, _OWNER, (run,))
+        if not found:
+            raise refused(f"there is no run {run!r} in the store", "`whorl ls` lists the runs")
+        number, owner, row, *process = found[0]
+        if process[0] is not None:
+            self._refuse_living(run, row, Identity(*process[:4]), Pulse(*process[4:]))
+        if self._row is None:
+            self._bury_dead()
+            self._row = self._register()
+        self._connection.execute(
+            "UPDATE progress SET owner = ?, process = ? WHERE run = ?",
+            (owner + 1, self._row, number),
+        )
+        self._runs[run] = owner + 1
+        self._unsure.append(run)
+        return int(owner) + 1
+
+    def release(self, run: str, owner: int) -> None:
+        """Gives a run up, unless somebody else has claimed it."""
+        self.forget(run, owner)
+        self._connection.execute(
+            "UPDATE progress SET process = NULL WHERE owner = ?"
+            " AND run = (SELECT number FROM runs WHERE id = ?)",
+            (owner, run),
+        )
+
+    def forget(self, run: str, owner: int) -> None:
+        """Drops a run that this store no longer owns from its list."""
+        if self._runs.get(run) == owner:
+            del self._runs[run]
+
+    def settle(self, *, committed: bool) -> None:
+        """Keeps or undoes the claims of a transaction, as the database has done with them."""
+        if not committed:
+            for run in self._unsure:
+                self._runs.pop(run, None)
+            if self._registered:
+                self._row = None
+        self._unsure.clear()
+        self._registered = False
+
+    def is_beat_due(self, every_s: float) -> bool:
+        """Whether the heartbeat has to be written again."""
+        return self.has_runs and self._pulse().monotonic - self._beaten >= every_s
+
+    def beat(self) -> None:
+        """Writes the heartbeat, for all runs at once."""
+        now = self._pulse()
+        self._beaten = now.monotonic
+        self._connection.execute(
+            "UPDATE processes SET beat_at = ?, beat_monotonic = ? WHERE id = ?",
+            (now.at, now.monotonic, self._row),
+        )
+
+    def leave(self) -> None:
+        """Takes this store off the list of the living; its runs are free."""
+        if self._row is not None:
+            self._connection.execute("DELETE FROM processes WHERE id = ?", (self._row,))
+            self._row = None
+            self._runs.clear()
+
+    def _register(self) -> int:
+        now = self._pulse()
+        here = self._here
+        self._beaten = now.monotonic
+        self._registered = True
+        self._connection.execute(
+            "INSERT INTO processes(pid, started, boot, namespace, beat_at, beat_monotonic)"
+            " VALUES(?, ?, ?, ?, ?, ?)",
+            (here.pid, here.started, here.boot, here.namespace, now.at, now.monotonic),
+        )
+        return self._connection.last_insert_rowid()
+
+    def _bury_dead(self) -> None:
+        known = "SELECT id, pid, started, boot, namespace FROM processes"
+        for row, *process in fetch(self._connection, known):
+            if is_gone(Identity(*process), self._here):
+                self._connection.execute("DELETE FROM processes WHERE id = ?", (row,))
+
+    def _refuse_living(self, run: str, row: int, owner: Identity, last: Pulse) -> None:
+        if is_alive(owner, last, self._here, self._pulse()):
+            here = "this very process" if row == self._row else f"process {owner.pid}"
+            raise StoreError(
+                f"run {run!r} is owned by {here}",
+                code="R902",
+                help=f"watch it with `whorl watch {run}`, steer it from here with `whorl pause` or"
+                f" `whorl cancel`, or end process {owner.pid} and try again",
+            )

@@ -1,0 +1,256 @@
+"""The one thread of a process that writes to a store: it commits all that waits at once.
+
+An append is acknowledged after the commit that holds it has reached the disk, never before.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import apsw
+
+from whorl.errors import StoreError, WhorlError
+from whorl.runtimes.sqlite.connection import BUSY_TIMEOUT_MS, begin, open_writer
+from whorl.runtimes.sqlite.faults import copy_of, is_fsync_fault, store_error
+from whorl.runtimes.sqlite.liveness import BEAT_EVERY_S, Pulse, this_process
+from whorl.runtimes.sqlite.writing.appends import Append
+from whorl.runtimes.sqlite.writing.jobs import Change, Job, Outcome, bytes_of, settle
+from whorl.runtimes.sqlite.writing.ledger import Ledger
+from whorl.runtimes.sqlite.writing.ownership import Ownership
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from whorl.interpreter.events import Event
+    from whorl.runtimes.sqlite.connection import Place
+
+CrashHook: TypeAlias = "Callable[[str, str, Sequence[Event]], None]"
+
+JOBS_PER_COMMIT_MAX: Final = 4096
+RESTART_PAGES: Final = 12_000
+_RESTART_WAIT_MS: Final = 1000
+
+
+class Writer:
+    """Owns the writing connection. `submit` may be called from any thread."""
+
+    def __init__(
+        self,
+        place: Place,
+        *,
+        clock: Callable[[], float],
+        monotonic: Callable[[], float],
+        crash_hook: CrashHook | None = None,
+    ) -> None:
+        self._path = place.path
+        self._checkpoint_pages = place.checkpoint_pages
+        self._hook = crash_hook
+        self._queue: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
+        self._connection = open_writer(place)
+        self._connection.set_wal_hook(self._count_pages)
+        ownership = Ownership(self._connection, this_process(), lambda: Pulse(clock(), monotonic()))
+        self._ledger = Ledger(self._connection, ownership, clock)
+        self._wal_pages = 0
+        self._checkpointed = 0
+        self._broken: StoreError | None = None
+        self._in_hand: list[Job] = []
+        self._gate = threading.Lock()
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name="whorl-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, jobs: list[Job]) -> None:
+        """Hands jobs over; their answers come later."""
+        with self._gate:
+            if not self._closed:
+                self._queue.put(jobs)
+                return
+        settle((job, None, self._stopped()) for job in jobs)
+
+    def close(self) -> None:
+        """Writes all that was handed over, then ends the thread and closes the connection."""
+        with self._gate:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+        self._thread.join()
+
+    def _stopped(self) -> StoreError:
+        if self._broken is not None:
+            return copy_of(self._broken)
+        return StoreError(f"the store {self._path!r} is closed", help="open it again")
+
+    def _work(self) -> None:
+        try:
+            is_open = True
+            while is_open:
+                jobs, is_open = self._collect()
+                if jobs or self._ledger.ownership.is_beat_due(BEAT_EVERY_S):
+                    self._serve(jobs)
+            self._leave()
+        finally:
+            # Reached early only by a mistake of ours (or a test's crash): nobody may wait for ever.
+            self._give_up()
+
+    def _collect(self) -> tuple[list[Job], bool]:
+        """All jobs that wait, and whether more may come; waits for the first one or a heartbeat."""
+        jobs: list[Job] = []
+        timeout = BEAT_EVERY_S if self._ledger.ownership.has_runs else None
+        try:
+            more = self._queue.get(timeout=timeout)
+            while more is not None:
+                jobs += more
+                if len(jobs) >= JOBS_PER_COMMIT_MAX:
+                    return jobs, True
+                more = self._queue.get_nowait()
+        except queue.Empty:
+            return jobs, True
+        return jobs, False
+
+    def _serve(self, jobs: list[Job]) -> None:
+        self._in_hand = jobs
+        together = [job for job in jobs if not (isinstance(job, Change) and job.alone)]
+        if together or not jobs:
+            self._commit(together)
+        for job in jobs:
+            if isinstance(job, Change) and job.alone:
+                settle([self._perform_alone(job)])
+        self._in_hand = []
+        self._checkpoint()
+
+    def _commit(self, jobs: list[Job]) -> None:
+        if self._broken is not None:
+            settle([(job, None, copy_of(self._broken)) for job in jobs])
+            return
+        self._announce("before", jobs)
+        committed = False
+        try:
+            begin(self._connection)
+            outcomes = self._apply(jobs)
+            if self._ledger.ownership.is_beat_due(BEAT_EVERY_S):
+                self._ledger.ownership.beat()
+            self._announce("inside", jobs)
+            self._connection.execute("COMMIT")
+            committed = True
+        except apsw.Error as error:
+            fault = self._rolled_back(error, sum(map(bytes_of, jobs)))
+            outcomes = [(job, None, copy_of(fault)) for job in jobs]
+        self._ledger.settle(committed=committed)
+        if committed:
+            self._announce("after", jobs)
+        settle(outcomes)
+
+    def _apply(self, jobs: list[Job]) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        for group in _in_order(jobs):
+            if isinstance(group, list):
+                outcomes += self._ledger.append_all(group)
+            else:
+                outcomes.append(self._perform(group))
+        return outcomes
+
+    def _perform(self, job: Change) -> Outcome:
+        try:
+            return job, job.apply(self._ledger), None
+        except WhorlError as error:
+            return job, None, error
+
+    def _perform_alone(self, job: Change) -> Outcome:
+        if self._broken is not None:
+            return job, None, copy_of(self._broken)
+        try:
+            return self._perform(job)
+        except apsw.Error as error:
+            return job, None, self._rolled_back(error)
+
+    def _rolled_back(self, error: apsw.Error, bytes_needed: int = 0) -> StoreError:
+        fault = store_error(error, self._path, bytes_needed)
+        if is_fsync_fault(error):
+            self._broken = fault
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except apsw.Error as second:
+            self._broken = store_error(second, self._path)
+        return fault
+
+    def _announce(self, point: str, jobs: Iterable[Job]) -> None:
+        if self._hook is not None:
+            for job in jobs:
+                if job.events and job.run is not None:
+                    self._hook(point, job.run, job.events)
+
+    def _count_pages(self, connection: apsw.Connection, name: str, pages: int) -> int:
+        self._wal_pages = pages
+        return apsw.SQLITE_OK
+
+    def _checkpoint(self) -> None:
+        """Keeps the log short, after the answers are out: nobody waits for it."""
+        if self._wal_pages < self._checkpointed:
+            self._checkpointed = 0
+        grown = self._wal_pages - self._checkpointed
+        if self._broken is not None or grown < self._checkpoint_pages:
+            return
+        self._checkpointed = self._wal_pages
+        try:
+            if self._wal_pages < RESTART_PAGES:
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            else:
+                self._restart_log()
+        except apsw.Error as error:
+            # The entries are safe in the log; only a failed fsync leaves doubt about the file.
+            if is_fsync_fault(error):
+                self._broken = store_error(error, self._path)
+
+    def _restart_log(self) -> None:
+        self._connection.set_busy_timeout(_RESTART_WAIT_MS)
+        try:
+            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        finally:
+            self._connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+
+    def _leave(self) -> None:
+        if self._broken is not None:
+            return
+        try:
+            begin(self._connection)
+            self._ledger.ownership.leave()
+            self._connection.execute("COMMIT")
+        except apsw.Error as error:
+            self._rolled_back(error)
+
+    def _give_up(self) -> None:
+        with self._gate:
+            if not self._closed:
+                self._closed = True
+                self._broken = self._broken or StoreError(
+                    f"the thread that writes the store {self._path!r} has ended",
+                    help="start again; what was acknowledged is stored",
+                )
+        if self._broken is not None:
+            self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        self._connection.close(True)
+        settle([(job, None, self._stopped()) for job in self._in_hand])
+        while True:
+            try:
+                jobs = self._queue.get_nowait()
+            except queue.Empty:
+                return
+            settle([(job, None, self._stopped()) for job in jobs or ()])
+
+
+def _in_order(jobs: Iterable[Job]) -> Iterator[list[Append] | Change]:
+    """Runs of appends are written together; everything else keeps its place between them."""
+    appends: list[Append] = []
+    for job in jobs:
+        if isinstance(job, Append):
+            appends.append(job)
+            continue
+        if appends:
+            yield appends
+            appends = []
+        yield job
+    if appends:
+        yield appends

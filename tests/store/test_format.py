@@ -1,0 +1,195 @@
+"""Files of other versions and other programs, and files that somebody has changed."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import zlib
+from typing import TYPE_CHECKING
+
+import apsw
+import pytest
+from journal_makers import event, iteration, started
+
+from whorl.errors import StoreError
+from whorl.runtimes.journal import RunId
+from whorl.runtimes.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+RUN = RunId("run-1")
+OTHER = RunId("run-2")
+
+
+@pytest.fixture
+def written(path: Path) -> Iterator[SqliteStore]:
+    """A store with two runs: entries 2 to 4 are an iteration, entry 5 has a large value."""
+    store = SqliteStore(path)
+
+    async def write() -> None:
+        for name in ("run-1", "run-2"):
+            run, owner = await started(store, name)
+            await store.append(run, owner, iteration(1))
+            await store.append(run, owner, [event("task.finished", "x", value=name * 2000)])
+
+    asyncio.run(write())
+    yield store
+    store.close()
+
+
+def change(path: Path, statement: str) -> None:
+    file = apsw.Connection(str(path))
+    file.execute(statement)
+    file.close()
+
+
+def test_a_newer_format_is_refused_and_the_file_is_left_alone(path: Path) -> None:
+    store = SqliteStore(path)
+    asyncio.run(started(store))
+    store.close()
+    change(path, "PRAGMA user_version = 2")
+    before = {
+        file.name: hashlib.sha256(file.read_bytes()).digest() for file in path.parent.iterdir()
+    }
+    changed_at = path.stat().st_mtime_ns
+
+    with pytest.raises(StoreError, match="has format 2; this version of Whorl knows") as caught:
+        SqliteStore(path)
+    assert caught.value.code == "R901"
+    assert hashlib.sha256(path.read_bytes()).digest() == before["runs.db"]
+    assert path.stat().st_mtime_ns == changed_at
+
+
+def test_another_programs_database_is_refused_and_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    change(path, "CREATE TABLE theirs(x)")
+    before = path.read_bytes()
+
+    with pytest.raises(StoreError, match="a database of another program"):
+        SqliteStore(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("hello " * 1000)
+
+    with pytest.raises(StoreError, match="is not a store of Whorl"):
+        SqliteStore(path)
+    assert path.read_text() == "hello " * 1000
+
+
+def test_an_empty_file_becomes_a_store(path: Path) -> None:
+    path.parent.mkdir()
+    path.touch()
+    store = SqliteStore(path)
+
+    assert store.runs() == []
+    store.close()
+
+
+def test_a_store_that_is_only_read_is_not_made(path: Path) -> None:
+    with pytest.raises(StoreError, match="there is no store at"):
+        SqliteStore(path, create=False)
+    assert not path.parent.exists()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(StoreError, match="cannot be made"):
+        SqliteStore(tmp_path / "file" / "runs.db")
+
+
+def test_a_trigger_that_is_not_ours_is_refused(path: Path) -> None:
+    SqliteStore(path).close()
+    change(path, "CREATE TRIGGER t AFTER INSERT ON journal BEGIN DELETE FROM runs; END")
+
+    with pytest.raises(StoreError, match="holds 't', a trigger or view") as caught:
+        SqliteStore(path)
+    assert caught.value.code == "R903"
+
+
+FIRST = "run = (SELECT number FROM runs WHERE id = 'run-1')"
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        (f"UPDATE journal SET kind = 999 WHERE seq = 3 AND {FIRST}", "entry 3: .* kind number 999"),
+        (f"UPDATE journal SET kind = 'x' WHERE seq = 3 AND {FIRST}", "entry 3: .* kind number 'x'"),
+        (
+            f"UPDATE journal SET body = '{{' WHERE seq = 2 AND {FIRST}",
+            "entry 2: its JSON is damaged",
+        ),
+        (f"UPDATE journal SET body = '[]' WHERE seq = 2 AND {FIRST}", "entry 2: .* not an object"),
+        (f"UPDATE journal SET body = x'00ff' WHERE seq = 2 AND {FIRST}", "entry 2: its body is"),
+        (f"UPDATE journal SET body = 7 WHERE seq = 2 AND {FIRST}", "entry 2: its body is neither"),
+        (
+            f"""UPDATE journal SET body = '{{"a":NaN}}' WHERE seq = 2 AND {FIRST}""",
+            "entry 2: its JSON is damaged",
+        ),
+        (
+            f"""UPDATE journal SET body = printf('%.*c', 200000, '[') WHERE seq = 2 AND {FIRST}""",
+            "entry 2: its JSON is damaged",
+        ),
+        (f"DELETE FROM journal WHERE seq = 3 AND {FIRST}", "entry 3: the entry is missing"),
+        (f"UPDATE journal SET large = 'x' WHERE seq = 5 AND {FIRST}", "entry 5: .* large values"),
+        (
+            f'UPDATE journal SET large = \'[[["no","no"],1]]\' WHERE seq = 5 AND {FIRST}',
+            "entry 5: .* large values",
+        ),
+        (
+            "DELETE FROM payloads WHERE id = (SELECT payload FROM payload_uses WHERE run = 1"
+            " ORDER BY payload DESC LIMIT 1)",
+            "entry 5: its payload number 3 is missing",
+        ),
+        (
+            "UPDATE payloads SET content = x'41', deflated = 0 WHERE id = 3",
+            "entry 5: its payload number 3 does not have the content",
+        ),
+    ],
+)
+def test_a_damaged_entry_is_named_and_other_runs_go_on(
+    written: SqliteStore, path: Path, statement: str, message: str
+) -> None:
+    change(path, statement)
+
+    with pytest.raises(StoreError, match=f"run 'run-1', {message}") as caught:
+        list(written.read(RUN))
+    assert caught.value.code == "R903"
+    assert len(list(written.read(OTHER))) == 5
+    assert [row.id for row in written.runs()] == ["run-2", "run-1"]
+
+
+@pytest.mark.slow
+def test_a_deflated_bomb_is_not_blown_up(written: SqliteStore, path: Path) -> None:
+    packer = zlib.compressobj(9, zlib.DEFLATED, -13)
+    zeros = b"0" * (1 << 20)
+    bomb = b"".join(packer.compress(zeros) for _ in range(300)) + packer.flush()
+    file = apsw.Connection(str(path))
+    file.execute("UPDATE journal SET body = ? WHERE run = 1 AND seq = 2", (bomb,))
+    file.close()
+
+    with pytest.raises(StoreError, match="entry 2: its body is cut short or too large"):
+        list(written.read(RUN))
+
+
+def test_a_damaged_file_is_an_error_of_the_store(path: Path, written: SqliteStore) -> None:
+    written.close()
+    with path.open("r+b") as file:
+        file.seek(4096 * 2)
+        file.write(b"\xff" * (path.stat().st_size - 4096 * 2))
+
+    def look() -> None:
+        store = SqliteStore(path)
+        try:
+            store.runs()
+        finally:
+            store.close()
+
+    with pytest.raises(StoreError, match="is damaged") as caught:
+        look()
+    assert "backup" in caught.value.help

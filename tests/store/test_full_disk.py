@@ -1,0 +1,130 @@
+"""A full disk, a limit on file sizes, a failing disk: a clear error, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from typing import TYPE_CHECKING
+
+import apsw
+import pytest
+from journal_makers import iteration, started
+
+from whorl.errors import StoreError
+from whorl.runtimes.journal import RunId
+from whorl.runtimes.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Child
+
+RUN = RunId("run-1")
+
+
+def test_a_full_disk_stops_the_append_and_room_lets_it_go_on(store: SqliteStore) -> None:
+    run, owner = asyncio.run(started(store))
+    assert store._writer is not None
+    writing = store._writer._connection
+    writing.pragma("max_page_count", writing.pragma("page_count") + 20)
+    written = 0
+
+    async def fill() -> None:
+        nonlocal written
+        while True:
+            await store.append(run, owner, iteration(written + 1, os.urandom(1000).hex()))
+            written += 1
+
+    with pytest.raises(StoreError, match=r"runs\.db' has no room to grow") as caught:
+        asyncio.run(fill())
+    assert caught.value.code == "R900"
+    assert re.search(r"\(\d{4} bytes are needed\)$", str(caught.value))
+    assert "free some space" in caught.value.help
+    assert store.run(run).last_seq == 1 + 3 * written
+
+    # Each append of a commit that failed is told; none of them is there.
+    async def several() -> list[int | BaseException]:
+        value = os.urandom(30_000).hex()
+        return await asyncio.gather(
+            *(store.append(run, owner, iteration(n, value)) for n in range(5)),
+            return_exceptions=True,
+        )
+
+    assert {type(outcome) for outcome in asyncio.run(several())} == {StoreError}
+    assert store.run(run).last_seq == 1 + 3 * written
+
+    writing.pragma("max_page_count", 1_000_000)
+    assert asyncio.run(store.append(run, owner, iteration(written + 1))) == 4 + 3 * written
+    assert [entry.seq for entry in store.read(run)] == list(range(1, 5 + 3 * written))
+    assert store.check() == []
+
+
+def test_a_limit_on_file_sizes_stops_the_append_and_more_room_lets_it_go_on(
+    store: SqliteStore, child: Callable[..., Child]
+) -> None:
+    filler = child("fill", "300000")
+    written, kind, *message = filler.hear().split(" ")
+
+    assert kind == "StoreError"
+    assert "cannot be read or written" in " ".join(message)
+    assert int(written) > 10
+    assert filler.hear() == f"seq {4 + 3 * int(written)}"
+    assert [entry.seq for entry in store.read(RUN)] == list(range(1, 5 + 3 * int(written)))
+    assert filler.close() == 0
+    assert store.check() == []
+
+
+class FailingFile(apsw.VFSFile):
+    """A file whose syncs fail once the disk is broken."""
+
+    def __init__(self, disk: FailingDisk, name: str, flags: list[int]) -> None:
+        super().__init__("", name, flags)
+        self.disk = disk
+
+    def xSync(self, flags: int) -> None:  # noqa: N802
+        self.disk.syncs += 1
+        if self.disk.is_broken:
+            error = apsw.IOError("the disk is broken")
+            vars(error)["extendedresult"] = apsw.SQLITE_IOERR_FSYNC
+            raise error
+        super().xSync(flags)
+
+
+class FailingDisk(apsw.VFS):
+    """The usual files, on a disk that can break."""
+
+    def __init__(self) -> None:
+        self.name = f"failing-{id(self)}"
+        self.is_broken = False
+        self.syncs = 0
+        super().__init__(self.name, "")
+
+    def xOpen(self, name: object, flags: list[int]) -> FailingFile:  # noqa: N802
+        return FailingFile(self, name, flags)  # type: ignore[arg-type]
+
+
+def test_a_failed_sync_is_never_tried_again(path: Path) -> None:
+    disk = FailingDisk()
+    store = SqliteStore(path, vfs=disk.name, exclusive=True)
+    run, owner = asyncio.run(started(store))
+    disk.is_broken = True
+
+    with pytest.raises(StoreError, match="did not reach the disk"):
+        asyncio.run(store.append(run, owner, iteration(1)))
+    disk.is_broken = False
+    syncs = disk.syncs
+    with pytest.raises(StoreError, match="did not reach the disk") as caught:
+        asyncio.run(store.append(run, owner, iteration(1)))
+    assert "until it is reopened" in caught.value.help
+    store.close()
+    assert disk.syncs == syncs
+
+    # The broken store could not say that it has left: its lease has to run out.
+    again = SqliteStore(path, monotonic=lambda: time.monotonic() + 30)
+    owner = asyncio.run(again.claim(run))
+    last = asyncio.run(again.append(run, owner, iteration(2)))
+    assert [entry.seq for entry in again.read(run)] == list(range(1, last + 1))
+    again.close()

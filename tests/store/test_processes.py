@@ -1,0 +1,76 @@
+"""Several processes write one file: each waits for the others, none sees a lock."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from journal_makers import event, started
+
+from whorl.runtimes.journal import RunId
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Child
+
+    from whorl.runtimes.sqlite import SqliteStore
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_processes_append_side_by_side(
+    store: SqliteStore, child: Callable[..., Child], count: int
+) -> None:
+    workers = [child("work", f"run-{number}", "500") for number in range(count)]
+
+    assert [worker.hear() for worker in workers] == ["done"] * count
+    assert [worker.close() for worker in workers] == [0] * count
+    for number in range(count):
+        seqs = [entry.seq for entry in store.read(RunId(f"run-{number}"))]
+        assert seqs == list(range(1, 1502))
+    assert store.check() == []
+
+
+@pytest.mark.slow
+def test_eight_processes_append_side_by_side(
+    store: SqliteStore, child: Callable[..., Child]
+) -> None:
+    workers = [child("work", f"run-{number}", "2000") for number in range(8)]
+
+    assert [worker.hear() for worker in workers] == ["done"] * 8
+    assert {row.last_seq for row in store.runs()} == {6001}
+
+
+def test_a_key_starts_one_run_among_processes(
+    store: SqliteStore, child: Callable[..., Child]
+) -> None:
+    racers = [child("race", f"run-{number}", "night") for number in range(4)]
+    for racer in racers:
+        racer.hear()
+    for racer in racers:
+        racer.tell()
+    said = [racer.hear().split() for racer in racers]
+
+    assert sorted(created for _, created in said) == ["False", "False", "False", "True"]
+    assert {run for run, _ in said} == {store.resolve("last")}
+
+
+def test_two_processes_make_the_store_at_the_same_time(child: Callable[..., Child]) -> None:
+    workers = [child("work", f"run-{number}", "1") for number in range(4)]
+
+    assert [worker.hear() for worker in workers] == ["done"] * 4
+
+
+def test_a_letter_reaches_the_owner_and_the_version_tells_of_it(
+    store: SqliteStore, child: Callable[..., Child]
+) -> None:
+    run, _ = asyncio.run(started(store))
+    assert store.changed()
+    assert not store.changed()
+    asyncio.run(store.post(run, event("run.paused")))
+
+    assert store.changed()
+    assert [letter.event.kind for letter in store.mail()] == ["run.paused"]
+    assert child("work", "other", "1").hear() == "done"
+    assert store.changed()

@@ -1,0 +1,324 @@
+"""Lists and charts: what they show is in step with the journal."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from journal_makers import START, event, iteration, new_run, started
+
+from whorl.errors import UsageError
+from whorl.interpreter.events import Event
+from whorl.runtimes.journal import RunId
+from whorl.runtimes.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from whorl.language import Json
+
+RUN = RunId("run-1")
+
+
+def write(store: SqliteStore, *events: Event, name: str = "run-1") -> None:
+    async def append() -> None:
+        run, owner = await started(store, name)
+        await store.append(run, owner, events)
+
+    asyncio.run(append())
+
+
+def loop(count: int, name: str = "polish", **finish: Json) -> list[Event]:
+    events = [event("loop.started", name, path=name, limits={"iterations": 5, "cost_usd": 1})]
+    for number in range(1, count + 1):
+        events.append(event("iteration.started", f"{name}[{number}]", number=number))
+        events += iteration(number, score=number / 10, best=number == 2)
+    if finish:
+        ending: dict[str, Json] = {"path": name, "iterations": count}
+        events.append(Event("loop.finished", name, START, ending | finish))
+    return events
+
+
+def test_a_row_shows_where_a_run_is(store: SqliteStore) -> None:
+    write(store, *loop(3))
+    row = store.run("run-1")
+
+    assert (row.status, row.loop, row.iteration, row.iterations_max) == ("running", "polish", 3, 5)
+    assert (row.calls, row.tokens, row.last_seq) == (3, 360, 14)
+    assert row.cost_usd == pytest.approx(0.003)
+    assert row.score == 0.3
+    assert row.exit_reason == ""
+    assert row.updated_at == START
+
+
+@pytest.mark.parametrize(
+    ("events", "status"),
+    [
+        ([event("run.waiting")], "waiting"),
+        ([event("run.waiting"), event("gate.decided", "gate")], "running"),
+        ([event("run.waiting"), event("timer.fired", "gate")], "running"),
+        ([event("run.paused")], "paused"),
+        ([event("run.paused"), event("task.finished", "x")], "paused"),
+        ([event("run.paused"), event("run.resumed")], "running"),
+        ([event("run.finished", status="succeeded")], "succeeded"),
+        ([event("run.finished", status="cancelled")], "cancelled"),
+        ([event("run.finished", status="failed"), event("run.continued", at="x")], "running"),
+        ([event("run.finished", status="failed"), event("run.accepted", at="x")], "running"),
+        ([event("run.finished")], "failed"),
+    ],
+)
+def test_the_status_follows_the_events(
+    store: SqliteStore, events: list[Event], status: str
+) -> None:
+    write(store, *events)
+
+    assert store.run("run-1").status == status
+    assert [row.id for row in store.runs(status=status)] == ["run-1"]
+
+
+def test_a_failed_run_says_why(store: SqliteStore) -> None:
+    error: Json = {"code": "R100", "message": "the model is gone " * 100}
+    write(store, event("run.finished", status="failed", error=error))
+
+    assert store.run("run-1").error == ("the model is gone " * 100)[:500]
+
+
+def test_odd_usage_lowers_nothing(store: SqliteStore) -> None:
+    usages: list[Json] = [
+        {"calls": 1, "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.5},
+        {"calls": -5, "input_tokens": -10, "output_tokens": "many", "cost_usd": -1},
+        {"calls": True, "cost_usd": None},
+        {"calls": 10**400},
+        "much",
+        None,
+    ]
+    write(store, *(event("task.failed", "x", usage=usage) for usage in usages))
+    row = store.run("run-1")
+
+    assert (row.calls, row.tokens, row.cost_usd) == (1, 15, 0.5)
+
+
+def test_calls_in_doubt_are_counted(store: SqliteStore) -> None:
+    write(store, event("task.in_doubt", "x", attempt=1), event("task.in_doubt", "y", attempt=1))
+
+    assert store.run("run-1").in_doubt == 2
+
+
+def test_the_budget_grows_when_a_run_is_continued(store: SqliteStore) -> None:
+    async def append() -> None:
+        run, _ = await store.create(
+            new_run(), event("run.started", limits={"cost_usd": 2.0, "calls": None})
+        )
+        owner = await store.claim(run)
+        await store.append(run, owner, loop(5, exit_reason="max_iterations"))
+        more = event("run.continued", at="polish", iterations=3, cost_usd=0.5)
+        await store.append(run, owner, [more])
+
+    asyncio.run(append())
+    row = store.run("run-1")
+
+    assert (row.budget_usd, row.iterations_max, row.exit_reason) == (2.5, 8, "")
+    assert [found.state for found in store.loops(RUN)] == ["running"]
+
+
+def test_a_finished_loop_tells_how_it_ended(store: SqliteStore) -> None:
+    usage: Json = {"calls": 3}
+    write(
+        store,
+        *loop(
+            3,
+            exit_reason="condition_met",
+            stopped_by="judge",
+            score=0.9,
+            best_iteration=2,
+            returned_iteration=2,
+            failed_iterations=[1],
+            usage=usage,
+        ),
+    )
+    [found] = store.loops(RUN)
+
+    assert (found.address, found.path, found.state, found.iterations) == (
+        "polish",
+        "polish",
+        "finished",
+        3,
+    )
+    assert (found.exit_reason, found.stopped_by, found.score) == ("condition_met", "judge", 0.9)
+    assert (found.best_iteration, found.returned_iteration) == (2, 2)
+    assert found.failed_iterations == (1,)
+    assert (found.usage, found.limits) == (usage, {"iterations": 5, "cost_usd": 1})
+    assert (found.started_seq, found.finished_seq) == (2, 15)
+    assert store.run("run-1").exit_reason == "condition_met"
+
+
+def test_a_running_loop_tells_how_far_it_is(store: SqliteStore) -> None:
+    begun = event("iteration.started", "polish[4]", number=4)
+    write(store, *loop(3), begun)
+    [found] = store.loops(RUN)
+
+    assert (found.state, found.iterations, found.score, found.best_iteration) == (
+        "running",
+        4,
+        0.3,
+        2,
+    )
+
+
+def test_nested_loops_are_listed_apart_and_the_row_shows_the_outer_one(store: SqliteStore) -> None:
+    events = [event("loop.started", "outer", limits={"iterations": 2})]
+    for number in (1, 2):
+        events.append(event("iteration.started", f"outer[{number}]", number=number))
+        inner = f"outer[{number}]/inner"
+        events.append(event("loop.started", inner, limits={"iterations": 9}))
+        for turn in range(1, 4):
+            events.append(event("iteration.started", f"{inner}[{turn}]", number=turn))
+            events.append(event("iteration.finished", f"{inner}[{turn}]", number=turn, score=turn))
+        events.append(event("loop.finished", inner, iterations=3, exit_reason="failed"))
+        events.append(event("iteration.finished", f"outer[{number}]", number=number, score=0.5))
+    write(store, *events)
+    row = store.run("run-1")
+
+    assert [found.address for found in store.loops(RUN)] == [
+        "outer",
+        "outer[1]/inner",
+        "outer[2]/inner",
+    ]
+    assert (row.loop, row.iteration, row.iterations_max, row.score) == ("outer", 2, 2, 0.5)
+    assert [one.number for one in store.iterations(RUN, "outer")] == [1, 2]
+    assert [one.score for one in store.iterations(RUN, "outer[2]/inner")] == [1, 2, 3]
+    assert store.iterations(RUN, "inner") == []
+
+
+def test_iterations_come_in_pages(store: SqliteStore) -> None:
+    write(store, *loop(600))
+
+    assert [one.number for one in store.iterations(RUN, "polish", after=10, limit=3)] == [
+        11,
+        12,
+        13,
+    ]
+    assert [one.number for one in store.iterations(RUN, "polish", after=598)] == [599, 600]
+    assert len(store.iterations(RUN, "polish")) == 600
+    assert [one.number for one in store.newest_iterations(RUN, "polish", 2)] == [599, 600]
+    assert len(store.newest_iterations(RUN, "polish", 1000)) == 600
+    [first] = store.iterations(RUN, "polish", limit=1)
+    assert (first.status, first.score, first.seq) == ("succeeded", 0.1, 6)
+    assert first.note["seconds"] == 1.5
+
+
+def test_entries_of_an_address_and_below(store: SqliteStore) -> None:
+    write(
+        store,
+        *(
+            event("node.finished", address)
+            for address in ("a", "a/b", "a[1]/b", "a#2", "ab", "a-b")
+        ),
+    )
+
+    def found(address: str) -> list[str]:
+        return [entry.event.address for entry in store.entries_at(RUN, address)]
+
+    assert found("a") == ["a", "a/b", "a[1]/b", "a#2"]
+    assert found("a[1]") == ["a[1]/b"]
+    assert found("x") == []
+    assert len(found("")) == 7
+
+
+def test_lists_are_filtered_and_paged(store: SqliteStore) -> None:
+    for number in range(12):
+        finished = event("run.finished", status="failed" if number % 3 else "succeeded")
+        write(store, finished, name=f"run-{number}")
+
+    assert [row.id for row in store.runs(limit=3)] == ["run-11", "run-10", "run-9"]
+    assert [row.id for row in store.runs(limit=2, before="run-9")] == ["run-8", "run-7"]
+    assert [row.id for row in store.runs(status="succeeded")] == [
+        "run-9",
+        "run-6",
+        "run-3",
+        "run-0",
+    ]
+    assert len(store.runs(name="polish")) == 12
+    assert store.runs(name="other") == []
+    assert store.runs(status="succeeded", name="polish", limit=1)[0].id == "run-9"
+
+
+def test_long_lists_are_complete(store: SqliteStore) -> None:
+    async def make() -> None:
+        await asyncio.gather(*(started(store, f"run-{number}") for number in range(450)))
+
+    asyncio.run(make())
+
+    assert len(store.runs(limit=1000)) == 450
+    assert len(store.runs(status="running", limit=1000)) == 450
+
+
+def test_a_run_is_found_by_what_a_person_types(store: SqliteStore) -> None:
+    for name in ("7f3a-one", "7f3b-two", "9abc_x"):
+        write(store, name=name)
+
+    assert store.resolve("last") == "9abc_x"
+    assert store.resolve("7f3a") == "7f3a-one"
+    assert store.resolve("7f3b-two") == "7f3b-two"
+    with pytest.raises(UsageError, match="'7f' is the beginning of more than one run") as caught:
+        store.resolve("7f")
+    assert caught.value.code == "W902"
+    with pytest.raises(UsageError, match="there is no run '7f3b-tow'") as caught:
+        store.resolve("7f3b-tow")
+    assert "did you mean '7f3b-two'" in caught.value.help
+    for text in ("", "%", "7f3a'--", "\0", "no"):
+        with pytest.raises(UsageError, match="there is no run"):
+            store.resolve(text)
+
+
+def test_an_id_that_begins_another_one_is_found(store: SqliteStore) -> None:
+    write(store, name="a")
+    write(store, name="ab")
+
+    assert store.resolve("a") == "a"
+
+
+def test_the_empty_store_has_no_last_run(store: SqliteStore) -> None:
+    with pytest.raises(UsageError, match="there is no run 'last'"):
+        store.resolve("last")
+    with pytest.raises(UsageError, match="there is no run 'x'"):
+        list(store.read(RunId("x")))
+
+
+def test_totals_are_by_workflow(store: SqliteStore) -> None:
+    write(store, *loop(2), name="a")
+    write(store, *loop(3), name="b")
+    [total] = store.totals()
+
+    assert (total.name, total.runs, total.calls, total.input_tokens) == ("polish", 2, 5, 500)
+    assert total.cost_usd == pytest.approx(0.005)
+    assert store.totals(since=2e10) == []
+
+
+def test_reading_needs_no_writer(path: Path) -> None:
+    SqliteStore(path).close()
+    store = SqliteStore(path)
+
+    assert store.runs() == []
+    assert store._writer is None
+    store.close()
+
+
+def test_projections_are_the_same_for_a_second_owner(store: SqliteStore, path: Path) -> None:
+    async def first() -> None:
+        run, owner = await started(store)
+        await store.append(run, owner, loop(2))
+        await store.release(run, owner)
+
+    async def second(other: SqliteStore) -> None:
+        owner = await other.claim(RUN)
+        await other.append(RUN, owner, loop(3)[-4:])
+
+    asyncio.run(first())
+    other = SqliteStore(path)
+    asyncio.run(second(other))
+    row = other.run("run-1")
+    other.close()
+
+    assert (row.calls, row.iteration, row.iterations_max, row.score) == (3, 3, 5, 0.3)

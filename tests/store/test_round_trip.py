@@ -1,0 +1,262 @@
+"""What goes in comes out, byte for byte, for whoever opens the file later."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from typing import TYPE_CHECKING
+
+import apsw
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from journal_makers import START, event, iteration, new_run, started
+
+from whorl.errors import InternalError, StoreError, UsageError
+from whorl.interpreter.events import FED_KINDS, NOTE_KINDS, Event
+from whorl.runtimes.journal import Record, RunId
+from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.sqlite.bodies import decode, encode, encode_whole
+from whorl.runtimes.sqlite.schema import KIND_NUMBERS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from whorl.language import Json
+
+json_values: st.SearchStrategy[Json] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+def test_every_kind_of_event_has_a_number_of_its_own() -> None:
+    assert set(KIND_NUMBERS) == FED_KINDS | NOTE_KINDS
+    assert len(set(KIND_NUMBERS.values())) == len(KIND_NUMBERS)
+
+
+@given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), json_values, max_size=5))
+@settings(max_examples=200, deadline=None)
+def test_any_body_survives_as_a_row(body: dict[str, Json]) -> None:
+    made = Event("task.finished", "a[1]/b", START + 0.1, body)
+    row = encode_whole(made)
+
+    assert decode(row.kind, row.at, row.address, row.body) == made
+
+
+def test_entries_are_read_back_in_order_and_by_another_store(
+    store: SqliteStore, path: Path
+) -> None:
+    events = [made for number in range(1, 200) for made in iteration(number, "é\0\u2028😀")]
+
+    async def write() -> int:
+        run, owner = await started(store)
+        return await store.append(run, owner, events)
+
+    last = asyncio.run(write())
+    other = SqliteStore(path)
+    entries = list(other.read(RunId("run-1"), after=1))
+    other.close()
+
+    assert last == len(events) + 1
+    assert [entry.seq for entry in entries] == list(range(2, last + 1))
+    assert [entry.event for entry in entries] == events
+
+
+def test_reading_stops_at_its_limit(store: SqliteStore) -> None:
+    async def write() -> None:
+        run, owner = await started(store)
+        await store.append(run, owner, iteration(1))
+
+    asyncio.run(write())
+
+    assert [e.seq for e in store.read(RunId("run-1"), after=1, limit=2)] == [2, 3]
+
+
+def test_large_values_come_back_and_are_stored_once(store: SqliteStore) -> None:
+    system = "You are a reviewer. " * 1000
+    many: Json = {f"field {number}": "x" * 100 for number in range(200)}
+    bodies: list[dict[str, Json]] = [
+        {"inputs": {"system": system, "messages": [{"content": system}, {"content": f"{n}"}]}}
+        for n in range(50)
+    ]
+    bodies.append({"value": many, "text": system})
+
+    async def write() -> None:
+        run, owner = await started(store)
+        events = [Event("task.started", f"a[{n}]", START, body) for n, body in enumerate(bodies)]
+        await store.append(run, owner, events)
+
+    asyncio.run(write())
+
+    assert [e.event.body for e in store.read(RunId("run-1"), after=1)] == bodies
+    # The system text, the many fields, the workflow, the sources.
+    assert store.sizes().payloads == 4
+    assert store.sizes().payload_bytes_stored < store.sizes().payload_bytes
+
+
+def test_lone_surrogates_become_replacement_characters(store: SqliteStore) -> None:
+    body: dict[str, Json] = {
+        "value": "a\ud83d b",
+        "k\udc00": "\ud83d\ude00",
+        "long": "\ud800" * 9000,
+    }
+
+    async def write() -> None:
+        run, owner = await started(store, name="n\ud800")
+        await store.append(run, owner, [Event("task.finished", "x\udfff", START, body)])
+
+    asyncio.run(write())
+    entry = next(iter(store.read(RunId("run-1"), after=1)))
+
+    assert entry.event.address == "x\ufffd"
+    assert entry.event.body == {"value": "a\ufffd b", "k\ufffd": "😀", "long": "\ufffd" * 9000}
+    assert store.run("run-1").name == "n\ufffd"
+
+
+def test_what_is_not_json_is_refused_at_the_door(store: SqliteStore) -> None:
+    async def write(body: dict[str, Json], kind: str = "warning") -> None:
+        await store.append(RunId("run-1"), owner, [Event(kind, "", START, body)])
+
+    owner = asyncio.run(started(store))[1]
+
+    with pytest.raises(InternalError, match="not JSON"):
+        asyncio.run(write({"value": float("nan")}))
+    with pytest.raises(InternalError, match="no number for events of kind 'teleported'"):
+        asyncio.run(write({}, "teleported"))
+    assert store.run("run-1").last_seq == 1
+
+
+def test_workflow_and_sources_are_pinned(store: SqliteStore) -> None:
+    sources = {"polish.yaml": "whorl: 1\n", "other.yaml": "é" * 10_000}
+    asyncio.run(started(store, workflow={"deep": [1, {"x": None}]}, sources=sources))
+
+    assert store.workflow(RunId("run-1")) == {"deep": [1, {"x": None}]}
+    assert store.sources(RunId("run-1")) == sources
+
+
+def test_the_newest_two_snapshots_stay(store: SqliteStore, path: Path) -> None:
+    async def write() -> None:
+        run, owner = await started(store)
+        for number in range(1, 6):
+            last = await store.append(run, owner, iteration(number))
+            await store.snapshot(run, owner, last, {"count": number, "text": "x" * 1000})
+        with pytest.raises(StoreError, match="has no entry 99 yet"):
+            await store.snapshot(run, owner, 99, {})
+
+    asyncio.run(write())
+    newest = store.last_snapshot(RunId("run-1"))
+
+    assert newest == (16, {"count": 5, "text": "x" * 1000})
+
+    with apsw.Connection(str(path)) as file:
+        assert file.execute("SELECT count(*) FROM snapshots").get == 2
+        file.execute("UPDATE snapshots SET state = x'00' WHERE seq = 16")
+    assert store.last_snapshot(RunId("run-1")) == (13, {"count": 4, "text": "x" * 1000})
+
+
+def test_a_key_starts_one_run(store: SqliteStore) -> None:
+    async def write() -> list[tuple[RunId, bool]]:
+        first = event("run.started")
+        runs = [new_run(f"run-{number}", key="night") for number in range(20)]
+        return await asyncio.gather(*(store.create(run, first) for run in runs))
+
+    made = asyncio.run(write())
+
+    assert [created for _, created in made].count(True) == 1
+    assert {run for run, _ in made} == {store.runs()[0].id}
+    assert len(store.runs()) == 1
+
+
+def test_runs_without_a_key_do_not_collide_but_ids_do(store: SqliteStore) -> None:
+    asyncio.run(started(store, "one"))
+    asyncio.run(started(store, "two"))
+
+    with pytest.raises(StoreError, match="has a run 'two' already"):
+        asyncio.run(started(store, "two"))
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "é", "x" * 129, "a\n", "../x"])
+def test_ids_are_letters_digits_and_dashes(store: SqliteStore, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be the id of a run"):
+        asyncio.run(started(store, name))
+
+
+def test_files_are_for_the_user_alone(store: SqliteStore, path: Path) -> None:
+    asyncio.run(started(store))
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+
+    assert modes == {"runs.db": 0o600, "runs.db-wal": 0o600, "runs.db-shm": 0o600}
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_the_settings_that_durability_rests_on(store: SqliteStore, path: Path) -> None:
+    asyncio.run(started(store))
+    assert store._writer is not None
+    writing = store._writer._connection
+
+    expected = {"journal_mode": "wal", "synchronous": 2, "trusted_schema": 0, "cell_size_check": 1}
+    assert {name: writing.pragma(name) for name in expected} == expected
+    assert writing.pragma("auto_vacuum") == 2
+    assert writing.pragma("mmap_size") == 0
+
+
+def test_a_closed_store_says_so(path: Path) -> None:
+    store = SqliteStore(path)
+    run, owner = asyncio.run(started(store))
+    store.close()
+
+    with pytest.raises(StoreError, match="is closed"):
+        asyncio.run(store.append(run, owner, iteration(1)))
+    with pytest.raises(StoreError, match="is closed"):
+        store.runs()
+
+
+def test_closing_writes_what_waits(path: Path) -> None:
+    async def write() -> None:
+        async with SqliteStore(path) as store:
+            run, owner = await started(store)
+            waiting = [
+                asyncio.create_task(store.append(run, owner, iteration(n))) for n in range(50)
+            ]
+            await asyncio.sleep(0)
+        assert sorted(await asyncio.gather(*waiting)) == list(range(4, 152, 3))
+
+    asyncio.run(write())
+    store = SqliteStore(path)
+
+    assert store.run("run-1").last_seq == 151
+    store.close()
+
+
+def test_a_small_body_is_plain_json_in_the_file() -> None:
+    row = encode(event("task.finished", "a", value="é\0"))
+
+    assert row.body == '{"value":"é\\u0000"}'
+
+
+def test_names_that_cannot_be_stored_are_not_found_and_harm_nobody(store: SqliteStore) -> None:
+    odd = RunId("\ud800")
+    run, owner = asyncio.run(started(store))
+
+    with pytest.raises(UsageError, match="cannot be the id of a run"):
+        asyncio.run(store.claim(odd))
+    with pytest.raises(UsageError, match="cannot be the id of a run"):
+        asyncio.run(store.append(odd, 1, iteration(1)))
+    with pytest.raises(UsageError, match="there is no run"):
+        store.resolve(odd)
+    with pytest.raises(StoreError, match="was delivered before"):
+        asyncio.run(store.append(run, owner, iteration(1), letters=[2**70]))
+    assert store.memory(odd) == []
+    assert store.runs(name=odd) == []
+    record = Record("k\ud800", "\ud800", 2**70)
+    assert asyncio.run(store.append(run, owner, iteration(1), memories=[record])) == 4
+    assert store.memory("k\ufffd") == ["\ufffd"]
