@@ -1,0 +1,1 @@
+"""Models: their names, their wire formats, their limits and prices."""

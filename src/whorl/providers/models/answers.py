@@ -1,0 +1,75 @@
+"""Finds the JSON in what a model said, and checks it against the schema that was asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from whorl.providers.schema import fit
+from whorl.providers.texts import NotJson, as_json, parse_json
+
+if TYPE_CHECKING:
+    from whorl.language import Json
+
+TRIES_MAX = 50
+
+_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
+_FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)```", re.DOTALL)
+_OPENING = re.compile(r"[{\[]")
+
+
+def spoken(text: str) -> str:
+    """The answer without the thinking that some models write before it."""
+    return _THOUGHTS.sub("", text).strip() if "<think>" in text.lower() else text.strip()
+
+
+def typed_answer(schema: Json, text: str) -> tuple[Json, list[str]]:
+    """The value in the answer, and what is wrong with it (nothing: it fits)."""
+    said = spoken(text)
+    try:
+        value = find_json(said)
+    except NotJson as cause:
+        if isinstance(schema, dict) and schema.get("type") == "string":
+            value = said
+        else:
+            return None, [f"the answer is not JSON: {cause}"]
+    return fit(schema, value)
+
+
+def find_json(text: str) -> Json:
+    """The JSON value that is the text, stands in a fence, or comes first in it; raises NotJson."""
+    try:
+        return parse_json(text)
+    except NotJson as cause:
+        failure = cause
+    for fenced in _FENCED.findall(text):
+        try:
+            return parse_json(fenced)
+        except NotJson:
+            continue
+    decoder = json.JSONDecoder()
+    for tried, found in enumerate(_OPENING.finditer(text)):
+        if tried == TRIES_MAX:
+            break
+        try:
+            return as_json(decoder.raw_decode(text, found.start())[0])
+        except (ValueError, RecursionError):
+            continue
+    raise failure
+
+
+def instruction_for(schema: Json) -> str:
+    """What a model is told about the form of its answer."""
+    written = json.dumps(schema, ensure_ascii=False, sort_keys=True)
+    return (
+        "Answer with one JSON value that fits this JSON Schema, and with nothing else:\n" + written
+    )
+
+
+def correction_for(faults: list[str]) -> str:
+    """What a model is told about an answer that did not fit."""
+    listed = "\n".join(f"- {fault}" for fault in faults) or "- it did not fit the schema"
+    return (
+        f"That answer does not fit the schema:\n{listed}\nAnswer again, with the JSON value only."
+    )

@@ -1,0 +1,191 @@
+"""Asks a model: waits for its turn, tries the next model when one fails, counts what it used."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from whorl.errors import ProviderError, UsageError
+from whorl.plugins import Plugins
+from whorl.providers.models.pace import Pace
+from whorl.providers.models.prices import Prices
+from whorl.providers.models.tokens import input_tokens, text_tokens
+from whorl.providers.task import Estimate, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.language import Json
+    from whorl.providers.models.choosing import Choice
+    from whorl.providers.models.pace import Clock, Sleep, Waiting
+    from whorl.providers.models.wire import Answer, Candidate, Conversation, Wire
+    from whorl.providers.outbound import Outbound
+    from whorl.providers.settings import Settings
+    from whorl.providers.task import Emit
+
+WIRES = {
+    "openai": "whorl.providers.models.openai:OpenAIWire",
+    "scripted": "whorl.providers.models.scripted:ScriptedWire",
+}
+
+# Failures that cannot be mended by sending the same again, but may be by asking another model.
+_WORTH_ANOTHER = frozenset({"P101", "P104", "P110"})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An answer, the model that gave it, what all tries together used, and what to tell people."""
+
+    answer: Answer
+    usage: Usage
+    detail: dict[str, Json]
+
+
+class Models:
+    """All models of the settings, with the limits that all runs of the process share."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        outbound: Outbound,
+        *,
+        waiting: Waiting | None = None,
+        clock: Clock = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._outbound = outbound
+        self._waiting = waiting
+        self._clock = clock
+        self._sleep = sleep
+        self._prices = Prices(settings)
+        self._kinds = Plugins("whorl.providers", WIRES)
+        self._wires: dict[str, Wire] = {}
+        self._paces: dict[str, Pace] = {}
+
+    def estimate(
+        self, choice: Choice, conversation: Conversation, *, answer_tokens: int | None = None
+    ) -> Estimate:
+        """The most that one answer is expected to use, by the dearest of the models."""
+        read, tokens, costs = input_tokens(conversation), 0, list[float | None]()
+        for candidate in choice.candidates:
+            usual = answer_tokens or candidate.provider.answer_tokens
+            written = conversation.max_tokens or usual
+            tokens = max(tokens, read + written)
+            costs.append(self._prices.cost(candidate, read, written))
+        known = [cost for cost in costs if cost is not None]
+        return Estimate(1, tokens, max(known) if len(known) == len(costs) else None)
+
+    async def ask(
+        self, choice: Choice, conversation: Conversation, *, timeout_s: float | None, emit: Emit
+    ) -> Outcome:
+        """Asks the models in order until one answers. Raises ProviderError, with its usage."""
+        used = Usage()
+        tried: list[Json] = list(choice.skipped)
+        for at, candidate in enumerate(choice.candidates):
+            try:
+                answer = await self._converse(candidate, conversation, timeout_s, emit)
+            except ProviderError as fault:
+                used = _sum(used, self._usage_of_fault(candidate, conversation, fault))
+                tried.append(f"{candidate.name}: {fault}")
+                another = fault.retryable or fault.code in _WORTH_ANOTHER
+                if at + 1 < len(choice.candidates) and another:
+                    continue
+                fault.detail["usage"] = usage_json(used)
+                fault.detail["model"] = candidate.name
+                if len(tried) > 1:
+                    fault.detail["tried"] = list(tried)
+                raise
+            detail: dict[str, Json] = {"model": candidate.name, "finish": answer.finish}
+            detail |= answer.detail
+            if tried:
+                detail["tried"] = tried
+            if answer.finish == "length":
+                detail["note"] = "the answer was cut at max_tokens"
+            if answer.input_tokens is None or answer.output_tokens is None:
+                detail["usage_estimated"] = True
+            used = _sum(used, self._usage(candidate, conversation, answer))
+            return Outcome(answer, used, detail)
+        raise AssertionError("a choice holds at least one model")
+
+    async def _converse(
+        self,
+        candidate: Candidate,
+        conversation: Conversation,
+        timeout_s: float | None,
+        emit: Emit,
+    ) -> Answer:
+        provider = candidate.provider
+        wire = self._wire(candidate)
+        expected = input_tokens(conversation) + (conversation.max_tokens or provider.answer_tokens)
+        pace = self._paces.get(provider.name)
+        if pace is None:
+            pace = self._paces[provider.name] = Pace(
+                provider, waiting=self._waiting, clock=self._clock, sleep=self._sleep
+            )
+        limit_s = min(timeout_s or provider.timeout_s, provider.timeout_s)
+        async with pace.turn(expected) as turn:
+            answer = await wire.converse(candidate, conversation, timeout_s=limit_s, emit=emit)
+            counts = self._usage(candidate, conversation, answer)
+            turn.tokens = counts.input_tokens + counts.output_tokens
+            return answer
+
+    def _wire(self, candidate: Candidate) -> Wire:
+        kind = candidate.provider.kind
+        if kind not in self._wires:
+            try:
+                made = cast("Callable[[Outbound], Wire]", self._kinds.load(kind))
+            except UsageError as cause:
+                known = f"known kinds: {', '.join(self._kinds.names())}"
+                broken = self._kinds.has(kind)
+                why = f"which does not load ({cause})" if broken else "which is not known here"
+                raise ProviderError(
+                    f"provider {candidate.provider.name!r} is of kind {kind!r}, {why}; "
+                    f"{_ELSEWHERE.get(kind, known)}",
+                    code="P110",
+                ) from cause
+            self._wires[kind] = made(self._outbound)
+        return self._wires[kind]
+
+    def _usage(self, candidate: Candidate, conversation: Conversation, answer: Answer) -> Usage:
+        read, written = answer.input_tokens, answer.output_tokens
+        read = input_tokens(conversation) if read is None else read
+        written = text_tokens(answer.text) if written is None else written
+        return Usage(1, read, written, self._prices.cost(candidate, read, written))
+
+    def _usage_of_fault(
+        self, candidate: Candidate, conversation: Conversation, fault: ProviderError
+    ) -> Usage:
+        """A stream that broke off is paid for as far as it came; a refusal costs nothing."""
+        characters = fault.detail.get("characters")
+        if not isinstance(characters, int):
+            return Usage(0 if fault.code == "P110" else 1)
+        read, written = input_tokens(conversation), -(-characters // 4)
+        return Usage(1, read, written, self._prices.cost(candidate, read, written))
+
+
+_ELSEWHERE = {
+    "ollama": "Ollama also speaks kind = 'openai' at base_url = 'http://localhost:11434/v1'",
+    "anthropic": "Anthropic also answers kind = 'openai' at 'https://api.anthropic.com/v1'",
+}
+
+
+def usage_json(usage: Usage) -> dict[str, Json]:
+    """Usage as it stands in the detail of an error whose call was paid for."""
+    return {
+        "calls": usage.calls,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cost_usd": usage.cost_usd,
+    }
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    costs = (one.cost_usd, other.cost_usd)
+    return Usage(
+        one.calls + other.calls,
+        one.input_tokens + other.input_tokens,
+        one.output_tokens + other.output_tokens,
+        None if None in costs else sum(cost or 0.0 for cost in costs),
+    )

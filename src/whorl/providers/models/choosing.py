@@ -1,0 +1,166 @@
+"""Which models a task means: `provider/model`, a bare name, or a list to try in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NoReturn
+from urllib.parse import urlsplit
+
+from whorl.errors import ProviderError, did_you_mean
+from whorl.providers.models.wire import Candidate
+from whorl.providers.outbound import origin_of
+from whorl.providers.settings import ProviderSettings
+from whorl.providers.settings.known import ALIASES, KNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whorl.language import Json
+    from whorl.providers.settings import Settings
+
+CANDIDATES_MAX = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The models to try in order, and why others that were named cannot be tried."""
+
+    candidates: tuple[Candidate, ...]
+    skipped: tuple[str, ...] = ()
+
+
+def choose_models(settings: Settings, inputs: Mapping[str, Json]) -> Choice:
+    """The models that the inputs `model`, `provider` and `model_url` name, in the order to try.
+
+    One of several that is not configured is passed over; when none is left, raises P110.
+    """
+    named = inputs.get("model") or None
+    choices = named if isinstance(named, list) else [named]
+    if not 1 <= len(choices) <= CANDIDATES_MAX:
+        _refuse(f"a list of models holds 1 to {CANDIDATES_MAX} names, not {len(choices)}")
+    found: list[Candidate] = []
+    faults: list[ProviderError] = []
+    for choice in choices:
+        try:
+            found.append(_chosen(settings, inputs, choice))
+        except ProviderError as fault:
+            faults.append(fault)
+    if not found:
+        raise faults[0]
+    return Choice(tuple(found), tuple(str(fault) for fault in faults))
+
+
+def _chosen(settings: Settings, inputs: Mapping[str, Json], choice: Json) -> Candidate:
+    provider, url = _text(inputs, "provider"), _text(inputs, "model_url")
+    if isinstance(choice, dict):
+        own = _text(choice, "provider") or provider
+        return _candidate(settings, _text(choice, "model"), own, _text(choice, "model_url") or url)
+    if choice is not None and not isinstance(choice, str):
+        _refuse(f"a model is a name such as 'openai/gpt-5-mini', not {choice!r}")
+    return _candidate(settings, choice or "", provider, url)
+
+
+def _candidate(settings: Settings, model: str, provider: str, url: str) -> Candidate:
+    if not provider and not url:
+        provider, model = _split(settings, model)
+    provider = provider or settings.default_provider
+    chosen = _provider(settings, provider, url)
+    # The default model belongs to the default provider, and another one may not have it.
+    own_default = settings.default_model if provider == settings.default_provider else ""
+    model = model or own_default or chosen.model or settings.default_model
+    if not model:
+        _refuse(
+            f"no model is named for provider {chosen.name!r}; name one in the file, or set "
+            f"model in [providers.{chosen.name}] or [defaults] of whorl.toml"
+        )
+    return Candidate(chosen, model)
+
+
+def _split(settings: Settings, model: str) -> tuple[str, str]:
+    """The provider and the model of a name.
+
+    A first part that is no configured provider belongs to the model's name (`meta-llama/...`),
+    unless it is a provider that everybody knows and the default one is another such: then the
+    name means a provider that is not set up, and sending it elsewhere would only hide that.
+    """
+    if not model:
+        parts = settings.default_model.partition("/")
+        if parts[1] and parts[0] in settings.providers and not settings.default_provider:
+            return parts[0], parts[2]
+        return "", ""
+    first, slash, rest = model.partition("/")
+    name = _known_name(settings, first)
+    if not slash or not rest:
+        return "", model
+    if name in settings.providers:
+        return name, rest
+    default = settings.providers.get(settings.default_provider)
+    known_default = KNOWN.get(settings.default_provider)
+    at_home = default is not None and known_default and default.base_url == known_default.base_url
+    if name in KNOWN and (default is None or (at_home and default.name in _SINGLE_VENDORS)):
+        _refuse(_missing(settings, name))
+    return "", model
+
+
+# Providers whose models' names have no slash in them.
+_SINGLE_VENDORS = frozenset({"openai", "anthropic", "deepseek", "gemini", "mistral", "xai"})
+
+
+def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
+    name = _known_name(settings, name)
+    found = settings.providers.get(name)
+    if url:
+        return _at(settings, name, found, url)
+    if found is None:
+        _refuse(_missing(settings, name))
+    if found.api_key is None and found.key_variable and urlsplit(found.base_url).scheme == "https":
+        _refuse(
+            f"provider {name!r} takes its key from the variable {found.key_variable!r}, which is "
+            "not set"
+        )
+    return found
+
+
+def _at(
+    settings: Settings, name: str, found: ProviderSettings | None, url: str
+) -> ProviderSettings:
+    """The provider at an address that a workflow file names; keys go only where they belong."""
+    origin = origin_of(url)
+    if found is not None and origin_of(found.base_url or url) == origin:
+        return replace(found, base_url=url.rstrip("/"))
+    for other in settings.providers.values():
+        if other.base_url and origin_of(other.base_url) == origin and found is None:
+            return replace(other, base_url=url.rstrip("/"))
+    known = KNOWN.get(name)
+    kind = found.kind if found else known.kind if known else "openai"
+    return ProviderSettings(name=name or "openai", kind=kind, base_url=url.rstrip("/"))
+
+
+def _known_name(settings: Settings, name: str) -> str:
+    return ALIASES.get(name, name) if name not in settings.providers else name
+
+
+def _missing(settings: Settings, name: str) -> str:
+    if not name:
+        return (
+            "no model provider is configured: set OPENAI_API_KEY (or ANTHROPIC_API_KEY, "
+            "DEEPSEEK_API_KEY, OPENROUTER_API_KEY), or add [providers.openai] to whorl.toml"
+        )
+    known = KNOWN.get(name)
+    variable = f"set {known.key_variable}, or " if known and known.key_variable else ""
+    near = did_you_mean(name, [*settings.providers, *KNOWN])
+    return (
+        f"provider {name!r} is not configured: {variable}add [providers.{name}] to whorl.toml"
+        f"{'; ' + near if near else ''}"
+    )
+
+
+def _text(inputs: Mapping[str, Json], name: str) -> str:
+    value = inputs.get(name)
+    if value is not None and not isinstance(value, str):
+        _refuse(f"{name} must be a text, not {value!r}")
+    return value or ""
+
+
+def _refuse(message: str) -> NoReturn:
+    raise ProviderError(message, code="P110")

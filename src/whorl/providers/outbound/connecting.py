@@ -1,0 +1,182 @@
+"""Connects to checked addresses only: the check and the connection use the very same address."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import httpcore2
+
+from whorl.providers.outbound.addresses import literal_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from whorl.providers.outbound.policy import Policy
+
+CONNECTIONS_MAX = 500
+IDLE_MAX = 400
+KEEP_S = 15.0
+
+Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
+
+
+async def resolve_by_system(host: str, port: int) -> list[str]:
+    """Every address that the system has for a name; raises OSError."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class CheckedBackend(httpcore2.AsyncNetworkBackend):
+    """Opens connections for one scheme.
+
+    Because it sits below the connection pool, no request, redirect or reused connection gets
+    round it, and the pool still knows the host by name for TLS and for the Host header.
+    """
+
+    def __init__(self, scheme: str, policy: Policy, resolve: Resolve) -> None:
+        self._scheme = scheme
+        self._policy = policy
+        self._resolve = resolve
+        self._network = httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Resolves, checks every address, and connects to the first that answers."""
+        addresses = await self._addresses(host, port)
+        self._policy.check(self._scheme, host, port, addresses)
+        failure: httpcore2.NetworkError | httpcore2.TimeoutException | None = None
+        for address in addresses:
+            try:
+                return await self._network.connect_tcp(
+                    address, port, timeout, local_address, socket_options
+                )
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as cause:
+                failure = cause
+        raise failure or httpcore2.ConnectError(f"{host} has no address")
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Never: a URL does not name a file."""
+        raise httpcore2.ConnectError("sockets in files are not used")
+
+    async def sleep(self, seconds: float) -> None:
+        """Waits between connection attempts."""
+        await asyncio.sleep(seconds)
+
+    async def _addresses(self, host: str, port: int) -> list[str]:
+        literal = literal_of(host)
+        if literal is not None:
+            return [str(literal)]
+        try:
+            return await self._resolve(host, port)
+        except OSError as cause:
+            raise httpcore2.ConnectError(f"the name {host!r} does not resolve: {cause}") from cause
+
+
+class Connections:
+    """The connections of one scheme, each kept for the next request to the same origin.
+
+    Finding one takes the same time however many there are; the pool of the library looks at all
+    of them for every request.
+    """
+
+    def __init__(self, scheme: str, policy: Policy, resolve: Resolve) -> None:
+        self._backend = CheckedBackend(scheme, policy, resolve)
+        self._trust = httpcore2.default_ssl_context() if scheme == "https" else None
+        self._room = asyncio.Semaphore(CONNECTIONS_MAX)
+        self._idle: dict[str, list[httpcore2.AsyncHTTPConnection]] = {}
+        self._idle_count = 0
+        self._swept_at = 0.0
+
+    async def send(self, request: httpcore2.Request) -> Sent:
+        """Sends on a kept connection, or on a new one."""
+        await self._room.acquire()
+        connection = None
+        try:
+            connection = await self._kept(request.url.origin) or self._new(request.url.origin)
+            response = await connection.handle_async_request(request)
+        except BaseException:
+            await self.give_back(request.url.origin, connection)
+            raise
+        return Sent(response, request.url.origin, connection, self)
+
+    async def give_back(
+        self, origin: httpcore2.Origin, connection: httpcore2.AsyncHTTPConnection | None
+    ) -> None:
+        """Keeps a connection that can be used again; closes any other."""
+        self._room.release()
+        if connection is None:
+            return
+        if self._idle_count >= IDLE_MAX and time.monotonic() - self._swept_at > KEEP_S:
+            self._swept_at = time.monotonic()
+            await self._close(lambda kept: kept.has_expired())
+        if connection.is_idle() and not connection.is_closed() and self._idle_count < IDLE_MAX:
+            self._idle.setdefault(str(origin), []).append(connection)
+            self._idle_count += 1
+        else:
+            await connection.aclose()
+
+    async def aclose(self) -> None:
+        """Closes every kept connection."""
+        await self._close(lambda kept: True)
+
+    async def _kept(self, origin: httpcore2.Origin) -> httpcore2.AsyncHTTPConnection | None:
+        kept = self._idle.get(str(origin), [])
+        while kept:
+            connection = kept.pop()
+            self._idle_count -= 1
+            if connection.is_available() and not connection.has_expired():
+                return connection
+            await connection.aclose()
+        return None
+
+    def _new(self, origin: httpcore2.Origin) -> httpcore2.AsyncHTTPConnection:
+        return httpcore2.AsyncHTTPConnection(
+            origin,
+            ssl_context=self._trust,
+            keepalive_expiry=KEEP_S,
+            network_backend=self._backend,
+        )
+
+    async def _close(self, which: Callable[[httpcore2.AsyncHTTPConnection], bool]) -> None:
+        closing = []
+        for kept in self._idle.values():
+            chosen = [connection for connection in kept if which(connection)]
+            kept[:] = [connection for connection in kept if connection not in chosen]
+            closing += chosen
+        self._idle_count -= len(closing)
+        for connection in closing:
+            await connection.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A reply and the connection that it comes on."""
+
+    response: httpcore2.Response
+    origin: httpcore2.Origin
+    connection: httpcore2.AsyncHTTPConnection
+    home: Connections
+
+    async def aclose(self) -> None:
+        """Ends the reply, wherever it was, and gives the connection back."""
+        try:
+            await self.response.aclose()
+        finally:
+            await self.home.give_back(self.origin, self.connection)

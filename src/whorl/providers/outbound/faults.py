@@ -1,0 +1,127 @@
+"""What can go wrong on the network, said as ProviderErrors: what was sent where, and what to do."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from math import isnan
+from typing import TYPE_CHECKING
+
+from whorl.errors import ProviderError
+from whorl.providers.texts import NotJson, clean, parse_json, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+RETRY_AFTER_MAX_S = 60.0
+EXCERPT_MAX = 500
+
+# Statuses below 500 after which the same request may succeed: timeout, conflict, too early.
+_PASSING = frozenset({408, 409, 425})
+
+_ADVICE = {
+    401: "check the key or credentials for this host",
+    403: "check what the key or credentials for this host may do",
+    404: "check the URL and the model's name",
+    413: "send less",
+    429: "wait, or lower requests_per_minute or max_concurrent of the provider",
+}
+
+
+def status_fault(
+    what: str, status: int, headers: Mapping[str, str], text: str, *, now: float = 0.0
+) -> ProviderError:
+    """The error for a status that is not a success. `what` is the method and the URL."""
+    excerpt = shorten(" ".join(clean(_message_in(text)).split()), EXCERPT_MAX)
+    said = f": {excerpt}" if excerpt else ""
+    advice = _ADVICE.get(status, "")
+    code = "P102" if status == 429 else "P103" if status >= 500 else "P104"
+    return ProviderError(
+        f"{what} gave status {status}{said}{'; ' + advice if advice else ''}",
+        code=code,
+        retryable=code != "P104" or status in _PASSING,
+        retry_after_s=retry_after(headers.get("retry-after", ""), now),
+        detail={"status": status, "body": excerpt},
+    )
+
+
+def _message_in(text: str) -> str:
+    """What a server says about its error, without the JSON around it."""
+    try:
+        found = parse_json(text)
+    except NotJson:
+        return text
+    for name in ("error", "message"):
+        if isinstance(found, dict) and found.get(name):
+            found = found[name]
+    return found if isinstance(found, str) else text
+
+
+def retry_after(text: str, now: float) -> float | None:
+    """How long a `Retry-After` header asks to wait, in seconds or as a date; at most a minute."""
+    text = text.strip()
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        from email.utils import parsedate_to_datetime
+
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - now
+        except (ValueError, OverflowError):
+            return None
+    return None if isnan(seconds) else min(max(seconds, 0.0), RETRY_AFTER_MAX_S)
+
+
+def too_large(what: str, limit: int) -> ProviderError:
+    """The error for a reply over its limit."""
+    return ProviderError(
+        f"{what} answered with more than {limit:,} bytes; ask for less", code="P106"
+    )
+
+
+def malformed(what: str, why: str, *, retryable: bool = True) -> ProviderError:
+    """The error for a reply that ends too early or is not what it says it is."""
+    return ProviderError(f"{what}: {why}", code="P111", retryable=retryable)
+
+
+def timed_out(what: str, seconds: float) -> ProviderError:
+    """The error for a request that took longer than all its time."""
+    return ProviderError(
+        f"{what} took longer than {seconds:g} s; raise timeout of the step or of the provider",
+        code="P108",
+        retryable=True,
+    )
+
+
+@contextmanager
+def network_faults(what: str) -> Iterator[None]:
+    """Turns the network library's exceptions into ProviderErrors."""
+    import httpcore2
+
+    try:
+        yield
+    except httpcore2.TimeoutException as cause:
+        said = f"{what}: no answer in time ({type(cause).__name__})"
+        raise ProviderError(said, code="P108", retryable=True) from cause
+    except httpcore2.RemoteProtocolError as cause:
+        if "without sending a response" in str(cause):
+            raise _unreachable(what, cause) from cause
+        raise malformed(what, f"the reply is cut off or malformed ({cause})") from cause
+    except httpcore2.LocalProtocolError as cause:
+        said = f"{what}: the request cannot be sent ({cause}); check its headers"
+        raise ProviderError(said, code="P104") from cause
+    except httpcore2.NetworkError as cause:
+        raise _unreachable(what, cause) from cause
+
+
+def _unreachable(what: str, cause: Exception) -> ProviderError:
+    said = str(cause) or type(cause).__name__
+    if "CERTIFICATE_VERIFY_FAILED" in said:
+        return ProviderError(f"{what}: its certificate is not trusted ({said})", code="P101")
+    return ProviderError(
+        f"{what}: not reachable or connection lost ({said}); check the URL, the network and that "
+        "the server runs",
+        code="P101",
+        retryable=True,
+    )

@@ -1,0 +1,191 @@
+"""Runs a program in its own process group: its output is bounded, and nothing of it outlives it."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import os
+import signal
+from asyncio.subprocess import DEVNULL, PIPE
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from whorl.errors import ProviderError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whorl.providers.task import Emit
+
+OUTPUT_MAX = 1_000_000
+GRACE_S = 2.0
+# How long output may still come from a program that has ended, before what it left is killed.
+DRAIN_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What is started: no shell reads `argv`, and `environment` is all that it sees."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    folder: str
+    stdin: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How it ended. `cut` names the outputs whose middle was left out."""
+
+    stdout: str
+    stderr: str
+    exit_code: int
+    cut: tuple[str, ...] = ()
+
+
+async def run_program(program: Program, emit: Emit, *, output_max: int = OUTPUT_MAX) -> Finished:
+    """Runs it to its end; when cancelled, its whole group is stopped first."""
+    outputs = {1: _Kept(output_max, emit), 2: _Kept(output_max, None)}
+    transport, watch = await _start(program, outputs)
+    try:
+        _feed(transport, program.stdin)
+        await watch.exited.wait()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(watch.drained.wait(), DRAIN_S)
+    finally:
+        await asyncio.shield(_stop(transport, watch))
+    texts = {number: kept.text() for number, kept in outputs.items()}
+    cut = tuple(name for number, name in ((1, "stdout"), (2, "stderr")) if outputs[number].is_cut)
+    return Finished(texts[1], texts[2], transport.get_returncode() or 0, cut)
+
+
+class _Watch(asyncio.SubprocessProtocol):
+    """Takes in output as it comes, and knows when the program ended, whoever holds its pipes."""
+
+    def __init__(self, outputs: Mapping[int, _Kept]) -> None:
+        self.exited = asyncio.Event()
+        self.drained = asyncio.Event()
+        self._outputs = outputs
+        self._open = set(outputs)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self._outputs[fd].add(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd in self._open:
+            self._open.discard(fd)
+            self._outputs[fd].end()
+        if not self._open:
+            self.drained.set()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+
+async def _start(
+    program: Program, outputs: Mapping[int, _Kept]
+) -> tuple[asyncio.SubprocessTransport, _Watch]:
+    name = program.argv[0]
+    try:
+        return await asyncio.get_running_loop().subprocess_exec(
+            lambda: _Watch(outputs),
+            *program.argv,
+            stdin=PIPE if program.stdin else DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=dict(program.environment),
+            cwd=program.folder,
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        why, exit_code = "was not found; check its name and PATH", 127
+    except PermissionError:
+        why, exit_code = "may not be executed", 126
+    except OSError as cause:
+        why, exit_code = f"cannot be started ({cause}); pass long texts on stdin", 126
+    raise ProviderError(
+        f"command {name!r} {why}",
+        code="P109",
+        detail={"stdout": "", "stderr": "", "exit_code": exit_code},
+    )
+
+
+def _feed(transport: asyncio.SubprocessTransport, text: bytes) -> None:
+    """Gives the program its input; it need not read it."""
+    stdin = transport.get_pipe_transport(0)
+    if isinstance(stdin, asyncio.WriteTransport):
+        stdin.write(text)
+        stdin.write_eof()
+
+
+async def _stop(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
+    """Ends whatever is left of the group, asking first, and lets the pipes go."""
+    if not watch.exited.is_set():
+        _signal(transport, signal.SIGTERM)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(watch.exited.wait(), GRACE_S)
+    _signal(transport, signal.SIGKILL)
+    await watch.exited.wait()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(watch.drained.wait(), DRAIN_S)
+    transport.close()
+
+
+def _signal(transport: asyncio.SubprocessTransport, number: signal.Signals) -> None:
+    # The group has the number of its first process, and outlives it while others are in it.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(transport.get_pid(), number)
+
+
+class _Kept:
+    """The first and the last half of an output; what is between is counted and left out."""
+
+    def __init__(self, limit: int, emit: Emit | None) -> None:
+        self._half = limit // 2
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_size = 0
+        self._left_out = 0
+        self._emit = emit
+        self._emitted = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    @property
+    def is_cut(self) -> bool:
+        return self._left_out > 0
+
+    def add(self, piece: bytes) -> None:
+        self._tell(piece)
+        room = self._half - len(self._head)
+        self._head += piece[:room] if room > 0 else b""
+        rest = piece[max(room, 0) :]
+        if not rest:
+            return
+        self._tail.append(rest)
+        self._tail_size += len(rest)
+        while self._tail_size - len(self._tail[0]) >= self._half:
+            dropped = self._tail.popleft()
+            self._tail_size -= len(dropped)
+            self._left_out += len(dropped)
+
+    def end(self) -> None:
+        if self._emit is not None and (rest := self._decoder.decode(b"", final=True)):
+            self._emit(rest)
+
+    def text(self) -> str:
+        tail = b"".join(self._tail)
+        over = max(len(tail) - self._half, 0)
+        self._left_out += over
+        if not self._left_out:
+            return (bytes(self._head) + tail).decode("utf-8", "replace")
+        head = self._head.decode("utf-8", "replace")
+        end = tail[over:].decode("utf-8", "replace")
+        return f"{head}\n[{self._left_out} bytes left out]\n{end}"
+
+    def _tell(self, piece: bytes) -> None:
+        if self._emit is not None and self._emitted < 2 * self._half:
+            self._emitted += len(piece)
+            if text := self._decoder.decode(piece):
+                self._emit(text)

@@ -1,0 +1,155 @@
+"""All kinds of tasks by name, made when they are first used from one set of settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from whorl.errors import ProviderError, UsageError, did_you_mean
+from whorl.plugins import Plugins
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from whorl.language import Json
+    from whorl.providers.context import Context
+    from whorl.providers.functions import Functions
+    from whorl.providers.models.pace import Waiting
+    from whorl.providers.outbound.connecting import Resolve
+    from whorl.providers.secrets import Secret
+    from whorl.providers.settings import Settings
+    from whorl.providers.task import Effect, TaskKind
+
+KINDS = {
+    "ask": "whorl.providers.ask:Ask",
+    "judge": "whorl.providers.judge:Judge",
+    "http": "whorl.providers.http:Http",
+    "run": "whorl.providers.command:Command",
+    "use": "whorl.providers.use:Use",
+}
+
+# Kinds that start programs on this machine.
+COMMAND_KINDS = frozenset({"run", "agent"})
+CHECK_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Whether a provider answered, and what it said."""
+
+    provider: str
+    ok: bool
+    message: str
+
+
+class Providers:
+    """Who does the work. `waiting` is told when a provider's limit holds a call back."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        functions: Functions | None = None,
+        *,
+        waiting: Waiting | None = None,
+        resolve: Resolve | None = None,
+    ) -> None:
+        self.settings = settings
+        self._functions = functions
+        self._waiting = waiting
+        self._resolve = resolve
+        self._plugins = Plugins("whorl.tasks", KINDS)
+        self._kinds: dict[str, TaskKind] = {}
+        self._made: Context | None = None
+
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        """What must be taken out of everything that is stored or shown."""
+        return self.settings.secrets()
+
+    @property
+    def context(self) -> Context:
+        """What kinds of tasks are made from."""
+        if self._made is None:
+            from whorl.providers.context import Context
+            from whorl.providers.functions import Functions
+            from whorl.providers.models.asking import Models
+            from whorl.providers.outbound import Outbound, Policy
+
+            policy = Policy.of(self.settings)
+            outbound = Outbound(policy, secrets=self.secrets, resolve=self._resolve)
+            models = Models(self.settings, outbound, waiting=self._waiting)
+            functions = self._functions or Functions()
+            self._made = Context(self.settings, outbound, models, functions, self._plugin)
+        return self._made
+
+    def kind(self, name: str) -> TaskKind:
+        """The kind of task of that name; raises UsageError W022 with the nearest one."""
+        if name not in self._kinds:
+            if name not in KINDS and not self._plugins.has(name):
+                raise UsageError(
+                    f"there is no task of kind {name!r}",
+                    help=did_you_mean(name, self._plugins.names())
+                    or f"known kinds: {', '.join(self._plugins.names())}",
+                    code="W022",
+                )
+            make = cast("Callable[[Context], TaskKind]", self._plugins.load(name))
+            self._kinds[name] = make(self.context)
+        return self._kinds[name]
+
+    def _plugin(self, name: str) -> TaskKind | None:
+        return self.kind(name) if name not in KINDS and self._plugins.has(name) else None
+
+    def effect(self, name: str, inputs: Mapping[str, Json] | None = None) -> Effect:
+        """What a task does to the world; of `use` it depends on the task that `inputs` names."""
+        kind = self.kind(name)
+        if name == "use" and inputs is not None:
+            from whorl.providers.use import Use
+
+            if isinstance(kind, Use):
+                return kind.effect_of(str(inputs.get("task", "")))
+        return kind.effect
+
+    def check_leave(self, kinds: Iterable[str]) -> None:
+        """Raises ProviderError R110 when one of the kinds needs leave for commands and has none.
+
+        For the time before a run starts: nothing of it should have happened when it is refused.
+        """
+        needing = sorted(COMMAND_KINDS & set(kinds))
+        if needing and not self.settings.allow.commands:
+            raise ProviderError(
+                f"commands are not allowed: the workflow has tasks of kind {needing[0]!r}; to "
+                "allow them, set [allow] commands = true in whorl.toml",
+                code="R110",
+            )
+
+    async def check_provider(self, name: str) -> Check:
+        """Whether the provider's server can be reached and takes its key."""
+        from whorl.providers.models.openai import credential_of
+        from whorl.providers.outbound import Call
+
+        provider = self.settings.providers.get(name)
+        if provider is None:
+            near = did_you_mean(name, self.settings.providers)
+            raise UsageError(f"provider {name!r} is not configured", help=near, code="W022")
+        if provider.key_variable and provider.api_key is None:
+            return Check(name, False, f"the variable {provider.key_variable!r} is not set")
+        if provider.kind == "scripted":
+            return Check(name, True, f"{len(provider.rules)} rules")
+        if provider.kind != "openai":
+            return Check(name, False, f"kind {provider.kind!r} cannot be checked")
+        call = Call(
+            method="GET",
+            url=f"{provider.base_url}/models",
+            credential=credential_of(provider),
+            timeout_s=CHECK_TIMEOUT_S,
+        )
+        try:
+            received = await self.context.outbound.request(call, check_status=True)
+        except ProviderError as fault:
+            return Check(name, False, str(fault))
+        return Check(name, True, f"answers at {received.url}")
+
+    async def close(self) -> None:
+        """Closes kept connections."""
+        if self._made is not None:
+            await self._made.outbound.close()

@@ -1,0 +1,14 @@
+"""What the operator configured, as data: providers, prices, leave, tasks."""
+
+from __future__ import annotations
+
+from whorl.providers.settings.reading import settings_from
+from whorl.providers.settings.shape import (
+    Allow,
+    Price,
+    ProviderSettings,
+    ReplyRule,
+    Settings,
+)
+
+__all__ = ["Allow", "Price", "ProviderSettings", "ReplyRule", "Settings", "settings_from"]

@@ -1,0 +1,101 @@
+"""The shape of the settings that providers need: frozen, with no reading of files or variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whorl.language import Json
+    from whorl.providers.secrets import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Dollars for a million tokens."""
+
+    input: float
+    output: float
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """What the operator gives leave for; a tuple names programs, or hosts and networks."""
+
+    commands: bool | tuple[str, ...] = False
+    private_network: bool | tuple[str, ...] = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRule:
+    """One rule of a scripted provider: what it answers to prompts that match.
+
+    `by` says how a reply is chosen: by counting calls in this process, or by the iteration or the
+    attempt that asks, which gives the same reply when a run is resumed in another process.
+    """
+
+    match: str
+    replies: tuple[Json, ...]
+    by: Literal["order", "iteration", "attempt"] = "order"
+    exhaust: Literal["repeat", "error"] = "repeat"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderSettings:
+    """One `[providers.NAME]`. Its key and headers belong to the host of `base_url`, and go there.
+
+    `key_variable` is the variable that should have held the key. `answer_tokens` is reserved for
+    an answer whose `max_tokens` is unset. `structured` says whether the server is asked for
+    answers by schema, `max_tokens_field` how it calls the limit of an answer.
+    """
+
+    name: str
+    kind: str = "openai"
+    base_url: str = ""
+    api_key: Secret | None = None
+    key_variable: str = ""
+    model: str = ""
+    max_concurrent: int | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    timeout_s: float = 600.0
+    answer_tokens: int = 1024
+    headers: tuple[tuple[str, Secret], ...] = ()
+    structured: bool = True
+    stream: bool = True
+    max_tokens_field: str = ""
+    rules: tuple[ReplyRule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that providers are told by the operator.
+
+    `environment` holds the few variables that commands may see. The sections of other parts
+    (`agents`, `mcp`, `retention`, `notify`, `limits`) are kept as they were written.
+    """
+
+    default_provider: str = ""
+    default_model: str = ""
+    judge_model: str = ""
+    providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    allow: Allow = Allow()
+    tasks: Mapping[str, str] = field(default_factory=dict)
+    agents: Mapping[str, object] = field(default_factory=dict)
+    mcp: Mapping[str, object] = field(default_factory=dict)
+    retention: Mapping[str, object] = field(default_factory=dict)
+    notify: Mapping[str, object] = field(default_factory=dict)
+    limits: Mapping[str, object] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    project_root: str = "."
+
+    def secrets(self) -> tuple[Secret, ...]:
+        """Every secret, for redaction."""
+        found: list[Secret] = []
+        for provider in self.providers.values():
+            found += [provider.api_key] if provider.api_key else []
+            found += [text for _, text in provider.headers]
+        return tuple(dict.fromkeys(found))

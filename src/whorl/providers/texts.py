@@ -1,0 +1,102 @@
+"""Text and JSON from outside, made fit for the journal: bounded, finite, valid Unicode."""
+
+from __future__ import annotations
+
+import json
+import re
+from math import isfinite
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.language import Json
+
+DEPTH_MAX = 64
+INTEGER_MAX = 2**63
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class NotJson(ValueError):
+    """A text or a value that is not JSON; the message says where and why."""
+
+
+def clean(text: str) -> str:
+    """The text with surrogate pairs joined and lone surrogates replaced by U+FFFD."""
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def parse_json(text: str, *, in_part: bool = False) -> Json:
+    """The JSON value that the text holds; raises NotJson.
+
+    The wire formats of models read parts: texts are not cleaned, as half a character may be in
+    each of two, and a number that is not finite is None, as one wrong count is no reason to lose
+    an answer that was paid for.
+    """
+    try:
+        if in_part:
+            parsed = json.loads(text, parse_constant=_nothing, parse_float=_finite)
+        else:
+            parsed = json.loads(text, parse_constant=_refuse_constant)
+    except NotJson:
+        raise
+    except RecursionError:
+        raise NotJson(f"more than {DEPTH_MAX} levels deep") from None
+    except ValueError as cause:
+        raise NotJson(str(cause)) from None
+    return as_json(parsed, tidy=str if in_part else clean)
+
+
+def as_json(
+    value: object, path: str = "$", depth: int = 0, tidy: Callable[[str], str] = clean
+) -> Json:
+    """A copy of the value as plain JSON (tuples become lists); raises NotJson with its path."""
+    if depth > DEPTH_MAX:
+        raise NotJson(f"{path} is more than {DEPTH_MAX} levels deep")
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return tidy(value)
+    if isinstance(value, int):
+        if not -INTEGER_MAX <= value < INTEGER_MAX:
+            raise NotJson(f"{path} is an integer of more than 64 bits")
+        return int(value)
+    if isinstance(value, float):
+        if not isfinite(value):
+            raise NotJson(f"{path} is {value}, which JSON cannot hold")
+        return float(value)
+    if isinstance(value, list | tuple):
+        return [as_json(item, f"{path}[{at}]", depth + 1, tidy) for at, item in enumerate(value)]
+    if isinstance(value, dict):
+        return {
+            _key(key, path): as_json(item, f"{path}.{key}", depth + 1, tidy)
+            for key, item in value.items()
+        }
+    raise NotJson(f"{path} is of type {type(value).__name__!r}, which JSON cannot hold")
+
+
+def _key(key: object, path: str) -> str:
+    if not isinstance(key, str):
+        raise NotJson(f"{path} has the key {key!r}, which is no string")
+    return clean(key)
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise NotJson(f"{word} is not JSON")
+
+
+def _nothing(word: str) -> None:
+    return None
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if isfinite(number) else None
+
+
+def shorten(text: str, length: int) -> str:
+    """The text, cut to about `length` characters with a mark where it was cut."""
+    return text if len(text) <= length else f"{text[:length]}..."

@@ -1,0 +1,177 @@
+"""The task `use`: Python functions, tasks of the operator's configuration, and URLs, by name."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import traceback
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from whorl.errors import ProviderError, WhorlError, did_you_mean
+from whorl.providers.functions import Registered
+from whorl.providers.http import value_of
+from whorl.providers.inputs import Inputs
+from whorl.providers.outbound import Call
+from whorl.providers.task import Estimate, Reply, Usage
+from whorl.providers.texts import NotJson, as_json
+
+if TYPE_CHECKING:
+    from whorl.language import Json
+    from whorl.providers.context import Context
+    from whorl.providers.functions import Function
+    from whorl.providers.settings import Settings
+    from whorl.providers.task import Effect, Emit, Request, TaskKind
+
+URL_TIMEOUT_S = 60.0
+
+
+class Use:
+    """Inputs: task (its name) and with (its inputs). The value is what the task gives."""
+
+    effect: Effect = "outside"
+
+    def __init__(self, context: Context) -> None:
+        self._settings = context.settings
+        self._outbound = context.outbound
+        self._functions = context.functions
+        self._plugin = context.plugin
+        self._imported: dict[str, Registered] = {}
+
+    def effect_of(self, name: str) -> Effect:
+        """A pure function has no effect; of all others one is expected."""
+        registered = self._functions.get(name)
+        if registered is not None:
+            return "none" if registered.pure else self.effect
+        plugin = self._own_plugin(name)
+        return self.effect if plugin is None else plugin.effect
+
+    def estimate(self, request: Request) -> Estimate:
+        """A call without a price, or what the plugin expects."""
+        plugin = self._own_plugin(str(request.inputs.get("task", "")))
+        return Estimate(calls=1) if plugin is None else plugin.estimate(_inner(request))
+
+    async def perform(self, request: Request, emit: Emit) -> Reply:
+        """Calls the function or the URL. Raises ProviderError."""
+        inputs = Inputs("use", request.inputs)
+        name, given = inputs.needed("task"), inputs.table("with")
+        place = self._settings.tasks.get(name, "")
+        registered = self._functions.get(name)
+        if registered is None and place.startswith(("https://", "http://")):
+            return await self._call_url(name, place, given, request)
+        plugin = self._own_plugin(name)
+        if plugin is not None:
+            return await plugin.perform(_inner(request), emit)
+        if registered is None:
+            registered = self._import(name, place)
+        value = await _call(name, registered.function, given, request.timeout_s)
+        return Reply(value, Usage(calls=1), {"task": name})
+
+    def _own_plugin(self, name: str) -> TaskKind | None:
+        """The plugin of that name, unless the program or the operator has a task of the name."""
+        if self._functions.get(name) is not None or name in self._settings.tasks:
+            return None
+        return self._plugin(name)
+
+    def _import(self, name: str, place: str) -> Registered:
+        if name not in self._imported:
+            if not place:
+                names = [*self._functions.names(), *self._settings.tasks]
+                raise ProviderError(
+                    f"task {name!r} is not known; add it to [tasks] of whorl.toml"
+                    f"{'; ' + near if (near := did_you_mean(name, names)) else ''}",
+                    code="P114",
+                )
+            self._imported[name] = Registered(import_function(place, self._settings))
+        return self._imported[name]
+
+    async def _call_url(
+        self, name: str, url: str, given: dict[str, Json], request: Request
+    ) -> Reply:
+        headers = [("content-type", "application/json")]
+        if request.key:
+            headers.append(("idempotency-key", request.key))
+        call = Call(
+            method="POST",
+            url=url,
+            headers=tuple(headers),
+            body=json.dumps(given, ensure_ascii=False).encode("utf-8", "replace"),
+            timeout_s=request.timeout_s or URL_TIMEOUT_S,
+        )
+        received = await self._outbound.request(call, check_status=True)
+        return Reply(
+            value_of(received)["body"], Usage(calls=1), {"task": name, "url": received.url}
+        )
+
+
+def _inner(request: Request) -> Request:
+    """The request as the plugin sees it."""
+    inputs = Inputs("use", request.inputs)
+    return replace(request, kind=inputs.needed("task"), inputs=inputs.table("with"))
+
+
+def import_function(place: str, settings: Settings) -> Function:
+    """The function that `python:module:function` names; modules of the project are found too."""
+    import sys
+    from pathlib import Path
+
+    from whorl.plugins import load_reference
+
+    root = str(Path(settings.project_root).resolve())
+    if root not in sys.path:
+        # Last, so that no file of the project takes the place of an installed module.
+        sys.path.append(root)
+    try:
+        found = load_reference(place.removeprefix("python:"))
+    # The module of the operator may raise anything while it is imported.
+    except Exception as cause:
+        raise ProviderError(
+            f"task {place!r} does not load: {type(cause).__name__}: {cause}", code="P114"
+        ) from cause
+    if not callable(found):
+        raise ProviderError(f"task {place!r} is not a function", code="P114")
+    return found
+
+
+async def _call(
+    name: str, function: Function, given: dict[str, Json], timeout_s: float | None
+) -> Json:
+    try:
+        async with asyncio.timeout(timeout_s) as deadline:
+            result = await _result(function, given)
+    except WhorlError:
+        raise
+    except TimeoutError as cause:
+        if deadline.expired():
+            raise ProviderError(
+                f"task {name!r} took longer than {timeout_s:g} s; raise timeout of the step",
+                code="P108",
+                retryable=True,
+            ) from None
+        raise _failed(name, cause) from cause
+    # A function of others may raise anything; the run must learn what it was.
+    except Exception as cause:
+        raise _failed(name, cause) from cause
+    try:
+        return as_json(result)
+    except NotJson as cause:
+        raise ProviderError(
+            f"task {name!r} gave a value that is not JSON: {cause}", code="P115"
+        ) from None
+
+
+async def _result(function: Function, given: dict[str, Json]) -> object:
+    if inspect.iscoroutinefunction(function):
+        return await function(**given)
+    result = await asyncio.to_thread(function, **given)
+    return await result if inspect.isawaitable(result) else result
+
+
+def _failed(name: str, cause: BaseException) -> ProviderError:
+    lines = traceback.format_exception(cause)
+    return ProviderError(
+        f"task {name!r} raised {type(cause).__name__}: {cause}",
+        code="P100",
+        detail={"type": type(cause).__name__, "traceback": "".join(lines)[-4_000:]},
+    )

@@ -1,0 +1,263 @@
+"""The task `run`: real programs, started with leave only, and nothing left of them afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from provider_server import providers_for
+
+from whorl.errors import ProviderError
+from whorl.providers.programs import Program, run_program
+from whorl.providers.settings import settings_from
+from whorl.providers.task import Reply, Request
+
+PYTHON = sys.executable
+
+
+def perform(
+    root: Path,
+    inputs: dict[str, Any],
+    *,
+    allow: Any = True,
+    timeout_s: float | None = 20.0,
+    said: list[str] | None = None,
+) -> Reply:
+    async def main() -> Reply:
+        environment = {"PATH": os.environ["PATH"], "HOME": "/home/x", "API_KEY": "secret-in-env"}
+        table = {"allow": {"commands": allow}}
+        settings = settings_from(table, environment, project_root=str(root))
+        async with providers_for(settings) as providers:
+            request = Request("r", "s", "run", inputs, timeout_s=timeout_s)
+            emit = (lambda _: None) if said is None else said.append
+            return await providers.kind("run").perform(request, emit)
+
+    return asyncio.run(main())
+
+
+def fault_of(root: Path, inputs: dict[str, Any], **options: Any) -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
+        perform(root, inputs, **options)
+    return caught.value
+
+
+def test_a_command_gives_its_output(tmp_path: Path) -> None:
+    said: list[str] = []
+    code = "import sys; print('grün'); print('bad', file=sys.stderr)"
+
+    reply = perform(tmp_path, {"argv": [PYTHON, "-c", code]}, said=said)
+
+    assert reply.value == {"stdout": "grün\n", "stderr": "bad\n", "exit_code": 0}
+    assert "".join(said) == "grün\n"
+
+
+@pytest.mark.parametrize("allow", [False, ["git"], []])
+def test_without_leave_nothing_starts(tmp_path: Path, allow: Any) -> None:
+    fault = fault_of(tmp_path, {"script": "touch ran.txt"}, allow=allow)
+
+    assert fault.code == "R110"
+    assert "commands are not allowed" in str(fault)
+    assert "[allow] commands = true" in str(fault)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_leave_for_one_program(tmp_path: Path) -> None:
+    perform(tmp_path, {"script": "touch ran.txt"}, allow=["sh"])
+
+    assert (tmp_path / "ran.txt").exists()
+
+
+def test_leave_for_one_program_is_not_leave_for_others(tmp_path: Path) -> None:
+    for name in ("PATH", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES"):
+        fault = fault_of(tmp_path, {"script": "true", "env": {name: "x"}}, allow=["sh"])
+
+        assert fault.code == "P113"
+        assert name in str(fault)
+
+
+def test_variables_are_never_text_of_the_script(tmp_path: Path) -> None:
+    hostile = '"; touch hacked; echo "$(touch hacked)`touch hacked`'
+    inputs = {"script": 'printf %s "${WHORL_1}"', "variables": {"WHORL_1": hostile}}
+
+    value: Any = perform(tmp_path, inputs).value
+
+    assert value["stdout"] == hostile
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_environment_is_scrubbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-in-env")
+    code = "import os; print(sorted(k for k in os.environ if k != 'LC_CTYPE'))"
+
+    value: Any = perform(tmp_path, {"argv": [PYTHON, "-c", code], "env": {"MINE": "1"}}).value
+
+    assert value["stdout"] == "['HOME', 'MINE', 'PATH']\n"
+
+
+def test_stdin(tmp_path: Path) -> None:
+    value: Any = perform(tmp_path, {"argv": ["cat"], "stdin": "hällo" * 100_000}).value
+
+    assert value["stdout"] == "hällo" * 100_000
+    ignored: Any = perform(tmp_path, {"argv": ["true"], "stdin": "x" * 1_000_000}).value
+    assert ignored["exit_code"] == 0
+
+
+def test_a_failing_command(tmp_path: Path) -> None:
+    inputs = {"script": "echo out; echo why >&2; exit 3"}
+
+    fault = fault_of(tmp_path, inputs)
+    unchecked: Any = perform(tmp_path, {**inputs, "check": False}).value
+
+    assert fault.code == "P109"
+    assert "exit code 3: why" in str(fault)
+    assert fault.detail == {"stdout": "out\n", "stderr": "why\n", "exit_code": 3}
+    assert unchecked == {"stdout": "out\n", "stderr": "why\n", "exit_code": 3}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "exit_code"), [(["no-such-program"], 127), (["./plain.txt"], 126)]
+)
+def test_commands_that_do_not_start(tmp_path: Path, inputs: list[str], exit_code: int) -> None:
+    (tmp_path / "plain.txt").write_text("x")
+
+    fault = fault_of(tmp_path, {"argv": inputs})
+
+    assert (fault.code, fault.detail["exit_code"]) == ("P109", exit_code)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether it lives on; one that was killed may take a moment to be gone."""
+    for _ in range(100):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return False
+        if state in "ZX":
+            return False
+        time.sleep(0.01)
+    return True
+
+
+# Starts a child that ignores the polite signal, writes both numbers down, and waits.
+STUBBORN = """
+import os, signal, subprocess, sys, time
+deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+code = deaf + "; print(flush=True); time.sleep(60)"
+child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+child.stdout.readline()
+with open("pids.tmp", "w") as file:
+    file.write(f"{os.getpid()} {child.pid}")
+os.rename("pids.tmp", "pids")
+print("started", flush=True)
+time.sleep(60)
+"""
+
+
+def pids(root: Path) -> list[int]:
+    return [int(word) for word in (root / "pids").read_text().split()]
+
+
+def test_a_timeout_kills_the_whole_group(tmp_path: Path) -> None:
+    began = time.monotonic()
+
+    fault = fault_of(tmp_path, {"argv": [PYTHON, "-c", STUBBORN]}, timeout_s=1.5)
+
+    assert fault.code == "P108"
+    assert time.monotonic() - began < 10
+    assert [pid for pid in pids(tmp_path) if is_alive(pid)] == []
+
+
+def test_cancelling_kills_the_whole_group(tmp_path: Path) -> None:
+    async def main() -> None:
+        started = asyncio.Event()
+        program = Program((PYTHON, "-c", STUBBORN), dict(os.environ), str(tmp_path))
+        task = asyncio.create_task(run_program(program, lambda _: started.set()))
+        await asyncio.wait_for(started.wait(), 20)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert [pid for pid in pids(tmp_path) if is_alive(pid)] == []
+
+
+def test_what_a_command_leaves_behind_is_ended(tmp_path: Path) -> None:
+    began = time.monotonic()
+
+    value: Any = perform(tmp_path, {"script": "sleep 60 & echo $!"}).value
+
+    assert time.monotonic() - began < 10
+    assert not is_alive(int(value["stdout"]))
+
+
+def test_long_output_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
+    code = "import sys; sys.stdout.write('a' * 3_000_000 + 'b' * 3_000_000)"
+
+    reply = perform(tmp_path, {"argv": [PYTHON, "-c", code]})
+
+    value: Any = reply.value
+    assert reply.detail["cut"] == ["stdout"]
+    assert value["stdout"].startswith("a" * 500_000 + "\n[5000000 bytes left out]\n")
+    assert value["stdout"].endswith("b" * 500_000)
+    assert len(value["stdout"]) < 1_000_100
+
+
+def test_output_at_the_limit_is_whole(tmp_path: Path) -> None:
+    code = "import sys; sys.stdout.write('a' * 1_000_000)"
+
+    reply = perform(tmp_path, {"argv": [PYTHON, "-c", code]})
+
+    value: Any = reply.value
+    assert value["stdout"] == "a" * 1_000_000
+    assert "cut" not in reply.detail
+
+
+def test_the_folder_is_inside_the_project(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "sub").mkdir(parents=True)
+    (project / "link").symlink_to(tmp_path)
+
+    value: Any = perform(project, {"script": "pwd -P", "folder": "sub"}).value
+
+    assert value["stdout"].strip() == str((project / "sub").resolve())
+    for folder in ("..", "/tmp", "~", "link", "sub/../..", "missing", "a\\b"):
+        assert fault_of(project, {"script": "pwd", "folder": folder}).code == "P113"
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {},
+        {"argv": "ls"},
+        {"argv": ["a\0b"]},
+        {"script": "x", "env": {"A=B": "1"}},
+        {"script": "x", "variables": {"A": "\0"}},
+    ],
+)
+def test_wrong_inputs(tmp_path: Path, inputs: dict[str, Any]) -> None:
+    assert fault_of(tmp_path, inputs).code == "P113"
+
+
+def test_a_text_too_long_for_the_environment_is_told(tmp_path: Path) -> None:
+    fault = fault_of(tmp_path, {"script": "true", "variables": {"WHORL_1": "x" * 3_000_000}})
+
+    assert fault.code == "P109"
+    assert "stdin" in str(fault)
+
+
+def test_the_loop_is_not_blocked(tmp_path: Path) -> None:
+    async def main() -> int:
+        program = Program(("sleep", "0.3"), dict(os.environ), str(tmp_path))
+        running = asyncio.create_task(run_program(program, lambda _: None))
+        turns = 0
+        while not running.done():
+            turns += 1
+            await asyncio.sleep(0.01)
+        return turns
+
+    assert asyncio.run(main()) > 5

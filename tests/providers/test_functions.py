@@ -1,0 +1,255 @@
+"""The task `use`: functions of the program, of the project, and behind a URL; plugins."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from provider_server import Seen, providers_for, send, serve, settings_for
+
+from whorl.errors import ProviderError, UsageError
+from whorl.plugins import Plugins, load_reference
+from whorl.providers.functions import Functions
+from whorl.providers.settings import Settings, settings_from
+from whorl.providers.task import Estimate, Reply, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+functions = Functions()
+
+
+@functions.task()
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+@functions.task("slow-add", pure=True)
+async def add_later(a: int, b: int) -> int:
+    await asyncio.sleep(0)
+    return a + b
+
+
+@functions.task()
+def thread_name() -> str:
+    return threading.current_thread().name
+
+
+@functions.task()
+def broken(text: str) -> None:
+    raise KeyError(text)
+
+
+@functions.task()
+def strange() -> object:
+    return {"a": [object()]}
+
+
+@functions.task()
+def refuse() -> None:
+    raise ProviderError("not now", code="P101", retryable=True)
+
+
+@functions.task()
+async def never() -> None:
+    await asyncio.Event().wait()
+
+
+def use(
+    name: str, given: dict[str, Any], settings: Settings | None = None, **options: Any
+) -> Reply:
+    async def main() -> Reply:
+        async with providers_for(settings or Settings(), functions=functions) as providers:
+            request = Request("r", "s", "use", {"task": name, "with": given}, **options)
+            return await providers.kind("use").perform(request, print)
+
+    return asyncio.run(main())
+
+
+def fault_of(name: str, given: dict[str, Any], **options: Any) -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
+        use(name, given, **options)
+    return caught.value
+
+
+def test_functions_of_the_program() -> None:
+    assert use("add", {"a": 1, "b": 2}).value == 3
+    assert use("slow-add", {"a": 1, "b": 2}).value == 3
+
+
+def test_a_plain_function_does_not_hold_up_the_loop() -> None:
+    assert use("thread_name", {}).value != threading.main_thread().name
+
+
+def test_effects_of_functions() -> None:
+    async def main() -> list[str]:
+        async with providers_for(Settings(), functions=functions) as providers:
+            return [
+                providers.effect("use", {"task": "slow-add"}),
+                providers.effect("use", {"task": "add"}),
+                providers.effect("use"),
+            ]
+
+    assert asyncio.run(main()) == ["none", "outside", "outside"]
+
+
+def test_what_functions_raise() -> None:
+    fault = fault_of("broken", {"text": "oh"})
+
+    assert (fault.code, fault.retryable) == ("P100", False)
+    assert "task 'broken' raised KeyError: 'oh'" in str(fault)
+    assert "Traceback" not in str(fault)
+    assert "Traceback" in str(fault.detail["traceback"])
+    assert fault_of("refuse", {}).code == "P101"
+    assert "unexpected keyword" in str(fault_of("add", {"a": 1, "c": 2}))
+
+
+def test_values_must_be_json() -> None:
+    fault = fault_of("strange", {})
+
+    assert fault.code == "P115"
+    assert "$.a[0]" in str(fault)
+
+
+def test_a_function_has_a_deadline() -> None:
+    assert fault_of("never", {}, timeout_s=0.05).code == "P108"
+
+
+def test_unknown_tasks_get_the_nearest_name() -> None:
+    fault = fault_of("slow-ad", {})
+
+    assert fault.code == "P114"
+    assert "did you mean 'slow-add'" in str(fault)
+
+
+def test_names_are_registered_once() -> None:
+    with pytest.raises(UsageError, match="twice"):
+        functions.task("add")(add)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    path, modules = list(sys.path), set(sys.modules)
+    yield tmp_path
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        if name.startswith("project_"):
+            del sys.modules[name]
+
+
+def test_functions_of_the_project(project: Path) -> None:
+    (project / "project_activities.py").write_text(
+        "def search(input):\n    return 'found ' + input['query']\n\nlimit = 5\n"
+    )
+    (project / "project_broken.py").write_text("raise RuntimeError('no database')\n")
+    tasks = {
+        "activity:search": "python:project_activities:search",
+        "missing": "python:project_activities:nothing",
+        "value": "python:project_activities:limit",
+        "broken-module": "python:project_broken:x",
+    }
+    settings = settings_from({"tasks": tasks}, {}, project_root=str(project))
+
+    reply = use("activity:search", {"input": {"query": "loops"}}, settings)
+
+    assert reply.value == "found loops"
+    assert sys.path[-1] == str(project.resolve())
+    for name, word in (
+        ("missing", "has no 'nothing'"),
+        ("value", "not a function"),
+        ("broken-module", "no database"),
+    ):
+        fault = fault_of(name, {}, settings=settings)
+        assert fault.code == "P114"
+        assert word in str(fault)
+
+
+def test_a_task_behind_a_url() -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, {"sum": sum(seen.json.values()), "key": seen.headers["idempotency-key"]})
+
+    async def main() -> Any:
+        async with serve(answer) as server:
+            tasks = {"tasks": {"sum": f"{server.url}/sum"}}
+            async with providers_for(settings_for("https://x.example", tasks)) as providers:
+                inputs: Any = {"task": "sum", "with": {"a": 1, "b": 2}}
+                request = Request("r", "s", "use", inputs, key="k9")
+                return (await providers.kind("use").perform(request, print)).value
+
+    assert asyncio.run(main()) == {"sum": 3, "key": "k9"}
+
+
+def test_plugins_of_other_packages(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "project_plugin.py").write_text(
+        "from whorl.providers.task import Estimate, Reply\n\n"
+        "class Shout:\n"
+        "    effect = 'none'\n"
+        "    def __init__(self, context):\n        self.context = context\n"
+        "    def estimate(self, request):\n        return Estimate()\n"
+        "    async def perform(self, request, emit):\n"
+        "        return Reply(request.inputs['text'].upper())\n"
+    )
+    metadata = project / "project_plugin-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: project-plugin\nVersion: 1.0\n"
+    )
+    (metadata / "entry_points.txt").write_text(
+        "[whorl.tasks]\nshout = project_plugin:Shout\nlost = project_nowhere:Lost\n"
+    )
+    monkeypatch.syspath_prepend(str(project))
+    importlib.invalidate_caches()
+
+    async def main() -> Any:
+        async with providers_for(Settings()) as providers:
+            assert providers.effect("shout") == "none"
+            with pytest.raises(UsageError, match=r"'lost'.*project_nowhere"):
+                providers.kind("lost")
+            with pytest.raises(UsageError) as caught:
+                providers.kind("shuot")
+            assert "'shout'" in caught.value.help
+            inputs: Any = {"task": "shout", "with": {"text": "you"}}
+            assert providers.effect("use", inputs) == "none"
+            use = Request("r", "s", "use", inputs)
+            assert providers.kind("use").estimate(use) == Estimate()
+            direct = Request("r", "s", "shout", {"text": "hi"})
+            return [
+                (await providers.kind("shout").perform(direct, print)).value,
+                (await providers.kind("use").perform(use, print)).value,
+            ]
+
+    assert asyncio.run(main()) == ["HI", "YOU"]
+
+
+def test_our_own_kinds_all_load() -> None:
+    from whorl.providers.models.asking import WIRES
+    from whorl.providers.registry import KINDS
+
+    for reference in [*KINDS.values(), *WIRES.values()]:
+        assert callable(load_reference(reference))
+    assert set(KINDS) <= set(Plugins("whorl.tasks", KINDS).names())
+
+
+def test_nothing_heavy_is_imported_before_it_is_used() -> None:
+    import subprocess
+
+    code = (
+        "import sys, whorl.providers, whorl.providers.registry, whorl.providers.settings\n"
+        "heavy = {'httpcore2', 'httpx2', 'genai_prices', 'asyncio', 'anyio', 'ssl'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    source = str(Path(load_reference.__code__.co_filename).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": source},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout == "[]\n"

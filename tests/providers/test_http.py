@@ -1,0 +1,194 @@
+"""The task `http` against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import time
+from typing import Any
+
+import pytest
+from provider_server import (
+    Answerer,
+    Seen,
+    Server,
+    providers_for,
+    send,
+    serve,
+    settings_for,
+)
+
+from whorl.errors import ProviderError
+from whorl.providers.task import Reply, Request
+
+
+def perform(
+    answer: Answerer, timeout_s: float | None = None, **inputs: Any
+) -> tuple[Reply, Server]:
+    async def main() -> tuple[Reply, Server]:
+        async with serve(answer) as server:
+            given = {**inputs, "url": inputs.get("url", "/x").replace("/", f"{server.url}/", 1)}
+            settings = settings_for("https://x.example", {"allow": {"private_network": True}})
+            async with providers_for(settings) as providers:
+                request = Request("r", "s", "http", given, key="key-7", timeout_s=timeout_s)
+                return await providers.kind("http").perform(request, print), server
+
+    return asyncio.run(main())
+
+
+async def echo(seen: Seen, writer: asyncio.StreamWriter) -> None:
+    send(writer, {"path": seen.path, "body": seen.body.decode(), "headers": seen.headers})
+
+
+def test_a_get_gives_parsed_json() -> None:
+    reply, server = perform(echo, query={"q": "a b", "n": [1, 2], "none": None, "t": True})
+
+    value: Any = reply.value
+    assert value["status"] == 200
+    assert value["headers"]["content-type"] == "application/json"
+    assert value["body"]["path"] == "/x?q=a+b&n=1&n=2&t=true"
+    assert "idempotency-key" not in server.seen[0].headers
+    assert reply.usage.calls == 1
+
+
+def test_a_post_sends_json_and_an_idempotency_key() -> None:
+    reply, server = perform(echo, method="post", body={"a": "ü"}, headers={"X-A": "1", "n": 2})
+
+    value: Any = reply.value
+    assert value["body"]["body"] == '{"a": "ü"}'
+    headers = server.seen[0].headers
+    assert headers["content-type"] == "application/json"
+    assert headers["idempotency-key"] == "key-7"
+    assert (headers["x-a"], headers["n"]) == ("1", "2")
+    assert "authorization" not in headers
+
+
+def test_json_is_sent_as_json_even_when_it_is_a_text() -> None:
+    _, server = perform(echo, method="POST", json="hello")
+
+    assert server.seen[0].body == b'"hello"'
+    assert server.seen[0].headers["content-type"] == "application/json"
+
+
+def test_a_text_is_sent_as_it_is() -> None:
+    _, server = perform(echo, method="PUT", body="hällo", headers={"content-type": "text/csv"})
+
+    assert server.seen[0].body == "hällo".encode()
+    assert server.seen[0].headers["content-type"] == "text/csv"
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "body"),
+    [
+        ("text/plain; charset=utf-8", "grün".encode(), "grün"),
+        ("text/html; charset=ISO-8859-1", "grün".encode("latin-1"), "grün"),
+        ("application/problem+json", b'{"a": 1}', {"a": 1}),
+        ("application/octet-stream", b"\0\1\2", base64.b64encode(b"\0\1\2").decode()),
+        ("image/png", b"\x89PNG", base64.b64encode(b"\x89PNG").decode()),
+        ("text/plain", b"", ""),
+    ],
+)
+def test_kinds_of_content(kind: str, content: bytes, body: Any) -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, content, kind=kind)
+
+    value: Any = perform(answer)[0].value
+
+    assert value["body"] == body
+    assert (value.get("encoding") == "base64") == kind.startswith(("image", "application/octet"))
+
+
+@pytest.mark.parametrize(("status", "code"), [(404, "P104"), (503, "P103"), (429, "P102")])
+def test_other_statuses_are_errors_that_hold_the_reply(status: int, code: str) -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, {"why": "so"}, status=status)
+
+    with pytest.raises(ProviderError) as caught:
+        perform(answer)
+
+    assert caught.value.code == code
+    assert caught.value.detail["status"] == status
+    assert caught.value.detail["body"] == {"why": "so"}
+
+
+@pytest.mark.parametrize("accepted", [404, "404", "4xx", ["2xx", 404], "any"])
+def test_statuses_can_be_accepted(accepted: Any) -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, {"why": "so"}, status=404)
+
+    value: Any = perform(answer, accept_status=accepted)[0].value
+
+    assert value["status"] == 404
+    with pytest.raises(ProviderError):
+        perform(answer, accept_status=[500, "5xx"])
+
+
+def test_redirects_are_followed_unless_told_otherwise() -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        if seen.path == "/x":
+            send(writer, status=302, location="/y")
+        else:
+            send(writer, b"y", kind="text/plain")
+
+    followed: Any = perform(answer)[0].value
+    stayed: Any = perform(answer, follow=False, accept_status="3xx")[0].value
+
+    assert (followed["body"], stayed["headers"]["location"]) == ("y", "/y")
+
+
+def test_malformed_json() -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, b"{oops")
+
+    with pytest.raises(ProviderError) as caught:
+        perform(answer)
+
+    assert caught.value.code == "P111"
+
+
+def test_the_timeout_of_the_request_is_for_all_of_it() -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(30)
+
+    began = time.monotonic()
+    with pytest.raises(ProviderError) as caught:
+        perform(answer, timeout_s=0.2)
+
+    assert caught.value.code == "P108"
+    assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [{"method": "BREW"}, {"headers": "x"}, {"query": [1]}, {"follow": "yes"}],
+)
+def test_wrong_inputs(inputs: dict[str, Any]) -> None:
+    with pytest.raises(ProviderError) as caught:
+        perform(echo, **inputs)
+
+    assert caught.value.code == "P113"
+
+
+def test_without_leave_a_private_address_is_refused_before_anything_is_sent() -> None:
+    async def main() -> Server:
+        async with serve(echo) as server:
+            async with providers_for(settings_for("https://x.example")) as providers:
+                request = Request("r", "s", "http", {"url": server.url})
+                with pytest.raises(ProviderError, match="loopback"):
+                    await providers.kind("http").perform(request, print)
+            return server
+
+    assert asyncio.run(main()).connections == 0
+
+
+def test_the_address_of_a_configured_provider_may_be_called_but_gets_no_key() -> None:
+    async def main() -> Server:
+        async with (
+            serve(echo) as server,
+            providers_for(settings_for(server.url)) as providers,
+        ):
+            request = Request("r", "s", "http", {"url": f"{server.url}/other"})
+            await providers.kind("http").perform(request, print)
+            return server
+
+    assert "authorization" not in asyncio.run(main()).seen[0].headers

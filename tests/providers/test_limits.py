@@ -1,0 +1,147 @@
+"""The limits of a provider: at once, and in a minute, with a clock of our own."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from provider_server import Seen, ask, completion, providers_for, send, serve, settings_for
+
+from whorl.providers.models.pace import Pace
+from whorl.providers.settings import ProviderSettings
+
+
+def quiet(_: str) -> None:
+    pass
+
+
+class Time:
+    """A clock that moves only when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def clock(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        assert seconds > 0
+        self.now += seconds
+
+
+def pace(time: Time, told: list[Any] | None = None, **limits: int) -> Pace:
+    provider = ProviderSettings(name="p", base_url="https://x.example", **limits)  # type: ignore[arg-type]
+    waiting = None if told is None else lambda *args: told.append(args)
+    return Pace(provider, waiting=waiting, clock=time.clock, sleep=time.sleep)
+
+
+def test_requests_per_minute() -> None:
+    time, told, at = Time(), list[Any](), list[float]()
+    limited = pace(time, told, requests_per_minute=2)
+
+    async def main() -> None:
+        for _ in range(5):
+            async with limited.turn(1):
+                at.append(time.now - 100)
+                time.now += 1
+
+    asyncio.run(main())
+    assert at == [0, 1, 60, 61, 120]
+    assert told[0] == ("p", "requests_per_minute", 58.0)
+
+
+def test_tokens_per_minute_are_settled() -> None:
+    time, at = Time(), list[float]()
+    limited = pace(time, tokens_per_minute=100)
+
+    async def main() -> None:
+        for expected, used in [(60, 10), (60, 90), (10, 10), (500, 500), (1, 1)]:
+            async with limited.turn(expected) as turn:
+                at.append(time.now - 100)
+                turn.tokens = used
+
+    asyncio.run(main())
+    assert at == [0, 0, 60, 120, 180]
+
+
+def test_max_concurrent_is_first_come_first_served() -> None:
+    told: list[Any] = []
+    limited = pace(Time(), told, max_concurrent=2)
+    order: list[int] = []
+    running = 0
+
+    async def work(number: int) -> None:
+        nonlocal running
+        async with limited.turn(1):
+            running += 1
+            assert running <= 2
+            order.append(number)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            running -= 1
+
+    async def main() -> None:
+        async with asyncio.TaskGroup() as group:
+            for number in range(8):
+                group.create_task(work(number))
+
+    asyncio.run(main())
+    assert order == list(range(8))
+    assert told == [("p", "max_concurrent", None)] * 6
+
+
+def test_a_call_that_is_cancelled_while_it_waits_takes_no_room() -> None:
+    limited = pace(Time(), max_concurrent=1)
+    order: list[str] = []
+
+    async def work(name: str, hold: asyncio.Event | None = None) -> None:
+        async with limited.turn(1):
+            order.append(name)
+            if hold is not None:
+                await hold.wait()
+
+    async def main() -> None:
+        hold = asyncio.Event()
+        first = asyncio.create_task(work("first", hold))
+        await asyncio.sleep(0)
+        second, third = asyncio.create_task(work("second")), asyncio.create_task(work("third"))
+        await asyncio.sleep(0)
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+        hold.set()
+        await asyncio.gather(first, third)
+        fourth = asyncio.create_task(work("fourth", hold))
+        fifth = asyncio.create_task(work("fifth"))
+        await asyncio.sleep(0)
+        fifth.cancel()  # in the very moment in which its turn comes
+        await asyncio.gather(fourth, fifth, return_exceptions=True)
+        await work("last")
+
+    asyncio.run(asyncio.wait_for(main(), 5))
+    assert order[:3] == ["first", "third", "fourth"]
+    assert order[-1] == "last"
+
+
+def test_limits_hold_for_calls_of_all_runs() -> None:
+    busy, most = 0, 0
+
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        nonlocal busy, most
+        busy += 1
+        most = max(most, busy)
+        await asyncio.sleep(0.01)
+        busy -= 1
+        send(writer, completion("ok"))
+
+    async def main() -> list[Any]:
+        told: list[Any] = []
+        async with serve(answer) as server:
+            settings = settings_for(server.url, max_concurrent=3)
+            async with providers_for(settings, waiting=lambda *a: told.append(a)) as providers:
+                kind = providers.kind("ask")
+                await asyncio.gather(*(kind.perform(ask(), quiet) for _ in range(12)))
+        return told
+
+    told = asyncio.run(main())
+    assert most == 3
+    assert told[0] == ("one", "max_concurrent", None)

@@ -1,0 +1,371 @@
+"""The outbound client: what it may reach, what it keeps to itself, and how much it takes in."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+from provider_server import Seen, Server, send, serve, with_server
+
+from whorl.errors import ProviderError
+from whorl.providers.outbound import Call, Credential, Outbound, Policy, Received
+from whorl.providers.secrets import Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+T = TypeVar("T")
+
+# Hosts that stand for places which a workflow may not call, in every spelling we know.
+PRIVATE_HOSTS = [
+    "127.0.0.1",
+    "127.1",
+    "127.0.1",
+    "127.255.255.254",
+    "2130706433",
+    "0x7f000001",
+    "0x7f.1",
+    "0x7F.0x0.0x0.0x1",
+    "017700000001",
+    "0177.0.0.1",
+    "0177.1",
+    "0",
+    "0.0.0.0",
+    "00.0.0.0",
+    "10.0.0.1",
+    "10.255.255.255",
+    "167772161",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.168.0.1",
+    "0xc0a80001",
+    "100.64.0.1",
+    "100.127.255.255",
+    "100.100.100.200",
+    "169.254.169.254",
+    "169.254.170.2",
+    "2852039166",
+    "0xa9fea9fe",
+    "168.63.129.16",
+    "192.0.0.192",
+    "192.0.2.1",
+    "192.88.99.1",
+    "198.18.0.1",
+    "198.51.100.7",
+    "203.0.113.9",
+    "224.0.0.1",
+    "239.255.255.250",
+    "240.0.0.1",
+    "255.255.255.255",
+    "[::1]",
+    "[::]",
+    "[0:0:0:0:0:0:0:1]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[::ffff:0:127.0.0.1]",
+    "[::ffff:169.254.169.254]",
+    "[::127.0.0.1]",
+    "[64:ff9b::7f00:1]",
+    "[64:ff9b::169.254.169.254]",
+    "[64:ff9b:1::a00:1]",
+    "[2002:7f00:1::]",
+    "[2002:a00:1::1]",
+    "[2002:a9fe:a9fe::]",
+    "[2001:0:7f00:1::1]",
+    "[2001:0:808:808:0:0:80ff:fffe]",
+    "[2001:db8::1]",
+    "[3fff::1]",
+    "[fc00::1]",
+    "[fd12:3456:789a::1]",
+    "[fd00:ec2::254]",
+    "[fe80::1]",
+    "[fe80::1%25eth0]",
+    "[fec0::1]",
+    "[ff02::1]",
+    "[100::1]",
+    "[5f00::1]",
+    "[2a00:1450::5efe:7f00:1]",
+    "127.0.0.1.",
+    "１２７.０.０.１",
+    "127。0。0。1",
+    "①②⑦.0.0.1",
+]
+
+PUBLIC_HOSTS = [
+    "8.8.8.8",
+    "134744072",
+    "1.1.1.1",
+    "100.63.255.255",
+    "172.32.0.1",
+    "[2606:4700:4700::1111]",
+    "[::ffff:8.8.8.8]",
+    "[64:ff9b::808:808]",
+    "[2002:808:808::1]",
+]
+
+
+async def nowhere(host: str, port: int) -> list[str]:
+    raise OSError("no such name")
+
+
+def run(make: Callable[[Outbound], Awaitable[T]], outbound: Outbound) -> T:
+    async def main() -> T:
+        try:
+            return await make(outbound)
+        finally:
+            await outbound.close()
+
+    return asyncio.run(main())
+
+
+def fault_of(call: Call, outbound: Outbound) -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
+        run(lambda out: out.request(call), outbound)
+    return caught.value
+
+
+@pytest.mark.parametrize("scheme", ["https", "http"])
+@pytest.mark.parametrize("host", PRIVATE_HOSTS)
+def test_no_private_place_is_called(host: str, scheme: str) -> None:
+    fault = fault_of(
+        Call(method="GET", url=f"{scheme}://{host}:1/x", timeout_s=5),
+        Outbound(Policy(), resolve=nowhere),
+    )
+
+    assert (fault.code, fault.retryable) == ("P107", False)
+    assert "address" in str(fault)
+    assert "private" in str(fault) or "loopback" in str(fault)
+    assert "[allow] private_network" in str(fault)
+
+
+@pytest.mark.parametrize("host", PUBLIC_HOSTS)
+def test_public_places_pass_the_check(host: str) -> None:
+    from whorl.providers.outbound.addresses import literal_of
+
+    address = literal_of(host)
+    assert address is not None
+    Policy().check("https", host.strip("[]"), 443, [str(address)])
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "::1", "169.254.169.254"])
+def test_a_name_that_resolves_to_a_private_place(address: str) -> None:
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["93.184.216.34", address]
+
+    fault = fault_of(
+        Call(method="GET", url="https://innocent.example/x"), Outbound(Policy(), resolve=resolve)
+    )
+
+    assert fault.code == "P107"
+    assert "innocent.example" in str(fault)
+
+
+def test_plain_http_to_a_public_place_is_refused() -> None:
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["93.184.216.34"]
+
+    for policy in (Policy(), Policy(private_network=True)):
+        call = Call(method="GET", url="http://example.com/x")
+        fault = fault_of(call, Outbound(policy, resolve=resolve))
+
+        assert fault.code == "P107"
+        assert "https" in str(fault)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://example.com/x",
+        "file:///etc/passwd",
+        "gopher://127.0.0.1/",
+        "example.com/x",
+        "//example.com/x",
+        "https://",
+        "https:///x",
+        "https://user:hunter22@example.com/",
+        "https://example.com\\@127.0.0.1/",
+        "https://example.com /x",
+        "https://exa\nmple.com/",
+        "https://example.com:99999/",
+        "https://[::1/",
+        "https://-bad-.example/",
+        "https://a..b/",
+        "https://" + "a" * 300 + "/",
+        "https://example.com/" + "a" * 9_000,
+    ],
+)
+def test_unclear_urls_are_refused(url: str) -> None:
+    fault = fault_of(Call(method="GET", url=url), Outbound(Policy(), resolve=nowhere))
+
+    assert fault.code == "P107"
+    assert "hunter22" not in str(fault)
+
+
+def test_a_name_that_does_not_resolve() -> None:
+    call = Call(method="GET", url="https://nowhere.example/")
+
+    assert fault_of(call, Outbound(Policy(), resolve=nowhere)).code == "P101"
+
+
+def test_general_leave_does_not_cover_places_that_hand_out_credentials() -> None:
+    policy = Policy(private_network=True)
+
+    policy.check("http", "localhost", 80, ["127.0.0.1", "::1"])
+    policy.check("https", "intern", 443, ["10.0.0.1"])
+    for address in ("169.254.169.254", "168.63.129.16", "fe80::1", "224.0.0.1", "0.0.0.0"):
+        with pytest.raises(ProviderError):
+            policy.check("http", "x", 80, [address])
+
+
+def test_named_leave_covers_what_it_names() -> None:
+    policy = Policy(private_network=("localhost:8080", "10.1.0.0/16", "192.168.0.7"))
+
+    policy.check("http", "localhost", 8080, ["127.0.0.1"])
+    policy.check("http", "any", 80, ["10.1.2.3"])
+    policy.check("http", "other", 80, ["192.168.0.7"])
+    for host, port, address in (
+        ("localhost", 81, "127.0.0.1"),
+        ("any", 80, "10.2.0.1"),
+        ("other", 80, "192.168.0.8"),
+    ):
+        with pytest.raises(ProviderError):
+            policy.check("http", host, port, [address])
+
+
+def test_a_redirect_to_a_private_place_is_refused() -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, status=302, location="http://169.254.169.254/latest/meta-data")
+
+    with pytest.raises(ProviderError) as caught:
+        with_server(answer, lambda out, s: out.request(Call(method="GET", url=s.url, follow=True)))
+
+    assert caught.value.code == "P107"
+    assert "metadata" in str(caught.value)
+
+
+def test_redirects_are_followed_three_times_at_most() -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, status=302, location=f"/{len(seen.path)}{seen.path[1:]}")
+
+    with pytest.raises(ProviderError) as caught:
+        with_server(answer, lambda out, s: out.request(Call(method="GET", url=s.url, follow=True)))
+
+    assert "3 times" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "method", "body"), [(303, "GET", b""), (302, "GET", b""), (307, "POST", b"hello")]
+)
+def test_a_redirect_to_another_host_takes_no_credentials(
+    status: int, method: str, body: bytes
+) -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        if seen.path == "/first":
+            port = seen.headers["host"].partition(":")[2]
+            send(writer, status=status, location=f"http://other.example:{port}/second")
+        else:
+            send(writer, b"ok", kind="text/plain")
+
+    async def make(out: Outbound, server: Server) -> Received:
+        origin = f"http://first.example:{server.port}"
+        call = Call(
+            method="POST",
+            url=f"{origin}/first",
+            headers=(("X-Token", "mine"), ("Cookie", "c=1"), ("Accept", "text/plain")),
+            body=b"hello",
+            credential=Credential(origin, (("Authorization", Secret("Bearer abcdefgh")),)),
+            follow=True,
+        )
+        return await out.request(call)
+
+    received, server = with_server(answer, make)
+
+    first, second = server.seen
+    assert received.body == b"ok"
+    assert first.headers["authorization"] == "Bearer abcdefgh"
+    assert first.headers["x-token"] == "mine"
+    assert first.headers["host"] == f"first.example:{server.port}"
+    assert second.headers["host"] == f"other.example:{server.port}"
+    assert second.headers["accept"] == "text/plain"
+    assert not {"authorization", "x-token", "cookie"} & set(second.headers)
+    assert (second.method, second.body) == (method, body)
+
+
+def test_a_credential_goes_only_to_its_own_host() -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, b"ok")
+
+    async def make(out: Outbound, server: Server) -> Received:
+        credential = Credential("https://api.openai.com:443", (("authorization", Secret("k")),))
+        return await out.request(Call(method="GET", url=server.url, credential=credential))
+
+    _, server = with_server(answer, make)
+
+    assert "authorization" not in server.seen[0].headers
+
+
+@pytest.mark.parametrize("value", ["a\r\nx-evil: 1", "a\0b"])
+def test_headers_cannot_be_smuggled(value: str) -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, b"ok")
+
+    with pytest.raises(ProviderError) as caught:
+        with_server(
+            answer,
+            lambda out, s: out.request(Call(method="GET", url=s.url, headers=(("x-note", value),))),
+        )
+
+    assert caught.value.code == "P104"
+
+
+def test_queries_and_secrets_stay_out_of_messages() -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, f"you sent {seen.headers['x-key']}".encode(), status=403)
+
+    secret = Secret("abcdefghij")
+
+    async def make(out: Outbound, server: Server) -> Received:
+        origin = f"http://127.0.0.1:{server.port}"
+        call = Call(
+            method="GET",
+            url=f"{origin}/p?token=abc",
+            credential=Credential(origin, (("x-key", secret),)),
+        )
+        return await out.request(call, check_status=True)
+
+    with pytest.raises(ProviderError) as caught:
+        with_server(answer, make, secrets=(secret,))
+
+    shown = str(caught.value) + repr(caught.value.detail)
+    assert "abcdefghij" not in shown
+    assert "token" not in shown
+    assert "/p gave status 403" in shown
+
+
+def test_the_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, b"direct")
+
+    received, _ = with_server(answer, lambda out, s: out.request(Call(method="GET", url=s.url)))
+
+    assert received.body == b"direct"
+
+
+def test_one_client_serves_one_event_loop_after_another() -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, b"ok")
+
+    outbound = Outbound(Policy(private_network=True))
+
+    async def main() -> bytes:
+        async with serve(answer) as server:
+            try:
+                return (await outbound.request(Call(method="GET", url=server.url))).body
+            finally:
+                await outbound.close()
+
+    assert [asyncio.run(main()), asyncio.run(main())] == [b"ok", b"ok"]

@@ -1,0 +1,192 @@
+"""The validator of typed answers, and how JSON is found in what a model said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from whorl.providers.models.answers import find_json, typed_answer
+from whorl.providers.models.strict import closed, is_strict
+from whorl.providers.schema import fit
+from whorl.providers.texts import NotJson, as_json, parse_json
+
+POINT = {
+    "type": "object",
+    "properties": {"x": {"type": "number"}, "n": {"type": "integer"}, "s": {"type": "string"}},
+    "required": ["x"],
+}
+TREE = {
+    "$defs": {"node": {"properties": {"next": {"$ref": "#/$defs/node"}, "v": {"type": "integer"}}}},
+    "$ref": "#/$defs/node",
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (None, {"anything": 1}),
+        (True, 1),
+        ({}, [1, "a", None]),
+        ({"type": "string"}, ""),
+        ({"type": "number"}, 1),
+        ({"type": "number"}, 1.5),
+        ({"type": "boolean"}, False),
+        ({"type": "null"}, None),
+        ({"type": ["string", "null"]}, None),
+        ({"type": "string", "nullable": True}, None),
+        (POINT, {"x": 1, "more": True}),
+        ({"enum": ["a", 1, None]}, None),
+        ({"const": 3}, 3),
+        ({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 2}, ["a"]),
+        ({"anyOf": [{"type": "string"}, {"type": "number"}]}, 2),
+        ({"oneOf": [{"type": "string"}, {"type": "number"}]}, 2),
+        ({"allOf": [{"type": "number"}, {"minimum": 2}]}, 2),
+        ({"minimum": 0, "maximum": 1}, 0),
+        ({"minimum": 0, "maximum": 1}, 1.0),
+        ({"type": "string", "minLength": 1, "maxLength": 1}, "ä"),
+        (TREE, {"v": 1, "next": {"v": 2, "next": {"v": 3}}}),
+        ({"additionalProperties": {"type": "number"}}, {"a": 1}),
+        ({"type": "nonsense"}, 1),
+    ],
+)
+def test_what_fits(schema: Any, value: Any) -> None:
+    assert fit(schema, value) == (value, [])
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "fault"),
+    [
+        (False, 1, "$ is not allowed"),
+        ({"type": "string"}, 1, "$ must be string, not number"),
+        ({"type": "string"}, None, "$ must be string, not null"),
+        ({"type": "number"}, "1", "$ must be number, not string"),
+        ({"type": "number"}, True, "$ must be number, not boolean"),
+        ({"type": "integer"}, True, "$ must be integer, not boolean"),
+        ({"type": "integer"}, 1.5, "$ must be integer, not number"),
+        ({"type": "boolean"}, 1, "$ must be boolean, not number"),
+        ({"type": "boolean"}, "true", "$ must be boolean, not string"),
+        ({"type": "object"}, [], "$ must be object, not array"),
+        ({"type": "array"}, {}, "$ must be array, not object"),
+        ({"type": ["string", "null"]}, 1, "$ must be string or null, not number"),
+        (POINT, {}, "$ needs 'x'"),
+        (POINT, {"x": "1"}, "$.x must be number, not string"),
+        (POINT | {"additionalProperties": False}, {"x": 1, "y": 1}, "$ has no 'y'"),
+        (
+            {"additionalProperties": {"type": "number"}},
+            {"a": "b"},
+            "$.a must be number, not string",
+        ),
+        ({"items": {"type": "string"}}, ["a", 1], "$[1] must be string, not number"),
+        ({"enum": ["a", "b"]}, "c", "$ must be one of 'a', 'b', not 'c'"),
+        ({"enum": [1]}, True, "$ must be one of 1, not True"),
+        ({"const": 0}, False, "$ must be 0"),
+        ({"minimum": 0}, -0.1, "$ must be at least 0, not -0.1"),
+        ({"maximum": 1}, 2, "$ must be at most 1, not 2"),
+        ({"exclusiveMinimum": 0}, 0, "$ must be more than 0, not 0"),
+        ({"exclusiveMaximum": 1}, 1, "$ must be less than 1, not 1"),
+        ({"minItems": 1}, [], "$ must have at least 1 items, not 0"),
+        ({"maxLength": 1}, "ab", "$ must have at most 1 characters, not 2"),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, 2, "$ fits none of its 2 forms"),
+        (
+            {"oneOf": [{"minimum": 1}, {"minimum": 0}]},
+            2,
+            "$ fits 2 of its forms, and may fit only one",
+        ),
+        ({"allOf": [{"minimum": 3}]}, 2, "$ must be at least 3, not 2"),
+        (TREE, {"next": {"next": {"v": "x"}}}, "$.next.next.v must be integer, not string"),
+    ],
+)
+def test_what_does_not_fit(schema: Any, value: Any, fault: str) -> None:
+    assert fit(schema, value)[1] == [fault]
+
+
+def test_whole_floats_become_integers_where_integers_are_wanted() -> None:
+    schema: Any = {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}, "x": {"type": "number"}},
+    }
+
+    value, faults = fit(schema, {"n": 3.0, "x": 3.0})
+
+    assert faults == []
+    assert isinstance(value, dict)
+    assert [type(value["n"]), type(value["x"])] == [int, float]
+
+
+def test_faults_are_limited() -> None:
+    assert len(fit({"items": {"type": "string"}}, [1] * 1000)[1]) == 20
+
+
+def test_a_schema_that_refers_to_itself_ends() -> None:
+    assert fit({"$ref": "#"}, {"a": 1}) == ({"a": 1}, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (' {"a": 1} ', {"a": 1}),
+        ("[1, 2]", [1, 2]),
+        ("true", True),
+        ('```json\n{"a": 1}\n```', {"a": 1}),
+        ('```\n{"a": 1}\n```', {"a": 1}),
+        ('```python\nx = 1\n```\n```json\n{"a": 2}\n```', {"a": 2}),
+        ('Here: {"a": {"b": [1]}} done', {"a": {"b": [1]}}),
+        ('Set {x | x > 1}, so {"a": 1}', {"a": 1}),
+        ('{"a": "}"}', {"a": "}"}),
+    ],
+)
+def test_json_is_found(text: str, value: Any) -> None:
+    assert find_json(text) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no", "{", "{'a': 1}", "NaN", "1e999", "[" * 5000, "9" * 5000]
+)
+def test_no_json_is_found(text: str) -> None:
+    with pytest.raises(NotJson):
+        find_json(text)
+
+
+def test_a_typed_text_need_not_be_json() -> None:
+    assert typed_answer({"type": "string"}, "hello") == ("hello", [])
+    assert typed_answer({"type": "string"}, '"hello"') == ("hello", [])
+    assert typed_answer({"type": "number"}, "hello")[1][0].startswith("the answer is not JSON")
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        ({1, 2}, "'set'"),
+        ({"a": object()}, "$.a"),
+        ({1: "a"}, "no string"),
+        ([float("inf")], "$[0]"),
+        (float("nan"), "nan"),
+        (2**63, "64 bits"),
+        (b"x", "'bytes'"),
+    ],
+)
+def test_what_is_not_json(value: Any, word: str) -> None:
+    with pytest.raises(NotJson, match=word.replace("$", r"\$").replace("[", r"\[")):
+        as_json(value)
+
+
+def test_json_is_copied_and_cleaned() -> None:
+    assert as_json({"a": (1, "x\ud800"), "b": None}) == {"a": [1, "x\ufffd"], "b": None}
+    assert parse_json('"\\ud83d\\ude00"') == "😀"
+
+
+def test_the_strict_form_of_a_schema() -> None:
+    schema: Any = {
+        "type": "object",
+        "properties": {"p": {"type": "object", "properties": {"enum": {"type": "string"}}}},
+        "required": ["p"],
+    }
+
+    form = closed(schema)
+
+    assert isinstance(form, dict)
+    assert form["additionalProperties"] is False
+    assert not is_strict(form)  # the inner object does not require its property
+    assert is_strict(closed(schema | {"properties": {"p": {"type": "string"}}}))
+    assert "additionalProperties" not in schema

@@ -1,0 +1,203 @@
+"""Settings: what a whorl.toml and the well-known variables give, and what is refused."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whorl.errors import UsageError
+from whorl.providers.secrets import Secret, redact
+from whorl.providers.settings import Price, settings_from
+
+TOML = """
+[defaults]
+provider = "openai"
+model = "scripted"
+
+[providers.openai]
+kind = "openai"
+base_url = "http://127.0.0.1:9/v1"
+api_key = "test-key-openai"
+
+[providers.lm_studio]
+kind = "openai"
+base_url = "http://127.0.0.1:9/v1"
+
+[providers.ollama]
+kind = "ollama"
+base_url = "http://127.0.0.1:9"
+
+[prices.scripted]
+input = 1000.0
+output = 10000.0
+
+[allow]
+commands = true
+private_network = ["localhost", "10.0.0.0/8"]
+
+[tasks]
+"activity:search" = "python:activities:search"
+
+[agents.reviewer]
+program = "claude"
+
+[retention]
+days = 30
+"""
+
+
+def test_a_whole_file() -> None:
+    settings = settings_from(tomllib.loads(TOML), {"PATH": "/bin", "AWS_SECRET": "x"})
+
+    assert settings.default_provider == "openai"
+    assert settings.default_model == "scripted"
+    assert settings.providers["openai"].api_key == Secret("test-key-openai")
+    assert settings.providers["lm_studio"].api_key is None
+    assert settings.providers["ollama"].kind == "ollama"
+    assert settings.prices == {"scripted": Price(1000.0, 10000.0)}
+    assert settings.allow.commands is True
+    assert settings.allow.private_network == ("localhost", "10.0.0.0/8")
+    assert settings.tasks == {"activity:search": "python:activities:search"}
+    assert settings.agents == {"reviewer": {"program": "claude"}}
+    assert settings.retention == {"days": 30}
+    assert settings.environment == {"PATH": "/bin"}
+    assert "test-key" not in repr(settings)
+
+
+def test_the_file_of_the_acceptance_cases() -> None:
+    found = Path(__file__).resolve().parents[3] / "shared" / "acceptance" / "run"
+    if not found.exists():
+        pytest.skip("the folder ../shared is not here")
+    text = found.read_text().split('CONFIG = """')[1].split('"""')[0]
+
+    settings = settings_from(tomllib.loads(text.replace("{url}", "http://127.0.0.1:9")), {})
+
+    assert set(settings.providers) == {"openai", "deepseek", "lm_studio", "ollama", "anthropic"}
+
+
+def test_keys_in_the_environment_make_providers() -> None:
+    environment = {"DEEPSEEK_API_KEY": "k" * 10, "OPENAI_API_KEY": "o" * 10, "OLLAMA_HOST": "box:1"}
+
+    settings = settings_from({}, environment)
+
+    assert list(settings.providers) == ["openai", "deepseek", "ollama"]
+    assert settings.default_provider == "openai"
+    assert settings.providers["openai"].base_url == "https://api.openai.com/v1"
+    assert settings.providers["ollama"].base_url == "http://box:1"
+    assert len(settings.secrets()) == 2
+
+
+def test_the_base_url_of_the_environment() -> None:
+    environment = {"OPENAI_API_KEY": "o" * 10, "OPENAI_BASE_URL": "https://proxy.example/v1/"}
+
+    provider = settings_from({}, environment).providers["openai"]
+
+    assert provider.base_url == "https://proxy.example/v1"
+    assert provider.api_key == Secret("o" * 10)
+
+
+def test_a_key_of_the_environment_does_not_follow_to_another_host() -> None:
+    table = {"providers": {"openai": {"base_url": "https://elsewhere.example/v1"}}}
+
+    provider = settings_from(table, {"OPENAI_API_KEY": "o" * 10}).providers["openai"]
+
+    assert provider.api_key is None
+
+
+def test_a_key_taken_from_a_variable() -> None:
+    table = {"providers": {"openai": {"api_key": "env:MY_KEY"}}}
+
+    assert settings_from(table, {"MY_KEY": "m" * 9}).providers["openai"].api_key == Secret("m" * 9)
+    missing = settings_from(table, {}).providers["openai"]
+    assert (missing.api_key, missing.key_variable) == (None, "MY_KEY")
+
+
+def test_scripted_rules() -> None:
+    rules = [{"match": "a", "replies": ["x", {"json": {"y": 1}}], "by": "iteration"}]
+    table = {"providers": {"s": {"kind": "scripted", "replies": rules}}}
+
+    (rule,) = settings_from(table, {}).providers["s"].rules
+
+    assert (rule.match, rule.replies, rule.by) == ("a", ("x", {"json": {"y": 1}}), "iteration")
+
+
+@pytest.mark.parametrize(
+    ("table", "word"),
+    [
+        ({"provider": {}}, "providers"),
+        ({"defaults": {"modle": "x"}}, "model"),
+        ({"providers": {"x": {"base_ur": "https://x.example"}}}, "base_url"),
+        ({"prices": {"m": {"inputs": 1}}}, "input"),
+        ({"allow": {"command": True}}, "commands"),
+    ],
+)
+def test_unknown_keys_get_the_nearest_name(table: dict[str, Any], word: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        settings_from(table, {})
+
+    assert caught.value.code == "W901"
+    assert repr(word) in caught.value.help
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"defaults": "x"},
+        {"defaults": {"model": 5}},
+        {"providers": {"x": "y"}},
+        {"providers": {"x": {}}},
+        {"providers": {"x": {"base_url": "ftp://x.example"}}},
+        {"providers": {"x": {"base_url": "https://u:p@x.example"}}},
+        {"providers": {"x": {"base_url": "https://[::1"}}},
+        {"providers": {"x": {"base_url": "https://x.example", "max_concurrent": 0}}},
+        {"providers": {"x": {"base_url": "https://x.example", "max_concurrent": True}}},
+        {"providers": {"x": {"base_url": "https://x.example", "timeout_s": -1}}},
+        {"providers": {"x": {"base_url": "https://x.example", "headers": {"a": 1}}}},
+        {"providers": {"x": {"kind": "scripted", "replies": "file.toml"}}},
+        {"providers": {"x": {"kind": "scripted", "replies": [{"match": "(", "replies": ["a"]}]}}},
+        {"providers": {"x": {"kind": "scripted", "replies": [{"match": "a", "replies": []}]}}},
+        {"prices": {"m": {"input": -1}}},
+        {"prices": {"m": {"input": float("nan")}}},
+        {"allow": {"commands": "yes"}},
+        {"allow": {"private_network": [1]}},
+        {"tasks": {"t": "os.system"}},
+    ],
+)
+def test_wrong_values_are_refused(table: dict[str, Any]) -> None:
+    with pytest.raises(UsageError) as caught:
+        settings_from(table, {})
+
+    assert caught.value.code == "W902"
+
+
+def test_a_secret_shows_itself_to_nobody() -> None:
+    import copy
+    import pickle
+
+    secret = Secret("abcdefgh1234")
+
+    assert "abcdefgh" not in f"{secret} {secret!r} {secret!s:>20} {[secret]}"
+    assert secret.reveal() == "abcdefgh1234"
+    with pytest.raises(TypeError):
+        pickle.dumps(secret)
+    with pytest.raises(TypeError):
+        copy.copy(secret)
+
+
+def test_redaction_reaches_everything() -> None:
+    secrets = [Secret("abc/defgh1234"), Secret("short"), Secret("abc/defgh1234-longer")]
+    value: Any = {
+        "text": "key=abc/defgh1234-longer; abc/defgh1234",
+        "list": ["x abc%2Fdefgh1234 y", 5, None, True],
+        "abc/defgh1234": "short",
+    }
+
+    assert redact(value, secrets) == {
+        "text": "key=***; ***",
+        "list": ["x *** y", 5, None, True],
+        "***": "short",
+    }
+    assert redact("abc/defgh1234", secrets) == "***"
