@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from whorl.ir.conditions import Condition
     from whorl.ir.nodes import Block, Node
     from whorl.ir.values import Value
+    from whorl.language import NameUse
 
 
 def expressions_in(value: Value | None) -> Iterator[Expression]:
@@ -131,32 +132,6 @@ def condition_values(condition: Condition) -> Iterator[Value]:
             assert_never(condition)
 
 
-def mentions(values: Iterable[Value | None]) -> set[str]:
-    """The names that values mention; an expression that cannot be parsed mentions none."""
-    found: set[str] = set()
-    for value in values:
-        for expression in expressions_in(value):
-            try:
-                found.update(use.name for use in free_names(expression))
-            except LanguageError:
-                continue
-    return found
-
-
-def mentions_in_block(block: Block) -> set[str]:
-    """The names that a block expects from around it, or gives to itself."""
-    found: set[str] = set()
-    for node in block.nodes:
-        found |= mentions(outer_values(node))
-        inside: set[str] = set()
-        for _, inner in blocks_of(node):
-            inside |= mentions_in_block(inner)
-        if isinstance(node, Loop):
-            inside |= mentions(inner_values(node))
-        found |= inside - set(bound_names(node))
-    return found
-
-
 def bound_names(node: Node) -> Iterator[str]:
     """The names that a node gives to the block inside of it."""
     if isinstance(node, Loop):
@@ -167,3 +142,59 @@ def bound_names(node: Node) -> Iterator[str]:
         yield node.item_name
         if node.index_name:
             yield node.index_name
+
+
+class Names:
+    """The free names of expressions and nodes, each computed once."""
+
+    __slots__ = ("_nodes", "_uses")
+
+    def __init__(self) -> None:
+        # Whatever was asked about is kept beside its answer, so that its id stays its own.
+        self._uses: dict[int, tuple[Expression, tuple[NameUse, ...] | LanguageError]] = {}
+        self._nodes: dict[int, tuple[Node, frozenset[str]]] = {}
+
+    def uses(self, expression: Expression) -> tuple[NameUse, ...]:
+        """The names that an expression uses; raises LanguageError if it cannot be parsed."""
+        known = self._uses.get(id(expression))
+        if known is None:
+            try:
+                known = (expression, free_names(expression))
+            except LanguageError as fault:
+                known = (expression, fault)
+            self._uses[id(expression)] = known
+        if isinstance(known[1], LanguageError):
+            raise known[1]
+        return known[1]
+
+    def in_values(self, values: Iterable[Value | None]) -> set[str]:
+        """The names that values mention; an expression that cannot be parsed mentions none."""
+        found: set[str] = set()
+        for value in values:
+            for expression in expressions_in(value):
+                try:
+                    found.update(use.name for use in self.uses(expression))
+                except LanguageError:
+                    continue
+        return found
+
+    def in_block(self, block: Block) -> set[str]:
+        """The names that the nodes of a block mention, except those bound further inside."""
+        found: set[str] = set()
+        for node in block.nodes:
+            found |= self._in_node(node)
+        return found
+
+    def _in_node(self, node: Node) -> frozenset[str]:
+        known = self._nodes.get(id(node))
+        if known is not None:
+            return known[1]
+        inside: set[str] = set()
+        for _, inner in blocks_of(node):
+            inside |= self.in_block(inner)
+        if isinstance(node, Loop):
+            inside |= self.in_values(inner_values(node))
+        inside.difference_update(bound_names(node))
+        found = frozenset(inside | self.in_values(outer_values(node)))
+        self._nodes[id(node)] = (node, found)
+        return found

@@ -64,7 +64,10 @@ class Task(NodeFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForEach(NodeFields):
-    """Runs its body for each item; its result is the list of the bodies' results, in order."""
+    """Runs its body for each item; its result is the list of the bodies' results, in order.
+
+    It succeeds when at least this part of the items did; a failed item's result is null.
+    """
 
     items: Value
     body: Block
@@ -72,6 +75,8 @@ class ForEach(NodeFields):
     index_name: str = ""
     concurrency: int = 1
     items_max: int = 100_000
+    item_timeout_s: float | None = None
+    min_success_rate: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,20 @@
+"""How workflows are written: one module or folder per dialect, all read into one IR."""
+
+from __future__ import annotations
+
+from whorl.dialects.detection import dialects, read_workflow
+from whorl.dialects.files import NoFiles, Opened, ProjectFiles, SourceFiles
+from whorl.dialects.reader import Called, Files, Reader, Reading
+
+__all__ = [
+    "Called",
+    "Files",
+    "NoFiles",
+    "Opened",
+    "ProjectFiles",
+    "Reader",
+    "Reading",
+    "SourceFiles",
+    "dialects",
+    "read_workflow",
+]

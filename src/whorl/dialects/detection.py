@@ -1,0 +1,175 @@
+"""Finds the dialect of a file and reads it, with every workflow that it calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from whorl.dialects.files import NoFiles
+from whorl.dialects.reader import Called
+from whorl.errors import Diagnostic, InvalidWorkflow, did_you_mean
+from whorl.plugins import Plugins
+from whorl.source import Mapping, read_json, read_text, read_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Literal
+
+    from whorl.dialects.files import SourceFiles
+    from whorl.dialects.reader import Reader, Reading
+    from whorl.errors import Span
+    from whorl.source import Document
+
+CALLED_MAX = 100
+CALL_DEPTH_MAX = 16
+_BUILT_IN = {"native": "whorl.dialects.native:NativeReader"}
+
+
+def dialects() -> Plugins:
+    """The readers by the names of their dialects, ours first."""
+    return Plugins("whorl.dialects", _BUILT_IN)
+
+
+def read_workflow(
+    text: str | bytes, file: str, files: SourceFiles | None = None, *, dialect: str = ""
+) -> Reading:
+    """Reads a workflow file of any dialect; loading it runs nothing and fetches nothing."""
+    library = _Library(files or NoFiles(), _load_readers(dialect))
+    if isinstance(text, bytes):
+        text = read_text(text, file)
+    return library.read(text, file, library.files.real_path(file))
+
+
+def _load_readers(dialect: str) -> list[Reader]:
+    plugins = dialects()
+    names = [dialect] if dialect else plugins.names()
+    return [cast("Callable[[], Reader]", plugins.load(name))() for name in names]
+
+
+class _Library:
+    """The workflow files of one reading: each is read once, and none may call itself."""
+
+    def __init__(self, files: SourceFiles, readers: list[Reader]) -> None:
+        self.files = files
+        self._readers = readers
+        self._called: dict[str, Called | None] = {}
+        self._open: list[str] = []
+
+    def read(self, text: str, file: str, path: str) -> Reading:
+        """Reads a file, given its name for people and its path."""
+        document, reader = self._recognise(text, file)
+        self._open.append(path)
+        try:
+            return reader.read(document, _Beside(self, path))
+        finally:
+            self._open.pop()
+
+    def call(self, base: str, reference: str, span: Span) -> Called:
+        """Reads a file that is called from another one."""
+        opened = self.files.open(base, reference, span)
+        if opened.path in self._open:
+            raise InvalidWorkflow([_circle(opened.name, span)])
+        if len(self._open) > CALL_DEPTH_MAX or len(self._called) > CALLED_MAX:
+            raise InvalidWorkflow([_too_many(opened.name, span)])
+        if opened.path not in self._called:
+            self._called[opened.path] = None
+            reading = self.read(opened.text, opened.name, opened.path)
+            self._called[opened.path] = Called(opened.name, reading)
+        found = self._called[opened.path]
+        if found is None:
+            raise InvalidWorkflow([])
+        return found
+
+    def _recognise(self, text: str, file: str) -> tuple[Document, Reader]:
+        try:
+            document = parse(text, file)
+        except InvalidWorkflow as fault:
+            if any(found.code != "W003" for found in fault.diagnostics):
+                raise
+            return self._recognise_repeated(text, file, fault)
+        return document, self._reader_of(document)
+
+    def _recognise_repeated(
+        self, text: str, file: str, fault: InvalidWorkflow
+    ) -> tuple[Document, Reader]:
+        """A file with repeated keys: some dialects allow that, in some places."""
+        reader = self._reader_of(parse(text, file, lenient=True))
+        if reader.joined is None:
+            raise fault
+        return parse(text, file, joined=reader.joined), reader
+
+    def _reader_of(self, document: Document) -> Reader:
+        for reader in self._readers:
+            if reader.claims(document):
+                return reader
+        raise InvalidWorkflow([_unknown(document, self._readers)])
+
+
+class _Beside:
+    """The files beside one file."""
+
+    def __init__(self, library: _Library, base: str) -> None:
+        self._library = library
+        self._base = base
+
+    def text(self, reference: str, span: Span) -> tuple[str, str]:
+        """Returns the name and the text of a file."""
+        opened = self._library.files.open(self._base, reference, span)
+        return opened.name, opened.text
+
+    def open(self, reference: str, span: Span) -> Document:
+        """Returns a YAML or JSON file as a tree."""
+        name, text = self.text(reference, span)
+        return parse(text, name)
+
+    def workflow(self, reference: str, span: Span) -> Called:
+        """Returns another workflow file, read by its own dialect."""
+        return self._library.call(self._base, reference, span)
+
+
+def parse(
+    text: str, file: str, *, lenient: bool = False, joined: frozenset[str] | None = None
+) -> Document:
+    """Reads YAML or JSON, told apart by the file's name or else by its beginning."""
+    is_json = file.endswith(".json")
+    if not file.endswith((".json", ".yaml", ".yml")):
+        is_json = text.lstrip("\ufeff \t\r\n").startswith(("{", "["))
+    if is_json:
+        return read_json(text, file, repeated="error" if joined is None and not lenient else "warn")
+    repeated: Literal["keep", "error"] = "keep" if lenient else "error"
+    return read_yaml(text, file, repeated=repeated, joined=joined or frozenset())
+
+
+def _unknown(document: Document, readers: list[Reader]) -> Diagnostic:
+    keys = [entry.name for entry in document.root] if isinstance(document.root, Mapping) else []
+    looked_for = "; ".join(f"{reader.name}: {reader.looks_for}" for reader in readers)
+    meant = next((key for key in keys if did_you_mean(key, ["whorl"])), None)
+    if meant is not None:
+        advice = f"did you mean 'whorl' where it says {meant!r}?"
+    elif "steps" in keys:
+        advice = "add `whorl: 1` at the top"
+    else:
+        advice = f"looked for {looked_for}"
+    return Diagnostic(
+        "W018",
+        f"no dialect knows this file; looked for {looked_for}",
+        document.root.span,
+        "not recognised",
+        advice,
+    )
+
+
+def _circle(name: str, span: Span) -> Diagnostic:
+    return Diagnostic(
+        "W017",
+        f"workflow {name!r} calls itself, directly or through others",
+        span,
+        "leads back",
+        "repeat steps with `repeat`, which has limits",
+    )
+
+
+def _too_many(name: str, span: Span) -> Diagnostic:
+    message = (
+        f"workflow {name!r} is one call too many: at most {CALLED_MAX} files, {CALL_DEPTH_MAX} deep"
+    )
+    return Diagnostic("W017", message, span, "too many calls", "put the steps into fewer files")

@@ -1,0 +1,69 @@
+"""The files of a project, as workflows may name them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from whorl.errors import Diagnostic, InvalidWorkflow
+from whorl.source import open_beside, resolve_beside
+
+if TYPE_CHECKING:
+    from whorl.errors import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A file that was opened: its real path, its name in the project, and its text."""
+
+    path: str
+    name: str
+    text: str
+
+
+class SourceFiles(Protocol):
+    """Whoever can open files for a reader: a project, or an upload that has none."""
+
+    def real_path(self, file: str) -> str:
+        """Returns the path by which a file is recognised when another one names it."""
+
+    def open(self, base: str, reference: str, span: Span) -> Opened:
+        """Opens the file that the file `base` names by `reference`; raises InvalidWorkflow."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFiles:
+    """The files below a folder."""
+
+    root: str
+
+    def real_path(self, file: str) -> str:
+        """Returns the path by which a file is recognised when another one names it."""
+        try:
+            return str(resolve_beside(file, file.rpartition("/")[2], root=self.root))
+        except InvalidWorkflow:
+            # It is outside of the project, where no file of the project can name it.
+            return file
+
+    def open(self, base: str, reference: str, span: Span) -> Opened:
+        """Opens the file that the file `base` names by `reference`; raises InvalidWorkflow."""
+        path, text = open_beside(base, reference, root=self.root, span=span)
+        top = resolve_beside(f"{self.root}/-", ".", root=self.root, span=span).as_posix()
+        name = path.replace("\\", "/").removeprefix(top).lstrip("/")
+        return Opened(path, name or path, text)
+
+
+@dataclass(frozen=True, slots=True)
+class NoFiles:
+    """For a workflow that came without any files beside it."""
+
+    def real_path(self, file: str) -> str:
+        """Returns the name as it is."""
+        return file
+
+    def open(self, base: str, reference: str, span: Span) -> Opened:
+        """Refuses every file."""
+        del base
+        message = f"file {reference[:60]!r} cannot be opened: this workflow came without files"
+        advice = "run it from its folder, where the file is"
+        raise InvalidWorkflow([Diagnostic("W016", message, span, "this file", advice)])

@@ -1,0 +1,109 @@
+"""A native file while it is being read: what was found wrong, and where everything stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from whorl.errors import Diagnostic
+from whorl.ir.expressions import Names
+from whorl.ir.places import Places
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from whorl import ir
+    from whorl.dialects.reader import Files
+    from whorl.errors import Severity, Span
+    from whorl.source import Mapping, Scalar, Sequence, Value
+
+REPORTED_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is around a block of steps: its path, the loops that `break` could leave, its rules."""
+
+    path: str = ""
+    loops: tuple[str, ...] = ()
+    is_open: bool = False
+    is_ordered: bool = True
+
+
+@dataclass(slots=True)
+class Draft:
+    """Everything that the readers of the parts of one file share."""
+
+    file: str
+    files: Files
+    read_steps: Callable[[Draft, Value | None, Around], ir.Block]
+    places: Places = field(default_factory=Places)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    warnings: list[Diagnostic] = field(default_factory=list)
+    workflows: dict[str, ir.Workflow] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    name: str = ""
+    names: Names = field(default_factory=Names)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much was found that nothing more is looked for."""
+        return len(self.diagnostics) >= REPORTED_MAX
+
+    def report(
+        self,
+        code: str,
+        message: str,
+        span: Span | None,
+        *,
+        label: str = "",
+        help: str = "",  # noqa: A002
+        severity: Severity = "error",
+    ) -> None:
+        """Keeps a finding and reads on, up to a number that a person would still read."""
+        found = self.warnings if severity == "warning" else self.diagnostics
+        if len(found) < REPORTED_MAX:
+            found.append(Diagnostic(code, message, span, label, help, severity))
+
+    def adopt(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Keeps what others found."""
+        for found in diagnostics:
+            kept = self.warnings if found.severity == "warning" else self.diagnostics
+            if len(kept) < REPORTED_MAX:
+                kept.append(found)
+
+    def block(self, steps: Value | None, around: Around) -> ir.Block:
+        """Reads steps that stand inside of another step."""
+        return self.read_steps(self, steps, around)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the file: its name, its fields, and what is around it."""
+
+    name: str
+    key: Scalar
+    fields: Mapping
+    kind: str
+    path: str
+    around: Around
+
+    def get(self, name: str) -> Value | None:
+        """Returns the value of a field."""
+        return self.fields.get(name)
+
+
+def shown(value: Value) -> str:
+    """What a value is, for a message: a scalar as it is written, else its kind."""
+    from whorl.source import Mapping, Scalar
+
+    if isinstance(value, Scalar):
+        if value.value is None:
+            return "nothing"
+        text = value.text if len(value.text) <= 40 else value.text[:40] + "…"
+        return repr(text) if isinstance(value.value, str) else text
+    return "an object" if isinstance(value, Mapping) else _list_words(value)
+
+
+def _list_words(value: Sequence) -> str:
+    return "a list" if value.items else "an empty list"

@@ -1,0 +1,61 @@
+"""What a dialect is: something that claims a file and reads it into the IR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whorl import ir
+    from whorl.errors import Diagnostic, Span
+    from whorl.source import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A file that was read: the workflow, what is odd but allowed, and the texts by file."""
+
+    workflow: ir.Workflow
+    warnings: tuple[Diagnostic, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A workflow file that another one calls, and the key that the IR knows it by."""
+
+    key: str
+    reading: Reading
+
+
+class Files(Protocol):
+    """The files beside the one that is read. Every method raises InvalidWorkflow."""
+
+    def text(self, reference: str, span: Span) -> tuple[str, str]:
+        """Returns the name and the text of a file."""
+
+    def open(self, reference: str, span: Span) -> Document:
+        """Returns a YAML or JSON file as a tree."""
+
+    def workflow(self, reference: str, span: Span) -> Called:
+        """Returns another workflow file, read by its own dialect."""
+
+
+class Reader(Protocol):
+    """Reads the files of one dialect.
+
+    `joined` names the keys that a file may repeat (their lists become one; in JSON any key may be
+    repeated, and the last one counts); None means that a repeated key is a mistake.
+    """
+
+    name: str
+    looks_for: str
+    joined: frozenset[str] | None
+
+    def claims(self, document: Document) -> bool:
+        """Whether the file is of this dialect; looks at the tree only."""
+
+    def read(self, document: Document, files: Files) -> Reading:
+        """Reads the file; raises InvalidWorkflow once, with everything that is wrong in it."""

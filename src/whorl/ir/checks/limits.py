@@ -1,0 +1,44 @@
+"""Limits are positive and bounded (W015)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from whorl.errors import Diagnostic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.ir.checks.subject import Subject
+    from whorl.ir.loop import LoopLimits
+    from whorl.ir.workflow import RunLimits
+
+ITERATIONS_MAX = 100_000
+
+
+def check_limits(subject: Subject) -> Iterator[Diagnostic]:
+    """Reports limits out of range, of the run and of its loops."""
+    for message in _wrong(subject.workflow.limits):
+        yield Diagnostic("W015", f"the run's {message}", None, "", "raise it or leave it out")
+    for path, loop in subject.loops():
+        span = subject.places.field(path, "at_most")
+        iterations = loop.limits.iterations
+        if isinstance(iterations, int) and not 1 <= iterations <= ITERATIONS_MAX:
+            message = f"loop {loop.name!r} may take from 1 to {ITERATIONS_MAX:,} iterations"
+            advice = f"it says {iterations:,}; nest loops if more are needed"
+            yield Diagnostic("W015", message, span, "out of range", advice)
+        for message in _wrong(loop.limits):
+            text = f"loop {loop.name!r}: {message}"
+            yield Diagnostic("W015", text, span, "out of range", "raise it or leave it out")
+
+
+def _wrong(limits: LoopLimits | RunLimits) -> Iterator[str]:
+    for name, least, limit in (
+        ("time limit", 0.001, limits.time_s),
+        ("cost limit", 0.0, limits.cost_usd),
+        ("token limit", 1, limits.tokens),
+        ("call limit", 1, limits.calls),
+    ):
+        if isinstance(limit, int | float) and not (least <= limit and math.isfinite(limit)):
+            yield f"{name} of {limit:g} can never be kept"

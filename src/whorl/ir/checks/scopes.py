@@ -1,0 +1,165 @@
+"""Which names each expression sees, and what is known about their values.
+
+A node sees the nodes that it waits for, directly or through others, then what its loops bind, then
+the same around them, then inputs and variables.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from whorl.ir.checks.results import members_of, names_given
+from whorl.ir.expressions import bound_names, expressions_in, inner_values, outer_values
+from whorl.ir.loop import Loop
+from whorl.ir.nodes import Assign
+from whorl.ir.walk import blocks_of, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from whorl.ir.nodes import Block, Node
+    from whorl.ir.values import Expression, Value
+    from whorl.ir.workflow import Workflow
+
+Members = frozenset[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An expression, with what it sees from where it stands."""
+
+    expression: Expression
+    view: View
+    path: str
+
+
+@dataclass(slots=True)
+class _Scope:
+    """The names of one block: who gives them, and who is before whom."""
+
+    givers: dict[str, tuple[int, Node]]
+    before: list[int]
+    all_nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is seen from one place: a node of a block, or the end of it."""
+
+    scope: _Scope
+    index: int | None
+    bound: dict[str, Members] = field(default_factory=dict)
+    around: View | None = None
+    called: dict[str, Workflow] = field(default_factory=dict)
+
+    def find(self, name: str) -> tuple[bool, Members]:
+        """Whether a name is seen, and the members of its value where they are known."""
+        view: View | None = self
+        while view is not None:
+            giver = view.scope.givers.get(name)
+            if giver is not None and view._sees(giver[0]):
+                return True, members_of(giver[1], view.called)
+            if name in view.bound:
+                return True, view.bound[name]
+            view = view.around
+        return False, None
+
+    def names(self) -> Iterator[str]:
+        """All names that are seen."""
+        view: View | None = self
+        while view is not None:
+            for name, (index, _) in view.scope.givers.items():
+                if view._sees(index):
+                    yield name
+            yield from view.bound
+            view = view.around
+
+    def later(self, name: str) -> bool:
+        """Whether a name is that of a node around here which is not before this place."""
+        view: View | None = self
+        while view is not None:
+            if name in view.scope.givers:
+                return True
+            view = view.around
+        return False
+
+    def _sees(self, index: int) -> bool:
+        seen = self.scope.all_nodes if self.index is None else self.scope.before[self.index]
+        return bool(seen >> index & 1)
+
+
+def uses_in(workflow: Workflow) -> Iterator[Use]:
+    """Every expression of a workflow, with what it sees."""
+    top: dict[str, Members] = dict.fromkeys(port.name for port in workflow.inputs)
+    top.update(dict.fromkeys(name for name, _ in workflow.variables))
+    for _, node in walk(workflow.body):
+        if isinstance(node, Assign):
+            top.update(dict.fromkeys(name for name, _ in node.sets))
+    called = dict(workflow.workflows)
+    view = View(_scope_of(workflow.body), None, top, called=called)
+    yield from _uses((value for _, value in workflow.outputs), view, "")
+    start = View(_Scope({}, [], 0), None, top)
+    yield from _uses((value for _, value in workflow.variables), start, "")
+    yield from _uses((fields for _, fields in workflow.defaults), start, "")
+    yield from _uses_in_block(workflow.body, view, "")
+
+
+def _uses_in_block(block: Block, at_end: View, path: str) -> Iterator[Use]:
+    for index, node in enumerate(block.nodes):
+        here = f"{path}/{node.name}" if path else node.name
+        view = replace(at_end, index=index)
+        yield from _uses(outer_values(node), view, here)
+        for slot, inner in blocks_of(node):
+            inside = View(_scope_of(inner), None, _bound(node), view, at_end.called)
+            if isinstance(node, Loop):
+                yield from _uses(inner_values(node), inside, here)
+            below = here if slot == "body" else f"{here}@{slot}"
+            yield from _uses_in_block(inner, inside, below)
+
+
+def _uses(values: Iterable[Value | None], view: View, path: str) -> Iterator[Use]:
+    for value in values:
+        for expression in expressions_in(value):
+            yield Use(expression, view, path)
+
+
+def _bound(node: Node) -> dict[str, Members]:
+    bound: dict[str, Members] = dict.fromkeys(bound_names(node))
+    if isinstance(node, Loop):
+        results = frozenset(name for name, _ in names_given(node.body))
+        bound.update({name: results for name, fact in node.facts if fact in ("previous", "best")})
+    return bound
+
+
+def _scope_of(block: Block) -> _Scope:
+    givers: dict[str, tuple[int, Node]] = {}
+    for index, node in enumerate(block.nodes):
+        givers.setdefault(node.name, (index, node))
+        for _, inner in blocks_of(node):
+            if inner.open:
+                for name, giver in names_given(inner):
+                    givers.setdefault(name, (index, giver))
+    return _Scope(givers, _before(block), (1 << len(block.nodes)) - 1)
+
+
+def _before(block: Block) -> list[int]:
+    """For each node the set of nodes before it, as bits; nodes in a circle see less."""
+    places = {node.name: index for index, node in enumerate(block.nodes)}
+    followers: list[list[int]] = [[] for _ in block.nodes]
+    waiting = [0] * len(block.nodes)
+    for index, node in enumerate(block.nodes):
+        for name in {after.node for after in node.after} & places.keys():
+            followers[places[name]].append(index)
+            waiting[index] += 1
+    before = [0] * len(block.nodes)
+    ready = deque(index for index, count in enumerate(waiting) if count == 0)
+    while ready:
+        done = ready.popleft()
+        for follower in followers[done]:
+            before[follower] |= before[done] | 1 << done
+            waiting[follower] -= 1
+            if waiting[follower] == 0:
+                ready.append(follower)
+    return before

@@ -1,0 +1,36 @@
+"""A workflow that could make very many priced calls has a budget (W019)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.errors import Diagnostic
+from whorl.ir.worst_case import worst_case
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.ir.checks.subject import Subject
+
+CALLS_MAX = 1_000
+
+
+def check_worst_case(subject: Subject) -> Iterator[Diagnostic]:
+    """Reports a worst case above the limit: an error in native files, else a warning."""
+    workflow = subject.workflow
+    found = worst_case(workflow)
+    limits = workflow.limits
+    if (limits.cost_usd, limits.tokens, limits.calls) != (None, None, None):
+        return
+    if found.unbudgeted is None or found.unbudgeted <= CALLS_MAX:
+        return
+    heaviest = max(found.loops, key=lambda loop: loop.calls or 0, default=None)
+    path = heaviest.path if heaviest else ""
+    yield Diagnostic(
+        "W019",
+        f"this workflow could make {found.unbudgeted:,} priced calls, and no budget holds them",
+        subject.places.field(path, "at_most") if path else None,
+        "most of them here" if path else "",
+        "add `budget: 5.00` (dollars) at the top, `cost` to `at_most`, or lower the limits",
+        severity="error" if workflow.dialect == "native" else "warning",
+    )

@@ -1,0 +1,155 @@
+"""The schema for editors: complete, described, and true of the files that the reader takes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from native_files import EVERYTHING
+
+from whorl.dialects.native import native_schema
+from whorl.dialects.native.format.header import HEADER
+from whorl.dialects.native.format.repeat import REPEAT
+from whorl.dialects.native.format.steps import KINDS
+from whorl.source import plain, read_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCHEMA: dict[str, Any] = dict(native_schema())
+CASES = Path(__file__).parents[3].parent / "shared" / "acceptance" / "cases"
+_TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+
+
+def accepts(schema: dict[str, Any], value: Any) -> bool:
+    """A validator of the few keywords that the schema uses."""
+    if "$ref" in schema:
+        return accepts(SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]], value)
+    return all(_keeps(schema, keyword, value) for keyword in schema)
+
+
+def _keeps(schema: dict[str, Any], keyword: str, value: Any) -> bool:
+    wanted = schema[keyword]
+    match keyword:
+        case "anyOf":
+            return any(accepts(option, value) for option in wanted)
+        case "type":
+            names = wanted if isinstance(wanted, list) else [wanted]
+            return any(_is(name, value) for name in names)
+        case "enum":
+            return value in wanted
+        case "pattern":
+            return not isinstance(value, str) or re.search(wanted, value) is not None
+        case "minimum":
+            return not isinstance(value, int | float) or bool(value >= wanted)
+        case "maximum":
+            return not isinstance(value, int | float) or bool(value <= wanted)
+        case "items":
+            return not isinstance(value, list) or all(accepts(wanted, item) for item in value)
+        case "minItems" | "maxItems":
+            count = len(value) if isinstance(value, list) else wanted
+            return bool(count >= wanted if keyword == "minItems" else count <= wanted)
+    return not isinstance(value, dict) or _keeps_object(schema, keyword, value)
+
+
+def _keeps_object(schema: dict[str, Any], keyword: str, value: dict[str, Any]) -> bool:
+    wanted = schema[keyword]
+    match keyword:
+        case "required":
+            return all(name in value for name in wanted)
+        case "minProperties":
+            return bool(len(value) >= wanted)
+        case "maxProperties":
+            return bool(len(value) <= wanted)
+        case "propertyNames":
+            return all(accepts(wanted, name) for name in value)
+        case "properties":
+            return all(accepts(wanted[name], value[name]) for name in value if name in wanted)
+        case "additionalProperties":
+            more = [value[name] for name in value if name not in schema.get("properties", {})]
+            return all(wanted is not False and accepts(wanted, item) for item in more)
+    assert keyword in ("$schema", "$defs", "title", "description"), keyword
+    return True
+
+
+def _is(name: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return name == "boolean"
+    return isinstance(value, _TYPES[name])
+
+
+def files() -> Iterator[tuple[str, str]]:
+    import tomllib
+
+    yield "everything", EVERYTHING
+    for path in sorted(CASES.glob("*/*.toml")):
+        for file in tomllib.loads(path.read_text()).get("files", []):
+            text = file.get("text", "")
+            if text.startswith("whorl: 1"):
+                yield f"{path.stem}/{file['path']}", text
+
+
+@pytest.mark.parametrize(("name", "text"), list(files()))
+def test_files_pass_the_schema_as_they_pass_the_reader(name: str, text: str) -> None:
+    value = plain(read_yaml(text, f"{name}.yaml").root)
+
+    assert accepts(SCHEMA, value) is not name.startswith("diagnostics/")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{whorl: 1}",
+        "{whorl: 2, steps: {a: {ask: Hi}}}",
+        "{whorl: 1, steps: {a: {ask: Hi, modle: x}}}",
+        "{whorl: 1, steps: {a: {}}}",
+        "{whorl: 1, steps: {a: {repeat: {at_most: 0, steps: {b: {ask: Hi}}}}}}",
+        "{whorl: 1, steps: {a: {repeat: {until: {judge: a, stable: 1}, steps: {b: {ask: Hi}}}}}}",
+        "{whorl: 1, steps: {1a: {ask: Hi}}}",
+        "{whorl: 1, steps: {a: {ask: Hi}}, inputs: {x: text}}",
+    ],
+)
+def test_wrong_files_do_not(text: str) -> None:
+    assert not accepts(SCHEMA, plain(read_yaml(text, "a.yaml").root))
+
+
+def test_every_field_is_described() -> None:
+    missing: list[str] = []
+
+    def look(schema: Any, path: str) -> None:
+        if isinstance(schema, dict):
+            for name, field in schema.get("properties", {}).items():
+                if path.startswith("/$defs/returns"):
+                    continue
+                if not field.get("description"):
+                    missing.append(f"{path}/{name}")
+            for key, inner in schema.items():
+                look(inner, f"{path}/{key}")
+        elif isinstance(schema, list):
+            for index, inner in enumerate(schema):
+                look(inner, f"{path}/{index}")
+
+    look(SCHEMA, "")
+
+    assert missing == []
+
+
+def test_the_schema_has_every_field_of_the_tables() -> None:
+    text = json.dumps(SCHEMA)
+
+    assert SCHEMA["$schema"].endswith("2020-12/schema")
+    assert list(SCHEMA["properties"]) == list(HEADER.fields)
+    assert [step["title"] for step in SCHEMA["$defs"]["step"]["anyOf"]] == list(KINDS)
+    for name in (*REPEAT.fields, *(field for kind in KINDS.values() for field in kind.fields)):
+        assert f'"{name}": {{"description"' in text

@@ -1,0 +1,161 @@
+"""Values in shell scripts become variables, and a real shell never takes them for code."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from whorl.dialects.native.shell import read_script
+
+SHELLS = [shell for shell in ("sh", "bash", "dash") if shutil.which(shell)]
+HOSTILE = "a b; $(touch p) `id` \"q\" 'r' \\ * ${HOME} \n &"
+
+
+def run(shell: str, source: str, values: list[str]) -> str:
+    script = read_script(source)
+    assert script.faults == []
+    env = {f"WHORL_{number}": value for number, value in enumerate(values, start=1)}
+    done = subprocess.run(
+        [shell, "-c", script.text], env=env, capture_output=True, check=True, cwd="/", timeout=10
+    )
+    return done.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("echo {{ x }}", 'echo "${WHORL_1}"'),
+        ("echo --a={{ x }}.txt", 'echo --a="${WHORL_1}".txt'),
+        ('echo "a {{ x }} b"', 'echo "a ${WHORL_1} b"'),
+        ("echo 'a {{ x }} b'", "echo 'a '\"${WHORL_1}\"' b'"),
+        ("echo $'a {{ x }}'", "echo $'a '\"${WHORL_1}\"$''"),
+        ('echo "$(cat {{ x }})" {{ y }}', 'echo "$(cat "${WHORL_1}")" "${WHORL_2}"'),
+        ("cat <<E\n'{{ x }}'\nE\necho {{ y }}", "cat <<E\n'${WHORL_1}'\nE\necho \"${WHORL_2}\""),
+        (
+            "cat <<-E\n\t{{ x }}\n\tE\necho {{ y }}",
+            'cat <<-E\n\t${WHORL_1}\n\tE\necho "${WHORL_2}"',
+        ),
+        ("echo a # it's\necho {{ x }}", 'echo a # it\'s\necho "${WHORL_1}"'),
+        ("echo a#b{{ x }}", 'echo a#b"${WHORL_1}"'),
+        ("echo ${#a} {{ x }}", 'echo ${#a} "${WHORL_1}"'),
+        ("echo \\' {{ x }}", 'echo \\\' "${WHORL_1}"'),
+        ("cat <<<{{ x }}", 'cat <<<"${WHORL_1}"'),
+        ("echo {{ '}}' }}", 'echo "${WHORL_1}"'),
+        ("echo {{ {'a': {'b': 1}}['a'] }}", 'echo "${WHORL_1}"'),
+        ("[[ {{ x }} == a ]] && echo b", '[[ "${WHORL_1}" == a ]] && echo b'),
+        ("sh -c 'echo \"$1\"' sh {{ x }}", 'sh -c \'echo "$1"\' sh "${WHORL_1}"'),
+        ("echo {{- x -}}", 'echo "${WHORL_1}"'),
+        ("echo {% 5 %}", "echo {% 5 %}"),
+        ("echo a", "echo a"),
+    ],
+)
+def test_each_place_gets_the_quotes_that_it_needs(source: str, text: str) -> None:
+    script = read_script(source)
+
+    assert script.faults == []
+    assert script.text == text
+
+
+def test_expressions_know_where_they_begin() -> None:
+    source = "echo {{ x }} '{{- y.z -}}'"
+    script = read_script(source)
+
+    assert [placed.source for placed in script.placed] == [" x ", " y.z "]
+    for placed in script.placed:
+        assert source.startswith(placed.source, placed.offset)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("echo a # {{ x }}", "comment"),
+        ("# {{ x }}", "comment"),
+        ("cat <<'E'\n{{ x }}\nE", "here-document"),
+        ('cat <<"E"\n{{ x }}\nE', "here-document"),
+        ("cat <<\\E\n{{ x }}\nE", "here-document"),
+        ("cat << {{ x }}\n", "end word"),
+        ("echo `cat {{ x }}`", "backticks"),
+        ('echo "`cat {{ x }}`"', "backticks"),
+        ("echo ${a:-{{ x }}}", r"\$\{"),
+        ("echo $(( {{ x }} + 1 ))", "calculation"),
+        ("(( {{ x }} > 1 )) && echo", "calculation"),
+        ('echo "$(( {{ x }} ))"', "calculation"),
+        ("echo \\{{ x }}", "backslash"),
+        ('echo "\\{{ x }}"', "backslash"),
+        ("echo ${{ x }}", r"without '\$'"),
+        ('echo "${{ x }}"', r"without '\$'"),
+        ("eval {{ x }}", "eval"),
+        ("eval 'echo {{ x }}'", "eval"),
+        ('sh -c "echo {{ x }}"', "-c"),
+        ("/bin/bash -ec 'echo {{ x }}'", "-c|-ec"),
+        ("ls | xargs sh -c 'echo {{ x }}'", "-c"),
+        ("let a={{ x }}", "let"),
+        ("[[ {{ x }} -gt 3 ]]", "numbers"),
+        ("[[ 3 -gt {{ x }} ]]", "numbers"),
+        ("echo {{ x ", "not closed"),
+        ("echo {{ x }} 'a", "single quote"),
+        ('echo {{ x }} "a', "double quote"),
+        ("echo {{ x }} $(ls", r"\$\("),
+        ("{% if x %}echo{% endif %}", "tags"),
+        ("echo " + "{{ x }}" * 201, "at most 200"),
+        ("echo {{ x }} " + "a" * 300_000, "characters"),
+    ],
+)
+def test_a_place_where_it_is_not_possible_is_a_fault(source: str, words: str) -> None:
+    import re
+
+    found = read_script(source).faults
+
+    assert found
+    assert re.search(words, found[0].message)
+    assert 0 <= found[0].offset <= len(source)
+    assert found[0].help
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("source", "before", "after"),
+    [
+        ("printf %s {{ x }}", "", ""),
+        ('printf %s "<{{ x }}>"', "<", ">"),
+        ("printf %s '<{{ x }}>'", "<", ">"),
+        ("printf %s \"$(printf %s '<{{ x }}>')\"", "<", ">"),
+        ("cat <<E\n<{{ x }}>\nE\n", "<", ">\n"),
+        ('if true; then printf %s a{{ x }}"b"; fi', "a", "b"),
+    ],
+)
+def test_a_real_shell_gives_the_value_back(
+    shell: str, source: str, before: str, after: str
+) -> None:
+    assert run(shell, source, [HOSTILE]) == f"{before}{HOSTILE}{after}"
+
+
+@pytest.mark.skipif(not SHELLS, reason="there is no shell")
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.sampled_from(["'", '"', "{{ x }}", " ", "a", "$(printf b)", "\\\\"]), max_size=8),
+    st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20),
+)
+def test_no_mixture_of_quotes_lets_a_value_become_code(parts: list[str], value: str) -> None:
+    """The script is the same for every value, so no value can change what it does."""
+    source = "printf %s " + "".join(parts)
+    script = read_script(source)
+    if script.faults or not script.placed:
+        return
+
+    assert "touch" not in script.text
+    shown = run(SHELLS[0], source, ["$(echo pwned)'\"`"] * len(script.placed))
+    assert "pwned" not in shown.replace("$(echo pwned)", "")
+    assert value not in script.text or value in source or value in '"${WHORL_123456789}"\''
+
+
+@given(st.text(st.sampled_from("'\"{}$()`\\#<>E\n x|;%"), max_size=60))
+def test_any_script_is_read_or_faulty(source: str) -> None:
+    script = read_script(source)
+    if "{{" not in source and "{%" not in source:
+        assert script.text == source
+        assert script.placed == []
