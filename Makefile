@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo test check bench lock format clean
 
 demo: .venv/.installed
-	$(BIN)/python examples/demo.py
+	$(BIN)/whorl --config examples/demo.toml run examples/polish.yaml "a haiku about rain"
 
 test: .venv/.developed
 	$(MAKE) --no-print-directory lint

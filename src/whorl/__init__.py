@@ -1,3 +1,93 @@
-"""Whorl: a workflow engine for AI work that goes round until it is right."""
+"""Whorl: a workflow engine for AI work that goes round until it is right.
+
+    import whorl
+
+    result = whorl.run_sync("polish.yaml", {"task": "a haiku"})
+    print(result.output, result.loops[0].exit_reason)
+
+`Session` starts, watches and steers runs; `build` makes a workflow without a file; `Tasks` holds
+Python functions that workflows may use. Nothing heavy is imported until it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from whorl.errors import (
+        Diagnostic,
+        InvalidWorkflow,
+        ProviderError,
+        RunFailed,
+        StoreError,
+        UsageError,
+        WhorlError,
+    )
+    from whorl.interfaces.python import (
+        Event,
+        LoopResult,
+        Result,
+        Run,
+        Session,
+        Tasks,
+        Usage,
+        Workflow,
+        build,
+        load,
+        resume,
+        run,
+        run_sync,
+    )
+
+__all__ = [
+    "Diagnostic",
+    "Event",
+    "InvalidWorkflow",
+    "LoopResult",
+    "ProviderError",
+    "Result",
+    "Run",
+    "RunFailed",
+    "Session",
+    "StoreError",
+    "Tasks",
+    "Usage",
+    "UsageError",
+    "WhorlError",
+    "Workflow",
+    "__version__",
+    "build",
+    "load",
+    "resume",
+    "run",
+    "run_sync",
+]
+
+_ERRORS = frozenset(
+    {
+        "Diagnostic",
+        "InvalidWorkflow",
+        "ProviderError",
+        "RunFailed",
+        "StoreError",
+        "UsageError",
+        "WhorlError",
+    }
+)
+
+
+def __getattr__(name: str) -> object:
+    """Imports a public name when it is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module 'whorl' has no attribute {name!r}")
+    if name in _ERRORS:
+        from whorl import errors as home
+    else:
+        from whorl.interfaces import python as home  # type: ignore[no-redef]
+    return getattr(home, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

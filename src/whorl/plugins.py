@@ -51,7 +51,7 @@ class Plugins:
                     f"plugin {name!r} of {self.group} ({reference}) does not load: "
                     f"{type(cause).__name__}: {cause}",
                     help="install its missing parts, or remove the package",
-                    code="W023",
+                    code="W025",
                 ) from cause
         return self._loaded[name]
 

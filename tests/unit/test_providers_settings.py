@@ -170,7 +170,7 @@ def test_wrong_values_are_refused(table: dict[str, Any]) -> None:
     with pytest.raises(UsageError) as caught:
         settings_from(table, {})
 
-    assert caught.value.code == "W902"
+    assert caught.value.code == "W901"
 
 
 def test_a_secret_shows_itself_to_nobody() -> None:

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 
 _SPECIAL = re.compile(r"[%/\[\]#:]")
-_PART = re.compile(r"(?P<name>[^\[\]#]*)(?:\[(?P<number>[0-9]+)\])?(?:#(?P<attempt>[0-9]+))?")
+_ITERATION = re.compile(r"(?P<loop>.*)\[(?P<number>[0-9]+)\](?:#[0-9]+)?")
 
 
 @lru_cache(maxsize=4096)
@@ -46,9 +46,7 @@ def attempted(address: str, attempt: int) -> str:
 
 def split_iteration(address: str) -> tuple[str, int | None]:
     """`outer[1]/inner[3]` is iteration 3 of loop `outer[1]/inner`."""
-    head, _, tail = address.rpartition("/")
-    found = _PART.fullmatch(tail)
-    if found is None or found["number"] is None:
+    found = _ITERATION.fullmatch(address)
+    if found is None:
         return address, None
-    name = found["name"]
-    return (f"{head}/{name}" if head else name), int(found["number"])
+    return found["loop"], int(found["number"])

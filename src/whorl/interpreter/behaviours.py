@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from whorl.interpreter import block, branch, call, foreach, gate, loop, signals, task, wait
+from whorl.interpreter import (
+    block,
+    branch,
+    call,
+    foreach,
+    gate,
+    loop,
+    loop_limit,
+    signals,
+    task,
+    wait,
+)
 from whorl.interpreter.address import inner
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.frames import children_of
+from whorl.interpreter.loop_result import fail_loop
 from whorl.interpreter.outcomes import error, failed, is_failure, language_failure
 from whorl.language import LanguageError
 
@@ -83,16 +95,21 @@ def time_out(machine: Machine, key: str, address: str) -> None:
     """The time of a node that is no task is over: what is under way in it is cancelled."""
     frame = machine.frames[key]
     machine.settle(address)
+    cause = error("R101", f"{frame['name']!r} took longer than its time", frame["address"])
     if frame["kind"] == "gate":
         gate.timed_out(machine, key)
         return
+    if frame["kind"] == "loop":
+        loop_limit.cut_short(machine, key, "timed_out")
+        loop_limit.forget_question(machine, key)
+        fail_loop(machine, key, cause, status="timed_out", reason="timeout")
+        return
     for child in children_of(frame):
         machine.drop(child)
-    frame |= {"children": {}, "body": None} if frame["kind"] != "block" else {}
     for pending in list(frame.get("waits", ())):
         machine.forget(pending)
-    message = f"{frame['name']!r} took longer than its time"
-    machine.finish(key, failed(error("R101", message, frame["address"]), status="timed_out"))
+    frame |= {"children": {}, "body": None, "out_of_time": True}
+    machine.finish(key, failed(cause, status="timed_out"))
 
 
 def _shaped(machine: Machine, frame: Frame, outcome: Outcome) -> Outcome:

@@ -125,11 +125,14 @@ class BlockBehaviour:
             end = frame["ends"].pop(name)
             frame["left"] += 1
             child = frame["children"].get(name)
-            if child is not None:
+            if child is not None and not machine.frames[child].get("out_of_time"):
+                _arm(machine, plan.nodes[name], child)
                 machine.revive(child)
-            else:
-                frame.setdefault("attempts", {})[name] = end.get("attempt", 1)
-                again.append(name)
+                continue
+            if child is not None:
+                machine.drop(frame["children"].pop(name))
+            frame.setdefault("attempts", {})[name] = end.get("attempt", 1)
+            again.append(name)
         _consider(machine, key, plan, again)
 
 
@@ -226,10 +229,15 @@ def _start(machine: Machine, key: str, plan: BlockPlan, node: Node) -> None:
         attempt=attempt,
     )
     frame["children"][node.name] = child
-    if node.timeout_s is not None and not isinstance(node, Task):
-        due = machine.now + node.timeout_s
-        machine.expect(inner(address, "timeout"), child, "alarm", due=due)
+    _arm(machine, node, child)
     machine.enter(child)
+
+
+def _arm(machine: Machine, node: Node, child: str) -> None:
+    """Sets the clock of a node that is no task; a task's provider has its time."""
+    if node.timeout_s is not None and not isinstance(node, Task):
+        address = inner(machine.frames[child]["address"], "timeout")
+        machine.expect(address, child, "alarm", due=machine.now + node.timeout_s)
 
 
 def _compute(machine: Machine, frame: Frame, node: Compute | Assign) -> Outcome:

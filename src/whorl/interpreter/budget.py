@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.interpreter.frames import Frame
     from whorl.interpreter.machine import Machine
 
 _LIMITED = ("cost_usd", "tokens", "calls")
+# A reply that comes after this many other calls were given up counts beside its reservation.
+_ABANDONED_MAX = 1_000
 
 
 def add_usage(machine: Machine, loop: str | None, usage: dict[str, Any]) -> None:
@@ -62,12 +65,37 @@ def charge_reserve(
 ) -> None:
     """Counts a reservation as spent: the call was sent, and nobody will say what it used."""
     release(machine, loop, amount)
-    used = {
-        "calls": _number(amount.get("calls")),
-        "output_tokens": _number(amount.get("tokens")),
-        "cost_usd": _number(amount.get("cost_usd")),
-    }
-    add_usage(machine, loop, used | {"in_doubt": int(in_doubt)})
+    add_usage(machine, loop, _used(amount) | {"in_doubt": int(in_doubt)})
+
+
+def abandon(machine: Machine, frame: Frame) -> None:
+    """A call that was sent is no longer wanted: its reservation counts until its reply comes."""
+    amount = frame.pop("reserve")
+    charge_reserve(machine, frame["loop"], amount, in_doubt=False)
+    abandoned = machine.state["abandoned"]
+    loops = [key for key, _ in _keyed_scopes(machine, frame["loop"])][:-1]
+    abandoned[frame["address"]] = {"loops": loops, "amount": amount}
+    if len(abandoned) > _ABANDONED_MAX:
+        del abandoned[next(iter(abandoned))]
+
+
+def add_late_usage(machine: Machine, address: str, usage: dict[str, Any]) -> None:
+    """Adds what a call used that nobody waits for any more, instead of its reservation."""
+    known = machine.state["abandoned"].pop(address, {"loops": [], "amount": {}})
+    counted, charged = _sane(usage), _sane(_used(known["amount"]))
+    for scope in (*_loops(machine, known["loops"]), machine.state):
+        total = scope["usage"]
+        for name in dict.fromkeys((*counted, *charged)):
+            rest = total.get(name, 0) + counted.get(name, 0) - charged.get(name, 0)
+            total[name] = max(0, rest)
+
+
+def add_late_doubt(machine: Machine, address: str) -> None:
+    """A call that is no longer wanted turns out to be in doubt; its reservation is charged."""
+    known = machine.state["abandoned"].get(address)
+    if known is not None:
+        for scope in (*_loops(machine, known["loops"]), machine.state):
+            scope["usage"]["in_doubt"] = scope["usage"].get("in_doubt", 0) + 1
 
 
 def exhausted(machine: Machine, key: str) -> str | None:
@@ -78,6 +106,18 @@ def exhausted(machine: Machine, key: str) -> str | None:
         if limit is not None and _taken(scope, name) >= limit:
             return name
     return None
+
+
+def _loops(machine: Machine, keys: list[str]) -> list[Frame]:
+    return [machine.frames[key] for key in keys if key in machine.frames]
+
+
+def _used(amount: dict[str, Any]) -> dict[str, float]:
+    return {
+        "calls": _number(amount.get("calls")),
+        "output_tokens": _number(amount.get("tokens")),
+        "cost_usd": _number(amount.get("cost_usd")),
+    }
 
 
 def _taken(scope: dict[str, Any], name: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import block, loop, loop_limit, run
-from whorl.interpreter.address import inner, split_iteration
+from whorl.interpreter.address import split_iteration
 from whorl.interpreter.loop_record import loop_of
 from whorl.interpreter.loop_result import end_loop
 from whorl.interpreter.outcomes import error, failed
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.interpreter.machine import Machine
 
+_NOTHING_TO_RETRY = "nothing in this run can be tried again; start a new one"
 _AT_LIMIT = frozenset({"max_iterations", "timeout", "budget"})
 
 
@@ -44,9 +45,20 @@ def objection(machine: Machine, event: Event) -> str | None:
             case "run.resumed":
                 ended = machine.status in ("succeeded", "cancelled")
                 _check(not ended, f"the run has ended already: {machine.status}")
+                _check(machine.status != "failed" or _began(machine), _NOTHING_TO_RETRY)
     except Refused as refusal:
         return str(refusal)
     return None
+
+
+def _began(machine: Machine) -> bool:
+    """Whether the workflow itself has begun, so that there is something to try again."""
+    return bool(machine.frames[machine.state["root"]].get("body"))
+
+
+def chosen_loop(machine: Machine, at: str = "", *, at_limit: bool = False) -> str:
+    """The address of the loop that a request means; raises Refused where that is not clear."""
+    return str(machine.frames[_loop_at(machine, at, at_limit=at_limit)]["address"])
 
 
 def _check(holds: bool, otherwise: str) -> None:
@@ -74,8 +86,7 @@ def _started(machine: Machine, body: dict[str, Any]) -> None:
     if refusal:
         run.end_now(machine, failed(error(refusal["code"], refusal["message"], refusal["path"])))
         return
-    if limits.time_s is not None:
-        machine.expect(inner("", "time"), key, "alarm", due=machine.now + limits.time_s)
+    run.arm(machine)
     machine.enter(key)
 
 
@@ -87,19 +98,28 @@ def _paused(machine: Machine, body: dict[str, Any]) -> None:
 
 def _resumed(machine: Machine, body: dict[str, Any]) -> None:
     state = machine.state
-    _raise_budget(machine, None, body)
-    if state["status"] == "paused":
+    _check(state["status"] not in ("succeeded", "cancelled"), "the run has ended already")
+    if state["status"] == "failed":
+        _check(_began(machine), _NOTHING_TO_RETRY)
+        _raise_budget(machine, None, body)
+        _set_going(machine)
+        machine.revive(state["root"])
+    else:
+        _raise_budget(machine, None, body)
+        _set_going(machine)
+
+
+def _set_going(machine: Machine) -> None:
+    """A run that had ended or was paused runs again."""
+    state = machine.state
+    if machine.done:
+        state["status"] = "running"
+        state["result"] = None
+        run.arm(machine)
+    elif state["status"] == "paused":
         state["status"] = "running"
         state.pop("paused_by", None)
         machine.ask_again()
-    elif state["status"] == "failed":
-        root = machine.frames[state["root"]]
-        _check(bool(root.get("body")), "nothing in this run can be tried again")
-        state["status"] = "running"
-        state["result"] = None
-        machine.revive(state["root"])
-    else:
-        _check(state["status"] not in ("succeeded", "cancelled"), "the run has ended already")
 
 
 def _cancelled(machine: Machine, body: dict[str, Any]) -> None:
@@ -132,10 +152,11 @@ def _accepted(machine: Machine, body: dict[str, Any]) -> None:
     frame = machine.frames[key]
     number = int(body["iteration"])
     _check(1 <= number <= frame["count"], f"{frame['name']!r} has no iteration {number}")
+    _check(frame.get("accepted_number") != number, f"iteration {number} is accepted already")
     if "ended" not in frame:
         loop_limit.cut_short(machine, key, "cut")
     _reopen(machine, key)
-    frame["accepted"] = body.get("results") or {}
+    frame["accepted"], frame["accepted_number"] = body.get("results") or {}, number
     frame["score"] = body.get("score")
     end_loop(machine, key, "accepted", by="person", iteration=number)
 
@@ -173,6 +194,7 @@ def _set_values(machine: Machine, key: str, values: dict[str, Any]) -> None:
 
 def _raise_budget(machine: Machine, key: str | None, body: dict[str, Any]) -> None:
     scopes = [machine.state] if key is None else [machine.state, machine.frames[key]]
+    machine.state.pop("refusal", None)
     for name in ("cost_usd", "tokens", "calls"):
         for scope in scopes:
             if body.get(name) and name in scope["limits"]:
@@ -215,11 +237,9 @@ def _reopenable(machine: Machine, key: str) -> None:
 def _reopen(machine: Machine, key: str) -> None:
     """Opens everything around a loop again; what follows it will run again."""
     frame = machine.frames[key]
-    frame.pop("ended", None)
-    frame.pop("reason", None)
-    gate = inner(frame["address"], "limit")
-    if gate in machine.pending:
-        machine.forget(gate)
+    for name in ("ended", "reason", "accepted_number"):
+        frame.pop(name, None)
+    loop_limit.forget_question(machine, key)
     below, above = key, frame["parent"]
     while above is not None:
         around = machine.frames[above]
@@ -227,11 +247,7 @@ def _reopen(machine: Machine, key: str) -> None:
             block.reopen(machine, above, machine.frames[below].get("name", ""))
         around.pop("ended", None)
         below, above = above, around["parent"]
-    if machine.done:
-        machine.state["status"] = "running"
-        machine.state["result"] = None
-    elif machine.status in ("waiting", "paused"):
-        machine.state["status"] = "running"
+    _set_going(machine)
 
 
 _RECEIVERS = {

@@ -33,7 +33,19 @@ class FrameScope:
             if name in values:
                 return values[name]
             here = scope["up"]  # type: ignore[assignment]
+        if name == "results":
+            return self._results()
         return self._facts.get(name, UNDEFINED)
+
+    def _results(self) -> dict[str, Json]:
+        """All names at once, for those that no expression can spell."""
+        found: dict[str, Json] = {}
+        here: str | None = self._start
+        while here is not None:
+            scope = self._scopes[here]
+            found = scope["values"] | found  # type: ignore[operator]
+            here = scope["up"]  # type: ignore[assignment]
+        return found
 
 
 class OverlayScope:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.address import numbered
+from whorl.interpreter.address import inner, numbered
 from whorl.interpreter.block import new_block, results
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.outcomes import error, failed, is_failure, language_failure, succeeded
@@ -47,20 +47,25 @@ class ForEachBehaviour:
         """An item is done."""
         frame = machine.frames[key]
         index = machine.frames[child]["index"]
-        frame["left"] -= 1
+        alarm = inner(machine.frames[child]["address"], "time")
+        if alarm in machine.pending:
+            machine.forget(alarm)
         if is_failure(outcome):
-            frame["failures"][str(index)] = outcome["error"]
-        else:
-            frame["results"][index] = results(machine, machine.frames[child])
-            del frame["children"][str(index)]
-            machine.drop(child)
-        if frame["next"] < len(frame["items"]):
-            _start_next(machine, key)
-        elif frame["left"] == 0:
-            machine.finish(key, _outcome(machine, key))
+            _item_failed(machine, key, index, outcome["error"])
+            return
+        frame["results"][index] = results(machine, machine.frames[child])
+        del frame["children"][str(index)]
+        machine.drop(child)
+        _item_left(machine, key)
 
     def receive(self, machine: Machine, key: str, event: Event) -> None:
-        """A for-each waits for nothing itself."""
+        """The time of an item is over."""
+        frame = machine.frames[key]
+        index = machine.pending[event.address]["index"]
+        machine.settle(event.address)
+        machine.drop(frame["children"].pop(str(index)))
+        message = f"item {index + 1} of {frame['name']!r} took longer than its time"
+        _item_failed(machine, key, index, error("R101", message, event.address))
 
     def ask_again(self, machine: Machine, key: str, address: str) -> None:
         """A for-each sends nothing itself."""
@@ -68,18 +73,53 @@ class ForEachBehaviour:
     def revive(self, machine: Machine, key: str) -> None:
         """Tries the items again that failed."""
         frame = machine.frames[key]
+        if "items" not in frame:
+            machine.enter(key)
+            return
         lost = list(frame["failures"])
         frame["failures"] = {}
         frame["left"] += len(lost)
-        for index in lost:
-            machine.revive(frame["children"][index])
+        at_once = _node(machine, key).concurrency
+        frame["lost"] = lost[at_once:]
+        for index in lost[:at_once]:
+            _try_again(machine, key, index)
+
+
+def _item_failed(machine: Machine, key: str, index: int, cause: dict[str, Any]) -> None:
+    machine.frames[key]["failures"][str(index)] = cause
+    _item_left(machine, key)
+
+
+def _item_left(machine: Machine, key: str) -> None:
+    frame = machine.frames[key]
+    frame["left"] -= 1
+    if frame.get("lost"):
+        _try_again(machine, key, frame["lost"].pop(0))
+    elif frame["next"] < len(frame["items"]):
+        _start_next(machine, key)
+    elif frame["left"] == 0:
+        machine.finish(key, _outcome(machine, key))
+
+
+def _try_again(machine: Machine, key: str, index: str) -> None:
+    """An item that failed goes on where it failed; one that ran out of time begins anew."""
+    frame = machine.frames[key]
+    if index in frame["children"]:
+        _arm(machine, key, int(index))
+        machine.revive(frame["children"][index])
+    else:
+        _start(machine, key, int(index))
 
 
 def _start_next(machine: Machine, key: str) -> None:
     frame = machine.frames[key]
-    node = _node(machine, key)
-    index = frame["next"]
     frame["next"] += 1
+    _start(machine, key, frame["next"] - 1)
+
+
+def _start(machine: Machine, key: str, index: int) -> None:
+    frame = machine.frames[key]
+    node = _node(machine, key)
     values: dict[str, Json] = {node.item_name: frame["items"][index]}
     if node.index_name:
         values[node.index_name] = index
@@ -93,12 +133,22 @@ def _start_next(machine: Machine, key: str) -> None:
     )
     machine.frames[child] |= {"index": index, "own_scope": scope}
     frame["children"][str(index)] = child
+    _arm(machine, key, index)
+
+
+def _arm(machine: Machine, key: str, index: int) -> None:
+    seconds = _node(machine, key).item_timeout_s
+    if seconds is not None:
+        child = machine.frames[machine.frames[key]["children"][str(index)]]
+        alarm = inner(child["address"], "time")
+        machine.expect(alarm, key, "alarm", due=machine.now + seconds, index=index)
 
 
 def _outcome(machine: Machine, key: str) -> Outcome:
     frame = machine.frames[key]
     found = frame["results"]
-    if not frame["failures"]:
+    rate = 1 - len(frame["failures"]) / len(found)
+    if rate >= _node(machine, key).min_success_rate:
         return succeeded(found)
     first = min(frame["failures"], key=int)
     cause = dict(frame["failures"][first])

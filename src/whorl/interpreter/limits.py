@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.interpreter import loop_limit
+from whorl.interpreter.loop_result import abandon_loop
 
 if TYPE_CHECKING:
     from whorl.interpreter.machine import Machine
@@ -16,20 +17,39 @@ def refused(machine: Machine, key: str, refusal: str) -> None:
     """A call does not fit: the refusing loop ends, or the innermost one for the run's budget."""
     scope, _, name = refusal.partition(" ")
     frame = machine.frames[key]
-    loop = frame["loop"] if scope == "run" else scope
+    loop = _last_to_begin(machine, frame["loop"]) if scope == "run" else scope
     where = "the run" if scope == "run" else repr(machine.frames[scope]["name"])
     limits = machine.state["limits"] if scope == "run" else machine.frames[scope]["limits"]
     machine.note(
         "budget.reached",
         frame["address"],
-        {"limit": name, "of": limits[name], "scope": "run" if scope == "run" else "loop"},
+        {
+            "limit": name,
+            "of": limits[name],
+            "scope": "run" if scope == "run" else "loop",
+            "pauses": loop is None,
+        },
     )
     if loop is not None:
+        if scope == "run":
+            machine.state["refusal"] = name
         loop_limit.budget_reached(machine, loop, f"the {_FIELDS[name]} budget of {where}")
         return
     frame["refused"] = True
     machine.state["status"] = "paused"
     machine.state["paused_by"] = "budget"
+    machine.note("run.waiting", "", {"status": "paused", "for": "budget"})
     message = f"the {_FIELDS[name]} budget of the run does not allow {frame['name']!r}"
     advice = "resume it with more: `whorl resume RUN --budget +AMOUNT`"
     machine.warn(frame["address"], "R103", f"{message}; {advice}")
+
+
+def _last_to_begin(machine: Machine, loop: str | None) -> str | None:
+    """The innermost loop, or the outermost one whose iteration has done nothing yet."""
+    while loop is not None:
+        around = machine.frames[loop]["loop"]
+        if around is None or machine.frames[around].get("begun"):
+            return loop
+        abandon_loop(machine, loop, reason="budget")
+        loop = around
+    return None

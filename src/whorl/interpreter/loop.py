@@ -18,7 +18,7 @@ from whorl.interpreter.address import attempted, inner, numbered
 from whorl.interpreter.block import new_block, results
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.loop_record import close_iteration, loop_of, record_success
-from whorl.interpreter.loop_result import end_loop, fail_loop
+from whorl.interpreter.loop_result import end_loop, fail_loop, forget_sessions
 from whorl.interpreter.outcomes import error, failed, is_failure, language_failure
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.wait import seconds_of
@@ -75,12 +75,15 @@ class LoopBehaviour:
                 _person_decided(machine, key, event)
         elif word == "delay":
             next_iteration(machine, key)
+        elif word == "retry":
+            begin_body(machine, key)
         elif event.address == inner(frame["address"], "time"):
             loop_limit.cut_short(machine, key, "timed_out")
             loop_limit.reached(machine, key, "timeout", f"its time of {_time_limit(frame)} s")
         else:
             message = f"iteration {frame['count']} took longer than its time"
-            cause = error("R101", message, event.address)
+            cause = error("R101", message, frame["iteration"]["address"])
+            _drop_body(machine, frame)
             _iteration_failed(machine, key, failed(cause, status="timed_out"))
 
     def ask_again(self, machine: Machine, key: str, address: str) -> None:
@@ -89,13 +92,30 @@ class LoopBehaviour:
     def revive(self, machine: Machine, key: str) -> None:
         """Goes on where it failed: in the body, at the judge, or at the limit."""
         frame = machine.frames[key]
+        frame.pop("reason", None)
+        if "limits" not in frame:
+            machine.enter(key)
+            return
         loop_limit.arm(machine, key)
-        if frame["phase"] == "judging":
+        if frame["phase"] == "judging" and frame["judged"]:
             loop_verdict.ask_judge(machine, key)
-        elif frame["phase"] == "body" and frame.get("body"):
-            machine.revive(frame["body"])
+        elif frame["phase"] == "body":
+            _revive_body(machine, key)
         else:
             next_iteration(machine, key)
+
+
+def _revive_body(machine: Machine, key: str) -> None:
+    frame = machine.frames[key]
+    if frame.get("failed", [])[-1:] == [frame["count"]]:
+        frame["failed"].pop()
+        frame["failures"] -= 1
+    if frame.get("body"):
+        _arm_iteration(machine, key, frame["iteration"]["address"])
+        machine.revive(frame["body"])
+    else:
+        frame["retries"] = frame.get("retries", 0) + 1
+        begin_body(machine, key)
 
 
 def next_iteration(machine: Machine, key: str) -> None:
@@ -129,6 +149,9 @@ def begin_body(machine: Machine, key: str) -> None:
     number = frame["count"]
     address = attempted(numbered(frame["address"], number), frame.get("retries", 0) + 1)
     values = _visible(machine, frame, loop)
+    frame["phase"] = "body"
+    if loop.session == "fresh":
+        forget_sessions(machine, key)
     if frame.get("inner"):
         machine.drop_scope(frame["inner"])
     frame["inner"] = machine.new_scope(values, frame["scope"])
@@ -139,13 +162,10 @@ def begin_body(machine: Machine, key: str) -> None:
     except LanguageError as fault:
         fail_loop(machine, key, language_failure(fault, address))
         return
-    frame["phase"] = "body"
     frame["begun"] = False
     frame["iteration"] = {"address": address, "at": machine.now, "usage": dict(frame["usage"])}
     machine.note("iteration.started", address, {"number": number})
-    if loop.limits.iteration_time_s is not None:
-        due = machine.now + loop.limits.iteration_time_s
-        machine.expect(inner(address, "time"), key, "alarm", due=due)
+    _arm_iteration(machine, key, address)
     frame["body"] = new_block(
         machine,
         inner_key(frame["node"], "body"),
@@ -155,6 +175,12 @@ def begin_body(machine: Machine, key: str) -> None:
     )
 
 
+def _arm_iteration(machine: Machine, key: str, address: str) -> None:
+    seconds = loop_of(machine, key).limits.iteration_time_s
+    if seconds is not None:
+        machine.expect(inner(address, "time"), key, "alarm", due=machine.now + seconds)
+
+
 def interrupt(machine: Machine, key: str, how: str) -> None:
     """`break` or `continue`: ends the iteration with what it has so far."""
     frame = machine.frames[key]
@@ -162,7 +188,11 @@ def interrupt(machine: Machine, key: str, how: str) -> None:
     found = results(machine, body)
     machine.drop(frame["body"])
     frame["body"] = None
-    record_success(machine, key, found)
+    try:
+        record_success(machine, key, found)
+    except LanguageError as fault:
+        fail_loop(machine, key, language_failure(fault, frame["iteration"]["address"]))
+        return
     close_iteration(machine, key, status="succeeded", by="break" if how == "break" else "")
     if how == "break":
         end_loop(machine, key, "condition_met", by="break")
@@ -209,7 +239,7 @@ def _number(limit: float | Expression, scope: Any) -> float:
 
 def _prepare(machine: Machine, frame: Frame, loop: Loop) -> None:
     """Computes what is carried over from the iteration that has ended, then forgets that one."""
-    if frame.pop("fresh", False) and frame.get("inner"):
+    if frame.get("fresh") and frame.get("inner"):
         scope = machine.scope_at(frame["inner"])
         carried = {
             carry.name: value_of(carry.later, scope)
@@ -217,9 +247,8 @@ def _prepare(machine: Machine, frame: Frame, loop: Loop) -> None:
             if carry.later is not None
         }
         frame["carry"] |= carried
-    if frame.get("body"):
-        machine.drop(frame["body"])
-        frame["body"] = None
+        frame["fresh"] = False
+    _drop_body(machine, frame)
 
 
 def _visible(machine: Machine, frame: Frame, loop: Loop) -> dict[str, Json]:
@@ -296,10 +325,9 @@ def _iteration_failed(machine: Machine, key: str, outcome: Outcome) -> None:
     failure = loop_of(machine, key).on_iteration_failure
     if failure.action == "retry" and frame.get("retries", 0) < failure.times:
         close_iteration(machine, key, status="failed", error=outcome["error"])
-        machine.drop(frame["body"])
-        frame["body"] = None
+        _drop_body(machine, frame)
         frame["retries"] = frame.get("retries", 0) + 1
-        begin_body(machine, key)
+        _retry(machine, key, failure.wait_s)
         return
     numbers = frame.setdefault("failed", [])
     frame["failures"] = frame.get("failures", 0) + 1
@@ -307,13 +335,28 @@ def _iteration_failed(machine: Machine, key: str, outcome: Outcome) -> None:
         numbers.append(frame["count"])
     close_iteration(machine, key, status=outcome["status"], error=outcome["error"])
     if failure.action == "continue":
-        machine.drop(frame["body"])
-        frame["body"] = None
+        _drop_body(machine, frame)
         _pause(machine, key)
         return
     cause = dict(outcome["error"])
     cause["message"] = f"iteration {frame['count']} of {frame['name']!r}: {cause['message']}"
     fail_loop(machine, key, cause, status="failed")
+
+
+def _drop_body(machine: Machine, frame: Frame) -> None:
+    if frame.get("body"):
+        machine.drop(frame["body"])
+        frame["body"] = None
+
+
+def _retry(machine: Machine, key: str, wait_s: float) -> None:
+    """Runs the iteration again, as another attempt, after a pause."""
+    if wait_s <= 0:
+        begin_body(machine, key)
+        return
+    frame = machine.frames[key]
+    frame["phase"] = "delay"
+    machine.expect(inner(frame["address"], "retry"), key, "timer", due=machine.now + wait_s)
 
 
 def _person_decided(machine: Machine, key: str, event: Event) -> None:

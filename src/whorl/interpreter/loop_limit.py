@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from whorl.interpreter import budget
 from whorl.interpreter.address import inner
 from whorl.interpreter.loop_record import close_iteration, loop_of
-from whorl.interpreter.loop_result import end_loop, fail_loop
+from whorl.interpreter.loop_result import disarm, end_loop, fail_loop
 from whorl.interpreter.outcomes import error
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def before_iteration(machine: Machine, key: str) -> tuple[str, str] | None:
     spent = budget.exhausted(machine, key)
     if spent is not None:
         return "budget", f"its budget of {frame['limits'][spent]:g} ({spent})"
+    if "refusal" in machine.state:
+        return "budget", f"the budget of the run ({machine.state['refusal']})"
     return None
 
 
@@ -47,6 +49,7 @@ def reached(machine: Machine, key: str, reason: str, words: str) -> None:
     frame = machine.frames[key]
     loop = loop_of(machine, key)
     message = f"loop {frame['name']!r} reached {words} before it was done"
+    disarm(machine, key)
     if loop.on_limit == "pause" or loop.ask == "at_limit":
         frame["phase"] = "limit"
         frame["limit_reason"] = reason
@@ -93,15 +96,22 @@ def cut_short(machine: Machine, key: str, status: str) -> None:
     elif frame["phase"] == "judging":
         if frame.get("judge"):
             machine.drop(frame.pop("judge"))
-            frame["children"] = {}
+            frame |= {"children": {}, "judged": {}}
         if not frame.pop("before", False):
             close_iteration(machine, key, status="succeeded")
-    for word in ("delay",):
+    for word in ("delay", "retry"):
         address = inner(frame["address"], word)
         if address in machine.pending:
             machine.forget(address)
     if frame["phase"] == "asking":
         machine.forget(inner(frame["iteration"]["address"], "ask"))
+
+
+def forget_question(machine: Machine, key: str) -> None:
+    """What a person is asked at the limit is no longer of interest."""
+    address = inner(machine.frames[key]["address"], "limit")
+    if address in machine.pending:
+        machine.forget(address)
 
 
 def decided(machine: Machine, key: str, event: Event) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter.address import inner
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.ir import Loop
+from whorl.language import LanguageError
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Frame
@@ -57,13 +58,18 @@ def keep_best(machine: Machine, key: str, score: float | None) -> bool:
     return True
 
 
+def stop_clock(machine: Machine, key: str) -> None:
+    """The body of the present iteration has ended: its time limit is over."""
+    alarm = inner(machine.frames[key]["iteration"]["address"], "time")
+    if alarm in machine.pending:
+        machine.forget(alarm)
+
+
 def close_iteration(machine: Machine, key: str, *, status: str, **facts: Any) -> None:
     """Says how an iteration ended, what it used, and remembers it where a memory is kept."""
     frame = machine.frames[key]
     iteration = frame["iteration"]
-    alarm = inner(iteration["address"], "time")
-    if alarm in machine.pending:
-        machine.forget(alarm)
+    stop_clock(machine, key)
     used: dict[str, Json] = {
         name: _rounded(amount - iteration["usage"].get(name, 0))
         for name, amount in frame["usage"].items()
@@ -111,7 +117,12 @@ def _remember(machine: Machine, key: str, body: dict[str, Json]) -> None:
         "at": machine.now,
     }
     scope = OverlayScope(known, machine.scope_at(frame["inner"]))
-    record = value_of(memory.record, scope)
+    try:
+        record = value_of(memory.record, scope)
+    except LanguageError as fault:
+        # What cannot be remembered is no reason to lose the iteration.
+        machine.warn(frame["address"], "R104", f"an iteration leaves no record: {fault}")
+        return
     assert isinstance(record, dict)
     record = {"number": frame["count"]} | record
     frame["past"] = [*frame["past"], record][-memory.keep :]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.address import inner
-from whorl.interpreter.loop_record import loop_of
+from whorl.interpreter.loop_record import close_iteration, loop_of
 from whorl.interpreter.outcomes import error, failed, succeeded
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def end_loop(
     summary = _summary(machine, key, reason, by, number)
     told = {name: summary[name] for name in _TOLD}
     value = results | frame.get("collected", {}) | {"loop": told}
-    _disarm(machine, key)
+    disarm(machine, key)
     machine.note("loop.finished", frame["address"], summary)
     frame["reason"] = reason
     machine.finish(key, succeeded(value))
@@ -46,12 +46,27 @@ def fail_loop(
     """The loop has failed; its frame stays, so that what failed can be tried again."""
     frame = machine.frames[key]
     if "limits" in frame:
-        _disarm(machine, key)
+        disarm(machine, key)
         number, _ = _returned(machine, key)
         summary = _summary(machine, key, reason, "", number) | {"error": cause}
         machine.note("loop.finished", frame["address"], summary)
     frame["reason"] = reason
     machine.finish(key, failed(cause, status=status))
+
+
+def abandon_loop(machine: Machine, key: str, *, reason: str = "cancelled") -> None:
+    """Something around a loop ends while it runs; a budget does so before its iteration begins."""
+    frame = machine.frames[key]
+    frame["reason"] = reason
+    if "limits" not in frame:
+        return
+    if frame["phase"] == "body" and frame.get("body"):
+        begun = reason != "budget"
+        close_iteration(machine, key, status="cancelled" if begun else "not_begun")
+        frame["count"] -= not begun
+    disarm(machine, key)
+    number, _ = _returned(machine, key)
+    machine.note("loop.finished", frame["address"], _summary(machine, key, reason, "", number))
 
 
 _TOLD = (
@@ -97,11 +112,17 @@ def _summary(
     }
 
 
-def _disarm(machine: Machine, key: str) -> None:
+def disarm(machine: Machine, key: str) -> None:
+    """Stops the clocks of a loop and forgets the conversations that it continued."""
     address = machine.frames[key]["address"]
-    for alarm in (inner(address, "time"), inner(address, "delay")):
-        if alarm in machine.pending:
-            machine.forget(alarm)
+    for alarm in ("time", "delay", "retry"):
+        if inner(address, alarm) in machine.pending:
+            machine.forget(inner(address, alarm))
+    forget_sessions(machine, key)
+
+
+def forget_sessions(machine: Machine, key: str) -> None:
+    """Forgets the conversations in a loop."""
     sessions = machine.state["sessions"]
     for session in [name for name in sessions if name.startswith(f"{key} ")]:
         del sessions[session]

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter.address import attempted, inner
 from whorl.interpreter.block import results
 from whorl.interpreter.evaluation import value_of
-from whorl.interpreter.loop_record import close_iteration, keep_best, loop_of, record_success
+from whorl.interpreter.loop_record import (
+    close_iteration,
+    keep_best,
+    loop_of,
+    record_success,
+    stop_clock,
+)
 from whorl.interpreter.loop_result import fail_loop
 from whorl.interpreter.outcomes import is_failure, language_failure
 from whorl.interpreter.plan import judge_key, judges_of
@@ -25,7 +31,7 @@ from whorl.language import LanguageError
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Frame, Outcome
     from whorl.interpreter.machine import Machine
-    from whorl.ir import Condition, Loop
+    from whorl.ir import Condition
     from whorl.language import Json
 
 
@@ -36,7 +42,9 @@ def begin_verdict(machine: Machine, key: str, *, before: bool = False) -> None:
     """
     frame = machine.frames[key]
     frame["before"] = before
-    frame["judged"] = []
+    frame["judged"] = {}
+    if not before:
+        stop_clock(machine, key)
     try:
         if before:
             _look_back(machine, frame)
@@ -54,7 +62,10 @@ def judged(machine: Machine, key: str, child: str, outcome: Outcome) -> None:
     frame["judge"] = None
     frame["children"] = {}
     loop = loop_of(machine, key)
-    current = frame["judged"][-1]
+    index = frame["asking"]
+    current = frame["judged"][str(index)]
+    # Its own retries are attempts at the same address.
+    current["asked"] = machine.frames[child]["attempt"]
     if is_failure(outcome):
         if loop.on_iteration_failure.action != "continue":
             fail_loop(machine, key, outcome["error"])
@@ -62,7 +73,7 @@ def judged(machine: Machine, key: str, child: str, outcome: Outcome) -> None:
         machine.warn(frame["address"], "R100", f"the judge failed: {outcome['error']['message']}")
         current |= {"met": None, "answer": ""}
     else:
-        _count_vote(current, outcome["value"], _judge_votes(loop, len(frame["judged"]) - 1))
+        _count_vote(current, outcome["value"], judges_of(loop.until)[index].votes)
     if "met" not in current:
         ask_judge(machine, key)
         return
@@ -75,8 +86,8 @@ def judged(machine: Machine, key: str, child: str, outcome: Outcome) -> None:
 def ask_judge(machine: Machine, key: str) -> None:
     """Asks the judge whose answer is open."""
     frame = machine.frames[key]
-    current = frame["judged"][-1]
-    index = len(frame["judged"]) - 1
+    index = frame["asking"]
+    current = frame["judged"][str(index)]
     where = frame["iteration"]["address"] if "iteration" in frame else frame["address"]
     base = inner(where, "judge" if index == 0 else f"judge{index + 1}")
     current["asked"] = current.get("asked", 0) + 1
@@ -124,9 +135,9 @@ def _measure(machine: Machine, key: str) -> None:
 
 def _weigh(machine: Machine, key: str) -> None:
     frame = machine.frames[key]
-    until = loop_of(machine, key).until
-    before = frame["before"]
-    if until is None:
+    loop = loop_of(machine, key)
+    until, before = loop.until, frame["before"]
+    if until is None or (loop.check == "before" and not before):
         _decide(machine, key, met=False, by="", facts=())
         return
     evidence = Evidence(
@@ -134,13 +145,14 @@ def _weigh(machine: Machine, key: str) -> None:
         branches=_branches(frame.get("previous", {})),
         scored=dict(enumerate(frame.get("scored", []))),
         texts=frame.get("texts", []),
-        texts_before=[] if before else frame.get("texts_before", []),
+        texts_before=frame.get("texts_before", []),
         stale=frame.get("stale", 0),
         judged=frame["judged"],
     )
     verdict = Weighing(evidence).weigh(until)
     if verdict.state == "open":
-        frame["judged"].append({"votes": []})
+        frame["asking"] = verdict.judge
+        frame["judged"][str(verdict.judge)] = {"votes": []}
         ask_judge(machine, key)
         return
     _decide(machine, key, met=verdict.state == "met", by=verdict.by, facts=verdict.facts)
@@ -150,9 +162,10 @@ def _decide(
     machine: Machine, key: str, *, met: bool, by: str, facts: tuple[dict[str, Json], ...]
 ) -> None:
     frame = machine.frames[key]
-    frame["decision"] = {"met": met, "by": by, "before": frame["before"]}
-    frame["judged"] = []
-    if frame.pop("before"):
+    before = frame.pop("before")
+    frame["decision"] = {"met": met, "by": by, "before": before}
+    frame["judged"] = {}
+    if before:
         return
     close_iteration(
         machine,
@@ -195,10 +208,6 @@ def _min_delta(condition: Condition | None) -> float | None:
             if found is not None:
                 return found
     return None
-
-
-def _judge_votes(loop: Loop, index: int) -> int:
-    return judges_of(loop.until)[index].votes
 
 
 def _count_vote(current: dict[str, Any], value: Any, wanted: int) -> None:

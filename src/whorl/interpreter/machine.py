@@ -11,8 +11,8 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import StoreError
-from whorl.interpreter import behaviours, budget, control, run
-from whorl.interpreter.commands import Cancel, Command, Perform, Send, SetTimer
+from whorl.interpreter import behaviours, budget, control, loop_result, run
+from whorl.interpreter.commands import Cancel, Command, Perform, SetTimer
 from whorl.interpreter.evaluation import FrameScope
 from whorl.interpreter.events import FED_KINDS, Event
 from whorl.interpreter.frames import Frame, Outcome, children_of
@@ -26,6 +26,8 @@ FORMAT = 1
 # A run that computes this long between two events waits for nothing: it would go on for ever.
 STEPS_MAX = 500_000
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
+# What is waited for, and the kinds of events that can tell of it.
+_TOLD_BY = {"task": ("task",), "timer": ("timer",), "alarm": ("timer",), "gate": ("gate",)}
 
 
 class Machine:
@@ -46,8 +48,7 @@ class Machine:
         self.found: dict[str, dict[str, Json]] = {}
         self._open = Counter(entry["what"] for entry in self.pending.values())
         if state is not None:
-            self.ask_again()
-            self._set_timers_again()
+            self.recover()
 
     @classmethod
     def restore(cls, plan: Plan, snapshot: str) -> Machine:
@@ -90,11 +91,24 @@ class Machine:
         run.settle_status(self)
 
     def poll(self) -> list[Command]:
-        """What is wanted done, once; while the run is paused no new work is handed out."""
+        """What is wanted done, once; while the run is paused no new work is handed out.
+
+        A task that was wanted twice since the last call, or is no longer wanted, is not repeated.
+        """
         commands, self._commands = self._commands, []
-        if self.state["status"] == "paused":
-            return [c for c in commands if not isinstance(c, Perform | Send)]
-        return commands
+        performs = {c.address: c for c in commands if isinstance(c, Perform)}
+        return [
+            command
+            for command in commands
+            if not isinstance(command, Perform)
+            or (performs[command.address] is command and self._may_be_performed(command.address))
+        ]
+
+    def recover(self) -> None:
+        """After a replay: forgets what was wanted on the way, and wants again what is open."""
+        self._commands = []
+        self.ask_again()
+        self._set_timers_again()
 
     def take_notes(self) -> list[Event]:
         """What there is to say about the events fed since the last call."""
@@ -214,10 +228,12 @@ class Machine:
         for doomed_key in doomed:
             frame = self.frames[doomed_key]
             doomed.extend(children_of(frame))
+            if frame["kind"] == "loop" and "reason" not in frame:
+                loop_result.abandon_loop(self, doomed_key)
+            if "reserve" in frame:
+                budget.abandon(self, frame)
             for address in list(frame.get("waits", ())):
                 self.forget(address)
-            if frame.get("reserve"):
-                budget.charge_reserve(self, frame["loop"], frame["reserve"], in_doubt=False)
             for scope in (frame.get("own_scope"), frame.get("inner")):
                 if scope is not None:
                     self.drop_scope(scope)
@@ -228,9 +244,13 @@ class Machine:
         self.state["next"] += 1
         return str(self.state["next"])
 
+    def _may_be_performed(self, address: str) -> bool:
+        entry = self.pending.get(address)
+        return entry is not None and "sent" not in entry and self.state["status"] != "paused"
+
     def _deliver(self, event: Event) -> None:
         entry = self.pending.get(event.address)
-        if entry is None:
+        if entry is None or event.kind.partition(".")[0] not in _TOLD_BY[entry["what"]]:
             run.account_for_late(self, event)
             return
         if entry["what"] == "alarm" and event.address.endswith("/:timeout"):
@@ -244,6 +264,7 @@ class Machine:
             steps += 1
             if steps > STEPS_MAX:
                 run.stop_endless(self, STEPS_MAX)
+                return
             key, outcome = self._agenda.popleft()
             frame = self.frames.get(key)
             if frame is None:
@@ -277,6 +298,7 @@ def _new_state() -> dict[str, Any]:
         "limits": {},
         "usage": {},
         "reserved": {},
+        "abandoned": {},
         "iterations": None,
         "memory": {},
         "result": None,

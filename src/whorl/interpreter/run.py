@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import budget
+from whorl.interpreter.address import inner
 from whorl.interpreter.outcomes import error, failed, is_failure
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 def end(machine: Machine, outcome: Outcome) -> None:
     """The run has ended."""
     state = machine.state
+    for address in list(machine.frames[state["root"]].get("waits", ())):
+        machine.forget(address)
     status = outcome["status"]
     state["status"] = "failed" if status == "timed_out" else status
     cause = dict(outcome["error"]) if is_failure(outcome) and outcome.get("error") else None
@@ -38,8 +41,6 @@ def end_now(machine: Machine, outcome: Outcome) -> None:
     if frame.get("body"):
         machine.drop(frame["body"])
         frame["body"] = None
-    for address in list(frame.get("waits", ())):
-        machine.forget(address)
     frame["ended"] = outcome["status"]
     end(machine, outcome)
 
@@ -49,6 +50,14 @@ def stop_endless(machine: Machine, steps: int) -> None:
     message = f"the run took {steps} steps without waiting for anything"
     machine.clear_agenda()
     end_now(machine, failed(error("R105", message, "")))
+
+
+def arm(machine: Machine) -> None:
+    """Sets the clock that ends the run, where it has a time limit."""
+    seconds = machine.plan.workflow.limits.time_s
+    address = inner("", "time")
+    if seconds is not None and address not in machine.pending:
+        machine.expect(address, machine.state["root"], "alarm", due=machine.now + seconds)
 
 
 def settle_status(machine: Machine) -> None:
@@ -67,5 +76,7 @@ def settle_status(machine: Machine) -> None:
 def account_for_late(machine: Machine, event: Event) -> None:
     """A reply that nobody waits for any more was paid for all the same."""
     usage = event.body.get("usage")
+    if event.kind == "task.in_doubt":
+        budget.add_late_doubt(machine, event.address)
     if event.kind in ("task.finished", "task.failed") and isinstance(usage, dict):
-        budget.add_usage(machine, None, usage)
+        budget.add_late_usage(machine, event.address, usage)

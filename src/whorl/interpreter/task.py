@@ -76,8 +76,9 @@ def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
         case "task.finished":
             _account(machine, frame, event)
             machine.settle(event.address)
-            if event.body.get("session"):
-                machine.state["sessions"][_session(machine, frame, node)] = event.body["session"]
+            session = _session(machine, frame, node)
+            if session and event.body.get("session"):
+                machine.state["sessions"][session] = event.body["session"]
             machine.finish(key, succeeded(event.body.get("value")))
         case "task.failed":
             _account(machine, frame, event)
@@ -127,18 +128,19 @@ def _perform(machine: Machine, key: str) -> Perform:
 
 
 def _session(machine: Machine, frame: Frame, node: Task) -> str:
-    """Where a conversation is kept: with the loop that continues it, by the name that it has."""
+    """Where a conversation is kept: with the loop that continues it, or with its iteration."""
     loop = frame["loop"]
-    if loop is not None:
-        owner = machine.node(machine.frames[loop])
-        if isinstance(owner, Loop) and owner.session == "continue":
-            return f"{loop} {node.session or node.name}"
-    return f"{frame['base']} {node.session}"
+    if loop is None:
+        return f"run {node.session}" if node.session else ""
+    owner = machine.node(machine.frames[loop])
+    continues = isinstance(owner, Loop) and owner.session == "continue"
+    name = node.session or (node.name if continues else "")
+    return f"{loop} {name}" if name else ""
 
 
 def _intended(machine: Machine, key: str, event: Event) -> None:
     frame = machine.frames[key]
-    if machine.status == "paused":
+    if machine.status == "paused" or "sent" in machine.pending[event.address]:
         return
     wanted = event.body.get("reserve")
     amount: dict[str, Any] = wanted if isinstance(wanted, dict) else {}

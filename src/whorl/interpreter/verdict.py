@@ -31,16 +31,17 @@ class Evidence:
     texts: list[str] = field(default_factory=list)
     texts_before: list[str] = field(default_factory=list)
     stale: int = 0
-    judged: list[dict[str, Any]] = field(default_factory=list)
+    judged: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The state of a condition, what it was decided by, and the facts."""
+    """The state of a condition, what it was decided by, the facts, and the judge to ask next."""
 
     state: str
     by: str = ""
     facts: tuple[dict[str, Json], ...] = ()
+    judge: int = 0
 
 
 def scores_of(condition: Condition | None) -> Iterator[Score]:
@@ -142,9 +143,9 @@ class Weighing:
     def _judge(self) -> Verdict:
         index = self._judges
         self._judges += 1
-        if index >= len(self._evidence.judged) or "met" not in self._evidence.judged[index]:
-            return Verdict("open", "judge")
-        judged = self._evidence.judged[index]
+        judged = self._evidence.judged.get(str(index), {})
+        if "met" not in judged:
+            return Verdict("open", "judge", judge=index)
         facts: dict[str, Json] = {"by": "judge", "met": judged["met"], "answer": judged["answer"]}
         if judged["met"] is None:
             return Verdict("inconclusive", "judge", (facts,))
@@ -164,7 +165,7 @@ class Weighing:
         for state in ("met", "open"):
             for part in parts:
                 if part.state == state:
-                    return Verdict(state, part.by, facts)
+                    return Verdict(state, part.by, facts, part.judge)
         return Verdict("not_met", "", facts)
 
     def _all(self, condition: AllOf) -> Verdict:
@@ -174,7 +175,7 @@ class Weighing:
         for state in ("not_met", "inconclusive", "open"):
             for part in parts:
                 if part.state == state:
-                    return Verdict(state, part.by, facts)
+                    return Verdict(state, part.by, facts, part.judge)
         return Verdict("met" if parts else "not_met", parts[-1].by if parts else "", facts)
 
 

@@ -20,7 +20,9 @@ class FunctionEntry:
     """A filter, test, function or method.
 
     `call` receives the run, the subject (not for functions), then one value per parameter; if
-    `extra` names what may follow, also a tuple and a dict of the further arguments.
+    `extra` names what may follow, also a tuple and a dict of the further arguments. A function
+    that looks up a name of the scope says so in `reads`; `borrows` means that it gives a part of
+    that value as it stands.
     """
 
     kind: Kind
@@ -31,6 +33,8 @@ class FunctionEntry:
     required: tuple[str, ...] = ()
     optional: tuple[tuple[str, Scalar], ...] = ()
     extra: str = ""
+    reads: str = ""
+    borrows: bool = False
 
     @property
     def arguments_min(self) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.language.faults import LanguageError, LimitExceeded
 from whorl.language.run import Run
-from whorl.language.values import LIMITS, UNDEFINED, Json, Limits, Scope, Value, to_result
+from whorl.language.values import LIMITS, UNDEFINED, Json, Limits, Scope, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,9 +83,9 @@ def evaluate(expression: Expression, scope: Scope, *, limits: Limits = LIMITS) -
             return _text(program, run)
         run.spend(program.weight)
         value = program.value(run)
-        if program.is_path:
+        if program.is_borrowed:
             return None if value is UNDEFINED else value  # type: ignore[return-value]
-        return to_result(value, limits)
+        return program.semantics.result(value, limits)
     except LanguageError as error:
         raise error.at(program.offset) from None
     except (RecursionError, MemoryError):
@@ -100,7 +100,7 @@ def render(expression: Expression, scope: Scope, *, limits: Limits = LIMITS) -> 
         if program.value is None:
             return _text(program, run)
         run.spend(program.weight)
-        return run.text(program.value(run))
+        return program.semantics.text(run, program.value(run))
     except LanguageError as error:
         raise error.at(program.offset) from None
     except (RecursionError, MemoryError):

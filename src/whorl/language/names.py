@@ -86,6 +86,10 @@ class _Walker:
             guards |= guards_of(operand, node.operator == "and")
 
     def _apply(self, node: tree.Apply, bound: frozenset[str], guards: Guards) -> None:
+        if node.function.reads:
+            self.uses.append(
+                NameUse(node.function.reads, _named(node.arguments), node.offset, guarded=False)
+            )
         handles = (node.function.kind, node.function.name) in _HANDLING
         for position, child in enumerate(children(node)):
             self.expression(child, bound, guards, handled=handles and position == 0)
@@ -171,6 +175,23 @@ def path_of(node: tree.Expr) -> tuple[tree.Name, Path] | None:
             break
         path.append(key)
     return node, tuple(path)
+
+
+def is_borrowed(node: tree.Expr) -> bool:
+    """Tell whether an expression only reads its scope, so that its value is JSON as it stands."""
+    while isinstance(node, tree.Member | tree.Item):
+        node = node.target
+    return isinstance(node, tree.Name) or (isinstance(node, tree.Apply) and node.function.borrows)
+
+
+def _named(arguments: tuple[tree.Expr, ...]) -> Path:
+    """Return the literal arguments of a function that reads the scope, up to the first other."""
+    path: list[str | int] = []
+    for argument in arguments:
+        if not isinstance(argument, tree.Literal) or not isinstance(argument.value, str | int):
+            break
+        path.append(argument.value)
+    return tuple(path)
 
 
 def names_of(target: tree.Target) -> set[str]:

@@ -11,12 +11,13 @@ from whorl.language.evaluator.expressions import compile_expression
 from whorl.language.evaluator.semantics import SEMANTICS
 from whorl.language.evaluator.statements import Execute, compile_body
 from whorl.language.functions.library import find
-from whorl.language.names import free_names_of, path_of
+from whorl.language.names import free_names_of, is_borrowed
 from whorl.language.walk import weight_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from whorl.language.evaluator.semantics import Semantics
     from whorl.language.run import FindFunction
     from whorl.language.tree import Tree
     from whorl.language.uses import NameUse
@@ -30,21 +31,23 @@ class Program:
     body: Execute
     offset: int
     weight: int
-    is_path: bool
+    is_borrowed: bool
     find: FindFunction
+    semantics: Semantics
     free_names: Callable[[], tuple[NameUse, ...]]
 
 
 def compile_tree(tree: Tree) -> Program:
     """Turn a tree into closures."""
-    context = Context(SEMANTICS[tree.syntax], tree.bound)
+    context = Context(SEMANTICS[tree.syntax](), tree.bound)
     value = None if tree.value is None else compile_expression(tree.value, context)
     return Program(
         value,
         compile_body(tree.body, context),
         0 if tree.value is None else tree.value.offset,
         0 if tree.value is None else weight_of(tree.value),
-        tree.value is not None and path_of(tree.value) is not None,
+        tree.value is not None and is_borrowed(tree.value),
         partial(find, tree.library),
+        context.semantics,
         lru_cache(maxsize=1)(partial(free_names_of, tree)),
     )

@@ -27,6 +27,7 @@ class Run:
 
     __slots__ = (
         "depth",
+        "drawn",
         "emitted",
         "find",
         "fuel",
@@ -47,6 +48,7 @@ class Run:
         self.text_max = limits.text_max
         self.items_max = limits.items_max
         self.depth = 0
+        self.drawn = 0
         self.emitted = 0
         self.locals: dict[str, Value] = {}
 

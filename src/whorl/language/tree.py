@@ -44,11 +44,12 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """`target[key]`."""
+    """`target[key]`; `forgiving` means that what is missing is null, where that is not the rule."""
 
     target: Expr
     key: Expr
     offset: int
+    forgiving: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +108,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Logic:
-    """`a and b and c` or `a or b or c`; gives the deciding operand."""
+    """`a and b and c` or `a or b or c`; gives the deciding operand, or the first but null."""
 
-    operator: OneOf["and", "or"]
+    operator: OneOf["and", "or", "coalesce"]
     operands: tuple[Expr, ...]
     offset: int
 

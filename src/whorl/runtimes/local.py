@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 60.0
 POLL_S = 0.15
+PINNED_MAX = 64
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
@@ -79,6 +80,7 @@ class LocalRuntime:
         self._drivers: dict[RunId, Driver] = {}
         self._plans: dict[str, Plan] = {}
         self._digests: dict[RunId, str] = {}
+        self._pinned: dict[int, tuple[Workflow, Json, str]] = {}
         self._postman: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
 
@@ -95,10 +97,10 @@ class LocalRuntime:
         memory = {} if start.cold else remembered(workflow, self.store.memory)
         if memory:
             body["memory"] = memory
-        digest = content_hash(workflow)
+        pinned, digest = self._pin(workflow)
         made = NewRun(
             run,
-            to_json(workflow),
+            pinned,
             digest,
             workflow.name,
             workflow.dialect,
@@ -106,7 +108,6 @@ class LocalRuntime:
             key=start.key,
             sources=start.sources,
         )
-        self._plans.setdefault(digest, Plan(workflow))
         first = Event("run.started", "", self._clock.now(), body)
         found, made_now = await self.store.create(made, first)
         if made_now:
@@ -164,6 +165,17 @@ class LocalRuntime:
             self._plans.setdefault(digest, Plan(workflow))
             self._digests[run] = digest
         return self._plans[self._digests[run]]
+
+    def _pin(self, workflow: Workflow) -> tuple[Json, str]:
+        """The workflow as it is stored; many runs of one workflow compute this once."""
+        known = self._pinned.get(id(workflow))
+        if known is None or known[0] is not workflow:
+            if len(self._pinned) >= PINNED_MAX:
+                self._pinned.clear()
+            known = (workflow, to_json(workflow), content_hash(workflow))
+            self._pinned[id(workflow)] = known
+            self._plans.setdefault(known[2], Plan(workflow))
+        return known[1], known[2]
 
     async def _drive_owned(self, run: RunId, owner: int, requests: list[Event]) -> str:
         while True:

@@ -84,6 +84,7 @@ class SimulatedRuntime:
         self.journal = journal or MemoryJournal()
         self._workers = workers
         self._driver: Driver | None = None
+        self._passed_s = 0.0
 
     def start(
         self, workflow: Workflow, given: dict[str, Json], *, run: str = "sim", **options: Json
@@ -113,8 +114,11 @@ class SimulatedRuntime:
         """Drives a run, some time later, until it ends, waits or pauses; gives its status."""
         loop = VirtualLoop()
         folded = fold(self.journal, run, plan)
-        loop.jump(max(0.0, folded.machine.now - EPOCH) + later_s)
-        return self._until_done(self._drive(loop, run, folded, requests, watcher), loop)
+        loop.jump(max(self._passed_s, folded.machine.now - EPOCH) + later_s)
+        try:
+            return self._until_done(self._drive(loop, run, folded, requests, watcher), loop)
+        finally:
+            self._passed_s = loop.time()
 
     def deliver(self, event: Event) -> None:
         """Brings a request to the run that is being driven, as it is now."""

@@ -326,16 +326,31 @@ def test_a_wrong_step_is_still_a_name_for_others() -> None:
     assert [diagnostic.code for diagnostic in found] == ["W004"]
 
 
-def test_an_exit_code_that_is_always_zero_is_a_warning() -> None:
+@pytest.mark.parametrize(
+    ("until", "more", "checks"),
+    [
+        ("t.exit_code == 0", "", [False]),
+        ("t.exit_code == 0", ", check: true", [True]),
+        ("iteration > 1", "", []),
+        ("iteration > 1", ", check: false", [False]),
+    ],
+)
+def test_a_command_whose_exit_code_is_read_does_not_fail_by_it(
+    until: str, more: str, checks: list[bool]
+) -> None:
+    from whorl import ir
     from whorl.dialects import read_workflow
 
-    step = "whorl: 1\nsteps: {l: {repeat: {until: t.exit_code == 0, steps: {t: {run: make%s}}}}}"
-    warned = read_workflow(step % "", "a.yaml").warnings
-    silent = read_workflow(step % ", check: false", "a.yaml").warnings
+    text = (
+        f"whorl: 1\nsteps: {{l: {{repeat: {{until: {until}, steps: {{t: {{run: make{more}}}}}}}}}}}"
+    )
+    loop = read_workflow(text, "a.yaml").workflow.body.nodes[0]
+    assert isinstance(loop, ir.Loop)
+    task = loop.body.nodes[0]
+    assert isinstance(task, ir.Task)
+    found = [value.value for name, value in task.inputs.entries if name == "check"]  # type: ignore[union-attr]
 
-    assert [(found.severity, *at(found)) for found in warned] == [("warning", "W023", 2, 29)]
-    assert "check: false" in warned[0].help
-    assert silent == ()
+    assert found == checks
 
 
 def test_a_budget_allows_many_calls() -> None:

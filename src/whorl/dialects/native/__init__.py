@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from whorl.dialects.native.draft import Draft
 from whorl.dialects.native.format.header import HEADER
 from whorl.dialects.native.header import read_header
-from whorl.dialects.native.hints import give_hints
 from whorl.dialects.native.schema import native_schema
 from whorl.dialects.native.steps import read_steps
 from whorl.dialects.native.structure import check_structure
@@ -45,7 +44,6 @@ class NativeReader:
         workflow = read_header(draft, root)
         if not draft.is_full:
             draft.adopt(check(workflow, draft.places, draft.names))
-        give_hints(draft, workflow)
         if draft.diagnostics:
             raise InvalidWorkflow(draft.diagnostics)
         return Reading(workflow, tuple(draft.warnings), draft.sources)

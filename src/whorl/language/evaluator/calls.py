@@ -39,7 +39,7 @@ class MacroValue(Opaque):
 def compile_apply(node: tree.Apply, context: Context, compile_: Compile) -> Evaluate:
     """Turn the call of a library function into a closure."""
     entry, offset = node.function, node.offset
-    call = entry.call
+    call, pay = entry.call, context.semantics.pay
     arguments = [compile_(argument, context) for argument in node.arguments]
     if entry.extra:
         return _variadic(node, context, compile_)
@@ -48,8 +48,8 @@ def compile_apply(node: tree.Apply, context: Context, compile_: Compile) -> Eval
         values = [argument(run) for argument in arguments]
         try:
             for value in values:
-                run.pay(value)
-            return run.pay(call(run, *values))
+                pay(run, value)
+            return pay(run, call(run, *values))
         except LanguageError as error:
             raise error.at(offset) from None
         except PYTHON_FAULTS as error:
@@ -60,6 +60,7 @@ def compile_apply(node: tree.Apply, context: Context, compile_: Compile) -> Eval
 
 def _variadic(node: tree.Apply, context: Context, compile_: Compile) -> Evaluate:
     entry, offset, call = node.function, node.offset, node.function.call
+    pay = context.semantics.pay
     arguments = [compile_(argument, context) for argument in node.arguments]
     extra = [compile_(argument, context) for argument in node.extra]
     keywords = [(name, compile_(argument, context)) for name, argument in node.keywords]
@@ -70,8 +71,8 @@ def _variadic(node: tree.Apply, context: Context, compile_: Compile) -> Evaluate
         named = {name: argument(run) for name, argument in keywords}
         try:
             for value in (*values, *further, *named.values()):
-                run.pay(value)
-            return run.pay(call(run, *values, further, named))
+                pay(run, value)
+            return pay(run, call(run, *values, further, named))
         except LanguageError as error:
             raise error.at(offset) from None
         except PYTHON_FAULTS as error:

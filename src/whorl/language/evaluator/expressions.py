@@ -95,8 +95,17 @@ def _member(node: tree.Member, context: Context) -> Evaluate:
 def _item(node: tree.Item, context: Context) -> Evaluate:
     target = compile_expression(node.target, context)
     key = compile_expression(node.key, context)
-    read = context.semantics.item
-    return lambda run: read(target(run), key(run))
+    read = context.semantics.forgiving_item if node.forgiving else context.semantics.item
+    offset = node.offset
+
+    def item(run: Run) -> Value:
+        value, index = target(run), key(run)
+        try:
+            return read(value, index)
+        except LanguageError as error:
+            raise error.at(offset) from None
+
+    return item
 
 
 def _slice(node: tree.Slice, context: Context) -> Evaluate:
@@ -198,6 +207,10 @@ def _comparison(node: tree.Comparison, context: Context) -> Evaluate:
 
 def _logic(node: tree.Logic, context: Context) -> Evaluate:
     operands = [compile_expression(operand, context) for operand in node.operands]
+    if node.operator == "coalesce":
+        return lambda run: next(
+            (value for operand in operands if (value := operand(run)) is not None), None
+        )
     if len(operands) == 2:
         first, second = operands
         if node.operator == "and":

@@ -1,12 +1,14 @@
 """Libraries: which functions an expression may use, by kind and name.
 
 The core library is there for every expression; a dialect adds its own table under a name, and an
-expression that asks for that library sees both, the dialect's entries first.
+expression that asks for that library sees both, the dialect's entries first. A library that stands
+apart is a whole vocabulary of its own, without the core.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from whorl.errors import did_you_mean
 from whorl.language.entry import FunctionEntry, Kind, Refused
@@ -22,11 +24,33 @@ from whorl.language.functions.selecting import SELECTING
 from whorl.language.functions.tests import TESTS
 from whorl.language.functions.text import TEXT
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 CORE: tuple[FunctionEntry, ...] = (
     TEXT + LISTS + ORDERING + SELECTING + NUMBERS + JSON + REGEX + OBJECTS + TESTS + METHODS
 )
 
 LIBRARIES: dict[str, tuple[FunctionEntry, ...]] = {}
+
+
+def _logic() -> tuple[FunctionEntry, ...]:
+    from whorl.language.functions.logic import LOGIC
+
+    return LOGIC
+
+
+def _lenient_logic() -> tuple[FunctionEntry, ...]:
+    from whorl.language.functions.logic import LENIENT_LOGIC
+
+    return LENIENT_LOGIC
+
+
+# Imported on demand: dates, XML and decimals are of no use to templates.
+APART: dict[str, Callable[[], tuple[FunctionEntry, ...]]] = {
+    "logic": _logic,
+    "logic-lenient": _lenient_logic,
+}
 
 _CHANCE = "its result would differ each time a run is replayed"
 _REFUSED = (
@@ -42,9 +66,12 @@ _REFUSED = (
 @lru_cache(maxsize=32)
 def table(library: str) -> dict[tuple[Kind, str], FunctionEntry]:
     """All filters, tests and functions that an expression with this library may use."""
+    if library in APART:
+        return {(entry.kind, entry.name): entry for entry in APART[library]()}
     if library and library not in LIBRARIES:
+        known = [*LIBRARIES, *APART]
         raise LanguageError(
-            f"there is no function library {library!r}", help=did_you_mean(library, LIBRARIES)
+            f"there is no function library {library!r}", help=did_you_mean(library, known)
         )
     entries = (*CORE, *LIBRARIES.get(library, ()))
     return {(entry.kind, entry.name): entry for entry in entries if entry.kind != "method"}
@@ -81,4 +108,4 @@ def check_method(name: str) -> None:
 
 def entries(library: str = "") -> tuple[FunctionEntry, ...]:
     """All functions that an expression with this library may use, for documentation."""
-    return (*table(library).values(), *METHODS)
+    return (*table(library).values(), *(() if library in APART else METHODS))

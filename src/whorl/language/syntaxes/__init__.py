@@ -30,8 +30,26 @@ def _plain(source: str, library: str) -> Tree:
     return read_plain(source, library)
 
 
+def _logic(source: str, library: str) -> Tree:
+    from whorl.language.syntaxes.logic import read_logic
+
+    return read_logic(source, library)
+
+
+def _lenient_logic(source: str, library: str) -> Tree:
+    from whorl.language.syntaxes.logic import read_lenient_logic
+
+    return read_lenient_logic(source, library)
+
+
 # Jinja2 takes 40 ms to import, so each syntax is imported when the first source needs it.
-SYNTAXES: dict[str, Read] = {"jinja": _jinja, "template": _template, "plain": _plain}
+SYNTAXES: dict[str, Read] = {
+    "jinja": _jinja,
+    "template": _template,
+    "plain": _plain,
+    "logic": _logic,
+    "logic-lenient": _lenient_logic,
+}
 
 
 def reader(syntax: str) -> Read:

@@ -10,22 +10,50 @@ if TYPE_CHECKING:
     from whorl.providers.settings import ProviderSettings
     from whorl.providers.task import Emit
 
-Role: TypeAlias = Literal["system", "user", "assistant"]
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOffer:
+    """A tool that a model may ask for; `schema` describes its arguments."""
+
+    name: str
+    description: str
+    schema: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A model asks for a tool. `fault` says why its arguments cannot be read."""
+
+    id: str
+    name: str
+    arguments: dict[str, Json]
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation."""
+    """One message of a conversation.
+
+    A model's own message may hold `calls`; one of role `tool` answers the call of that id.
+    """
 
     role: Role
     text: str
+    calls: tuple[ToolCall, ...] = ()
+    call: str = ""
+    tool: str = ""
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
     """What a model is asked, in no wire format. `schema` is what its answer must fit.
 
-    `key` is the same when this very call is sent again.
+    `key` is the same when this very call is sent again. `choices` are the only words that count as
+    an answer, for wires that can hold a model to them. With `must_answer` the tools are there only
+    because earlier messages speak of them: the model may ask for no more.
     """
 
     messages: tuple[Message, ...]
@@ -34,6 +62,9 @@ class Conversation:
     stop: tuple[str, ...] = ()
     seed: int | None = None
     schema: Json = None
+    choices: tuple[str, ...] = ()
+    tools: tuple[ToolOffer, ...] = ()
+    must_answer: bool = False
     key: str = ""
     address: str = ""
     attempt: int = 1
@@ -54,13 +85,20 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model said. Token counts are None where the server gave none that can be believed."""
+    """What a model said. Token counts are None where the server gave none that can be believed.
+
+    `finish` is `stop`, `length` (cut at its limit), `tool_calls`, or the server's own word. Tokens
+    of a prompt cache are part of `input_tokens`, and told for their price.
+    """
 
     text: str
     finish: str = ""
     input_tokens: int | None = None
     output_tokens: int | None = None
     detail: dict[str, Json] = field(default_factory=dict)
+    calls: tuple[ToolCall, ...] = ()
+    cache_read_tokens: int = 0
+    cache_written_tokens: int = 0
 
 
 class Wire(Protocol):

@@ -248,4 +248,4 @@ _WORDS: dict[type, str] = {str: "a text", bool: "true or false"}
 
 
 def _refuse(message: str) -> NoReturn:
-    raise UsageError(message, code="W902", help="see the reference of whorl.toml")
+    raise UsageError(message, code="W901", help="see the reference of whorl.toml")

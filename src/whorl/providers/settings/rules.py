@@ -50,4 +50,4 @@ def _rule(rule: object, place: str) -> ReplyRule:
 
 
 def _refuse(message: str) -> NoReturn:
-    raise UsageError(message, code="W902", help="see the reference of whorl.toml")
+    raise UsageError(message, code="W901", help="see the reference of whorl.toml")

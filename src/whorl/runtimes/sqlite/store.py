@@ -178,12 +178,14 @@ class SqliteStore(Reading):
         )
 
     async def _change(self, job: Job) -> object:
-        """Waits for a job. All jobs of one turn of the event loop wake the writer once."""
-        self._started()
+        """Waits for a job. All jobs of one turn of the event loop are committed together."""
+        writer = self._started()
         loop = asyncio.get_running_loop()
         job.loop = loop
         job.answer = loop.create_future()
         waiting = self._waiting.get(loop)
+        if waiting is None and writer.is_for_one_run and writer.commit_here([job], loop):
+            return await job.answer
         if waiting is None:
             self._waiting[loop] = [job]
             loop.call_soon(self._hand_over, loop)
@@ -200,7 +202,9 @@ class SqliteStore(Reading):
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         jobs = self._waiting.pop(loop, None)
         if jobs:
-            self._started().submit(jobs)
+            writer = self._started()
+            if not writer.commit_here(jobs, loop):
+                writer.submit(jobs)
 
     def _started(self) -> Writer:
         """The writer; a store that is only read never has one."""

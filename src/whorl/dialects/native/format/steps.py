@@ -114,7 +114,11 @@ _KINDS = (
                 MapOf(VALUE, "variables by name", names="any"), "variables of its environment"
             ),
             "stdin": Field(VALUE, "what it reads from standard input"),
-            "check": Field(Truth(), "false: another exit code than 0 is a result, not a failure"),
+            "check": Field(
+                Truth(),
+                "whether an exit code other than 0 is a failure; by default it is, unless the file "
+                "reads the step's exit_code",
+            ),
             **_TASK,
         },
     ),

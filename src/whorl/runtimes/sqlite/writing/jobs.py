@@ -42,12 +42,15 @@ def bytes_of(job: Job) -> int:
     return bodies + 64 * len(job.rows)
 
 
-def settle(outcomes: Iterable[Outcome]) -> None:
-    """Gives every outcome to whoever waits for it, waking each event loop once."""
+def settle(outcomes: Iterable[Outcome], *, here: asyncio.AbstractEventLoop | None = None) -> None:
+    """Gives every outcome to whoever waits for it, waking each event loop once.
+
+    `here` is the event loop whose thread this is, if it is one's.
+    """
     by_loop: dict[asyncio.AbstractEventLoop, list[Outcome]] = {}
     for outcome in outcomes:
         loop = outcome[0].loop
-        if loop is None:
+        if loop is None or loop is here:
             _answer((outcome,))
         else:
             by_loop.setdefault(loop, []).append(outcome)

@@ -41,6 +41,11 @@ class Ownership:
         """Whether anybody relies on the heartbeat."""
         return bool(self._runs)
 
+    @property
+    def runs_count(self) -> int:
+        """How many runs this store has claimed."""
+        return len(self._runs)
+
     def claim(self, run: str) -> int:
         """Makes this store the owner of a run; gives the owner number."""
         found = fetch(self._connection, _OWNER, (run,))

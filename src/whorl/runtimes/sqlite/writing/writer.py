@@ -1,6 +1,8 @@
-"""The one thread of a process that writes to a store: it commits all that waits at once.
+"""The one writer of a process to a store: it commits all that waits at once.
 
 An append is acknowledged after the commit that holds it has reached the disk, never before.
+Commits are made by a thread. A few appends on a quick disk are committed by the event loop itself,
+which takes half the CPU; where that would hold the loop up, the thread takes over.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from whorl.runtimes.sqlite.writing.ledger import Ledger
 from whorl.runtimes.sqlite.writing.ownership import Ownership
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from whorl.interpreter.events import Event
@@ -31,6 +34,8 @@ CrashHook: TypeAlias = "Callable[[str, str, Sequence[Event]], None]"
 JOBS_PER_COMMIT_MAX: Final = 4096
 RESTART_PAGES: Final = 12_000
 _RESTART_WAIT_MS: Final = 1000
+_FEW: Final = 4
+_QUICK_S: Final = 0.002
 
 
 class Writer:
@@ -57,6 +62,9 @@ class Writer:
         self._broken: StoreError | None = None
         self._in_hand: list[Job] = []
         self._gate = threading.Lock()
+        self._turn = threading.Lock()
+        self._monotonic = monotonic
+        self._commit_s = 0.0
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="whorl-writer", daemon=True)
         self._thread.start()
@@ -68,6 +76,31 @@ class Writer:
                 self._queue.put(jobs)
                 return
         settle((job, None, self._stopped()) for job in jobs)
+
+    @property
+    def is_for_one_run(self) -> bool:
+        """Whether nobody else could share a commit."""
+        return self._ledger.ownership.runs_count == 1
+
+    def commit_here(self, jobs: list[Job], loop: asyncio.AbstractEventLoop) -> bool:
+        """Commits a few appends in the loop's own thread; False: they must be handed over."""
+        if len(jobs) > _FEW or self._commit_s > _QUICK_S or self._hook is not None:
+            return False
+        if not all(isinstance(job, Append) for job in jobs):
+            return False
+        if self._closed or not self._turn.acquire(blocking=False):
+            return False
+        try:
+            if self._broken is not None or not self._queue.empty() or not self._begin_at_once():
+                return False
+            self._in_hand = jobs
+            self._commit(jobs, begun=True, loop=loop)
+            self._in_hand = []
+        finally:
+            self._turn.release()
+        if self._is_log_long():
+            self._queue.put([])
+        return True
 
     def close(self) -> None:
         """Writes all that was handed over, then ends the thread and closes the connection."""
@@ -87,8 +120,10 @@ class Writer:
             is_open = True
             while is_open:
                 jobs, is_open = self._collect()
-                if jobs or self._ledger.ownership.is_beat_due(BEAT_EVERY_S):
-                    self._serve(jobs)
+                with self._turn:
+                    if jobs or self._ledger.ownership.is_beat_due(BEAT_EVERY_S):
+                        self._serve(jobs)
+                    self._checkpoint()
             self._leave()
         finally:
             # Reached early only by a mistake of ours (or a test's crash): nobody may wait for ever.
@@ -118,16 +153,34 @@ class Writer:
             if isinstance(job, Change) and job.alone:
                 settle([self._perform_alone(job)])
         self._in_hand = []
-        self._checkpoint()
 
-    def _commit(self, jobs: list[Job]) -> None:
+    def _begin_at_once(self) -> bool:
+        """Begins a transaction unless another process is writing."""
+        self._connection.set_busy_timeout(0)
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except apsw.BusyError:
+            return False
+        finally:
+            self._connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        return True
+
+    def _commit(
+        self,
+        jobs: list[Job],
+        *,
+        begun: bool = False,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
         if self._broken is not None:
             settle([(job, None, copy_of(self._broken)) for job in jobs])
             return
         self._announce("before", jobs)
         committed = False
+        started = self._monotonic()
         try:
-            begin(self._connection)
+            if not begun:
+                begin(self._connection)
             outcomes = self._apply(jobs)
             if self._ledger.ownership.is_beat_due(BEAT_EVERY_S):
                 self._ledger.ownership.beat()
@@ -140,7 +193,9 @@ class Writer:
         self._ledger.settle(committed=committed)
         if committed:
             self._announce("after", jobs)
-        settle(outcomes)
+            if len(jobs) <= _FEW:
+                self._commit_s += (self._monotonic() - started - self._commit_s) * 0.25
+        settle(outcomes, here=loop)
 
     def _apply(self, jobs: list[Job]) -> list[Outcome]:
         outcomes: list[Outcome] = []
@@ -188,10 +243,7 @@ class Writer:
 
     def _checkpoint(self) -> None:
         """Keeps the log short, after the answers are out: nobody waits for it."""
-        if self._wal_pages < self._checkpointed:
-            self._checkpointed = 0
-        grown = self._wal_pages - self._checkpointed
-        if self._broken is not None or grown < self._checkpoint_pages:
+        if self._broken is not None or not self._is_log_long():
             return
         self._checkpointed = self._wal_pages
         try:
@@ -203,6 +255,11 @@ class Writer:
             # The entries are safe in the log; only a failed fsync leaves doubt about the file.
             if is_fsync_fault(error):
                 self._broken = store_error(error, self._path)
+
+    def _is_log_long(self) -> bool:
+        if self._wal_pages < self._checkpointed:
+            self._checkpointed = 0
+        return self._wal_pages - self._checkpointed >= self._checkpoint_pages
 
     def _restart_log(self) -> None:
         self._connection.set_busy_timeout(_RESTART_WAIT_MS)

@@ -1,0 +1,34 @@
+"""How long a shell waits: `whorl --help`, and a three-line file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+WORKFLOW = 'whorl: 1\nname: tiny\nsteps: {a: {value: "done"}}\n'
+
+
+def measure(full: bool) -> None:
+    """Prints both beside the start of Python itself."""
+    command = str(Path(sys.executable).parent / "whorl")
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "tiny.yaml").write_text(WORKFLOW)
+        python = _best([sys.executable, "-c", "pass"], folder)
+        print("Start-up, milliseconds of the clock, best of 7")
+        print(f"  {'python -c pass':<28} {python:7.0f}")
+        print(f"  {'whorl --help (goal: 100)':<28} {_best([command, '--help'], folder):7.0f}")
+        print(
+            f"  {'whorl run tiny (goal: 400)':<28} {_best([command, 'run', 'tiny.yaml'], folder):7.0f}"
+        )
+
+
+def _best(argv: list[str], folder: str) -> float:
+    found = []
+    for _ in range(7):
+        clock = time.perf_counter()
+        subprocess.run(argv, cwd=folder, check=True, capture_output=True)
+        found.append((time.perf_counter() - clock) * 1000)
+    return min(found)

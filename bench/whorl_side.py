@@ -1,0 +1,56 @@
+"""What Whorl needs for the workloads."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+from bench.workload import Answering, Only, loop_workflow
+from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.sqlite import SqliteStore
+
+
+def stored_bytes(path: Path) -> int:
+    """The size of a closed store."""
+    return sum(os.path.getsize(p) for p in path.parent.glob(path.name + "*"))
+
+
+def one_loop(
+    folder: Path, iterations: int, *, nodes: int = 2, text: str = "ok"
+) -> dict[str, float]:
+    """One durable loop: seconds of CPU and of the clock, and bytes stored."""
+    path = folder / "whorl.db"
+
+    async def work() -> tuple[float, float]:
+        async with SqliteStore(path) as store:
+            runtime = LocalRuntime(store, Only(Answering(text)))  # type: ignore[arg-type]
+            run, _ = await runtime.start(loop_workflow(iterations, nodes), Start())
+            cpu, clock = time.process_time(), time.perf_counter()
+            status = await runtime.drive(run)
+            assert status == "succeeded", status
+            return time.process_time() - cpu, time.perf_counter() - clock
+
+    cpu, clock = asyncio.run(work())
+    return {"cpu_s": cpu, "clock_s": clock, "bytes": stored_bytes(path)}
+
+
+def many_loops(folder: Path, loops: int, iterations: int, seconds: float) -> float:
+    """Many durable loops at once; seconds of the clock until all have ended."""
+
+    async def work() -> float:
+        async with SqliteStore(folder / "whorl.db") as store:
+            runtime = LocalRuntime(store, Only(Answering(seconds=seconds)))  # type: ignore[arg-type]
+            workflow = loop_workflow(iterations, 1)
+            clock = time.perf_counter()
+
+            async def one() -> str:
+                run, _ = await runtime.start(workflow, Start())
+                return await runtime.drive(run)
+
+            statuses = await asyncio.gather(*(one() for _ in range(loops)))
+            assert set(statuses) == {"succeeded"}
+            return time.perf_counter() - clock
+
+    return asyncio.run(work())

@@ -1,0 +1,1 @@
+"""How people and programs start, watch and steer runs."""

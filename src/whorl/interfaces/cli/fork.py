@@ -1,0 +1,108 @@
+"""`whorl fork`: a new run that keeps the iterations before one of another run, and redoes it."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from whorl.errors import UsageError, did_you_mean
+from whorl.interfaces.cli.options import Amount, located, read_stdin, show_options
+from whorl.interfaces.cli.stage import Show, on_stage, perform, say
+from whorl.interfaces.history import loop_node, workflow_of
+from whorl.interfaces.inputs import read_values
+from whorl.interpreter.address import split_iteration
+
+if TYPE_CHECKING:
+    from whorl.dialects import Reading
+    from whorl.interfaces.project import Project
+    from whorl.ir import Workflow
+    from whorl.runtimes.forking import Fork
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.sqlite import SqliteStore
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@click.option("--at", required=True, metavar="LOOP[K]", help="The iteration to redo.")
+@click.option("--set", "sets", multiple=True, metavar="NAME=VALUE",
+              help="Another input, carried value or variable; also NAME:=JSON.")  # fmt: skip
+@click.option("--file", metavar="FILE", help="Another version of the workflow.")
+@click.option("--budget", type=Amount(), help="The most that the new run may spend.")
+@show_options
+@located
+def fork(
+    project: Project,
+    *,
+    run: str,
+    at: str,
+    sets: tuple[str, ...],
+    file: str | None,
+    budget: float | None,
+    as_json: bool,
+    events: bool,
+    verbose: bool,
+) -> int:
+    """Start a new run that keeps the iterations of a RUN before LOOP[K] and redoes that one.
+
+    \b
+      whorl fork last --at "polish[2]" --set feedback="shorter, please"
+    """
+    from whorl.runtimes.forking import Fork
+
+    reading = project.read(file) if file else None
+    made = Fork(
+        at=at,
+        values=read_values(sets, "--set", read_stdin),
+        limits={} if budget is None else {"cost_usd": budget},
+        workflow=reading.workflow if reading else None,
+        sources=dict(reading.sources) if reading else None,
+        file=os.path.abspath(file) if file else "",
+    )
+    show = Show(as_json=as_json, events=events, verbose=verbose)
+    return perform(_fork(project, run, made, reading, show))
+
+
+async def _fork(
+    project: Project, text: str, fork: Fork, reading: Reading | None, show: Show
+) -> int:
+    from whorl.interfaces.preflight import check_models, refusal
+    from whorl.runtimes.forking import fork_run
+    from whorl.runtimes.local import new_run_id
+
+    project.open_store().close()
+    async with on_stage(project, show) as stage:
+        source = stage.store.resolve(text)
+        workflow = fork.workflow or workflow_of(stage.store, source)
+        _check_names(stage.store, source, workflow, fork)
+        settings = project.settings()
+        refused = refusal(workflow, settings)
+        if refused is not None:
+            raise UsageError(str(refused["message"]), code="R110")
+        check_models(workflow, stage.providers)
+        now = time.time()
+        run = new_run_id(now)
+        await fork_run(stage.store, source, fork, run=run, now=now)
+        say(f"run {run} is a fork of {source} at {fork.at}")
+        return await stage.drive(run)
+
+
+def _check_names(store: SqliteStore, source: RunId, workflow: Workflow, fork: Fork) -> None:
+    """A value that nobody would ever read is a mistake."""
+    loop, _ = split_iteration(fork.at)
+    path = next((row.path for row in store.loops(source) if row.address == loop), loop)
+    node = loop_node(workflow, path)
+    carried = [carry.name for carry in node.carry] if node is not None else []
+    known = [*carried, *(port.name for port in workflow.inputs)]
+    known += [name for name, _ in workflow.variables]
+    for name in fork.values:
+        if name not in known and not workflow.open_inputs:
+            raise UsageError(
+                f"--set names {name!r}, which is no input, variable or carried value",
+                help=did_you_mean(name, known) or f"there are: {', '.join(known) or 'none'}",
+            )
+
+
+COMMANDS = {"fork": fork}

@@ -1,0 +1,77 @@
+"""The group of all commands: each one's module is imported when the command is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TypeAlias
+
+import click
+
+from whorl import __version__
+from whorl.errors import did_you_mean
+
+# Section to command to module and one line of help; the section without a name is not listed.
+CommandTable: TypeAlias = dict[str, dict[str, tuple[str, str]]]
+
+HELP = """Runs loops of AI work until the result is right.
+
+\b
+  whorl run polish.yaml "a haiku about rain"
+  whorl why last
+"""
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by a table, and loads one of them."""
+
+    table: CommandTable
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands that help lists."""
+        return [name for section, rows in self.table.items() if section for name in rows]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Imports the module of a command."""
+        for rows in self.table.values():
+            if cmd_name in rows:
+                module = import_module(f"whorl.interfaces.cli.{rows[cmd_name][0]}")
+                found = vars(module)["COMMANDS"][cmd_name]
+                assert isinstance(found, click.Command)
+                return found
+        return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Finds a command; for an unknown one, names the nearest."""
+        name = args[0]
+        command = self.get_command(ctx, name)
+        if command is None:
+            hint = did_you_mean(name, self.list_commands(ctx))
+            raise click.UsageError(
+                f"there is no command {name!r}{'; ' + hint if hint else ''}", ctx
+            )
+        return name, command, args[1:]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the commands by section, without importing them."""
+        for section, rows in self.table.items():
+            if section:
+                with formatter.section(section):
+                    formatter.write_dl([(name, words) for name, (_, words) in rows.items()])
+
+
+def build_group(table: CommandTable) -> LazyGroup:
+    """The group of a table of commands."""
+
+    @click.group(cls=LazyGroup, help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
+    @click.option("--store", metavar="PATH", help="Folder or file of the store.")
+    @click.option("--config", metavar="FILE", help="Configuration instead of whorl.toml.")
+    @click.version_option(__version__, message="%(prog)s %(version)s")
+    @click.pass_context
+    def group(ctx: click.Context, store: str | None, config: str | None) -> None:
+        ctx.obj = {"store": store, "config": config}
+
+    assert isinstance(group, LazyGroup)
+    group.table = table
+    return group

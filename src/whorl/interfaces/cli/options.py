@@ -1,0 +1,128 @@
+"""Options that many commands share, and how a command finds its project and its run."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import click
+
+from whorl.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.interfaces.project import Project
+    from whorl.language import Json
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+STDIN_BYTES_MAX = 2_000_000
+
+
+def located(function: Callable[..., R]) -> Callable[..., R]:
+    """Adds --store and --config, and gives the command its project as first argument."""
+
+    @click.option("--store", metavar="PATH", help="Folder or file of the store.")
+    @click.option("--config", metavar="FILE", help="Configuration instead of whorl.toml.")
+    @click.pass_context
+    @wraps(function)
+    def command(ctx: click.Context, /, **options: Any) -> R:
+        given: dict[str, str | None] = {name: options.pop(name) for name in ("store", "config")}
+        outer = ctx.find_root().obj or {}
+        chosen = {name: value or outer.get(name) for name, value in given.items()}
+        return function(find(**chosen), **options)
+
+    return command
+
+
+def find(*, store: str | None, config: str | None) -> Project:
+    """The project around the working folder."""
+    from whorl.interfaces.project import find_project
+
+    return find_project(os.environ, store=store, config=config)
+
+
+def json_option(function: Callable[P, R]) -> Callable[P, R]:
+    """Adds --json."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+
+
+def show_options(function: Callable[P, R]) -> Callable[P, R]:
+    """Adds the options of commands that drive a run."""
+    function = click.option(
+        "--verbose", "-v", is_flag=True, help="Show every step, not only iterations."
+    )(function)
+    function = click.option(
+        "--events", is_flag=True, help="Print the events of the journal, one JSON object a line."
+    )(function)
+    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(
+        function
+    )
+
+
+class More(click.ParamType[float]):
+    """An amount to add: +0.50."""
+
+    name = "+AMOUNT"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Reads `+0.50`."""
+        if isinstance(value, float):
+            return value
+        text = str(value)
+        if not text.startswith("+"):
+            self.fail(f"{text!r} is what is added, so write +{text.lstrip('$')}", param, ctx)
+        return _amount(text[1:], text, self, param, ctx)
+
+
+class Amount(click.ParamType[float]):
+    """An amount of dollars."""
+
+    name = "DOLLARS"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Reads `1.00` or `$1.00`."""
+        return value if isinstance(value, float) else _amount(str(value), value, self, param, ctx)
+
+
+def _amount(
+    text: str,
+    written: object,
+    kind: click.ParamType[float],
+    param: click.Parameter | None,
+    ctx: click.Context | None,
+) -> float:
+    try:
+        amount = float(text.strip().lstrip("$"))
+    except ValueError:
+        amount = -1.0
+    if not 0 < amount < 1e9:
+        kind.fail(f"{written!r} is no amount of dollars such as 0.50", param, ctx)
+    return amount
+
+
+def read_stdin() -> str:
+    """The text on standard input."""
+    from whorl.source import read_text
+    from whorl.source.tree import Limits
+
+    if sys.stdin.isatty():
+        click.echo("reading from the terminal; end with Ctrl-D", err=True)
+    content = sys.stdin.buffer.read(STDIN_BYTES_MAX + 1)
+    if len(content) > STDIN_BYTES_MAX:
+        raise UsageError(f"standard input has more than {STDIN_BYTES_MAX:,} bytes")
+    return read_text(content, "standard input", limits=Limits(bytes_max=STDIN_BYTES_MAX))
+
+
+def print_json(value: Json | object) -> None:
+    """Prints one JSON document on standard output."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))

@@ -1,0 +1,78 @@
+"""`whorl pause` and `whorl cancel`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform
+from whorl.interfaces.cli.steering import PATIENCE_S, POLL_S, asked
+from whorl.interfaces.results import result_of
+
+if TYPE_CHECKING:
+    from whorl.interfaces.project import Project
+    from whorl.interpreter.events import Event
+    from whorl.runtimes.journal import RunId
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@json_option
+@located
+def pause(project: Project, *, run: str, as_json: bool) -> int:
+    """Pause a RUN: what is under way ends, nothing new begins until `whorl resume`.
+
+    \b
+      whorl pause last
+    """
+    return perform(_ask(project, run, asked("run.paused", {"by": "person"}), "paused", as_json))
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@click.option("--feedback", default="", metavar="TEXT", help="Why; it is kept with the run.")
+@json_option
+@located
+def cancel(project: Project, *, run: str, feedback: str, as_json: bool) -> int:
+    """End a RUN for good. What it has made so far stays in the store.
+
+    \b
+      whorl cancel last --feedback "wrong file"
+    """
+    event = asked("run.cancelled", {"feedback": feedback} if feedback else {})
+    return perform(_ask(project, run, event, "cancelled", as_json))
+
+
+async def _ask(project: Project, text: str, event: Event, wanted: str, as_json: bool) -> int:
+    project.open_store().close()
+    async with on_stage(project, Show(as_json=True)) as stage:
+        run = stage.store.resolve(text)
+        status = stage.store.run(run).status
+        words = f"run {run} is {wanted} already"
+        if status != wanted:
+            words = await _bring(stage, run, event, wanted)
+        if as_json:
+            print_json(result_of(stage.store, run))
+        else:
+            click.echo(words)
+        return 0
+
+
+async def _bring(stage: Stage, run: RunId, event: Event, wanted: str) -> str:
+    if not await stage.runtime.request(run, event):
+        await stage.runtime.drive(run, [event])
+    deadline = time.monotonic() + PATIENCE_S
+    while stage.store.run(run).status == "running" and time.monotonic() < deadline:
+        await asyncio.sleep(POLL_S)
+    status = stage.store.run(run).status
+    if status == wanted:
+        after = "" if wanted == "cancelled" else f"; go on with `whorl resume {run}`"
+        return f"run {run} is {wanted}{after}"
+    return f"run {run} has been asked, and is {status}: a step that runs now ends first"
+
+
+COMMANDS = {"pause": pause, "cancel": cancel}

@@ -1,0 +1,81 @@
+"""`whorl resume`: goes on after a crash, an interruption or a pause, or tries again what failed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from whorl.interfaces.cli.options import More, located, show_options
+from whorl.interfaces.cli.stage import Show, on_stage, perform, say
+from whorl.interfaces.cli.steering import asked, steer
+
+if TYPE_CHECKING:
+    from whorl.interfaces.project import Project
+    from whorl.language import Json
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@click.option("--budget", type=More(), help="Dollars to add to the run's budget, such as +0.50.")
+@show_options
+@located
+def resume(
+    project: Project,
+    *,
+    run: str,
+    budget: float | None,
+    as_json: bool,
+    events: bool,
+    verbose: bool,
+) -> int:
+    """Go on with a RUN that was interrupted or paused. Of a failed run, retry what failed.
+
+    No call that has finished is sent again.
+
+    \b
+      whorl resume last
+      whorl resume last --budget +0.50
+    """
+    show = Show(as_json=as_json, events=events, verbose=verbose)
+    return perform(_resume(project, run, budget, show))
+
+
+async def _resume(project: Project, text: str, budget: float | None, show: Show) -> int:
+    project.open_store().close()
+    async with on_stage(project, show) as stage:
+        run = stage.store.resolve(text)
+        status = stage.store.run(run).status
+        body: dict[str, Json] = {"retry": True}
+        if budget is not None:
+            body["cost_usd"] = budget
+        match status:
+            case "succeeded" | "cancelled":
+                say(f"run {run} has {status} already" if status == "succeeded" else
+                    f"run {run} was cancelled; `whorl fork` starts a new one from it")  # fmt: skip
+                return stage.finish(run)
+            case "running" if budget is None:
+                say(f"run {run} is running already, in another process")
+                return await stage.follow(run)
+            case "waiting" if budget is None:
+                say(f"run {run} waits for a person")
+                return stage.finish(run)
+            case "interrupted" if budget is None:
+                return await stage.drive(run)
+        return await steer(stage, run, asked("run.resumed", body))
+
+
+@click.command(hidden=True)
+@click.argument("run", metavar="RUN")
+@located
+def drive(project: Project, *, run: str) -> int:
+    """Drive a RUN that was just made, in the background."""
+    return perform(_drive(project, run))
+
+
+async def _drive(project: Project, text: str) -> int:
+    async with on_stage(project, Show(verbose=True)) as stage:
+        return await stage.drive(stage.store.resolve(text))
+
+
+COMMANDS = {"resume": resume, "drive": drive}

@@ -1,0 +1,207 @@
+"""Driving a run from a command: the runtime, the one who looks on, signals, the final words."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from whorl.interfaces.cli.audience import Events, Lines, Silence
+from whorl.interfaces.cli.closing import final_lines, show_result
+from whorl.interfaces.progress import Progress
+from whorl.interfaces.project import open_runtime
+from whorl.interfaces.results import result_of
+from whorl.interfaces.wording import EXIT_CODES
+from whorl.interpreter.events import Event
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+
+    from whorl.interfaces.cli.audience import Audience
+    from whorl.interfaces.project import Project
+    from whorl.providers.registry import Providers
+    from whorl.runtimes.driver import Workers
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.local import LocalRuntime
+    from whorl.runtimes.sqlite import SqliteStore
+
+# Above this many entries the past is told by the loops alone, since reading all would take long.
+PAST_MAX = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """How a command shows what happens."""
+
+    as_json: bool = False
+    events: bool = False
+    verbose: bool = False
+
+    def audience(self, providers: Providers) -> Audience:
+        """Who looks on."""
+        if self.as_json and not self.events:
+            return Silence()
+        if self.events:
+            return Events()
+        if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not self.verbose:
+            from whorl.interfaces.cli.live import Live
+            from whorl.providers.secrets import redact
+
+            return Live(lambda text: redact(text, providers.secrets))
+        return Lines(verbose=self.verbose)
+
+
+class Stage:
+    """A runtime with an audience."""
+
+    def __init__(
+        self, runtime: LocalRuntime, providers: Providers, audience: Audience, show: Show
+    ) -> None:
+        self.runtime = runtime
+        self.providers = providers
+        self.audience = audience
+        self.show = show
+        self.was_stopped = False
+        self._asking: asyncio.Task[bool] | None = None
+
+    @property
+    def store(self) -> SqliteStore:
+        """The store of the runtime."""
+        return self.runtime.store
+
+    async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> int:
+        """Drives a run to its end, a pause or a question; shows it; gives the exit code."""
+        self.audience.offer({"p": ("pause", lambda: self._pause(run))})
+        self.audience.begin(past_of(self.store, run), self.runtime.plan(run).workflow)
+        try:
+            with self._leaving_on_signals():
+                await self.runtime.drive(run, requests)
+        finally:
+            self.audience.end(self._status(run))
+        return self.finish(run)
+
+    async def follow(self, run: RunId) -> int:
+        """Shows a run that another process drives, until it ends."""
+        after = self.store.run(run).last_seq
+        watching = asyncio.create_task(self._watch(run, after))
+        self.audience.offer({"q": ("leave", lambda: _cancel(watching))})
+        self.audience.begin(past_of(self.store, run), self.runtime.plan(run).workflow)
+        try:
+            await watching
+        except asyncio.CancelledError:
+            say(f"run {run} goes on without you")
+            return 0
+        finally:
+            self.audience.end(self._status(run))
+        return self.finish(run)
+
+    async def _watch(self, run: RunId, after: int) -> None:
+        async for entry in self.runtime.follow(run, after):
+            self.audience.entries(run, [entry])
+
+    def _status(self, run: RunId) -> str:
+        status = self.store.run(run).status
+        return "interrupted" if self.was_stopped and status == "running" else status
+
+    def _pause(self, run: RunId) -> None:
+        event = Event("run.paused", "", time.time(), {"by": "person"})
+        self._asking = asyncio.create_task(self.runtime.request(run, event))
+
+    def finish(self, run: RunId) -> int:
+        """Prints what the run came to; gives the exit code."""
+        result = result_of(self.store, run)
+        status = str(result["status"])
+        if self.show.events:
+            for said in final_lines(self.store, run, result):
+                say(said)
+        else:
+            show_result(self.store, run, result, as_json=self.show.as_json)
+        return EXIT_CODES.get(status, 1)
+
+    @contextmanager
+    def _leaving_on_signals(self) -> Iterator[None]:
+        """The first signal leaves the run resumable; the second one kills."""
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGINT, signal.SIGTERM)
+
+        def leave(number: int, frame: object) -> None:
+            for one in signals:
+                signal.signal(one, die)
+            self.was_stopped = True
+            loop.call_soon_threadsafe(self.runtime.stop)
+
+        def die(number: int, frame: object) -> None:
+            self.audience.let_go()
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+        before = {one: signal.signal(one, leave) for one in signals}
+        try:
+            yield
+        finally:
+            for one, known in before.items():
+                signal.signal(one, known)
+
+
+@asynccontextmanager
+async def on_stage(
+    project: Project,
+    show: Show,
+    *,
+    providers: Providers | None = None,
+    workers: Workers | None = None,
+) -> AsyncIterator[Stage]:
+    """A stage on the project's store."""
+    from whorl.providers.registry import Providers
+
+    providers = providers or Providers(project.settings())
+    audience = show.audience(providers)
+    async with open_runtime(project, providers, watcher=audience, workers=workers) as runtime:
+        yield Stage(runtime, providers, audience, show)
+
+
+def perform(work: Coroutine[object, object, int]) -> int:
+    """Runs a command's coroutine; gives its exit code."""
+    return asyncio.run(work)
+
+
+def past_of(store: SqliteStore, run: RunId) -> Progress:
+    """How far a run has come."""
+    row = store.run(run)
+    progress = Progress(run=run, workflow=row.name, budget_usd=row.budget_usd)
+    if row.last_seq <= PAST_MAX:
+        for entry in store.read(run):
+            progress.take(entry.event)
+        return progress
+    for entry in store.read(run, limit=1):
+        progress.take(entry.event)
+    for loop in store.loops(run):
+        if "[" in loop.address and loop.state != "running":
+            continue
+        for seq in (
+            loop.started_seq,
+            *[row.seq for row in store.newest_iterations(run, loop.address, 20)],
+        ):
+            for entry in store.read(run, after=seq - 1, limit=1):
+                progress.take(entry.event)
+        if loop.finished_seq is not None:
+            for entry in store.read(run, after=loop.finished_seq - 1, limit=1):
+                progress.take(entry.event)
+    progress.calls, progress.tokens, progress.cost_usd = row.calls, row.tokens, row.cost_usd
+    return progress
+
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+
+
+def say(words: str) -> None:
+    """Says something to the person, beside the output."""
+    click.echo(words, err=True)

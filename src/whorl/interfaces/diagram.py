@@ -1,0 +1,188 @@
+"""Pictures of a workflow: a tree of text, and a Mermaid flowchart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.errors import safe
+from whorl.interfaces.figures import line, plural, seconds
+from whorl.interfaces.wording import condition_words
+from whorl.ir import (
+    Assign,
+    Branch,
+    Break,
+    Call,
+    Compute,
+    Continue,
+    ForEach,
+    Gate,
+    Group,
+    Loop,
+    Stop,
+    Task,
+    Wait,
+)
+from whorl.ir.walk import blocks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.ir import Block, Node, Workflow
+
+_ESCAPES = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;"}
+
+
+def text_tree(workflow: Workflow) -> str:
+    """The workflow as a tree of text."""
+    title = line(workflow.name, 80)
+    said = [f"{title}  ({workflow.dialect})"]
+    if workflow.inputs:
+        said.append(f"  inputs: {', '.join(line(port.name, 40) for port in workflow.inputs)}")
+    said += _tree(workflow.body, "")
+    if workflow.outputs:
+        said.append(f"  outputs: {', '.join(line(name, 40) for name, _ in workflow.outputs)}")
+    for key, called in workflow.workflows:
+        said += ["", f"{line(key, 80)}  ({called.dialect}, called)", *_tree(called.body, "")]
+    return "\n".join(said)
+
+
+def _tree(block: Block, indent: str) -> Iterator[str]:
+    before = ""
+    for at, node in enumerate(block.nodes):
+        is_last = at + 1 == len(block.nodes)
+        order = _order(node, before)
+        yield f"{indent}{'└─' if is_last else '├─'} {_words(node)}{order}"
+        before = node.name
+        below = indent + ("   " if is_last else "│  ")
+        slots = blocks_of(node)
+        for number, (slot, inner) in enumerate(slots):
+            if slot == "body":
+                yield from _tree(inner, below)
+                continue
+            is_final = number + 1 == len(slots)
+            yield f"{below}{'└─' if is_final else '├─'} {line(slot.removeprefix('case.'), 40)}:"
+            yield from _tree(inner, below + ("   " if is_final else "│  "))
+
+
+def _order(node: Node, before: str) -> str:
+    """What a node waits for, where it is not simply the one before it."""
+    names = [after.node for after in node.after]
+    if names == ([before] if before else []):
+        return ""
+    return f"  (after {', '.join(line(name, 40) for name in names)})" if names else "  (at once)"
+
+
+def _words(node: Node) -> str:
+    name = line(node.name, 60)
+    detail = _detail(node)
+    when = f"  if {line(node.when.source, 60)}" if node.when is not None else ""
+    mark = "↻ " if isinstance(node, Loop | ForEach) else "? " if isinstance(node, Branch) else ""
+    return f"{mark}{name}  {detail}{when}".rstrip()
+
+
+def _detail(node: Node) -> str:
+    match node:
+        case Task():
+            return node.kind
+        case Loop():
+            until = condition_words(node.until)
+            limit = node.limits.iterations
+            most = plural(limit, "iteration") if isinstance(limit, int) else "computed"
+            return f"{f'until {until}, ' if until else ''}at most {most}"
+        case ForEach():
+            return f"for each {line(node.item_name, 30)}, {node.concurrency} at once"
+        case Branch():
+            return "choose"
+        case Call():
+            return f"calls {line(node.workflow, 60)}"
+        case Compute():
+            return "value"
+        case Assign():
+            return f"set {', '.join(line(name, 30) for name, _ in node.sets)}"
+        case Wait():
+            return "wait"
+        case Gate():
+            limit_s = node.timeout_s
+            return f"asks a person{f', for {seconds(limit_s)}' if limit_s is not None else ''}"
+        case Stop():
+            return f"stop ({node.status})"
+        case Break() | Continue():
+            return f"{type(node).__name__.lower()} {line(node.loop, 40)}"
+        case Group():
+            return "together"
+
+
+class _Chart:
+    """A Mermaid flowchart in the making; every node gets a number, so no name can break it."""
+
+    def __init__(self) -> None:
+        self.lines = ["flowchart TD"]
+        self._number = 0
+
+    def block(self, block: Block, indent: str) -> tuple[list[str], list[str]]:
+        """Draws the nodes of a block; gives the ids of its first and last ones."""
+        if not block.nodes:
+            empty = self._next()
+            self.lines.append(f'{indent}{empty}[" "]')
+            return [empty], [empty]
+        ids = {node.name: self._node(node, indent) for node in block.nodes}
+        followed: set[str] = set()
+        for node in block.nodes:
+            for after in node.after:
+                followed.add(after.node)
+                usual = after.statuses in (("passed",), ("succeeded",))
+                label = "" if usual else f"|{_label(', '.join(after.statuses))}|"
+                if after.node in ids:
+                    self.lines.append(f"{indent}{ids[after.node]} -->{label} {ids[node.name]}")
+        first = [ids[node.name] for node in block.nodes if not node.after]
+        last = [ids[node.name] for node in block.nodes if node.name not in followed]
+        return first or [ids[block.nodes[0].name]], last or [ids[block.nodes[-1].name]]
+
+    def _node(self, node: Node, indent: str) -> str:
+        key = self._next()
+        slots = blocks_of(node)
+        if not slots:
+            shape = ('(["', '"])') if isinstance(node, Gate) else ('["', '"]')
+            self.lines.append(f"{indent}{key}{shape[0]}{_label(node.name)}{_small(node)}{shape[1]}")
+            return key
+        self.lines.append(f'{indent}subgraph {key} ["{_label(_words(node))}"]')
+        below = indent + "  "
+        if isinstance(node, Branch):
+            self._branch(node, below)
+        else:
+            first, last = self.block(slots[0][1], below)
+            if isinstance(node, Loop):
+                self.lines.append(f"{below}{last[-1]} -. not yet .-> {first[0]}")
+        self.lines.append(f"{indent}end")
+        return key
+
+    def _branch(self, node: Branch, indent: str) -> None:
+        choice = self._next()
+        self.lines.append(f'{indent}{choice}{{"{_label(node.name)}"}}')
+        for slot, inner in blocks_of(node):
+            key = self._next()
+            name = _label(slot.removeprefix("case."))
+            self.lines.append(f'{indent}subgraph {key} ["{name}"]')
+            self.block(inner, indent + "  ")
+            self.lines.append(f"{indent}end")
+            self.lines.append(f"{indent}{choice} --> {key}")
+
+    def _next(self) -> str:
+        self._number += 1
+        return f"n{self._number}"
+
+
+def mermaid(workflow: Workflow) -> str:
+    """The workflow as a Mermaid flowchart; loops are boxes around their bodies."""
+    chart = _Chart()
+    chart.block(workflow.body, "  ")
+    return "\n".join(chart.lines)
+
+
+def _small(node: Node) -> str:
+    return f"<br/><small>{_label(_detail(node))}</small>"
+
+
+def _label(text: str) -> str:
+    """A text that stays a text inside a Mermaid label."""
+    return "".join(_ESCAPES.get(one, one) for one in safe(text.replace("\n", " "))[:120])

@@ -1,0 +1,151 @@
+"""Numbers and texts as people read them: times, money, tokens, bars, one safe line."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+from whorl.errors import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from whorl.language import Json
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_ZERO_WIDTH = frozenset({"Mn", "Me", "Cf"})
+
+
+def seconds(amount: float) -> str:
+    """A duration: 0.4s, 38s, 2m32s, 1h05m, 3d4h."""
+    if amount < 9.95:
+        return f"{max(0.0, amount):.1f}s"
+    whole = round(amount)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3_600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    if whole < 86_400:
+        return f"{whole // 3_600}h{whole % 3_600 // 60:02d}m"
+    return f"{whole // 86_400}d{whole % 86_400 // 3_600}h"
+
+
+def age(amount: float) -> str:
+    """How long ago something was: 5s, 12m, 3h, 8d."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if amount >= size:
+            return f"{int(amount // size)}{unit}"
+    return f"{max(0, int(amount))}s"
+
+
+def dollars(amount: float) -> str:
+    """A sum of money; small ones keep two figures that count."""
+    if amount == 0 or amount >= 0.095:
+        return f"${amount:,.2f}"
+    if amount >= 0.00095:
+        return f"${amount:.4f}".rstrip("0")
+    return "<$0.001"
+
+
+def count(amount: float) -> str:
+    """A number of tokens: 812, 8.2k, 1.3M."""
+    if amount < 1_000:
+        return f"{amount:.0f}"
+    if amount < 999_500:
+        return f"{amount / 1_000:.1f}k" if amount < 99_950 else f"{amount / 1_000:.0f}k"
+    return f"{amount / 1_000_000:.1f}M"
+
+
+def score(amount: float | None) -> str:
+    """A score with two decimals, or more where two would hide it."""
+    if amount is None:
+        return ""
+    if amount == int(amount) and abs(amount) >= 10:
+        return f"{amount:.0f}"
+    return f"{amount:.2f}" if round(amount, 2) == round(amount, 4) else f"{amount:.4f}".rstrip("0")
+
+
+def difference(now: float | None, before: float | None) -> str:
+    """How much a score has changed: +.22, -.05, +1.50."""
+    if now is None or before is None:
+        return ""
+    amount = now - before
+    sign = "+" if amount >= 0 else "-"
+    words = f"{abs(amount):.2f}"
+    return sign + (words[1:] if words.startswith("0.") else words)
+
+
+def bytes_words(amount: float) -> str:
+    """A size: 812 B, 8.2 kB, 1.3 MB."""
+    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if amount >= size:
+            return f"{amount / size:.1f} {unit}"
+    return f"{amount:.0f} B"
+
+
+def sparkline(scores: Sequence[float | None]) -> str:
+    """A row of blocks, one for each score."""
+    known = [one for one in scores if one is not None]
+    if not known:
+        return ""
+    low, high = min(0.0, *known), max(known)
+    spread = high - low or 1.0
+    return "".join(
+        " " if one is None else _BLOCKS[round((one - low) / spread * (len(_BLOCKS) - 1))]
+        for one in scores
+    )
+
+
+def line(text: str, width_max: int = 100) -> str:
+    """The text on one line, safe for a terminal, cut where it is too long."""
+    words = " ".join(safe(text[: width_max * 8].replace("\n", " ").replace("\r", " ")).split())
+    return words if len(words) <= width_max else words[: max(0, width_max - 1)] + "…"
+
+
+def paragraphs(text: str) -> str:
+    """The text with its lines, and nothing in them that could steer a terminal."""
+    return "\n".join(safe(part) for part in text.replace("\r\n", "\n").split("\n"))
+
+
+def plural(number: int, noun: str) -> str:
+    """`1 call`, `2 calls`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def written(value: Json) -> str:
+    """A value as people read it: a text as it is, everything else as JSON."""
+    import json
+
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def table(rows: Iterable[Sequence[str]], *, right: frozenset[int] = frozenset()) -> list[str]:
+    """Rows as lines with aligned columns; the columns in `right` are set to the right."""
+    cells = [list(row) for row in rows]
+    if not cells:
+        return []
+    widths = [max(_width(row[at]) for row in cells) for at in range(len(cells[0]))]
+    return [
+        "  ".join(
+            _padded(cell, widths[at], at_right=at in right) for at, cell in enumerate(row)
+        ).rstrip()
+        for row in cells
+    ]
+
+
+def _padded(cell: str, width: int, *, at_right: bool) -> str:
+    room = " " * (width - _width(cell))
+    return room + cell if at_right else cell + room
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(
+        0
+        if unicodedata.category(one) in _ZERO_WIDTH
+        else 2
+        if unicodedata.east_asian_width(one) in "WF"
+        else 1
+        for one in text
+    )

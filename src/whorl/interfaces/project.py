@@ -1,0 +1,189 @@
+"""The project that a command works in: its folder, its configuration, its store, its files."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from whorl.errors import InvalidWorkflow, UsageError, WhorlError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Mapping
+
+    from whorl.dialects import Reading
+    from whorl.errors import Diagnostic
+    from whorl.providers.registry import Providers
+    from whorl.providers.settings import Settings
+    from whorl.runtimes.driver import Watcher, Workers
+    from whorl.runtimes.local import LocalRuntime
+    from whorl.runtimes.sqlite import SqliteStore
+
+CONFIG_NAME = "whorl.toml"
+STORE_FOLDER = ".whorl"
+STORE_NAME = "whorl.db"
+CONFIG_BYTES_MAX = 1_000_000
+
+_NAMED = re.compile(r"has no '([^']+)'|\] (\w+) must")
+_PLACE = re.compile(
+    r"\s*\(at (?:line (?P<line>[0-9]+), column (?P<column>[0-9]+)|end of document)\)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Where a command works. `config` is the file with the settings, if there is one."""
+
+    root: Path
+    config: Path | None
+    store: Path
+    environment: Mapping[str, str]
+
+    def settings(self) -> Settings:
+        """What the operator configured, in the file and in the environment."""
+        from whorl.providers.settings import settings_from
+
+        table = {} if self.config is None else _read_config(self.config)
+        try:
+            return settings_from(table, self.environment, project_root=str(self.root))
+        except UsageError as fault:
+            if self.config is None:
+                raise
+            place = f"{self.config}{_line_of(self.config, str(fault))}"
+            raise UsageError(f"{place}: {fault}", help=fault.help, code="W901") from fault
+
+    def read(self, file: str) -> Reading:
+        """Reads a workflow file; the files that it names lie in the project, or beside it."""
+        from whorl.dialects import ProjectFiles, read_workflow
+        from whorl.source import open_file
+
+        root = _files_root(self.root, file)
+        return read_workflow(open_file(file), file, ProjectFiles(str(root)))
+
+    def texts(self, diagnostics: Iterable[Diagnostic]) -> dict[str, str]:
+        """The texts of the files that diagnostics point into, as far as they can be read."""
+        from whorl.source import open_file
+
+        found: dict[str, str] = {}
+        for name in {one.span.file for one in diagnostics if one.span is not None}:
+            for path in (name, str(self.root / name)):
+                try:
+                    found[name] = open_file(path)
+                except InvalidWorkflow:
+                    continue
+                break
+        return found
+
+    def open_store(self, *, create: bool = False) -> SqliteStore:
+        """The store; without `create`, one that is not there has no runs to speak of."""
+        from whorl.runtimes.sqlite import SqliteStore
+
+        if not create and not self.store.exists():
+            raise UsageError(
+                f"there are no runs yet: {str(self.store)!r} does not exist",
+                help="start one with `whorl run FILE`, or name another place with --store",
+                code="W902",
+            )
+        return SqliteStore(self.store, create=create)
+
+
+def find_project(
+    environment: Mapping[str, str],
+    *,
+    folder: Path | None = None,
+    config: str | None = None,
+    store: str | None = None,
+) -> Project:
+    """The project around a folder: the nearest one upwards that holds a whorl.toml, or itself."""
+    here = (folder or Path.cwd()).resolve()
+    root = next((p for p in (here, *here.parents) if (p / CONFIG_NAME).is_file()), here)
+    chosen = root / CONFIG_NAME if (root / CONFIG_NAME).is_file() else None
+    if config:
+        chosen = here / Path(config).expanduser()
+        if not chosen.is_file():
+            raise UsageError(f"the configuration {config!r} does not exist", code="W901")
+    return Project(root, chosen, _store_path(root, here, store, environment), environment)
+
+
+@asynccontextmanager
+async def open_runtime(
+    project: Project,
+    providers: Providers,
+    *,
+    watcher: Watcher | None = None,
+    workers: Workers | None = None,
+) -> AsyncIterator[LocalRuntime]:
+    """A runtime on the project's store; store and providers are closed with it.
+
+    `workers` perform the tasks instead of the providers, as in a rehearsal.
+    """
+    from whorl.interfaces.staff import Staff
+    from whorl.runtimes.local import LocalRuntime
+
+    try:
+        async with project.open_store(create=True) as store:
+            yield LocalRuntime(store, workers or Staff(providers), watcher=watcher)
+    finally:
+        await providers.close()
+
+
+def _store_path(root: Path, here: Path, store: str | None, environment: Mapping[str, str]) -> Path:
+    if store:
+        path = here / Path(store).expanduser()
+        return path if path.suffix == ".db" or path.is_file() else path / STORE_NAME
+    home = environment.get("WHORL_HOME", "")
+    folder = here / Path(home).expanduser() if home else root / STORE_FOLDER
+    return folder / STORE_NAME
+
+
+def _files_root(root: Path, file: str) -> Path:
+    """A file inside the project may name all files of the project, another one those beside it."""
+    try:
+        path = Path(file).resolve()
+    except (OSError, RuntimeError, ValueError):
+        return root
+    return root if path.is_relative_to(root) else path.parent
+
+
+def _read_config(path: Path) -> dict[str, object]:
+    table = _read_toml(path)
+    providers = table.get("providers")
+    for provider in providers.values() if isinstance(providers, dict) else ():
+        if isinstance(provider, dict) and isinstance(provider.get("replies"), str):
+            provider["replies"] = _read_toml(path.parent / provider["replies"])
+    return table
+
+
+def _read_toml(path: Path) -> dict[str, object]:
+    try:
+        content = path.read_bytes()
+        if len(content) > CONFIG_BYTES_MAX:
+            raise _bad_config(str(path), f"has more than {CONFIG_BYTES_MAX:,} bytes")
+        return tomllib.loads(content.decode("utf-8"))
+    except OSError as error:
+        raise _bad_config(str(path), f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise _bad_config(str(path), "is not UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        message = str(error)
+        found = _PLACE.search(message)
+        place = f":{found['line']}:{found['column']}" if found and found["line"] else ""
+        words = _PLACE.sub("", message)
+        raise _bad_config(f"{path}{place}", words[:1].lower() + words[1:]) from error
+
+
+def _line_of(path: Path, message: str) -> str:
+    """Where the setting that a message is about probably stands."""
+    named = [name for found in _NAMED.findall(message) for name in found if name]
+    for number, text in enumerate(path.read_text("utf-8").splitlines(), start=1):
+        if any(re.match(rf"\s*(\[+.*\.)?{re.escape(name)}\b", text) for name in named):
+            return f":{number}"
+    return ""
+
+
+def _bad_config(place: str, words: str) -> WhorlError:
+    help_text = 'texts stand in quotes: base_url = "https://..."'
+    return UsageError(f"{place}: {words}", help=help_text, code="W901")

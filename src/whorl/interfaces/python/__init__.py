@@ -1,0 +1,24 @@
+"""The Python interface: load or build a workflow, run it, watch it, steer it."""
+
+from __future__ import annotations
+
+from whorl.interfaces.python.results import Event, LoopResult, Result, Usage
+from whorl.interfaces.python.session import Run, Session, resume, run, run_sync
+from whorl.interfaces.python.workflows import Workflow, build, load
+from whorl.providers.functions import Functions as Tasks
+
+__all__ = [
+    "Event",
+    "LoopResult",
+    "Result",
+    "Run",
+    "Session",
+    "Tasks",
+    "Usage",
+    "Workflow",
+    "build",
+    "load",
+    "resume",
+    "run",
+    "run_sync",
+]

@@ -1,0 +1,56 @@
+"""What a run came to, from its journal: the result document, and what it waits for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from whorl.interpreter.events import Event
+from whorl.runtimes.folding import fold
+from whorl.runtimes.summary import document
+
+if TYPE_CHECKING:
+    from whorl.interpreter.machine import Machine
+    from whorl.language import Json
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.sqlite import SqliteStore
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A decision that a run waits for."""
+
+    address: str
+    reason: str
+    message: str
+    show: Json = None
+
+
+def result_of(store: SqliteStore, run: RunId) -> dict[str, Json]:
+    """The result document of a run, as it is now."""
+    status = store.run(run).status
+    state = fold(store, run).machine.state
+    if status in ("waiting", "interrupted") and state["status"] == "paused":
+        status = "paused"
+    body: dict[str, Json] = dict(state["result"] or {})
+    body["usage"] = dict(state["usage"])
+    final = Event("run.finished", "", float(state["at"]), body)
+    # Reading the whole journal for warnings is left out where none was given.
+    return document(run, status, final, store, warnings=None if state["warned"] else [])
+
+
+def open_gates(store: SqliteStore, run: RunId, machine: Machine | None = None) -> list[Gate]:
+    """What the run waits for people to decide."""
+    machine = machine or fold(store, run).machine
+    gates = [address for address, entry in machine.pending.items() if entry["what"] == "gate"]
+    return [_gate(store, run, address) for address in gates]
+
+
+def _gate(store: SqliteStore, run: RunId, address: str) -> Gate:
+    body: dict[str, Json] = {}
+    for entry in store.entries_at(run, address):
+        if entry.event.kind == "gate.waiting" and entry.event.address == address:
+            body = entry.event.body
+    return Gate(
+        address, str(body.get("reason", "gate")), str(body.get("message", "")), body.get("show")
+    )

@@ -1,0 +1,145 @@
+"""What runs say about themselves, in plain words: verdicts, conditions, exit reasons."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, assert_never
+
+from whorl.interfaces.figures import line, score
+from whorl.ir import (
+    AllOf,
+    AnyOf,
+    BranchTaken,
+    Constant,
+    Expression,
+    Judge,
+    Plateau,
+    Score,
+    Stable,
+    When,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whorl.ir import Condition, Value
+    from whorl.language import Json
+
+EXIT_CODES = {"succeeded": 0, "failed": 1, "waiting": 4, "paused": 5, "cancelled": 5}
+EXIT_CODES |= {"interrupted": 5, "running": 0}
+
+_REASONS = {
+    "condition_met": "its condition was met",
+    "max_iterations": "it reached its limit of iterations",
+    "timeout": "it reached its limit of time",
+    "budget": "the next call did not fit into the budget",
+    "failed": "an iteration failed",
+    "cancelled": "the run was cancelled",
+    "accepted": "a person accepted an iteration",
+    "rejected": "a person rejected it",
+}
+_STOPPED_BY = {
+    "expression": "an expression became true",
+    "score": "the score reached its goal",
+    "judge": "the judge said yes",
+    "branch": "the branch that ends it was taken",
+    "stable": "two results in a row were alike",
+    "plateau": "the score did not get better any more",
+    "break": "a `break` step was reached",
+    "items": "no items were left",
+    "person": "a person approved it",
+}
+
+
+def reason_words(reason: str, stopped_by: str = "") -> str:
+    """Why a loop ended, as a clause."""
+    if reason == "condition_met" and stopped_by:
+        return _STOPPED_BY.get(stopped_by, f"stopped by {stopped_by}")
+    return _REASONS.get(reason, reason)
+
+
+def exit_words(reason: str, stopped_by: str = "") -> str:
+    """The exit reason as it stands in results, with what decided it."""
+    return f"{reason} ({stopped_by})" if stopped_by else reason
+
+
+def verdict_words(note: Mapping[str, Json], width_max: int = 60) -> str:
+    """What was found at the end of an iteration, from its note."""
+    error = note.get("error")
+    if isinstance(error, dict):
+        return line(str(error.get("message", "failed")), width_max)
+    facts = note.get("facts")
+    told = [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
+    if note.get("met"):
+        told = [fact for fact in told if fact.get("met")] or told
+    words = "; ".join(fact_words(fact) for fact in told if len(fact) > 2)
+    if not words and note.get("by"):
+        words = str(note["by"])
+    return line(words, width_max)
+
+
+def fact_words(fact: Mapping[str, Any]) -> str:
+    """One condition's value, such as `score 0.40 < 0.95`."""
+    match fact.get("by"):
+        case "score":
+            number = fact.get("score")
+            if number is None:
+                return "no score"
+            sign = "≥" if fact.get("met") else "<"
+            return f"score {score(number)} {sign} {score(fact.get('at_least'))}"
+        case "judge":
+            answer = line(str(fact.get("answer", "")), 80)
+            return f"judge: {answer}" if answer else "judge: no clear answer"
+        case "expression":
+            return (
+                f"{line(str(fact.get('expression', '')), 60)} is {str(bool(fact['met'])).lower()}"
+            )
+        case "stable":
+            return f"{float(fact.get('similarity', 0)):.0%} alike"
+        case "plateau":
+            stale = fact.get("stale", 0)
+            return f"{stale} without a better score"
+        case "branch":
+            return f"branch {fact.get('branch')!r}"
+    return str(fact.get("by", ""))
+
+
+def condition_words(condition: Condition | None) -> str:
+    """A loop's condition as a person would say it."""
+    match condition:
+        case None:
+            return ""
+        case When():
+            return line(condition.test.source, 60)
+        case Score():
+            goal = "" if condition.at_least is None else f" ≥ {score(condition.at_least)}"
+            return f"score{goal}" if goal else ""
+        case Judge():
+            return f"judge: {line(_text(condition.question), 50)}"
+        case BranchTaken():
+            return f"{condition.node} takes {condition.name!r}"
+        case Stable():
+            return f"{condition.threshold:.0%} alike"
+        case Plateau():
+            return f"no better score for {condition.patience}"
+        case AnyOf() | AllOf():
+            word = " or " if isinstance(condition, AnyOf) else " and "
+            parts = [condition_words(part) for part in condition.conditions]
+            return word.join(part for part in parts if part)
+        case _:
+            assert_never(condition)
+
+
+def target_of(condition: Condition | None) -> float | None:
+    """The score that a loop works towards, if it has one."""
+    if isinstance(condition, Score):
+        return condition.at_least
+    if isinstance(condition, AnyOf | AllOf):
+        goals = (target_of(part) for part in condition.conditions)
+        return next((goal for goal in goals if goal is not None), None)
+    return None
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, Expression):
+        return value.source
+    return str(value.value) if isinstance(value, Constant) else ""

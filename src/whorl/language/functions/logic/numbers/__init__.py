@@ -1,0 +1,1 @@
+"""Numbers as .NET reads, computes and writes them."""

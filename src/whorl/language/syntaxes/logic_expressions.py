@@ -1,0 +1,262 @@
+"""Logic Apps expressions: calls, literals and property access; no operators.
+
+`and`, `or`, `if` and `coalesce` evaluate only what they need, so an unknown function is an error at
+once only where it is certain to be called.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+from whorl.errors import did_you_mean
+from whorl.language import tree
+from whorl.language.entry import FunctionEntry
+from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
+from whorl.language.functions.library import APART, LIBRARIES
+from whorl.language.functions.logic.logical import condition_check
+from whorl.language.syntaxes.logic_tokens import CLOSING, Token, next_token
+from whorl.language.values import INTEGER_MAX, LIMITS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whorl.language.run import Run
+    from whorl.language.values import Value
+
+EXPRESSION_MAX = 8_192
+
+_WORDS = ("no", "one", "two", "three", "four", "five")
+_CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
+
+
+@lru_cache(maxsize=16)
+def _functions(library: str, lenient: bool) -> Mapping[str, FunctionEntry]:
+    """All functions by lower-case name: those of the syntax, and those that a dialect adds."""
+    if library and library not in LIBRARIES and library not in APART:
+        raise LanguageError(
+            f"there is no function library {library!r}",
+            help=did_you_mean(library, [*LIBRARIES, *APART]),
+        )
+    own = APART["logic-lenient" if lenient else "logic"]()
+    return {entry.name.lower(): entry for entry in (*own, *LIBRARIES.get(library, ()))}
+
+
+class ExpressionReader:
+    """Reads one expression of a source."""
+
+    def __init__(self, source: str, library: str, *, lenient: bool) -> None:
+        self.source = source
+        self.lenient = lenient
+        self.functions = _functions(library, lenient)
+        self.depth = 0
+        self.optional = 0
+        self.start = 0
+        self.token = Token("end", "", 0, 0)
+
+    def whole(self, start: int) -> tree.Expr:
+        """Read an expression that takes the rest of the source."""
+        return self._read(start, "end")
+
+    def braced(self, start: int) -> tuple[tree.Expr, int]:
+        """Read an expression up to its closing brace; returns also where the text goes on."""
+        value = self._read(start, "}")
+        return value, self.token.end
+
+    def _read(self, start: int, closing: str) -> tree.Expr:
+        self.start = start
+        self._advance(start)
+        value = self._expression()
+        if self.token.kind != closing:
+            raise self._unexpected("EndOfData" if closing == "end" else "RightCurlyBrace")
+        return value
+
+    def _advance(self, position: int | None = None) -> Token:
+        """Go to the next token; returns the one before it."""
+        passed = self.token
+        self.token = next_token(self.source, passed.end if position is None else position)
+        if self.token.start - self.start > EXPRESSION_MAX:
+            raise LimitExceeded(
+                f"expression has more than {EXPRESSION_MAX} characters",
+                self.start,
+                "put parts of it into actions of their own",
+            )
+        if self.token.kind == "invalid":
+            raise LanguageError(
+                f"Unable to parse template language expression {self._shown()}: the string "
+                f"character {self.token.text!r} at position '{self.token.start - self.start}' "
+                "is not expected",
+                self.token.start,
+                "texts stand in single quotes" if self.token.text == '"' else "",
+            )
+        return passed
+
+    def _take(self, kind: str, name: str) -> Token:
+        if self.token.kind != kind:
+            raise self._unexpected(name)
+        return self._advance()
+
+    def _expression(self) -> tree.Expr:
+        self._descend(1)
+        try:
+            value, steps = self._primary(), 0
+            while self.token.kind in (".", "[", "?"):
+                steps += 1
+                self._descend(1)
+                value = self._access(value)
+            self.depth -= steps
+        finally:
+            self.depth -= 1
+        return value
+
+    def _descend(self, levels: int) -> None:
+        self.depth += levels
+        if self.depth > LIMITS.depth_max:
+            raise LimitExceeded(
+                f"expression is nested more than {LIMITS.depth_max} levels deep",
+                self.token.start,
+                "put parts of it into actions of their own",
+            )
+
+    def _primary(self) -> tree.Expr:
+        if self.lenient and self.token.kind == "@":
+            self._advance()
+        token = self._advance()
+        if token.kind == "text":
+            return tree.Literal(token.text[1:-1].replace("''", "'"), token.start)
+        if token.kind == "number":
+            return self._number(token.text, token.start)
+        if token.kind == "." and self.token.kind == "number" and self.token.text[0].isdecimal():
+            return self._number(f".{self._advance().text}", token.start)
+        if token.kind == "name":
+            if self.token.kind == "(":
+                return self._call(token)
+            constant = token.text.lower()
+            if constant in _CONSTANTS:
+                return tree.Literal(_CONSTANTS[constant], token.start)
+            raise self._unexpected("LeftParenthesis")
+        self.token = token
+        raise self._unexpected("Identifier")
+
+    def _number(self, digits: str, offset: int) -> tree.Expr:
+        if digits.lstrip("+-").isdecimal():
+            number = int(digits[:24])
+            if len(digits) > 24 or not -INTEGER_MAX <= number < INTEGER_MAX:
+                raise LanguageError(
+                    f"the number '{digits[:40]}' is an integer beyond 64 bits", offset
+                )
+            return tree.Literal(number, offset)
+        try:
+            return tree.Literal(float(digits), offset)
+        except ValueError:
+            raise LanguageError(f"'{digits[:40]}' is not a number", offset) from None
+
+    def _access(self, target: tree.Expr) -> tree.Expr:
+        offset = self.token.start
+        forgiving = self.token.kind == "?"
+        if forgiving:
+            self._advance()
+        if self.token.kind == ".":
+            self._advance()
+            if self.token.kind not in ("name", "number"):
+                raise self._unexpected("Identifier")
+            name = self._advance()
+            return tree.Item(target, tree.Literal(name.text, name.start), offset, forgiving)
+        self._take("[", "LeftSquareBracket")
+        key = self._expression()
+        self._take("]", "RightSquareBracket")
+        return tree.Item(target, key, offset, forgiving)
+
+    def _call(self, name: Token) -> tree.Expr:
+        self._take("(", "LeftParenthesis")
+        entry = self.functions.get(name.text.lower())
+        lazy = entry.name if entry is not None and entry.name in _LAZY else ""
+        arguments: list[tree.Expr] = []
+        while self.token.kind != ")":
+            if arguments:
+                self._take(",", "RightParenthesis" if self.token.kind in CLOSING else "Comma")
+            # The first argument is always evaluated; the others of these functions may not be.
+            self.optional += bool(lazy and arguments)
+            arguments.append(self._expression())
+            self.optional -= bool(lazy and len(arguments) > 1)
+        self._take(")", "RightParenthesis")
+        problem = _problem(name.text, entry, len(arguments), self.functions)
+        if problem is not None:
+            if not self.optional:
+                raise problem.at(name.start)
+            return tree.Apply(_failing(problem), (), (), (), name.start)
+        assert entry is not None
+        return _LAZY[lazy](arguments, name.start) if lazy else _apply(entry, arguments, name.start)
+
+    def _unexpected(self, expected: str) -> LanguageError:
+        return LanguageError(
+            f"Unable to parse template language expression {self._shown()}: expected token "
+            f"{expected!r} and actual {self.token.description!r}",
+            self.token.start,
+        )
+
+    def _shown(self) -> str:
+        shown = self.source[self.start : self.start + 60]
+        return f"'{shown}{'...' * (len(self.source) - self.start > 60)}'"
+
+
+def _problem(
+    name: str, entry: FunctionEntry | None, count: int, known: Mapping[str, FunctionEntry]
+) -> LanguageError | None:
+    if entry is None:
+        names = {other.name for other in known.values()}
+        return LanguageError(
+            f"The template function {name!r} is not defined or not valid",
+            help=did_you_mean(name, names),
+        )
+    least, most = entry.arguments_min, entry.arguments_max
+    if least <= count and (most is None or count <= most):
+        return None
+    return LanguageError(
+        f"The template language function {entry.name!r} expects {_counted(least, most)}: "
+        f"{entry.signature}. The function was invoked with '{count}' parameter(s)"
+    )
+
+
+def _counted(least: int, most: int | None) -> str:
+    if most is None:
+        return f"at least {_WORDS[least]} parameter{'s' * (least != 1)}"
+    if least == most:
+        return f"{_WORDS[least]} parameter{'s' * (least != 1)}"
+    return f"{_WORDS[least]} {'or' if most == least + 1 else 'to'} {_WORDS[most]} parameters"
+
+
+def _failing(problem: LanguageError) -> FunctionEntry:
+    def fail(run: Run) -> Value:
+        raise EvaluationError(problem.message, help=problem.help)
+
+    return FunctionEntry("function", "unknown", "unknown", fail, problem.message)
+
+
+def _apply(entry: FunctionEntry, arguments: list[tree.Expr], offset: int) -> tree.Expr:
+    named = len(entry.required) + len(entry.optional)
+    missing = entry.optional[max(0, len(arguments) - len(entry.required)) :]
+    given = (*arguments[:named], *(tree.Literal(default, offset) for _, default in missing))
+    return tree.Apply(entry, given, tuple(arguments[named:]), (), offset)
+
+
+def _all_of(
+    operator: Literal["and", "or"], arguments: list[tree.Expr], offset: int
+) -> tree.Expr:
+    check = condition_check(operator)
+    operands = tuple(tree.Apply(check, (part,), (), (), offset) for part in arguments)
+    return tree.Logic(operator, operands, offset) if len(operands) > 1 else operands[0]
+
+
+def _if(arguments: list[tree.Expr], offset: int) -> tree.Expr:
+    test, then, otherwise = arguments
+    checked = tree.Apply(condition_check("if"), (test,), (), (), offset)
+    return tree.Conditional(checked, then, otherwise, offset)
+
+
+_LAZY = {
+    "and": lambda arguments, offset: _all_of("and", arguments, offset),
+    "or": lambda arguments, offset: _all_of("or", arguments, offset),
+    "if": _if,
+    "coalesce": lambda arguments, offset: tree.Logic("coalesce", tuple(arguments), offset),
+}

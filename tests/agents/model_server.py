@@ -1,0 +1,190 @@
+"""A model on this machine for agent programs: it speaks two wire formats and says what it is told."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+INPUT_TOKENS = 120
+OUTPUT_TOKENS = 7
+TITLE = '{"title": "A test"}'
+
+
+@dataclass
+class Asked:
+    """A request as it arrived."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: Any
+
+
+@dataclass
+class ModelServer:
+    """What it will say, in order, and everything that it was asked; the last reply is repeated."""
+
+    replies: list[str]
+    port: int = 0
+    asked: list[Asked] = field(default_factory=list)
+    status: int = 200
+    said: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def turns(self) -> list[Any]:
+        """The bodies of the requests for an answer."""
+        paths = ("/v1/messages", "/v1/responses")
+        return [a.body for a in self.asked if a.method == "POST" and a.path in paths]
+
+    def reply(self) -> str:
+        with self.lock:
+            found = self.replies[min(self.said, len(self.replies) - 1)]
+            self.said += 1
+        return found
+
+
+@contextmanager
+def model_server(*replies: str, status: int = 200) -> Iterator[ModelServer]:
+    told = ModelServer(list(replies), status=status)
+
+    class Connection(_Connection):
+        server_told = told
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Connection)
+    listening.daemon_threads = True
+    told.port = listening.server_address[1]
+    thread = threading.Thread(target=listening.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield told
+    finally:
+        listening.shutdown()
+        listening.server_close()
+        thread.join()
+
+
+class _Connection(BaseHTTPRequestHandler):
+    """Answers both formats; everything else is 404."""
+
+    server_told: ModelServer
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        # 426 tells codex at once that there is no WebSocket here.
+        status = 426 if self._note(None) == "/v1/responses" else 404
+        self._send(status, "application/json", b'{"error": {"message": "not here"}}')
+
+    def do_HEAD(self) -> None:
+        self._note(None)
+        self._send(200, "text/plain", b"")
+
+    def do_POST(self) -> None:
+        text = self.rfile.read(int(self.headers.get("content-length", "0")))
+        try:
+            body = json.loads(text)
+        except ValueError:
+            body = None
+        path = self._note(body)
+        told = self.server_told
+        if path not in ("/v1/messages", "/v1/responses"):
+            self._send(404, "application/json", b'{"error": {"message": "not here"}}')
+        elif told.status != 200:
+            fault = {"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}
+            self._send(told.status, "application/json", json.dumps(fault).encode())
+        elif path == "/v1/messages":
+            reply = TITLE if _wants_title(body) else told.reply()
+            self._send(200, "text/event-stream", _events(_anthropic(reply, body)))
+        else:
+            self._send(200, "text/event-stream", _events(_openai(told.reply())))
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Says nothing."""
+
+    def _note(self, body: Any) -> str:
+        path = self.path.partition("?")[0]
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.server_told.asked.append(Asked(self.command, path, headers, body))
+        return path
+
+    def _send(self, status: int, kind: str, content: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def _wants_title(body: Any) -> bool:
+    """Whether claude asks for a title of the session, which it does beside the conversation."""
+    form = body.get("output_config", {}).get("format", {})
+    return "title" in form.get("schema", {}).get("properties", {})
+
+
+def _events(events: list[dict[str, Any]]) -> bytes:
+    lines = (f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events)
+    return "".join(lines).encode()
+
+
+def _anthropic(reply: str, body: Any) -> list[dict[str, Any]]:
+    message = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": body["model"],
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {"input_tokens": INPUT_TOKENS, "output_tokens": 1},
+    }
+    block = {"type": "text", "text": ""}
+    pieces = [reply[: len(reply) // 2], reply[len(reply) // 2 :]]
+    return [
+        {"type": "message_start", "message": message},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        *(
+            {
+                "type": "content_block_delta",
+                "index": 0,
+                "delta": {"type": "text_delta", "text": piece},
+            }
+            for piece in pieces
+        ),
+        {"type": "content_block_stop", "index": 0},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "end_turn", "stop_sequence": None},
+            "usage": {"output_tokens": OUTPUT_TOKENS},
+        },
+        {"type": "message_stop"},
+    ]
+
+
+def _openai(reply: str) -> list[dict[str, Any]]:
+    item = {
+        "type": "message",
+        "role": "assistant",
+        "id": "msg_1",
+        "content": [{"type": "output_text", "text": reply}],
+    }
+    usage = {
+        "input_tokens": INPUT_TOKENS,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": OUTPUT_TOKENS,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
+    }
+    return [
+        {"type": "response.created", "response": {"id": "resp_1"}},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": {"id": "resp_1", "usage": usage}},
+    ]

@@ -1,0 +1,140 @@
+"""What the tests of the command line share: a configuration, workflows, the outcome of a command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+CONFIG = """
+[defaults]
+provider = "canned"
+model = "m"
+
+[prices.m]
+input = 10.0
+output = 100.0
+
+[providers.canned]
+kind = "scripted"
+
+[[providers.canned.replies]]
+match = "Write"
+by = "iteration"
+replies = ["draft one", "draft two\\nwith two lines", "draft three"]
+
+[[providers.canned.replies]]
+match = "Review"
+by = "iteration"
+replies = [
+    {json = {approved = false, score = 0.41}},
+    {json = {approved = false, score = 0.63}},
+    {json = {approved = true, score = 0.9}},
+]
+
+[[providers.canned.replies]]
+match = "Report"
+replies = ["the report"]
+
+[[providers.canned.replies]]
+match = "Fail"
+replies = [{status = 400, text = "no such model"}]
+"""
+
+POLISH = """
+whorl: 1
+name: polish
+inputs: {task: string}
+steps:
+  polish:
+    repeat:
+      until:
+        - review.approved
+        - score: {from: "{{ review.score }}", at_least: 0.95}
+      at_most: 5
+      carry: {hint: "{{ write }}"}
+      steps:
+        write: {ask: "Write {{ task }} after {{ hint | default('nothing') }}"}
+        length: {value: "{{ write | length }}"}
+        review:
+          ask: "Review {{ write }}"
+          returns: {approved: boolean, score: number}
+  report: {ask: "Report on {{ polish.write }}"}
+outputs:
+  text: "{{ report }}"
+  draft: "{{ polish.write }}"
+"""
+
+GATED = """
+whorl: 1
+name: gated
+steps:
+  draft: {ask: "Write it"}
+  check: {approve: {message: "Publish it?", show: "{{ draft }}"}}
+outputs: {ok: "{{ check.approved }}", words: "{{ check.feedback }}"}
+"""
+
+SLOW = """
+whorl: 1
+name: slow
+steps:
+  l:
+    repeat:
+      at_most: 200
+      wait: 100ms
+      steps:
+        w: {ask: "Write {{ iteration }}"}
+outputs: {text: "{{ l.w }}"}
+"""
+
+FAILING = """
+whorl: 1
+name: failing
+steps:
+  first: {ask: "Write it"}
+  second: {ask: "Fail please"}
+"""
+
+COMMANDING = """
+whorl: 1
+name: commanding
+steps:
+  touch: {run: [touch, ran.txt]}
+"""
+
+WORKFLOWS = {
+    "polish.yaml": POLISH,
+    "gated.yaml": GATED,
+    "slow.yaml": SLOW,
+    "failing.yaml": FAILING,
+    "commanding.yaml": COMMANDING,
+}
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output as exactly one JSON document."""
+        return json.loads(self.out)
+
+
+Whorl: TypeAlias = Callable[..., Done]
+Spawn: TypeAlias = Callable[..., subprocess.Popen[str]]
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Waits for what another process does."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)

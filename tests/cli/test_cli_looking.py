@@ -1,0 +1,180 @@
+"""ls, status, show, why, diff, watch: what a stored run says about itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import Whorl
+
+
+@pytest.fixture
+def run(whorl: Whorl) -> str:
+    """A run that ended well."""
+    return str(whorl("run", "polish.yaml", "a haiku", "--json").json["run"])
+
+
+def test_ls_of_nothing(whorl: Whorl) -> None:
+    done = whorl("ls")
+
+    assert (done.code, done.out) == (0, "")
+    assert "no runs yet" in done.err
+    assert whorl("ls", "--json").json == []
+
+
+def test_ls(whorl: Whorl, run: str) -> None:
+    whorl("run", "gated.yaml")
+
+    lines = whorl("ls").out.splitlines()
+
+    assert lines[0].split() == ["STATUS", "WORKFLOW", "RUN", "LOOP", "SCORE", "COST", "/", "BUDGET", "EXIT", "AGE"]  # fmt: skip
+    assert "waiting" in lines[1]
+    assert "gated" in lines[1]
+    assert run in lines[2]
+    assert "polish 3/5" in lines[2]
+    assert "0.90" in lines[2]
+    assert "condition_met" in lines[2]
+    assert len(whorl("ls", "--status", "waiting", "--json").json) == 1
+    assert len(whorl("ls", "--limit", "1", "--json").json) == 1
+    assert len(whorl("ls", "--workflow", "polish", "--json").json) == 1
+
+
+def test_status(whorl: Whorl, run: str) -> None:
+    text = whorl("status", run).out
+
+    assert "status:     ✓ succeeded" in text
+    assert "iteration:  3/5 of polish  condition_met (expression)" in text
+    assert "until:      review.approved or score ≥ 0.95" in text
+    assert "last:       iteration 3, score 0.90: review.approved is true" in text
+    assert 'result:     review: { "approved": true' in text
+    document = whorl("status", run, "--json").json
+    assert document["iteration"] == 3
+    assert document["waiting_for"] == []
+
+
+def test_status_of_a_waiting_run(whorl: Whorl) -> None:
+    whorl("run", "gated.yaml")
+
+    assert "waits for:  check: Publish it?" in whorl("status").out
+    assert whorl("status", "--json").json["waiting_for"][0]["show"] == "draft one"
+
+
+def test_show_overview(whorl: Whorl, run: str) -> None:
+    text = whorl("show", run).out
+
+    assert "task = a haiku" in text
+    assert "↻ polish  3/5  condition_met" in text
+    assert "0.63  +.22" in text
+    assert "0.90★" in text
+    assert "✓ report  canned/m" in text
+
+
+def test_show_a_task_with_prompt_and_answer(whorl: Whorl, run: str) -> None:
+    text = whorl("show", f"{run}/polish[2]/write").out
+
+    assert "Write a haiku after draft one" in text
+    assert "    draft two\n    with two lines" in text
+    entries = whorl("show", f"{run}/polish[2]/write", "--json").json["entries"]
+    assert [entry["kind"] for entry in entries] == ["task.started", "task.finished"]
+
+
+def test_show_an_iteration_a_loop_and_a_computed_value(whorl: Whorl, run: str) -> None:
+    iteration = whorl("show", "last/polish[1]").out
+    assert "✓ polish[1]/write" in iteration
+    assert "score 0.41" in iteration
+    assert "draft one" in iteration
+    assert "0.63  +.22" in whorl("show", "last/polish").out
+    assert whorl("show", "last/polish[1]/length").out.splitlines()[-1].strip() == "9"
+
+
+def test_show_nowhere(whorl: Whorl, run: str) -> None:
+    done = whorl("show", "last/polsh[1]/write")
+
+    assert done.code == 2
+    assert "did you mean 'polish[1]/write'?" in done.err
+
+
+def test_why(whorl: Whorl, run: str) -> None:
+    text = whorl("why", "last").out
+
+    assert "3 iterations of at most 5; it ended because an expression became true" in text
+    assert "1  0.41   not met  review.approved is false; score 0.41 < 0.95" in text
+    assert "3  0.90★  met" in text
+    facts = whorl("why", "last", "--json").json["loops"][0]["iterations"][0]["facts"]
+    assert facts[1] == {"by": "score", "met": False, "score": 0.41, "at_least": 0.95}
+
+
+def test_why_of_a_failure_and_of_a_limit(whorl: Whorl) -> None:
+    whorl("run", "failing.yaml")
+    assert "error[" in whorl("why", "last").out
+    whorl("run", "polish.yaml", "x", "--max-iterations", "1")
+    assert "it reached its limit of iterations: max_iterations" in whorl("why", "last").out
+
+
+def test_diff(whorl: Whorl, run: str) -> None:
+    text = whorl("diff", "last", "1", "2").out
+
+    assert "iteration 1 → 2  score 0.41 → 0.63 +.22" in text
+    assert "-draft one\n+draft two\n+with two lines" in text
+    only = whorl("diff", "last", "1", "2", "--node", "write", "--json").json
+    assert list(only["diff"]) == ["write"]
+    assert only["iterations"][1]["results"]["review"]["score"] == 0.63
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("1", "7"), "no finished iteration 7; it has 3"),
+        (("1", "2", "--node", "wirte"), "did you mean 'write'?"),
+        (("1", "2", "--at", "polsh"), "did you mean 'polish'?"),
+    ],
+)
+def test_diff_refuses(whorl: Whorl, run: str, words: tuple[str, ...], message: str) -> None:
+    done = whorl("diff", "last", *words)
+
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_watch_of_a_run_that_ended_prints_its_result(whorl: Whorl, run: str) -> None:
+    done = whorl("watch", "last")
+
+    assert (done.code, done.out) == (0, "the report\n")
+    events = [json.loads(text) for text in whorl("watch", "last", "--events").out.splitlines()]
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert events[0]["kind"] == "run.started"
+
+
+def test_nested_loops_are_named_by_their_outer_iteration(whorl: Whorl, project: Path) -> None:
+    (project / "nested.yaml").write_text(
+        """
+whorl: 1
+name: nested
+steps:
+  outer:
+    repeat:
+      at_most: 2
+      steps:
+        inner:
+          repeat:
+            at_most: 2
+            steps: {w: {ask: "Write it"}}
+"""
+    )
+    done = whorl("run", "nested.yaml")
+
+    assert "outer[1]/inner  2/2" in done.err
+    assert "outer  2/2" in done.err
+    assert "outer[2]/inner  2 iterations of at most 2" in whorl("why", "last").out
+    assert "say which loop" not in whorl("diff", "last", "1", "2").err
+    assert whorl("diff", "last", "1", "2", "--at", "outer[2]/inner").code == 0
+
+
+def test_control_characters_are_shown_as_pictures(whorl: Whorl) -> None:
+    whorl("run", "polish.yaml", "a\x1b[31mb")
+
+    done = whorl("show", "last")
+
+    assert "\x1b" not in done.out
+    assert "a␛[31mb" in done.out

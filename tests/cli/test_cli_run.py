@@ -1,0 +1,277 @@
+"""`whorl run`: outputs, inputs, limits, exit codes, dry runs, keys."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from command_line import POLISH, Whorl
+
+
+def test_plain_run_prints_only_the_output_on_stdout(whorl: Whorl) -> None:
+    done = whorl("run", "polish.yaml", "a haiku")
+
+    assert done.code == 0
+    assert done.out == "the report\n"
+    assert "polish  1/5  score 0.41" in done.err
+    assert "polish  2/5  score 0.63 (+.22)" in done.err
+    assert "review.approved is false; score 0.63 < 0.95" in done.err
+    assert "polish: condition_met (expression) after 3 iterations, returned iteration 3" in done.err
+    assert "next: whorl why " in done.err
+
+
+def test_worst_case_and_its_cost_are_shown_before_the_run(whorl: Whorl) -> None:
+    done = whorl("run", "polish.yaml", "x", "--budget", "3")
+
+    first = done.err.splitlines()[0]
+    assert first.startswith("at most 11 calls, about $1.1")
+    assert first.endswith("; the budget is $3.00")
+
+
+def test_max_iterations_is_in_the_worst_case(whorl: Whorl) -> None:
+    done = whorl("run", "polish.yaml", "x", "--max-iterations", "1", "--json")
+
+    assert done.err.startswith("at most 3 calls")
+    assert done.json["loops"][0]["exit_reason"] == "max_iterations"
+    assert done.json["loops"][0]["iterations"] == 1
+    assert "R102" in [warning["code"] for warning in done.json["warnings"]]
+
+
+def test_json_is_the_result_document(whorl: Whorl) -> None:
+    result = whorl("run", "polish.yaml", "x", "--json").json
+
+    assert list(result) == [
+        "run",
+        "status",
+        "output",
+        "outputs",
+        "loops",
+        "usage",
+        "warnings",
+        "error",
+    ]
+    assert result["status"] == "succeeded"
+    assert result["outputs"] == {"text": "the report", "draft": "draft three"}
+    assert result["usage"]["calls"] == 7
+    assert result["loops"][0]["path"] == "polish"
+    assert result["loops"][0]["best_iteration"] == 3
+
+
+def test_events_are_the_journal_in_order(whorl: Whorl) -> None:
+    done = whorl("run", "polish.yaml", "x", "--events")
+
+    events = [json.loads(text) for text in done.out.splitlines()]
+    assert done.code == 0
+    # The first entry was written when the run was made, before anybody drove it.
+    assert [event["seq"] for event in events] == list(range(2, len(events) + 2))
+    kinds = [event["kind"] for event in events]
+    assert kinds.count("iteration.finished") == 3
+    assert kinds[-1] == "run.finished"
+
+
+def test_verbose_shows_every_step(whorl: Whorl) -> None:
+    done = whorl("run", "polish.yaml", "x", "-v")
+
+    assert "✓ polish[1]/write  canned/m" in done.err
+    assert "✓ report  canned/m" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "task"),
+    [
+        (("-i", "task=plain"), "plain"),
+        (("-i", 'task:="quoted"'), "quoted"),
+        (("-i", "task=@text.txt"), "from a file"),
+        (("-",), "from stdin"),
+        (("-i", "task=@-"), "from stdin"),
+        (("-i", "task=a=b"), "a=b"),
+    ],
+)
+def test_inputs(
+    whorl: Whorl,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    task: str,
+) -> None:
+    (project / "text.txt").write_text("from a file")
+    stdin = io.TextIOWrapper(io.BytesIO(b"from stdin"))
+    monkeypatch.setattr("sys.stdin", stdin)
+
+    assert whorl("run", "polish.yaml", *words).code == 0
+
+    assert whorl("show", "last", "--json").json["input"] == {"task": task}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "needs the input 'task'"),
+        (("-i", "tsak=x"), "did you mean 'task'?"),
+        (("-i", "task"), "names no value"),
+        (("-i", "task=x", "-i", "task=y"), "gives 'task' twice"),
+        (("x", "-i", "task=y"), "given twice"),
+        (("-i", "task:=nope"), "is no JSON"),
+        (("-i", "task=@missing.txt"), "does not exist"),
+        (("x", "--budget", "much"), "no amount of dollars"),
+        (("x", "--jsn"), "did you mean '--json'?"),
+        (("x", "--json", "--events"), "exclude each other"),
+    ],
+)
+def test_wrong_use_is_said_and_nothing_starts(
+    whorl: Whorl, project: Path, words: tuple[str, ...], message: str
+) -> None:
+    done = whorl("run", "polish.yaml", *words)
+
+    assert done.code == 2
+    assert message in done.err
+    assert "error[" in done.err
+    assert done.out == ""
+    assert not (project / ".whorl").exists()
+
+
+def test_invalid_file_shows_all_diagnostics(whorl: Whorl, project: Path) -> None:
+    (project / "bad.yaml").write_text(POLISH.replace("until:", "untill:").replace("at_most", "atmost"))
+
+    done = whorl("run", "bad.yaml", "x", "--json")
+
+    assert done.code == 2
+    assert done.out == ""
+    assert "bad.yaml:8:" in done.err
+    assert "untill:" in done.err
+    assert "did you mean 'until'" in done.err
+    assert "did you mean 'at_most'" in done.err
+
+
+def test_missing_file(whorl: Whorl) -> None:
+    done = whorl("run", "nowhere.yaml")
+
+    assert done.code == 2
+    assert "'nowhere.yaml' does not exist" in done.err
+
+
+def test_command_without_leave_fails_before_anything_starts(whorl: Whorl, project: Path) -> None:
+    done = whorl("run", "commanding.yaml", "--json")
+
+    assert done.code == 1
+    assert done.json["status"] == "failed"
+    assert done.json["error"]["code"] == "R110"
+    assert done.json["error"]["path"] == "touch"
+    assert "[allow] commands = true" in done.json["error"]["message"]
+    assert not (project / "ran.txt").exists()
+    again = whorl("resume", "last")
+    assert again.code == 2
+    assert "nothing in this run can be tried again" in again.err
+
+
+@pytest.mark.parametrize(("allowed", "code"), [("true", 0), ('["touch"]', 0), ('["ls"]', 1)])
+def test_leave_for_commands(whorl: Whorl, project: Path, allowed: str, code: int) -> None:
+    with (project / "whorl.toml").open("a") as config:
+        config.write(f"\n[allow]\ncommands = {allowed}\n")
+
+    assert whorl("run", "commanding.yaml").code == code
+
+    assert (project / "ran.txt").exists() == (code == 0)
+
+
+def test_no_provider_is_said_before_the_run(whorl: Whorl, project: Path) -> None:
+    (project / "whorl.toml").write_text("")
+
+    done = whorl("run", "polish.yaml", "x")
+
+    assert done.code == 2
+    assert "error[P110]" in done.err
+    assert "OPENAI_API_KEY" in done.err
+    assert not (project / ".whorl").exists()
+
+
+def test_failed_run(whorl: Whorl) -> None:
+    done = whorl("run", "failing.yaml")
+
+    assert done.code == 1
+    assert done.out == ""
+    assert "✗ failed" in done.err
+    assert "no such model" in done.err
+    assert "next: whorl resume " in done.err
+
+
+def test_dry_run_sends_and_stores_nothing(whorl: Whorl, project: Path) -> None:
+    done = whorl("run", "polish.yaml", "x", "--dry-run", "--json")
+
+    assert done.code == 0
+    assert done.json["dry_run"] is True
+    assert done.json["loops"][0]["iterations"] == 5
+    assert done.json["outputs"]["text"] == "(invented answer of report)"
+    assert "nothing is sent, nothing is stored" in done.err
+    assert not (project / ".whorl").exists()
+
+
+def test_dry_run_opens_gates_waits_in_no_time_and_lets_the_judge_say_yes_last(
+    whorl: Whorl, project: Path
+) -> None:
+    (project / "long.yaml").write_text(
+        """
+whorl: 1
+steps:
+  l:
+    repeat:
+      until: [{judge: "It is good"}]
+      at_most: 3
+      steps:
+        nap: {wait: 1h}
+        w: {ask: "Write", returns: {kind: {enum: [short, long]}, tags: [string]}}
+  check: {approve: {message: "Publish?"}}
+outputs: {kind: "{{ l.w.kind }}", ok: "{{ check.approved }}"}
+"""
+    )
+
+    result = whorl("run", "long.yaml", "--dry-run", "--json").json
+
+    assert result["loops"][0]["stopped_by"] == "judge"
+    assert result["loops"][0]["iterations"] == 3
+    assert result["outputs"] == {"kind": "short", "ok": True}
+
+
+def test_key_starts_one_run(whorl: Whorl) -> None:
+    first = whorl("run", "polish.yaml", "x", "--id", "monday", "--json")
+    second = whorl("run", "polish.yaml", "y", "--id", "monday", "--json")
+
+    assert second.code == 0
+    assert second.json == first.json
+    assert "was started with the key 'monday' before" in second.err
+    assert len(whorl("ls", "--json").json) == 1
+
+
+def test_control_characters_of_a_model_do_not_reach_the_terminal(
+    whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = project / "whorl.toml"
+    config.write_text(config.read_text().replace('"the report"', '"a\\u001b[2Jb\\nc"'))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+
+    done = whorl("run", "polish.yaml", "x")
+
+    assert "\x1b" not in done.out
+    assert done.out == "a␛[2Jb\nc\n"
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ("[defaults\n", "whorl.toml:1:"),
+        ('[defaults]\nprovider = "canned"\nmodle = "m"\n', "whorl.toml:3: [defaults] has no 'modle'"),
+        ("[allow]\ncommands = 3\n", "whorl.toml:2: [allow] commands must be"),
+    ],
+)
+def test_wrong_configuration_names_its_line(
+    whorl: Whorl, project: Path, config: str, message: str
+) -> None:
+    (project / "whorl.toml").write_text(config)
+
+    done = whorl("run", "polish.yaml", "x")
+
+    assert done.code == 2
+    assert "error[W901]" in done.err
+    assert message in done.err

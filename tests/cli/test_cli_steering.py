@@ -1,0 +1,222 @@
+"""resume, continue, accept, fork, approve, reject, pause, cancel: each has one effect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import POLISH, Whorl
+
+
+def test_resume_tries_again_only_what_failed(whorl: Whorl, project: Path) -> None:
+    whorl("run", "failing.yaml")
+    config = project / "whorl.toml"
+    config.write_text(config.read_text().replace('{status = 400, text = "no such model"}', '"fine"'))
+
+    done = whorl("resume", "last", "--json")
+
+    assert done.code == 0
+    assert done.json["status"] == "succeeded"
+    assert done.json["usage"]["calls"] == 2
+
+
+def test_resume_of_a_run_that_ended(whorl: Whorl) -> None:
+    first = whorl("run", "polish.yaml", "x", "--json")
+
+    done = whorl("resume", first.json["run"][:-2], "--json")
+
+    assert done.code == 0
+    assert "has succeeded already" in done.err
+    assert done.json == first.json
+
+
+def test_unknown_run_and_no_runs(whorl: Whorl) -> None:
+    assert "there are no runs yet" in whorl("resume", "last").err
+    whorl("run", "polish.yaml", "x")
+    done = whorl("resume", "nope")
+
+    assert done.code == 2
+    assert "error[W902]: there is no run 'nope'" in done.err
+
+
+def test_run_that_spent_its_budget_outside_a_loop_pauses_and_goes_on_with_more(
+    whorl: Whorl, project: Path
+) -> None:
+    (project / "two.yaml").write_text(
+        "whorl: 1\nsteps:\n  a: {ask: 'Write', max_tokens: 2}\n  b: {ask: 'Report', max_tokens: 2}\n"
+    )
+
+    first = whorl("run", "two.yaml", "--budget", "0.0003", "--json")
+
+    assert first.code == 5
+    assert first.json["status"] == "paused"
+    assert [warning["code"] for warning in first.json["warnings"]] == ["R103"]
+    assert "--budget +" in whorl("status", "last").out
+    more = whorl("resume", "last", "--budget", "+1", "--json")
+    assert more.code == 0
+    assert more.json["output"] == "the report"
+
+
+def test_added_budget_needs_its_plus(whorl: Whorl) -> None:
+    whorl("run", "polish.yaml", "x")
+
+    done = whorl("resume", "last", "--budget", "0.50")
+
+    assert done.code == 2
+    assert "write +0.50" in done.err
+
+
+def test_continue_keeps_the_history_and_runs_what_follows_again(whorl: Whorl) -> None:
+    whorl("run", "polish.yaml", "x", "--max-iterations", "2")
+
+    done = whorl("continue", "last", "--iterations", "3", "--json")
+
+    assert done.code == 0
+    assert done.json["loops"][0]["iterations"] == 3
+    assert done.json["loops"][0]["exit_reason"] == "condition_met"
+    assert done.json["outputs"]["draft"] == "draft three"
+    assert whorl("show", "last/report#2").code == 0
+
+
+def test_continue_needs_to_know_how_much_and_where(whorl: Whorl) -> None:
+    whorl("run", "polish.yaml", "x")
+
+    assert "--iterations N" in whorl("continue", "last").err
+    wrong = whorl("continue", "last", "--iterations", "1", "--at", "polsh")
+    assert wrong.code == 2
+    assert "there are: polish" in wrong.err
+
+
+def test_accept_takes_an_earlier_iteration_once(whorl: Whorl) -> None:
+    whorl("run", "polish.yaml", "x")
+
+    done = whorl("accept", "last", "--iteration", "2", "--json")
+
+    assert done.code == 0
+    assert done.json["outputs"]["draft"] == "draft two\nwith two lines"
+    loop = done.json["loops"][0]
+    assert (loop["exit_reason"], loop["returned_iteration"]) == ("accepted", 2)
+    assert loop["score"] == 0.63
+    again = whorl("accept", "last", "--iteration", "2", "--json")
+    assert "accepted already" in again.err
+    assert again.json == done.json
+    missing = whorl("accept", "last", "--iteration", "9")
+    assert missing.code == 2
+    assert "it has 1, 2, 3" in missing.err
+
+
+def test_fork_keeps_the_iterations_before_and_the_old_run(whorl: Whorl) -> None:
+    old = whorl("run", "polish.yaml", "x", "--json").json
+
+    done = whorl("fork", "last", "--at", "polish[2]", "--set", "hint=other", "--json")
+
+    assert done.code == 0
+    assert done.json["run"] != old["run"]
+    assert done.json["usage"]["calls"] == 5
+    shown = whorl("show", "last/polish[2]/write")
+    assert "Write x after other" in shown.out
+    assert whorl("show", old["run"], "--json").json["output"] == "the report"
+    assert f"fork of {old['run']}" in whorl("show", "last").out
+
+
+def test_fork_with_another_file(whorl: Whorl, project: Path) -> None:
+    whorl("run", "polish.yaml", "x")
+    (project / "other.yaml").write_text(POLISH.replace("Report on", "Report about"))
+
+    done = whorl("fork", "last", "--at", "polish[3]", "--file", "other.yaml")
+
+    assert done.code == 0
+    assert "Report about draft three" in whorl("show", "last/report").out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--at", "polish[9]"), "has no iteration 'polish[9]'"),
+        (("--at", "polish"), "say which iteration"),
+        (("--at", "polish[2]", "--set", "hnt=x"), "did you mean 'hint'?"),
+    ],
+)
+def test_fork_refuses_what_makes_no_sense(
+    whorl: Whorl, words: tuple[str, ...], message: str
+) -> None:
+    whorl("run", "polish.yaml", "x")
+
+    done = whorl("fork", "last", *words)
+
+    assert done.code == 2
+    assert message in done.err
+    assert len(whorl("ls", "--json").json) == 1
+
+
+@pytest.mark.parametrize(("verb", "is_approved"), [("approve", True), ("reject", False)])
+def test_gate_waits_for_one_decision(whorl: Whorl, verb: str, is_approved: bool) -> None:
+    waiting = whorl("run", "gated.yaml")
+    assert waiting.code == 4
+    assert "check: Publish it?" in waiting.err
+    assert "next: whorl approve" in waiting.err
+    assert whorl("resume", "last").code == 4
+
+    done = whorl(verb, "last", "--feedback", "my words", "--json")
+
+    assert done.code == 0
+    assert done.json["outputs"] == {"ok": is_approved, "words": "my words"}
+    again = whorl(verb, "last")
+    assert again.code == 2
+    assert f"was {'approved' if is_approved else 'rejected'} already" in again.err
+
+
+def test_several_gates_need_an_address(whorl: Whorl, project: Path) -> None:
+    (project / "two.yaml").write_text(
+        """
+whorl: 1
+steps:
+  both:
+    together:
+      steps:
+        one: {approve: {message: "One?"}}
+        two: {approve: {message: "Two?"}}
+"""
+    )
+    assert whorl("run", "two.yaml").code == 4
+
+    unclear = whorl("approve", "last")
+
+    assert unclear.code == 2
+    assert "both/one" in unclear.err
+    assert "both/two" in unclear.err
+    wrong = whorl("approve", "last", "--at", "both/tow")
+    assert "did you mean 'both/two'?" in wrong.err
+    assert whorl("approve", "last", "--at", "both/two").code == 4
+    assert whorl("approve", "last").code == 0
+
+
+def test_gate_that_nobody_asked(whorl: Whorl) -> None:
+    whorl("run", "polish.yaml", "x")
+
+    done = whorl("approve", "last")
+
+    assert done.code == 2
+    assert "asks nothing; it is succeeded" in done.err
+
+
+def test_pause_and_cancel_of_a_waiting_run_have_one_effect(whorl: Whorl) -> None:
+    whorl("run", "gated.yaml")
+
+    assert "is paused; go on with" in whorl("pause", "last").out
+    assert "is paused already" in whorl("pause", "last").out
+    assert whorl("resume", "last").code == 4
+    assert whorl("cancel", "last", "--feedback", "wrong", "--json").json["status"] == "cancelled"
+    assert "is cancelled already" in whorl("cancel", "last").out
+    late = whorl("approve", "last")
+    assert late.code == 2
+    assert whorl("resume", "last").code == 5
+
+
+def test_pause_of_a_run_that_ended(whorl: Whorl) -> None:
+    whorl("run", "polish.yaml", "x")
+
+    done = whorl("pause", "last")
+
+    assert done.code == 2
+    assert "the run is succeeded" in done.err

@@ -1,0 +1,1 @@
+"""Reads the literate cases of `conformance/` and runs them on every runtime."""

@@ -1,0 +1,147 @@
+"""Runs cases on the local runtime: a real SQLite file, but virtual time.
+
+Time jumps to the next timer as soon as everybody waits, but never while the store's thread is at
+work: then the loop waits for it, as it does outside of tests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from typing import TYPE_CHECKING, Any
+
+from conformance.person import during, events_for
+from conformance.reading import workflow_of
+from conformance.replies import ScriptedWorkers
+from conformance.running import options_of, requests_of, result_of
+from whorl.ir.durations import parse_duration
+from whorl.runtimes.folding import fold
+from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.simulated import EPOCH
+from whorl.runtimes.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conformance.expecting import Result
+    from conformance.literate import Case
+    from conformance.replies import Script
+    from whorl.interpreter.events import Event
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.sqlite.jobs import Job
+
+_STUCK_S = 30.0
+
+
+class CountingStore(SqliteStore):
+    """A store that knows how many of its jobs are under way."""
+
+    under_way = 0
+
+    async def _change(self, job: Job) -> object:
+        self.under_way += 1
+        try:
+            return await super()._change(job)
+        finally:
+            self.under_way -= 1
+
+
+class _Selector(selectors.DefaultSelector):
+    loop: StoreLoop
+
+    def select(self, timeout: float | None = None) -> Any:
+        ready = super().select(0)
+        if ready or (timeout is not None and timeout <= 0):
+            return ready
+        if self.loop.is_busy():
+            return super().select(_STUCK_S)
+        if timeout is None:
+            raise RuntimeError("the run waits for something that can never happen")
+        self.loop.jump(timeout)
+        return ready
+
+
+class StoreLoop(asyncio.SelectorEventLoop):
+    """An event loop whose time only passes when everybody waits, the store's thread too."""
+
+    def __init__(self, is_busy: Callable[[], bool]) -> None:
+        selector = _Selector()
+        selector.loop = self
+        self.is_busy = is_busy
+        self._virtual = 0.0
+        super().__init__(selector)
+
+    def time(self) -> float:
+        """The virtual time."""
+        return self._virtual
+
+    def jump(self, seconds: float) -> None:
+        """Lets time pass."""
+        self._virtual += seconds
+
+
+class LoopClock:
+    """The clock of such a loop."""
+
+    def __init__(self, loop: StoreLoop) -> None:
+        self._loop = loop
+
+    def now(self) -> float:
+        """The virtual time of day."""
+        return EPOCH + self._loop.time()
+
+    async def sleep(self, seconds: float) -> None:
+        """Waits without waiting."""
+        await asyncio.sleep(seconds)
+
+
+def run_local(case: Case, script: Script, path: Path) -> tuple[Result, str]:
+    """Runs a case on the local runtime; gives its result, and the status that lists show."""
+    store = CountingStore(path)
+    loop = StoreLoop(lambda: store.under_way > 0)
+    try:
+        return loop.run_until_complete(_run(case, script, store, loop))
+    finally:
+        loop.close()
+        store.close()
+
+
+async def _run(
+    case: Case, script: Script, store: CountingStore, loop: StoreLoop
+) -> tuple[Result, str]:
+    workflow = workflow_of(case)
+    clock = LoopClock(loop)
+    runtime = LocalRuntime(store, ScriptedWorkers(script), clock=clock)
+    for _ in range(case.options.get("runs", 1)):
+        script.forget_calls()
+        start = Start(input=dict(case.blocks.get("input") or {}), **options_of(case))
+        run, _ = await runtime.start(workflow, start)
+        await drive(case, runtime, run, script, loop)
+    return result_of(store, run), store.run(run).status
+
+
+async def drive(
+    case: Case, runtime: LocalRuntime, run: RunId, script: Script, loop: StoreLoop
+) -> None:
+    """Drives a run, and makes the requests of its case."""
+    resting, busy = requests_of(case)
+    asked: list[asyncio.Task[bool]] = []
+
+    def ask(address: str) -> None:
+        for request in busy:
+            if during(request) == address:
+                for event in events_for(request, runtime.store, run, loop.time() + EPOCH):
+                    asked.append(asyncio.ensure_future(runtime.request(run, event)))
+
+    script.on_perform = ask
+    await runtime.drive(run)
+    for request in resting:
+        events: list[Event] = []
+        if "wait" in request:
+            loop.jump(parse_duration(request["wait"]))
+        else:
+            at = fold(runtime.store, run).machine.now
+            events = events_for(request, runtime.store, run, at)
+        await runtime.drive(run, events)
+    await asyncio.gather(*asked)

@@ -1,0 +1,70 @@
+"""What people ask of a run, as the `requests` of a case write it down.
+
+    approve, reject   {at, feedback}: decides the only open question, or the one at an address
+    continue          {at, iterations, cost_usd, tokens, calls}
+    accept            {at, iteration}
+    resume, pause, cancel
+    wait              a duration: nothing is asked, time passes
+
+A request with `during: ADDRESS` is made while the call at that address is under way; every other
+one when the run has come to rest, one after the other. `together: [...]` makes several at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from whorl.interpreter.address import numbered
+from whorl.interpreter.events import Event
+from whorl.runtimes.folding import fold, look_into
+
+if TYPE_CHECKING:
+    from whorl.runtimes.journal import Journal, RunId
+
+_KINDS = {
+    "continue": "run.continued",
+    "resume": "run.resumed",
+    "pause": "run.paused",
+    "cancel": "run.cancelled",
+}
+ASKED = frozenset((*_KINDS.values(), "run.accepted", "gate.decided"))
+
+
+def events_for(request: dict[str, Any], journal: Journal, run: RunId, at: float) -> list[Event]:
+    """The events that a request comes to."""
+    if "together" in request:
+        return [e for part in request["together"] for e in events_for(part, journal, run, at)]
+    word, told = next(iter(request.items()))
+    told = dict(told or {})
+    told.pop("during", None)
+    if word in ("approve", "reject"):
+        address = told.pop("at", None) or _open_question(journal, run)
+        return [Event("gate.decided", address, at, {"approved": word == "approve"} | told)]
+    if word == "accept":
+        return [Event("run.accepted", "", at, told | _results(journal, run, told))]
+    return [Event(_KINDS[word], "", at, told)]
+
+
+def during(request: dict[str, Any]) -> str | None:
+    """The call during which a request is made, if it is."""
+    told = next(iter(request.values()))
+    return told.get("during") if isinstance(told, dict) else None
+
+
+def _open_question(journal: Journal, run: RunId) -> str:
+    pending = fold(journal, run).machine.pending
+    questions = [address for address, entry in pending.items() if entry["what"] == "gate"]
+    assert len(questions) == 1, f"the open questions are {questions}; say which with `at`"
+    return questions[0]
+
+
+def _results(journal: Journal, run: RunId, told: dict[str, Any]) -> dict[str, Any]:
+    """What an iteration gave, found by replaying the run."""
+    loop = told.get("at") or next(
+        frame["address"]
+        for frame in fold(journal, run).machine.frames.values()
+        if frame["kind"] == "loop" and frame["loop"] is None
+    )
+    address = numbered(loop, told["iteration"])
+    found = look_into(journal, run, frozenset({address}))
+    return dict(found.get(address, {}))

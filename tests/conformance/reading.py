@@ -1,0 +1,55 @@
+"""Reads the workflow of a case, with the files beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.dialects import Opened, read_workflow
+from whorl.errors import Diagnostic, InvalidWorkflow
+
+if TYPE_CHECKING:
+    from conformance.literate import Case
+    from whorl.errors import Span
+    from whorl.ir import Workflow
+
+_FILE = "case.yaml"
+
+
+class CaseFiles:
+    """The files of a case, by name."""
+
+    def __init__(self, files: dict[str, str]) -> None:
+        self._files = files
+
+    def real_path(self, file: str) -> str:
+        """Names are paths here."""
+        return file
+
+    def open(self, base: str, reference: str, span: Span) -> Opened:
+        """Opens a file of the case."""
+        if reference not in self._files:
+            message = f"there is no file {reference!r}"
+            raise InvalidWorkflow([Diagnostic("W016", message, span)])
+        return Opened(reference, reference, self._files[reference])
+
+
+def workflow_of(case: Case) -> Workflow:
+    """The workflow of a case; raises InvalidWorkflow."""
+    reading = read_workflow(
+        case.workflow, _FILE, CaseFiles({_FILE: case.workflow} | case.files), dialect=case.dialect
+    )
+    return reading.workflow
+
+
+def diagnostics_of(case: Case) -> list[Diagnostic]:
+    """Everything that is wrong with the workflow of a case, and what is odd about it."""
+    try:
+        reading = read_workflow(
+            case.workflow,
+            _FILE,
+            CaseFiles({_FILE: case.workflow} | case.files),
+            dialect=case.dialect,
+        )
+    except InvalidWorkflow as fault:
+        return list(fault.diagnostics)
+    return list(reading.warnings)

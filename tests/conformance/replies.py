@@ -1,0 +1,206 @@
+"""Scripted workers: they reply by the address of a call, so that a crash changes no reply.
+
+In a `replies` block a key is a node's name, a whole address (`polish[2]/review`; `*` stands for
+anything), or `judge`. Its value is a list of replies in the order in which the calls are made in
+a run without crashes, a text with commas in place of such a list, or one reply for all calls:
+
+    text or number                            the value
+    {json: ...}                               the value
+    {error: P103, retryable: true, times: 2}  a fault, twice
+    {..., delay: 5s}                          the reply takes that long
+    {..., usage: {cost_usd: 0.5}}             what the call used; usually 1 call, 10 and 5 tokens,
+                                              and a cent
+
+`estimate` says what calls are expected to use; usually what they use. Which call gets which reply
+is settled once, by the first run; later runs of the same script go by the addresses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import ProviderError
+from whorl.interpreter.address import unescape
+from whorl.ir.durations import parse_duration
+from whorl.providers.judge import verdict_of
+from whorl.providers.models.answers import typed_answer
+from whorl.providers.task import Estimate, Reply, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.language import Json
+    from whorl.providers.task import Effect, Emit, Request
+
+_USAGE = {"calls": 1, "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.01}
+_EFFECTS: dict[str, Effect] = {
+    "ask": "priced",
+    "judge": "priced",
+    "agent": "priced",
+    "http": "outside",
+    "run": "outside",
+    "use": "none",
+}
+_ATTEMPT = re.compile(r"#[0-9]+$")
+
+
+class Script:
+    """What all tasks of a case reply. It outlives crashes, as the world outside does."""
+
+    def __init__(self, replies: dict[str, Any] | None) -> None:
+        told = dict(replies or {})
+        self.estimate: dict[str, float] = told.pop("estimate", {})
+        self._rules = {str(key): _listed(value) for key, value in told.items()}
+        self._used: Counter[str] = Counter()
+        self._settled: dict[str, Any] = {}
+        self.problems: list[str] = []
+        self.performed: Counter[str] = Counter()
+        self.inputs: dict[str, dict[str, Json]] = {}
+        self.sessions: dict[str, str] = {}
+        self.on_perform: Callable[[str], None] = lambda address: None
+
+    def forget_calls(self) -> None:
+        """Begins another run: what was performed is forgotten, what is settled stays."""
+        self.performed.clear()
+        self.inputs.clear()
+        self.problems.clear()
+
+    def reply_to(self, address: str) -> Any:
+        """The reply that the call at this address gets, now and after any crash."""
+        if address not in self._settled:
+            key = self._rule_for(address)
+            if key is None:
+                self.problems.append(f"no reply is written for {address!r}")
+                return {"error": "P112", "message": "no reply"}
+            replies, repeats = self._rules[key]
+            index = self._used[key]
+            if index >= len(replies) and not repeats:
+                self.problems.append(f"the replies of {key!r} are used up at {address!r}")
+                return {"error": "P112", "message": "no reply left"}
+            self._used[key] += 1
+            self._settled[address] = replies[min(index, len(replies) - 1)]
+        return self._settled[address]
+
+    def _rule_for(self, address: str) -> str | None:
+        base = _ATTEMPT.sub("", address)
+        for written in (address, base):
+            for key in self._rules:
+                if re.fullmatch(re.escape(key).replace(r"\*", "[^/]*"), written):
+                    return key
+        last = base.rpartition("/")[2]
+        name = "judge" if last.startswith(":judge") else unescape(last)
+        return name if name in self._rules else None
+
+
+class ScriptedWorkers:
+    """Implements `Workers` with a script."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    def kind(self, name: str) -> ScriptedKind:
+        """The kind of task of a name."""
+        return ScriptedKind(self._script, _EFFECTS[name])
+
+    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
+        """What a task does to the world."""
+        return _EFFECTS[name]
+
+    def redacted(self, value: Json) -> Json:
+        """There are no secrets here."""
+        return value
+
+
+class ScriptedKind:
+    """A kind of task whose replies are written down."""
+
+    def __init__(self, script: Script, effect: Effect) -> None:
+        self._script = script
+        self.effect = effect
+
+    def estimate(self, request: Request) -> Estimate:
+        """What the script expects calls to use."""
+        if self.effect != "priced":
+            return Estimate()
+        told = self._script.estimate
+        tokens = int(told.get("tokens", _USAGE["input_tokens"] + _USAGE["output_tokens"]))
+        return Estimate(1, tokens, told.get("cost_usd", _USAGE["cost_usd"]))
+
+    async def perform(self, request: Request, emit: Emit) -> Reply:
+        """Replies as it is written."""
+        script = self._script
+        script.performed[request.address] += 1
+        script.inputs[request.address] = request.inputs
+        script.sessions[request.address] = request.session
+        reply = script.reply_to(request.address)
+        told = reply if isinstance(reply, dict) else {"json": reply}
+        script.on_perform(request.address)
+        if "delay" in told:
+            await asyncio.sleep(parse_duration(told["delay"]))
+        usage = self._usage(told)
+        if "error" in told:
+            raise _fault(told, usage)
+        return Reply(_value(request, told, usage), usage, _detail(told))
+
+    def _usage(self, told: dict[str, Any]) -> Usage:
+        if self.effect != "priced":
+            return Usage()
+        return Usage(**(_USAGE | told.get("usage", {})))
+
+
+def _listed(value: Any) -> tuple[list[Any], bool]:
+    """The replies in order, and whether the last one is repeated for ever."""
+    if isinstance(value, str) and "," in value and "\n" not in value:
+        return [_scalar(part.strip()) for part in value.split(",")], False
+    if not isinstance(value, list):
+        return [value], True
+    replies: list[Any] = []
+    for item in value:
+        times = item.get("times", 1) if isinstance(item, dict) else 1
+        replies.extend([item] * times)
+    return replies, False
+
+
+def _scalar(text: str) -> Any:
+    try:
+        return float(text) if "." in text else int(text)
+    except ValueError:
+        return text
+
+
+def _fault(told: dict[str, Any], usage: Usage) -> ProviderError:
+    detail: dict[str, object] = {}
+    if "status" in told:
+        detail["status"] = told["status"]
+    if "usage" in told:
+        detail["usage"] = _USAGE | told["usage"]
+    return ProviderError(
+        str(told.get("message", "it went wrong")),
+        code=str(told["error"]),
+        retryable=bool(told.get("retryable", False)),
+        retry_after_s=told.get("retry_after"),
+        detail=detail,
+    )
+
+
+def _value(request: Request, told: dict[str, Any], usage: Usage) -> Json:
+    said: Json = told["json"] if "json" in told else told.get("text", "")
+    if request.kind == "judge":
+        return {"verdict": verdict_of(str(said)), "answer": str(said)}
+    if request.returns is None:
+        return said
+    text = said if isinstance(said, str) else json.dumps(said)
+    value, faults = typed_answer(request.returns, text)
+    if faults:
+        used = {name: getattr(usage, name) for name in _USAGE}
+        detail: dict[str, object] = {"answer": text, "errors": faults, "usage": used}
+        raise ProviderError("; ".join(faults), code="P105", detail=detail)
+    return value
+
+
+def _detail(told: dict[str, Any]) -> dict[str, Json]:
+    return {"session": told["session"]} if "session" in told else {}

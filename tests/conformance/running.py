@@ -1,0 +1,93 @@
+"""Runs a case from beginning to end: the workflow, then what people ask for, one by one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from conformance.expecting import Result
+from conformance.person import during, events_for
+from conformance.reading import workflow_of
+from conformance.replies import ScriptedWorkers
+from whorl.ir.durations import parse_duration
+from whorl.runtimes.folding import fold
+from whorl.runtimes.recall import MemoryJournal
+from whorl.runtimes.simulated import SimulatedRuntime
+from whorl.runtimes.summary import document, usage_document
+
+if TYPE_CHECKING:
+    from conformance.literate import Case
+    from conformance.replies import Script
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.plan import Plan
+    from whorl.runtimes.journal import RunId
+
+
+def options_of(case: Case) -> dict[str, Any]:
+    """How the run of a case is started, beside its input."""
+    return {key: case.options[key] for key in ("limits", "iterations") if key in case.options}
+
+
+def requests_of(case: Case) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The requests that are made when the run rests, and those made during calls."""
+    requests = case.blocks.get("requests") or []
+    return (
+        [request for request in requests if during(request) is None],
+        [request for request in requests if during(request) is not None],
+    )
+
+
+def run_simulated(case: Case, script: Script) -> Result:
+    """Runs a case on the simulated runtime."""
+    workflow = workflow_of(case)
+    journal = MemoryJournal()
+    runtime = SimulatedRuntime(ScriptedWorkers(script), journal)
+    run: RunId
+    for number in range(case.options.get("runs", 1)):
+        script.forget_calls()
+        given = dict(case.blocks.get("input") or {})
+        run = runtime.start(workflow, given, run=f"run{number}", **options_of(case))
+        drive(case, runtime, run, script)
+    return result_of(journal, run)
+
+
+def drive(
+    case: Case, runtime: SimulatedRuntime, run: RunId, script: Script, plan: Plan | None = None
+) -> None:
+    """Drives a run, and makes the requests of its case."""
+    resting, busy = requests_of(case)
+    script.on_perform = lambda address: _ask_during(busy, address, runtime, run)
+    runtime.resume(run, plan=plan)
+    for request in resting:
+        later_s = parse_duration(request["wait"]) if "wait" in request else 0.0
+        events: list[Event] = []
+        if not later_s:
+            at = fold(runtime.journal, run, plan).machine.now
+            events = events_for(request, runtime.journal, run, at)
+        runtime.resume(run, tuple(events), plan=plan, later_s=later_s)
+
+
+def _ask_during(
+    requests: list[dict[str, Any]], address: str, runtime: SimulatedRuntime, run: RunId
+) -> None:
+    for request in requests:
+        if during(request) == address:
+            for event in events_for(request, runtime.journal, run, 0.0):
+                runtime.deliver(event)
+
+
+def result_of(journal: Any, run: RunId) -> Result:
+    """What a journal says that came of a run."""
+    folded = fold(journal, run)
+    final = None
+    for entry in journal.read(run):
+        if entry.event.kind == "run.finished":
+            final = entry.event
+    machine = folded.machine
+    told = document(run, machine.status, final if machine.done else None, journal)
+    told["usage"] = usage_document(machine.state["usage"])
+    questions = [
+        str(entry.event.body["message"])
+        for entry in journal.read(run)
+        if entry.event.kind == "gate.waiting" and entry.event.address in machine.pending
+    ]
+    return Result(told, questions)

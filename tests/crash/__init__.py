@@ -1,0 +1,1 @@
+"""Stops runs at every entry of their journals and resumes them."""

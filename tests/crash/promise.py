@@ -1,0 +1,106 @@
+"""What must hold of a run, however often and wherever it was interrupted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from whorl.interpreter.events import NOTE_KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from conformance.expecting import Result
+    from conformance.replies import Script
+    from whorl.runtimes.journal import Entry
+
+_TIMES = ("seconds", "usage", "due", "at", "remember")
+
+
+@dataclass(slots=True)
+class Trace:
+    """What a run left behind: its result, its journal, and the calls that reached the world."""
+
+    result: Result
+    entries: list[Entry]
+    performed: Counter[str]
+    again: list[str] = field(default_factory=list)
+
+
+def watch(script: Script, replied: Callable[[], set[str]], again: list[str]) -> None:
+    """Makes the script tell of calls that are made although their reply is in the journal."""
+
+    def look(address: str) -> None:
+        if address in replied():
+            again.append(address)
+
+    script.on_perform = look
+
+
+def replied(entries: Iterable[Entry]) -> set[str]:
+    """The addresses of all calls whose reply is in the journal."""
+    return {
+        entry.event.address
+        for entry in entries
+        if entry.event.kind in ("task.finished", "task.failed")
+    }
+
+
+def broken(clean: Trace, crashed: Trace, *, crashes: int, comparable: bool) -> list[str]:
+    """Which parts of the promise do not hold."""
+    found = [f"{address} was called again after its reply" for address in crashed.again]
+    found += _doubts(crashed, crashes)
+    if not comparable:
+        return found
+    if _timeless(clean.result.document) != _timeless(crashed.result.document):
+        found.append(
+            f"the outcome is {_timeless(crashed.result.document)}, "
+            f"not {_timeless(clean.result.document)}"
+        )
+    for address, notes in _notes(clean.entries).items():
+        told = _notes(crashed.entries).get(address, [])
+        if told != notes:
+            found.append(f"the notes of {address!r} are {told}, not {notes}")
+    lost = set(clean.performed) ^ set(crashed.performed)
+    if lost:
+        found.append(f"only one of the two runs called {sorted(lost)}")
+    return found
+
+
+def _doubts(crashed: Trace, crashes: int) -> list[str]:
+    kinds = Counter((e.event.kind, e.event.address) for e in crashed.entries)
+    doubts = {address: n for (kind, address), n in kinds.items() if kind == "task.in_doubt"}
+    intents = {address: n for (kind, address), n in kinds.items() if kind == "task.started"}
+    found = [
+        f"{address} was called {times} times, but only {doubts.get(address, 0)} doubts are noted"
+        for address, times in crashed.performed.items()
+        if address in intents and times > 1 + doubts.get(address, 0)
+    ]
+    found += [
+        f"{address} was in doubt {times} times in {crashes} crashes"
+        for address, times in doubts.items()
+        if times > crashes
+    ]
+    counted = crashed.result.document["usage"]["in_doubt"]
+    if counted != sum(doubts.values()):
+        found.append(f"{counted} doubts are counted, {sum(doubts.values())} are noted")
+    return found
+
+
+def _timeless(document: dict[str, Any]) -> dict[str, Any]:
+    loops = [{k: v for k, v in loop.items() if k != "usage"} for loop in document["loops"]]
+    kept = {k: v for k, v in document.items() if k not in ("run", "usage", "loops")}
+    # Loops that run side by side may begin in another order.
+    return kept | {"loops": sorted(loops, key=lambda loop: str(loop["path"]))}
+
+
+def _notes(entries: Iterable[Entry]) -> dict[str, list[tuple[str, Any]]]:
+    """What was said, by address: things side by side may happen in another order."""
+    found: dict[str, list[tuple[str, Any]]] = {}
+    for entry in entries:
+        event = entry.event
+        if event.kind in NOTE_KINDS and event.kind != "run.waiting":
+            body = {key: value for key, value in event.body.items() if key not in _TIMES}
+            found.setdefault(event.address, []).append((event.kind, body))
+    return found

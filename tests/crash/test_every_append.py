@@ -1,0 +1,48 @@
+"""A crash before and after every append of every case: nothing paid for is lost or done twice."""
+
+from __future__ import annotations
+
+import pytest
+from conformance.literate import load_cases
+from conformance.person import during
+from crash.promise import broken
+from crash.recalled import CrashingCase
+
+CASES = [
+    case
+    for case in load_cases()
+    if "outcome" in case.blocks
+    and "not_yet" not in case.options
+    and all(during(request) is None for request in case.blocks.get("requests") or [])
+]
+_PARAMS = [pytest.param(case, id=case.id) for case in CASES]
+
+
+@pytest.mark.parametrize("case", _PARAMS)
+def test_a_crash_at_any_append_changes_nothing(case, monkeypatch):  # type: ignore[no-untyped-def]
+    crashing = CrashingCase(case)
+    clean = crashing.run()
+    for point in range(1, crashing.struck + 1):
+        # Every other run is folded from a snapshot, too.
+        monkeypatch.setattr("whorl.runtimes.driver.SNAPSHOT_EVERY", 3 if point % 2 else 256)
+        crashed = crashing.run(frozenset({point}))
+
+        found = broken(
+            clean, crashed, crashes=crashing.crashes, comparable="crash" not in case.options
+        )
+        assert [] == found, f"{case.file}: a crash at {point}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", _PARAMS)
+def test_a_crash_while_recovering_changes_nothing(case):  # type: ignore[no-untyped-def]
+    crashing = CrashingCase(case)
+    clean = crashing.run()
+    for first in range(1, crashing.struck + 1):
+        for second in (first + 1, first + 2, first + 3):
+            crashed = crashing.run(frozenset({first, second}))
+
+            found = broken(
+                clean, crashed, crashes=crashing.crashes, comparable="crash" not in case.options
+            )
+            assert [] == found, f"{case.file}: crashes at {first} and {second}"

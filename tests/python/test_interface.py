@@ -1,0 +1,197 @@
+"""The Python interface, on a real store with real functions."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import whorl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COUNT = {
+    "count": {
+        "repeat": {
+            "until": "iteration >= 3",
+            "carry": {"sum": "{{ add }}"},
+            "steps": {"add": {"use": "add", "with": {"a": "{{ sum | default(0) }}", "b": 2}}},
+        }
+    }
+}
+
+
+@pytest.fixture
+def tasks() -> whorl.Tasks:
+    registered = whorl.Tasks()
+
+    @registered.task()
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    return registered
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WHORL_HOME", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def counting() -> whorl.Workflow:
+    return whorl.build("count", COUNT, outputs={"sum": "{{ count.add }}"})
+
+
+def test_a_built_loop_runs(place: Path, counting: whorl.Workflow, tasks: whorl.Tasks) -> None:
+    result = whorl.run_sync(counting, tasks=tasks)
+
+    assert (result.status, result.output) == ("succeeded", 6)
+    assert result.ok
+    assert result.loops[0].exit_reason == "condition_met"
+    assert result.loops[0].stopped_by == "expression"
+    assert (place / ".whorl" / "whorl.db").exists()
+
+
+def test_a_file_is_loaded_with_the_files_beside_it(place: Path) -> None:
+    (place / "child.yaml").write_text("whorl: 1\nname: child\nsteps: {a: {value: 4}}\n")
+    (place / "main.yaml").write_text(
+        "whorl: 1\nname: main\nsteps: {c: {call: child.yaml}}\noutputs: {x: '{{ c.a }}'}\n"
+    )
+
+    result = whorl.run_sync(whorl.load(place / "main.yaml"))
+
+    assert result.output == 4
+
+
+def test_a_broken_workflow_tells_all_its_mistakes() -> None:
+    with pytest.raises(whorl.InvalidWorkflow) as caught:
+        whorl.build("bad", {"a": {"valeu": 1}, "b": {"value": "{{ nope }}"}})
+
+    assert len(caught.value.diagnostics) >= 2
+
+
+def test_events_come_in_order_and_the_result_after_them(
+    place: Path, counting: whorl.Workflow, tasks: whorl.Tasks
+) -> None:
+    async def watch() -> tuple[list[int], whorl.Result]:
+        async with whorl.Session(tasks=tasks) as session:
+            run = await session.start(counting)
+            numbers = [event.seq async for event in run.events()]
+            return numbers, await run.result()
+
+    numbers, result = asyncio.run(watch())
+
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert result.output == 6
+
+
+def test_a_key_starts_one_run(place: Path, counting: whorl.Workflow, tasks: whorl.Tasks) -> None:
+    first = whorl.run_sync(counting, tasks=tasks, key="once")
+    second = whorl.run_sync(counting, tasks=tasks, key="once")
+
+    assert first.run == second.run
+
+
+def test_a_loop_goes_on_and_an_earlier_iteration_is_accepted(
+    place: Path, counting: whorl.Workflow, tasks: whorl.Tasks
+) -> None:
+    async def steer() -> list[object]:
+        async with whorl.Session(tasks=tasks) as session:
+            run = await session.start(counting, max_iterations=2)
+            seen = [(await run.result()).output]
+            await run.go_on(1)
+            seen.append((await run.result()).output)
+            await run.accept(1)
+            seen.append((await run.result()).output)
+            forked = await run.fork("count[2]", {"sum": 40})
+            seen.append((await forked.result()).output)
+            return seen
+
+    assert asyncio.run(steer()) == [4, 6, 2, 42]
+
+
+def test_a_person_decides_from_python(place: Path) -> None:
+    workflow = whorl.build(
+        "ask",
+        {"gate": {"approve": {"message": "publish?"}}},
+        outputs={"said": "{{ gate.feedback }}"},
+    )
+
+    async def steer() -> tuple[str, object]:
+        async with whorl.Session() as session:
+            run = await session.start(workflow)
+            waiting = await run.result()
+            await run.decide(True, feedback="fine")
+            return waiting.status, (await run.result()).output
+
+    assert asyncio.run(steer()) == ("waiting", "fine")
+
+
+def test_a_failed_run_is_resumed_and_only_what_failed_is_tried_again(place: Path) -> None:
+    calls: list[str] = []
+    tasks = whorl.Tasks()
+
+    @tasks.task()
+    def good() -> str:
+        calls.append("good")
+        return "good"
+
+    @tasks.task()
+    def flaky() -> str:
+        calls.append("flaky")
+        if calls.count("flaky") == 1:
+            raise RuntimeError("not yet")
+        return "flaky"
+
+    workflow = whorl.build(
+        "two", {"a": {"use": "good"}, "b": {"use": "flaky"}}, outputs={"x": "{{ a }} {{ b }}"}
+    )
+    failed = whorl.run_sync(workflow, tasks=tasks)
+    with pytest.raises(whorl.RunFailed, match="not yet"):
+        failed.raise_for_status()
+
+    resumed = asyncio.run(whorl.resume(failed.run, tasks=tasks))
+
+    assert resumed.output == "good flaky"
+    assert calls == ["good", "flaky", "flaky"]
+
+
+def test_the_public_names_are_these() -> None:
+    assert whorl.__all__ == [
+        "Diagnostic",
+        "Event",
+        "InvalidWorkflow",
+        "LoopResult",
+        "ProviderError",
+        "Result",
+        "Run",
+        "RunFailed",
+        "Session",
+        "StoreError",
+        "Tasks",
+        "Usage",
+        "UsageError",
+        "WhorlError",
+        "Workflow",
+        "__version__",
+        "build",
+        "load",
+        "resume",
+        "run",
+        "run_sync",
+    ]
+    assert all(getattr(whorl, name) for name in whorl.__all__)
+
+
+def test_importing_whorl_imports_nothing_heavy() -> None:
+    heavy = {"asyncio", "apsw", "jinja2", "httpx2"}
+    code = f"import sys, whorl; print(sorted(set(sys.modules) & {heavy}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,1 @@
+"""Drives the machine itself with random workflows, orders, faults and crashes."""

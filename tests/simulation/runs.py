@@ -1,0 +1,101 @@
+"""Runs of random programs, with and without crashes, checked at every step."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from simulation.programs import Programs
+from simulation.soundness import unsound
+from simulation.world import USAGE_NAMES, World
+from whorl.interpreter.plan import Plan
+
+if TYPE_CHECKING:
+    from whorl.interpreter.events import Event
+    from whorl.ir import Workflow
+
+_TIMES = ("seconds", "usage", "due")
+
+
+def program(seed: int, **options: bool) -> Workflow:
+    """The program that a seed names."""
+    return Programs(Random(seed), **options).workflow()
+
+
+def straight(plan: Plan, seed: int) -> World:
+    """A run without crashes."""
+    world = World(plan, seed)
+    world.start()
+    while not world.is_at_rest():
+        world.happen(world.choices()[0])
+        _check(world)
+    check_end(world)
+    return world
+
+
+def crashed(plan: Plan, seed: int, random: Random, share: float = 0.2) -> World:
+    """The same run with crashes at random places, folded from snapshots or from the start."""
+    world = World(plan, seed)
+    world.start()
+    while not world.is_at_rest():
+        if random.random() < share:
+            world.crash(from_snapshot=random.random() < 0.5)
+            _check(world)
+            continue
+        if random.random() < 0.2:
+            world.keep()
+        world.happen(world.choices()[0])
+        _check(world)
+    world.crash(from_snapshot=True)
+    check_end(world)
+    return world
+
+
+def check_end(world: World) -> None:
+    """What must hold when a run has come to rest."""
+    usage = world.machine.state["usage"]
+    for name in USAGE_NAMES:
+        told, counted = usage.get(name, 0), world.spent.get(name, 0)
+        assert abs(told - counted) < 1e-9, f"{name}: {told} are told, {counted} were used"
+    assert usage.get("in_doubt", 0) == world.doubts
+    check_limits(world)
+
+
+def check_limits(world: World) -> None:
+    """No budget is overspent, since no call uses more than was reserved for it."""
+    machine = world.machine
+    loops = [f for f in machine.frames.values() if f["kind"] == "loop" and "usage" in f]
+    for scope in (machine.state, *loops):
+        used, held, limits = scope["usage"], scope["reserved"], scope["limits"]
+        tokens = used.get("input_tokens", 0) + used.get("output_tokens", 0)
+        spent = {"tokens": tokens, "calls": used.get("calls", 0), "cost_usd": used.get("cost_usd", 0)}
+        for name, amount in spent.items():
+            total = amount + held.get(name, 0)
+            # A call in doubt or given up counts at most once more than it used.
+            assert total <= limits.get(name, 1e9) + 1e-9, f"{name}: {total} of {limits}"
+
+
+def told(notes: list[Event]) -> dict[str, list[tuple[str, Any]]]:
+    """What was said, by address, without times and amounts."""
+    found: dict[str, list[tuple[str, Any]]] = {}
+    for note in notes:
+        body = {key: value for key, value in note.body.items() if key not in _TIMES}
+        found.setdefault(note.address, []).append((note.kind, body))
+    return found
+
+
+def result(world: World) -> Any:
+    """How a run ended, without what it used."""
+    ended = world.machine.state["result"]
+    kept = {k: v for k, v in ended.items() if k != "usage"} if ended else None
+    return world.machine.status, kept
+
+
+def plan_of(seed: int, **options: bool) -> Plan:
+    """The plan of the program that a seed names."""
+    return Plan(program(seed, **options))
+
+
+def _check(world: World) -> None:
+    wrong = unsound(world.machine)
+    assert not wrong, wrong

@@ -1,0 +1,85 @@
+"""What must hold of a machine's state at any time: nothing dangles, nothing leaks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.interpreter.frames import children_of
+
+if TYPE_CHECKING:
+    from whorl.interpreter.machine import Machine
+
+_EXACT = 1e-9
+
+
+def unsound(machine: Machine) -> list[str]:
+    """What is wrong with the state."""
+    return [*_frames(machine), *_scopes(machine), *_pending(machine), *_budgets(machine)]
+
+
+def _frames(machine: Machine) -> list[str]:
+    root = machine.state["root"]
+    reached = [root] if root else []
+    for key in reached:
+        reached.extend(children_of(machine.frames[key]))
+    found = [f"frame {key} is reached twice" for key in reached if reached.count(key) > 1]
+    lost = set(machine.frames) - set(reached)
+    found += [f"frame {key} is lost: {machine.frames[key]}" for key in lost]
+    return found
+
+
+def _scopes(machine: Machine) -> list[str]:
+    scopes = machine.state["scopes"]
+    used: set[str] = set()
+    for frame in machine.frames.values():
+        for name in ("scope", "own_scope", "inner"):
+            here = frame.get(name)
+            while here and here not in used:
+                if here not in scopes:
+                    return [f"scope {here} of {frame} is gone"]
+                used.add(here)
+                here = scopes[here]["up"]
+    return [f"scope {key} leaks: {scopes[key]}" for key in set(scopes) - used]
+
+
+def _pending(machine: Machine) -> list[str]:
+    waits = [
+        (address, key)
+        for key, frame in machine.frames.items()
+        for address in frame.get("waits", ())
+    ]
+    found = [f"{address} is waited for twice" for address, _ in waits if _count(waits, address) > 1]
+    expected = {(address, entry["frame"]) for address, entry in machine.pending.items()}
+    if set(waits) != expected:
+        found.append(f"pending {expected} and waits {waits} differ")
+    if machine.done and machine.pending:
+        found.append(f"the run has ended, but {list(machine.pending)} is pending")
+    return found
+
+
+def _count(waits: list[tuple[str, str]], address: str) -> int:
+    return sum(known == address for known, _ in waits)
+
+
+def _budgets(machine: Machine) -> list[str]:
+    """Every call in flight has its reservation, and no scope has any other."""
+    held: dict[str, dict[str, float]] = {"run": {}}
+    for frame in machine.frames.values():
+        if "reserve" not in frame:
+            continue
+        scopes, loop = ["run"], frame["loop"]
+        while loop is not None:
+            scopes.append(loop)
+            loop = machine.frames[loop]["loop"]
+        for scope in scopes:
+            for name, amount in frame["reserve"].items():
+                total = held.setdefault(scope, {})
+                total[name] = total.get(name, 0) + amount
+    found = []
+    loops = {k: f for k, f in machine.frames.items() if f["kind"] == "loop" and "reserved" in f}
+    for key, scope in [("run", machine.state), *loops.items()]:
+        for name in ("cost_usd", "tokens", "calls"):
+            reserved = scope["reserved"].get(name, 0)
+            if abs(reserved - held.get(key, {}).get(name, 0)) > _EXACT:
+                found.append(f"{key} holds {reserved} {name}, not {held.get(key)}")
+    return found

@@ -1,0 +1,80 @@
+"""Every literate case on every runtime: what workflows mean."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from conformance.expecting import mistakes
+from conformance.literate import load_cases
+from conformance.local import run_local
+from conformance.reading import diagnostics_of
+from conformance.replies import Script
+from conformance.running import run_simulated
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conformance.literate import Case
+
+CASES = load_cases()
+RUN = [case for case in CASES if "outcome" in case.blocks]
+REFUSED = [case for case in CASES if "diagnostics" in case.blocks]
+
+
+def _marked(cases: list[Case]) -> list[object]:
+    return [
+        pytest.param(
+            case,
+            id=case.id,
+            marks=[pytest.mark.xfail(reason=case.options["not_yet"], strict=True)]
+            if "not_yet" in case.options
+            else [],
+        )
+        for case in cases
+    ]
+
+
+@pytest.mark.parametrize("case", _marked(RUN))
+def test_case_runs_as_it_says_on_every_runtime(case: Case, tmp_path: Path) -> None:
+    script = Script(case.blocks.get("replies"))
+    simulated = run_simulated(case, script)
+
+    assert [] == mistakes(case.blocks["outcome"], simulated, script), case.file
+
+    local, status = run_local(case, script, tmp_path / "runs.db")
+
+    assert [] == mistakes(case.blocks["outcome"], local, script), case.file
+    assert _timeless(simulated.document) == _timeless(local.document)
+    assert (status == local.document["status"]) != ("list_not_yet" in case.options)
+
+
+@pytest.mark.parametrize("case", _marked(REFUSED))
+def test_file_is_refused_with_these_diagnostics(case: Case) -> None:
+    found = sorted(
+        (d.span.line if d.span else 0, d.span.column if d.span else 0, d.code, d.message)
+        for d in diagnostics_of(case)
+    )
+    actual = [f"{code} {line}:{column} {message}" for line, column, code, message in found]
+    expected = case.blocks["diagnostics"]
+
+    assert len(expected) == len(actual), actual
+    for wanted, told in zip(expected, actual, strict=True):
+        code, place, text = wanted.split(" ", 2)
+        assert told.startswith(f"{code} {place} "), actual
+        assert re.search(text, told) or text in told, actual
+
+
+def test_every_case_says_what_must_come_of_it() -> None:
+    assert [] == [case.id for case in CASES if case not in RUN and case not in REFUSED]
+
+
+def test_titles_are_unique() -> None:
+    titles = [case.id for case in CASES]
+
+    assert sorted(set(titles)) == sorted(titles)
+
+
+def _timeless(document: dict[str, object]) -> dict[str, object]:
+    return {key: value for key, value in document.items() if key != "run"}

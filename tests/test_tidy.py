@@ -1,0 +1,140 @@
+"""Checks on the project itself: sizes, banned calls, documented codes, live links."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from whorl.explanations import codes
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "whorl"
+FUNCTION_LINES_MAX = 70
+FILE_LINES_MAX = 500
+POSITIONAL_MAX = 5
+BANNED_CALLS = {"eval", "exec", "compile", "__import__"}
+BANNED_NAMES = {"manager", "handler", "helper", "helpers", "util", "utils", "common", "misc"}
+CODE = re.compile(r"\b([WRPI]\d{3})\b")
+
+
+def python_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*.py"))
+
+
+def functions(tree: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+@pytest.mark.parametrize("folder", ["src", "tests"])
+def test_files_and_functions_are_short(folder: str) -> None:
+    long = []
+    for path in python_files(ROOT / folder):
+        text = path.read_text()
+        if text.count("\n") > FILE_LINES_MAX:
+            long.append(f"{path.relative_to(ROOT)}: {text.count(chr(10))} lines")
+        for function in functions(ast.parse(text)):
+            body = function.body
+            start = body[1] if len(body) > 1 and ast.get_docstring(function) else body[0]
+            lines = (function.end_lineno or 0) - start.lineno + 1
+            if lines > FUNCTION_LINES_MAX:
+                long.append(f"{path.relative_to(ROOT)}:{function.lineno}: {lines} lines")
+
+    assert long == []
+
+
+def test_functions_have_few_positional_parameters() -> None:
+    wide = []
+    for path in python_files(PACKAGE):
+        for function in functions(ast.parse(path.read_text())):
+            names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+            names = [name for name in names if name not in ("self", "cls")]
+            is_filter = "functions" in path.parts
+            if len(names) > POSITIONAL_MAX and not function.decorator_list and not is_filter:
+                wide.append(f"{path.relative_to(ROOT)}:{function.lineno}: {function.name}")
+
+    assert wide == []
+
+
+def test_every_module_opens_with_a_sentence() -> None:
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in python_files(PACKAGE)
+        if not ast.get_docstring(ast.parse(path.read_text()))
+    ]
+
+    assert silent == []
+
+
+def test_no_file_has_a_name_that_says_nothing() -> None:
+    vague = [
+        str(path.relative_to(ROOT)) for path in python_files(PACKAGE) if path.stem in BANNED_NAMES
+    ]
+
+    assert vague == []
+
+
+def test_nothing_of_python_evaluates_a_text() -> None:
+    found = []
+    for path in python_files(PACKAGE):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call):
+                continue
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+            if name in BANNED_CALLS:
+                found.append(f"{path.relative_to(ROOT)}:{node.lineno}: {name}")
+            if any(
+                isinstance(k.value, ast.Constant) and k.value.value is True
+                for k in node.keywords
+                if k.arg == "shell"
+            ):
+                found.append(f"{path.relative_to(ROOT)}:{node.lineno}: shell=True")
+
+    assert found == []
+
+
+def test_pickle_and_friends_are_not_imported() -> None:
+    banned = {"pickle", "marshal", "shelve", "dill", "jsonpickle", "litellm"}
+    found = []
+    for path in python_files(PACKAGE):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module]
+            found += [f"{path}: {name}" for name in names if name.split(".")[0] in banned]
+
+    assert found == []
+
+
+def test_every_code_that_is_raised_has_a_page() -> None:
+    used = set()
+    for path in python_files(PACKAGE):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                match = CODE.fullmatch(node.value)
+                if match:
+                    used.add(match[1])
+
+    assert used - set(codes()) == set()
+
+
+def test_links_in_documents_lead_somewhere() -> None:
+    dead = []
+    pages = [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "conformance").rglob("*.md"),
+    ]
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+            if "://" not in target and not (page.parent / target).exists():
+                dead.append(f"{page.relative_to(ROOT)}: {target}")
+
+    assert dead == []
+
+
+@pytest.mark.parametrize(("name", "lines_max"), [("README.md", 150), ("ARCHITECTURE.md", 200)])
+def test_root_documents_are_short(name: str, lines_max: int) -> None:
+    assert (ROOT / name).read_text().count("\n") <= lines_max

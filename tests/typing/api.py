@@ -1,0 +1,65 @@
+"""The public interface in use: checked by mypy, never run."""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+import whorl
+
+tasks = whorl.Tasks()
+
+
+@tasks.task(pure=True)
+def double(number: int) -> int:
+    """A task that workflows may use by its name."""
+    return number * 2
+
+
+@tasks.task("fetch")
+async def fetch_page(url: str) -> dict[str, str]:
+    """A task under another name."""
+    return {"url": url}
+
+
+def from_a_file() -> None:
+    """The shortest program."""
+    result = whorl.run_sync("polish.yaml", {"task": "a haiku"}, budget=0.5)
+    assert_type(result, whorl.Result)
+    assert_type(result.ok, bool)
+    assert_type(result.loops[0].exit_reason, str | None)
+    assert_type(result.usage.cost_usd, float)
+    result.raise_for_status()
+
+
+def from_code() -> whorl.Workflow:
+    """A loop without a file."""
+    return whorl.build(
+        "count",
+        {"count": {"repeat": {"until": "iteration >= 3", "steps": {"say": {"value": "hi"}}}}},
+        outputs={"said": "{{ count.say }}"},
+    )
+
+
+async def steering() -> None:
+    """Starting, watching and steering."""
+    async with whorl.Session(config="whorl.toml", store=".whorl", tasks=tasks) as session:
+        run = await session.start(whorl.load("polish.yaml"), {"task": "a haiku"}, key="once")
+        assert_type(run, whorl.Run)
+        assert_type(double(2), int)
+        async for event in run.events():
+            assert_type(event, whorl.Event)
+            assert_type(event.kind, str)
+        assert_type(await run.result(), whorl.Result)
+        await run.go_on(3, at="polish")
+        await run.accept(2)
+        await run.decide(True, feedback="good")
+        assert_type(await run.fork("polish[2]", {"feedback": "shorter"}), whorl.Run)
+        await (await session.resume("last", budget=0.25)).cancel()
+
+
+def errors(error: whorl.WhorlError) -> None:
+    """Whose fault it is shows in the type."""
+    if isinstance(error, whorl.InvalidWorkflow):
+        assert_type(error.diagnostics, tuple[whorl.Diagnostic, ...])
+    elif isinstance(error, whorl.RunFailed):
+        assert_type(error.cause.message, str)
