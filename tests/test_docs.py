@@ -1,0 +1,68 @@
+"""The documents: generated pages are fresh, and what they show works."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from whorl.dialects import read_workflow
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    found = []
+    for page in PAGES:
+        for index, text in enumerate(
+            re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.S | re.M)
+        ):
+            found.append((f"{page.relative_to(ROOT)}#{index}", text))
+    return found
+
+
+WORKFLOWS = [(name, text) for name, text in blocks("yaml") if text.startswith("whorl: 1")]
+
+
+@pytest.mark.parametrize(("name", "text"), WORKFLOWS, ids=[name for name, _ in WORKFLOWS])
+def test_workflows_in_documents_load(name: str, text: str) -> None:
+    assert read_workflow(text, name).workflow.body.nodes
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), blocks("python"), ids=[name for name, _ in blocks("python")]
+)
+def test_programs_in_documents_run(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+def test_generated_pages_are_fresh() -> None:
+    script = ROOT / "tools" / "generate_docs.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=[path.name for path in EXAMPLES])
+def test_examples_load(path: Path) -> None:
+    assert read_workflow(path.read_text(), path.name).workflow.body.nodes
