@@ -18,8 +18,7 @@ def _open(path: Path) -> apsw.Connection:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(
-        "CREATE TABLE journal (run INTEGER, seq INTEGER, body TEXT, PRIMARY KEY (run, seq)) "
-        "WITHOUT ROWID"
+        "CREATE TABLE journal (run INTEGER, seq INTEGER, body TEXT, UNIQUE (run, seq))"
     )
     return connection
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 import tempfile
 import time
@@ -60,7 +61,9 @@ def run_long(
     async def work() -> list[tuple[int, float, float, float]]:
         async with SqliteStore(path) as store:
             watcher = _Marks(path, marks)
-            runtime = LocalRuntime(store, Only(Answering("x" * 1024)), watcher=watcher)  # type: ignore[arg-type]
+            runtime = LocalRuntime(
+                store, Only(Answering(base64.b64encode(os.urandom(768)).decode())), watcher=watcher
+            )  # type: ignore[arg-type]
             run, _ = await runtime.start(loop_workflow(iterations, 1), Start())
             status = await runtime.drive(run)
             assert status == "succeeded", status

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import pytest
+
 from conformance.expecting import mistakes
 from conformance.literate import load_cases
 from conformance.local import run_local
@@ -41,11 +41,11 @@ def test_case_runs_as_it_says_on_every_runtime(case: Case, tmp_path: Path) -> No
     script = Script(case.blocks.get("replies"))
     simulated = run_simulated(case, script)
 
-    assert [] == mistakes(case.blocks["outcome"], simulated, script), case.file
+    assert mistakes(case.blocks["outcome"], simulated, script) == [], case.file
 
     local, status = run_local(case, script, tmp_path / "runs.db")
 
-    assert [] == mistakes(case.blocks["outcome"], local, script), case.file
+    assert mistakes(case.blocks["outcome"], local, script) == [], case.file
     assert _timeless(simulated.document) == _timeless(local.document)
     assert (status == local.document["status"]) != ("list_not_yet" in case.options)
 
@@ -63,11 +63,11 @@ def test_file_is_refused_with_these_diagnostics(case: Case) -> None:
     for wanted, told in zip(expected, actual, strict=True):
         code, place, text = wanted.split(" ", 2)
         assert told.startswith(f"{code} {place} "), actual
-        assert re.search(text, told) or text in told, actual
+        assert text in told, actual
 
 
 def test_every_case_says_what_must_come_of_it() -> None:
-    assert [] == [case.id for case in CASES if case not in RUN and case not in REFUSED]
+    assert [case.id for case in CASES if case not in RUN and case not in REFUSED] == []
 
 
 def test_titles_are_unique() -> None:

@@ -1,14 +1,16 @@
-"""A model on this machine for agent programs: it speaks two wire formats and says what it is told."""
+"""A model on this machine for agent programs: it says what it is told, in their wire formats."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 INPUT_TOKENS = 120
 OUTPUT_TOKENS = 7
@@ -27,13 +29,18 @@ class Asked:
 
 @dataclass
 class ModelServer:
-    """What it will say, in order, and everything that it was asked; the last reply is repeated."""
+    """What it will say, in order, and everything that it was asked; the last reply is repeated.
 
-    replies: list[str]
+    A reply is a text, or `{tool, input}` for the use of a tool.
+    """
+
+    replies: list[Any]
     port: int = 0
     asked: list[Asked] = field(default_factory=list)
     status: int = 200
+    hangs: bool = False
     said: int = 0
+    closing: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -43,10 +50,9 @@ class ModelServer:
     @property
     def turns(self) -> list[Any]:
         """The bodies of the requests for an answer."""
-        paths = ("/v1/messages", "/v1/responses")
-        return [a.body for a in self.asked if a.method == "POST" and a.path in paths]
+        return [a.body for a in self.asked if a.method == "POST" and _form(a.path)]
 
-    def reply(self) -> str:
+    def reply(self) -> Any:
         with self.lock:
             found = self.replies[min(self.said, len(self.replies) - 1)]
             self.said += 1
@@ -54,8 +60,8 @@ class ModelServer:
 
 
 @contextmanager
-def model_server(*replies: str, status: int = 200) -> Iterator[ModelServer]:
-    told = ModelServer(list(replies), status=status)
+def model_server(*replies: Any, status: int = 200, hangs: bool = False) -> Iterator[ModelServer]:
+    told = ModelServer(list(replies), status=status, hangs=hangs)
 
     class Connection(_Connection):
         server_told = told
@@ -68,6 +74,7 @@ def model_server(*replies: str, status: int = 200) -> Iterator[ModelServer]:
     try:
         yield told
     finally:
+        told.closing.set()
         listening.shutdown()
         listening.server_close()
         thread.join()
@@ -95,17 +102,24 @@ class _Connection(BaseHTTPRequestHandler):
         except ValueError:
             body = None
         path = self._note(body)
-        told = self.server_told
-        if path not in ("/v1/messages", "/v1/responses"):
+        told, form = self.server_told, _form(path)
+        if form and told.hangs:
+            told.closing.wait()
+            self.close_connection = True
+            return
+        if not form:
             self._send(404, "application/json", b'{"error": {"message": "not here"}}')
         elif told.status != 200:
             fault = {"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}
             self._send(told.status, "application/json", json.dumps(fault).encode())
-        elif path == "/v1/messages":
+        elif form == "anthropic":
             reply = TITLE if _wants_title(body) else told.reply()
             self._send(200, "text/event-stream", _events(_anthropic(reply, body)))
-        else:
+        elif form == "openai":
             self._send(200, "text/event-stream", _events(_openai(told.reply())))
+        else:
+            content = f"data: {json.dumps(_gemini(told.reply()))}\n\n".encode()
+            self._send(200, "text/event-stream", content)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Says nothing."""
@@ -124,6 +138,13 @@ class _Connection(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
 
+def _form(path: str) -> str:
+    """Which wire format a path belongs to."""
+    if path.endswith(":streamGenerateContent"):
+        return "gemini"
+    return {"/v1/messages": "anthropic", "/v1/responses": "openai"}.get(path, "")
+
+
 def _wants_title(body: Any) -> bool:
     """Whether claude asks for a title of the session, which it does beside the conversation."""
     form = body.get("output_config", {}).get("format", {})
@@ -135,7 +156,7 @@ def _events(events: list[dict[str, Any]]) -> bytes:
     return "".join(lines).encode()
 
 
-def _anthropic(reply: str, body: Any) -> list[dict[str, Any]]:
+def _anthropic(reply: Any, body: Any) -> list[dict[str, Any]]:
     message = {
         "id": "msg_1",
         "type": "message",
@@ -146,30 +167,30 @@ def _anthropic(reply: str, body: Any) -> list[dict[str, Any]]:
         "stop_sequence": None,
         "usage": {"input_tokens": INPUT_TOKENS, "output_tokens": 1},
     }
-    block = {"type": "text", "text": ""}
-    pieces = [reply[: len(reply) // 2], reply[len(reply) // 2 :]]
+    block: dict[str, Any]
+    if isinstance(reply, dict):
+        block = {"type": "tool_use", "id": "toolu_1", "name": reply["tool"], "input": {}}
+        deltas = [{"type": "input_json_delta", "partial_json": json.dumps(reply["input"])}]
+    else:
+        block = {"type": "text", "text": ""}
+        pieces = [reply[: len(reply) // 2], reply[len(reply) // 2 :]]
+        deltas = [{"type": "text_delta", "text": piece} for piece in pieces]
+    reason = "tool_use" if isinstance(reply, dict) else "end_turn"
     return [
         {"type": "message_start", "message": message},
         {"type": "content_block_start", "index": 0, "content_block": block},
-        *(
-            {
-                "type": "content_block_delta",
-                "index": 0,
-                "delta": {"type": "text_delta", "text": piece},
-            }
-            for piece in pieces
-        ),
+        *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
         {"type": "content_block_stop", "index": 0},
         {
             "type": "message_delta",
-            "delta": {"stop_reason": "end_turn", "stop_sequence": None},
+            "delta": {"stop_reason": reason, "stop_sequence": None},
             "usage": {"output_tokens": OUTPUT_TOKENS},
         },
         {"type": "message_stop"},
     ]
 
 
-def _openai(reply: str) -> list[dict[str, Any]]:
+def _openai(reply: Any) -> list[dict[str, Any]]:
     item = {
         "type": "message",
         "role": "assistant",
@@ -188,3 +209,15 @@ def _openai(reply: str) -> list[dict[str, Any]]:
         {"type": "response.output_item.done", "output_index": 0, "item": item},
         {"type": "response.completed", "response": {"id": "resp_1", "usage": usage}},
     ]
+
+
+def _gemini(reply: Any) -> dict[str, Any]:
+    content = {"role": "model", "parts": [{"text": reply}]}
+    return {
+        "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": {
+            "promptTokenCount": INPUT_TOKENS,
+            "candidatesTokenCount": OUTPUT_TOKENS,
+            "totalTokenCount": INPUT_TOKENS + OUTPUT_TOKENS,
+        },
+    }

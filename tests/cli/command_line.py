@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a configuration, workflows, the outcome of a command."""
+"""What the tests of the command line share: a configuration, workflows, how a command ended."""
 
 from __future__ import annotations
 
@@ -125,6 +125,7 @@ class Done:
     @property
     def json(self) -> Any:
         """Standard output as exactly one JSON document."""
+        assert self.out.startswith(("{", "[")), f"no JSON, exit code {self.code}: {self.err}"
         return json.loads(self.out)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from command_line import CONFIG, WORKFLOWS, Done, Spawn, Whorl
@@ -14,6 +14,10 @@ from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.failures import run_safely
 from whorl.interfaces.cli.group import build_group
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder: whorl.toml and a few workflows; no provider from the environment."""
@@ -21,7 +25,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in WORKFLOWS.items():
         (tmp_path / name).write_text(text)
     for variable in list(os.environ):
-        if variable.endswith(("_API_KEY", "_BASE_URL")) or variable in ("WHORL_HOME", "OLLAMA_HOST"):
+        if variable.endswith(("_API_KEY", "_BASE_URL")) or variable in (
+            "WHORL_HOME",
+            "OLLAMA_HOST",
+        ):
             monkeypatch.delenv(variable)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.chdir(tmp_path)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from command_line import Whorl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from command_line import Whorl
 
 
 @pytest.fixture
@@ -28,7 +32,8 @@ def test_ls(whorl: Whorl, run: str) -> None:
 
     lines = whorl("ls").out.splitlines()
 
-    assert lines[0].split() == ["STATUS", "WORKFLOW", "RUN", "LOOP", "SCORE", "COST", "/", "BUDGET", "EXIT", "AGE"]  # fmt: skip
+    heads = "STATUS WORKFLOW RUN LOOP SCORE COST / BUDGET EXIT AGE"
+    assert lines[0].split() == heads.split()
     assert "waiting" in lines[1]
     assert "gated" in lines[1]
     assert run in lines[2]

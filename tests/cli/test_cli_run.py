@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from command_line import POLISH, Whorl
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_plain_run_prints_only_the_output_on_stdout(whorl: Whorl) -> None:
@@ -133,7 +136,9 @@ def test_wrong_use_is_said_and_nothing_starts(
 
 
 def test_invalid_file_shows_all_diagnostics(whorl: Whorl, project: Path) -> None:
-    (project / "bad.yaml").write_text(POLISH.replace("until:", "untill:").replace("at_most", "atmost"))
+    (project / "bad.yaml").write_text(
+        POLISH.replace("until:", "untill:").replace("at_most", "atmost")
+    )
 
     done = whorl("run", "bad.yaml", "x", "--json")
 
@@ -176,8 +181,10 @@ def test_leave_for_commands(whorl: Whorl, project: Path, allowed: str, code: int
     assert (project / "ran.txt").exists() == (code == 0)
 
 
-def test_no_provider_is_said_before_the_run(whorl: Whorl, project: Path) -> None:
+def test_missing_provider_is_said_before_the_run(whorl: Whorl, project: Path) -> None:
     (project / "whorl.toml").write_text("")
+    named = POLISH.replace("inputs:", "model: openai/gpt-5-mini\ninputs:")
+    (project / "polish.yaml").write_text(named)
 
     done = whorl("run", "polish.yaml", "x")
 
@@ -261,7 +268,10 @@ def test_control_characters_of_a_model_do_not_reach_the_terminal(
     ("config", "message"),
     [
         ("[defaults\n", "whorl.toml:1:"),
-        ('[defaults]\nprovider = "canned"\nmodle = "m"\n', "whorl.toml:3: [defaults] has no 'modle'"),
+        (
+            '[defaults]\nprovider = "canned"\nmodle = "m"\n',
+            "whorl.toml:3: [defaults] has no 'modle'",
+        ),
         ("[allow]\ncommands = 3\n", "whorl.toml:2: [allow] commands must be"),
     ],
 )

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from command_line import POLISH, Whorl
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_resume_tries_again_only_what_failed(whorl: Whorl, project: Path) -> None:
     whorl("run", "failing.yaml")
     config = project / "whorl.toml"
-    config.write_text(config.read_text().replace('{status = 400, text = "no such model"}', '"fine"'))
+    config.write_text(
+        config.read_text().replace('{status = 400, text = "no such model"}', '"fine"')
+    )
 
     done = whorl("resume", "last", "--json")
 
     assert done.code == 0
     assert done.json["status"] == "succeeded"
-    assert done.json["usage"]["calls"] == 2
+    assert done.json["usage"]["calls"] == 3
+    sent = whorl("show", "last/first", "--json").json["entries"]
+    assert [entry["kind"] for entry in sent] == ["task.started", "task.finished"]
 
 
 def test_resume_of_a_run_that_ended(whorl: Whorl) -> None:
@@ -43,7 +50,9 @@ def test_run_that_spent_its_budget_outside_a_loop_pauses_and_goes_on_with_more(
     whorl: Whorl, project: Path
 ) -> None:
     (project / "two.yaml").write_text(
-        "whorl: 1\nsteps:\n  a: {ask: 'Write', max_tokens: 2}\n  b: {ask: 'Report', max_tokens: 2}\n"
+        "whorl: 1\nsteps:\n"
+        "  a: {ask: 'Write', max_tokens: 2}\n"
+        "  b: {ask: 'Report', max_tokens: 2}\n"
     )
 
     first = whorl("run", "two.yaml", "--budget", "0.0003", "--json")

@@ -39,7 +39,8 @@ def events_for(request: dict[str, Any], journal: Journal, run: RunId, at: float)
     told.pop("during", None)
     if word in ("approve", "reject"):
         address = told.pop("at", None) or _open_question(journal, run)
-        return [Event("gate.decided", address, at, {"approved": word == "approve"} | told)]
+        told["approved"] = word == "approve"
+        return [Event("gate.decided", address, at, told)]
     if word == "accept":
         return [Event("run.accepted", "", at, told | _results(journal, run, told))]
     return [Event(_KINDS[word], "", at, told)]

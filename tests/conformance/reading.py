@@ -8,6 +8,8 @@ from whorl.dialects import Opened, read_workflow
 from whorl.errors import Diagnostic, InvalidWorkflow
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from conformance.literate import Case
     from whorl.errors import Span
     from whorl.ir import Workflow
@@ -31,6 +33,10 @@ class CaseFiles:
             message = f"there is no file {reference!r}"
             raise InvalidWorkflow([Diagnostic("W016", message, span)])
         return Opened(reference, reference, self._files[reference])
+
+    def find(self, base: str, names: Sequence[str]) -> str | None:
+        """Names are references here."""
+        return next((name for name in names if name in self._files), None)
 
 
 def workflow_of(case: Case) -> Workflow:

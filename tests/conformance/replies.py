@@ -59,6 +59,7 @@ class Script:
         self._settled: dict[str, Any] = {}
         self.problems: list[str] = []
         self.performed: Counter[str] = Counter()
+        self.repeatable: set[str] = set()
         self.inputs: dict[str, dict[str, Json]] = {}
         self.sessions: dict[str, str] = {}
         self.on_perform: Callable[[str], None] = lambda address: None
@@ -134,6 +135,8 @@ class ScriptedKind:
         """Replies as it is written."""
         script = self._script
         script.performed[request.address] += 1
+        if self.effect == "none":
+            script.repeatable.add(request.address)
         script.inputs[request.address] = request.inputs
         script.sessions[request.address] = request.session
         reply = script.reply_to(request.address)

@@ -26,12 +26,20 @@ class Trace:
     entries: list[Entry]
     performed: Counter[str]
     again: list[str] = field(default_factory=list)
+    repeatable: frozenset[str] = frozenset()
 
 
-def watch(script: Script, replied: Callable[[], set[str]], again: list[str]) -> None:
+def watch(
+    script: Script,
+    replied: Callable[[], set[str]],
+    again: list[str],
+    note: Callable[[str], None] | None = None,
+) -> None:
     """Makes the script tell of calls that are made although their reply is in the journal."""
 
     def look(address: str) -> None:
+        if note is not None:
+            note(address)
         if address in replied():
             again.append(address)
 
@@ -71,11 +79,10 @@ def broken(clean: Trace, crashed: Trace, *, crashes: int, comparable: bool) -> l
 def _doubts(crashed: Trace, crashes: int) -> list[str]:
     kinds = Counter((e.event.kind, e.event.address) for e in crashed.entries)
     doubts = {address: n for (kind, address), n in kinds.items() if kind == "task.in_doubt"}
-    intents = {address: n for (kind, address), n in kinds.items() if kind == "task.started"}
     found = [
         f"{address} was called {times} times, but only {doubts.get(address, 0)} doubts are noted"
         for address, times in crashed.performed.items()
-        if address in intents and times > 1 + doubts.get(address, 0)
+        if address not in crashed.repeatable and times > 1 + doubts.get(address, 0)
     ]
     found += [
         f"{address} was in doubt {times} times in {crashes} crashes"

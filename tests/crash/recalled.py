@@ -33,7 +33,7 @@ class CrashingCase:
         self._case = case
         self._workflow: Workflow = workflow_of(case)
         self._plan = Plan(self._workflow)
-        self._script = Script(case.blocks.get("replies"))
+        self.script = Script(case.blocks.get("replies"))
         self._resting, _ = requests_of(case)
         self._points: frozenset[int] = frozenset()
         self.struck = 0
@@ -43,18 +43,24 @@ class CrashingCase:
         """Runs the case; each point counts the strikes of the hook: two for every append."""
         self._points, self.struck, self.crashes = points, 0, 0
         journal = MemoryJournal(self._strike)
-        runtime = SimulatedRuntime(ScriptedWorkers(self._script), journal)
+        runtime = SimulatedRuntime(ScriptedWorkers(self.script), journal)
         again: list[str] = []
         for number in range(self._case.options.get("runs", 1)):
             run = RunId(f"run{number}")
-            self._script.forget_calls()
+            self.script.forget_calls()
             self._start(runtime, run)
-            watch(self._script, lambda run=run: replied(journal.read(run)), again)  # type: ignore[misc]
+            watch(self.script, lambda run=run: replied(journal.read(run)), again)  # type: ignore[misc]
             self._drive(runtime, run, [], 0)
             for index in range(len(self._resting)):
                 self._request(runtime, run, index)
         result = result_of(journal, run)
-        return Trace(result, list(journal.read(run)), self._script.performed.copy(), again)
+        return Trace(
+            result,
+            list(journal.read(run)),
+            self.script.performed.copy(),
+            again,
+            frozenset(self.script.repeatable),
+        )
 
     def _strike(self, point: str, run: str) -> None:
         self.struck += 1

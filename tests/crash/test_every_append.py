@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
+
 from conformance.literate import load_cases
 from conformance.person import during
 from crash.promise import broken
 from crash.recalled import CrashingCase
+
+if TYPE_CHECKING:
+    from conformance.literate import Case
 
 CASES = [
     case
@@ -19,7 +25,7 @@ _PARAMS = [pytest.param(case, id=case.id) for case in CASES]
 
 
 @pytest.mark.parametrize("case", _PARAMS)
-def test_a_crash_at_any_append_changes_nothing(case, monkeypatch):  # type: ignore[no-untyped-def]
+def test_a_crash_at_any_append_changes_nothing(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     crashing = CrashingCase(case)
     clean = crashing.run()
     for point in range(1, crashing.struck + 1):
@@ -30,12 +36,12 @@ def test_a_crash_at_any_append_changes_nothing(case, monkeypatch):  # type: igno
         found = broken(
             clean, crashed, crashes=crashing.crashes, comparable="crash" not in case.options
         )
-        assert [] == found, f"{case.file}: a crash at {point}"
+        assert found == [], f"{case.file}: a crash at {point}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", _PARAMS)
-def test_a_crash_while_recovering_changes_nothing(case):  # type: ignore[no-untyped-def]
+def test_a_crash_while_recovering_changes_nothing(case: Case) -> None:
     crashing = CrashingCase(case)
     clean = crashing.run()
     for first in range(1, crashing.struck + 1):
@@ -45,4 +51,4 @@ def test_a_crash_while_recovering_changes_nothing(case):  # type: ignore[no-unty
             found = broken(
                 clean, crashed, crashes=crashing.crashes, comparable="crash" not in case.options
             )
-            assert [] == found, f"{case.file}: crashes at {first} and {second}"
+            assert found == [], f"{case.file}: crashes at {first} and {second}"

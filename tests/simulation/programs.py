@@ -6,7 +6,7 @@ goes wrong in a large one goes wrong in one of many small ones, and that one can
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from whorl import ir
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from whorl.ir.fields import Wanted
 
 _WANTED: tuple[tuple[Wanted, ...], ...] = (
-    ("passed",),
-    ("passed",),
-    ("passed",),
+    *((("passed",),) * 12),
     ("succeeded", "failed", "skipped", "timed_out"),
     ("failed", "timed_out"),
     ("succeeded", "skipped"),
@@ -77,7 +75,10 @@ class Programs:
             names = (*around.names, *(node.name for node in nodes))
             here = _Around(around.loops, names, around.depth)
             nodes.append(self._node(here, [node.name for node in nodes]))
-        return ir.Block(tuple(nodes), open=is_open)
+        if len(nodes) == 1 and isinstance(nodes[0], ir.Call):
+            nodes = [replace(nodes[0], unnamed=around.depth > 0)]
+        concurrency = self.random.choice((None, None, None, 1, 2))
+        return ir.Block(tuple(nodes), open=is_open, concurrency=concurrency)
 
     def _node(self, around: _Around, before: list[str]) -> ir.Node:
         self._nodes += 1
@@ -142,7 +143,7 @@ class Programs:
 
     def _jump(self, common: dict[str, Any], around: _Around) -> ir.Node:
         common |= {"when": self._test(around), "shape": None}
-        word = self.random.choice(("break", "continue", "stop"))
+        word = self.random.choice(("break", "continue") * 3 + ("stop",))
         if word == "stop":
             status: Any = self.random.choice(("succeeded", "failed", "cancelled"))
             return ir.Stop(status=status, **common)
@@ -158,6 +159,9 @@ class Programs:
             items=ir.Constant(list(range(self.random.randrange(4)))),
             body=self.block(self._inside(around, "item")),
             concurrency=self.random.randrange(1, 4),
+            item_timeout_s=self.random.choice((None, None, 4.0)),
+            min_success_rate=self.random.choice((1.0, 1.0, 0.5)),
+            on_item_failure=self.random.choice(("continue", "halt")),
             **common,
         )
 

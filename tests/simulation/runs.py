@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 _TIMES = ("seconds", "usage", "due")
 
 
-def program(seed: int, **options: bool) -> Workflow:
+def program(seed: int, *, budgets: bool = False, deliveries: bool = False) -> Workflow:
     """The program that a seed names."""
-    return Programs(Random(seed), **options).workflow()
+    return Programs(Random(seed), budgets=budgets, deliveries=deliveries).workflow()
 
 
 def straight(plan: Plan, seed: int) -> World:
@@ -28,7 +28,7 @@ def straight(plan: Plan, seed: int) -> World:
     world.start()
     while not world.is_at_rest():
         world.happen(world.choices()[0])
-        _check(world)
+        check_step(world)
     check_end(world)
     return world
 
@@ -40,12 +40,12 @@ def crashed(plan: Plan, seed: int, random: Random, share: float = 0.2) -> World:
     while not world.is_at_rest():
         if random.random() < share:
             world.crash(from_snapshot=random.random() < 0.5)
-            _check(world)
+            check_step(world)
             continue
         if random.random() < 0.2:
             world.keep()
         world.happen(world.choices()[0])
-        _check(world)
+        check_step(world)
     world.crash(from_snapshot=True)
     check_end(world)
     return world
@@ -68,7 +68,11 @@ def check_limits(world: World) -> None:
     for scope in (machine.state, *loops):
         used, held, limits = scope["usage"], scope["reserved"], scope["limits"]
         tokens = used.get("input_tokens", 0) + used.get("output_tokens", 0)
-        spent = {"tokens": tokens, "calls": used.get("calls", 0), "cost_usd": used.get("cost_usd", 0)}
+        spent = {
+            "tokens": tokens,
+            "calls": used.get("calls", 0),
+            "cost_usd": used.get("cost_usd", 0),
+        }
         for name, amount in spent.items():
             total = amount + held.get(name, 0)
             # A call in doubt or given up counts at most once more than it used.
@@ -96,6 +100,7 @@ def plan_of(seed: int, **options: bool) -> Plan:
     return Plan(program(seed, **options))
 
 
-def _check(world: World) -> None:
+def check_step(world: World) -> None:
+    """The state of the machine is sound."""
     wrong = unsound(world.machine)
     assert not wrong, wrong

@@ -75,11 +75,11 @@ def _budgets(machine: Machine) -> list[str]:
             for name, amount in frame["reserve"].items():
                 total = held.setdefault(scope, {})
                 total[name] = total.get(name, 0) + amount
-    found = []
+    found: list[str] = []
     loops = {k: f for k, f in machine.frames.items() if f["kind"] == "loop" and "reserved" in f}
-    for key, scope in [("run", machine.state), *loops.items()]:
+    for key, limited in [("run", machine.state), *loops.items()]:
         for name in ("cost_usd", "tokens", "calls"):
-            reserved = scope["reserved"].get(name, 0)
+            reserved = limited["reserved"].get(name, 0)
             if abs(reserved - held.get(key, {}).get(name, 0)) > _EXACT:
                 found.append(f"{key} holds {reserved} {name}, not {held.get(key)}")
     return found

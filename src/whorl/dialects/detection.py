@@ -11,7 +11,7 @@ from whorl.plugins import Plugins
 from whorl.source import Mapping, read_json, read_text, read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Literal
 
     from whorl.dialects.files import SourceFiles
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 CALLED_MAX = 100
 CALL_DEPTH_MAX = 16
-_BUILT_IN = {"native": "whorl.dialects.native:NativeReader"}
+_BUILT_IN = {
+    "native": "whorl.dialects.native:NativeReader",
+    "mcp-cli": "whorl.dialects.mcp_cli:McpCliReader",
+    "orka": "whorl.dialects.orka:OrkaReader",
+}
 
 
 def dialects() -> Plugins:
@@ -124,6 +128,10 @@ class _Beside:
     def workflow(self, reference: str, span: Span) -> Called:
         """Returns another workflow file, read by its own dialect."""
         return self._library.call(self._base, reference, span)
+
+    def find(self, names: Sequence[str]) -> str | None:
+        """Returns the reference of the nearest file with one of these names."""
+        return self._library.files.find(self._base, names)
 
 
 def parse(

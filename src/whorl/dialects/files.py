@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from whorl.errors import Diagnostic, InvalidWorkflow
-from whorl.source import open_beside, resolve_beside
+from whorl.source import find_beside, open_beside, resolve_beside
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from whorl.errors import Span
 
 
@@ -30,12 +32,16 @@ class SourceFiles(Protocol):
     def open(self, base: str, reference: str, span: Span) -> Opened:
         """Opens the file that the file `base` names by `reference`; raises InvalidWorkflow."""
 
+    def find(self, base: str, names: Sequence[str]) -> str | None:
+        """Returns how `base` would name the nearest file with one of these names."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProjectFiles:
-    """The files below a folder."""
+    """The files below a folder; `folders` of it are searched for workflows that are named."""
 
     root: str
+    folders: tuple[str, ...] = ()
 
     def real_path(self, file: str) -> str:
         """Returns the path by which a file is recognised when another one names it."""
@@ -52,6 +58,10 @@ class ProjectFiles:
         name = path.replace("\\", "/").removeprefix(top).lstrip("/")
         return Opened(path, name or path, text)
 
+    def find(self, base: str, names: Sequence[str]) -> str | None:
+        """Returns how `base` would name the nearest file with one of these names."""
+        return find_beside(base, names, root=self.root, folders=self.folders)
+
 
 @dataclass(frozen=True, slots=True)
 class NoFiles:
@@ -67,3 +77,8 @@ class NoFiles:
         message = f"file {reference[:60]!r} cannot be opened: this workflow came without files"
         advice = "run it from its folder, where the file is"
         raise InvalidWorkflow([Diagnostic("W016", message, span, "this file", advice)])
+
+    def find(self, base: str, names: Sequence[str]) -> str | None:
+        """Finds nothing."""
+        del base, names
+        return None

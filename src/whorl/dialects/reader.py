@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from whorl import ir
     from whorl.errors import Diagnostic, Span
@@ -41,6 +41,9 @@ class Files(Protocol):
 
     def workflow(self, reference: str, span: Span) -> Called:
         """Returns another workflow file, read by its own dialect."""
+
+    def find(self, names: Sequence[str]) -> str | None:
+        """Returns the reference of the nearest file with one of these names; None if none is."""
 
 
 class Reader(Protocol):

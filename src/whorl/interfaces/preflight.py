@@ -82,6 +82,12 @@ def check_models(workflow: Workflow, providers: Providers) -> None:
             ) from fault
 
 
+def is_left_to_toy(workflow: Workflow, providers: Providers) -> bool:
+    """Whether model steps are answered by the embedded model, since nothing is configured."""
+    asked = any(one.kind in _MODELS for one in _asked(workflow))
+    return asked and not providers.settings.providers
+
+
 def forecast(
     workflow: Workflow,
     providers: Providers,

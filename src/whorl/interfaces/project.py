@@ -87,7 +87,8 @@ class Project:
                 help="start one with `whorl run FILE`, or name another place with --store",
                 code="W902",
             )
-        return SqliteStore(self.store, create=create)
+        # A file that is still empty is a store that another process is about to fill.
+        return SqliteStore(self.store, create=True)
 
 
 def find_project(
@@ -125,6 +126,7 @@ async def open_runtime(
 
     try:
         async with project.open_store(create=True) as store:
+            providers.memories = store
             yield LocalRuntime(store, workers or Staff(providers), watcher=watcher)
     finally:
         await providers.close()

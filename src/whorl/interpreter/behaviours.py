@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Frame, Outcome
     from whorl.interpreter.machine import Machine
+    from whorl.language import Json
 
 
 class Behaviour(Protocol):
@@ -116,8 +117,11 @@ def _shaped(machine: Machine, frame: Frame, outcome: Outcome) -> Outcome:
     shape = machine.node(frame).shape
     if shape is None or is_failure(outcome):
         return outcome
+    known: dict[str, Json] = {"it": outcome.get("value"), "$usage": outcome.get("usage")}
+    if frame["kind"] == "loop":
+        known["past"] = frame.get("past", [])
     try:
-        value = value_of(shape, OverlayScope({"it": outcome.get("value")}, machine.scope(frame)))
+        value = value_of(shape, OverlayScope(known, machine.scope(frame)))
     except LanguageError as fault:
         return failed(language_failure(fault, frame["address"]))
     return outcome | {"value": value}

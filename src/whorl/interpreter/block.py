@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from whorl.interpreter.address import attempted, inner, join
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.outcomes import failed, is_failure, language_failure, succeeded
-from whorl.ir import Assign, Compute, Task
+from whorl.ir import Assign, Call, Compute, Task
 from whorl.language import LanguageError, truth
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class BlockBehaviour:
             del frame["children"][name]
         end = _end(machine, frame, plan.nodes[name], outcome, attempt)
         _record(machine, frame, name, end, outcome.get("value"))
-        _consider(machine, key, plan, list(plan.followers[name]))
+        _consider(machine, key, plan, [*frame.pop("queue", ()), *plan.followers[name]])
 
     def receive(self, machine: Machine, key: str, event: Event) -> None:
         """The wait before another attempt at a node is over."""
@@ -133,7 +133,7 @@ class BlockBehaviour:
                 machine.drop(frame["children"].pop(name))
             frame.setdefault("attempts", {})[name] = end.get("attempt", 1)
             again.append(name)
-        _consider(machine, key, plan, again)
+        _consider(machine, key, plan, [*frame.pop("queue", ()), *again])
 
 
 def reset_followers(machine: Machine, key: str, name: str) -> None:
@@ -176,10 +176,19 @@ def _consider(machine: Machine, key: str, plan: BlockPlan, names: list[str]) -> 
             continue
         if _at_once(machine, frame, plan, name):
             names.extend(plan.followers[name])
+        elif _is_full(frame, plan):
+            frame.setdefault("queue", []).append(name)
         else:
             _start(machine, key, plan, plan.nodes[name])
     if frame["left"] == 0:
         machine.finish(key, _outcome(frame, plan))
+
+
+def _is_full(frame: Frame, plan: BlockPlan) -> bool:
+    most = plan.block.concurrency
+    if most is None:
+        return False
+    return sum(name not in frame["ends"] for name in frame["children"]) >= most
 
 
 def _at_once(machine: Machine, frame: Frame, plan: BlockPlan, name: str) -> bool:
@@ -216,7 +225,9 @@ def _fits(end: dict[str, Any], after: After) -> bool:
 def _start(machine: Machine, key: str, plan: BlockPlan, node: Node) -> None:
     frame = machine.frames[key]
     attempt = frame.get("attempts", {}).get(node.name, 0) + 1
-    base = join(frame["address"], node.name)
+    # Another attempt has its name: the block's own attempts have the other addresses.
+    is_unnamed = isinstance(node, Call) and node.unnamed and attempt == 1
+    base = frame["address"] if is_unnamed else join(frame["address"], node.name)
     address = attempted(base, attempt)
     child = machine.new_frame(
         _KINDS[type(node).__name__],

@@ -28,6 +28,9 @@ def receive(machine: Machine, event: Event) -> None:
         _RECEIVERS[event.kind](machine, event.body)
     except Refused as refusal:
         machine.warn("", "W900", str(refusal))
+        if machine.done:
+            # Who reads the journal must not take the request for its effect.
+            machine.note("run.finished", "", dict(machine.state["result"]))
 
 
 def objection(machine: Machine, event: Event) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.address import inner, numbered
+from whorl.interpreter.address import attempted, inner, numbered
 from whorl.interpreter.block import new_block, results
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.outcomes import error, failed, is_failure, language_failure, succeeded
@@ -76,9 +76,9 @@ class ForEachBehaviour:
         if "items" not in frame:
             machine.enter(key)
             return
-        lost = list(frame["failures"])
+        lost = [*frame["failures"], *frame.get("lost", ())]
+        frame["left"] += len(frame["failures"])
         frame["failures"] = {}
-        frame["left"] += len(lost)
         at_once = _node(machine, key).concurrency
         frame["lost"] = lost[at_once:]
         for index in lost[:at_once]:
@@ -93,7 +93,10 @@ def _item_failed(machine: Machine, key: str, index: int, cause: dict[str, Any]) 
 def _item_left(machine: Machine, key: str) -> None:
     frame = machine.frames[key]
     frame["left"] -= 1
-    if frame.get("lost"):
+    if frame["failures"] and _node(machine, key).on_item_failure == "halt":
+        if frame["left"] == len(frame["items"]) - frame["next"] + len(frame.get("lost", ())):
+            machine.finish(key, _outcome(machine, key))
+    elif frame.get("lost"):
         _try_again(machine, key, frame["lost"].pop(0))
     elif frame["next"] < len(frame["items"]):
         _start_next(machine, key)
@@ -124,12 +127,16 @@ def _start(machine: Machine, key: str, index: int) -> None:
     if node.index_name:
         values[node.index_name] = index
     scope = machine.new_scope(values, frame["scope"])
+    tries = frame.setdefault("tries", {})
+    attempt = tries.get(str(index), 0) + 1
+    if node.item_timeout_s is not None:
+        tries[str(index)] = attempt
     child = new_block(
         machine,
         inner_key(frame["node"], "body"),
         parent=key,
         scope=scope,
-        address=numbered(frame["address"], index + 1),
+        address=attempted(numbered(frame["address"], index + 1), attempt),
     )
     machine.frames[child] |= {"index": index, "own_scope": scope}
     frame["children"][str(index)] = child

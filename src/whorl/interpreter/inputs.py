@@ -18,6 +18,7 @@ class InputError(ValueError):
 def check_inputs(workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
     """The values of all inputs, defaults filled in."""
     ports = {port.name: port for port in workflow.inputs}
+    given = _renamed(workflow, given)
     for name in given:
         if name not in ports and not workflow.open_inputs:
             known = ", ".join(map(repr, ports)) or "none"
@@ -26,6 +27,21 @@ def check_inputs(workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
             raise InputError(f"{message}; {hint}" if hint else message)
     values = {port.name: _value(workflow, port, given) for port in workflow.inputs}
     return values | {name: value for name, value in given.items() if name not in ports}
+
+
+def _renamed(workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
+    """The values under the names of the inputs that they are meant for."""
+    found = dict(given)
+    names = {port.name for port in workflow.inputs}
+    used: set[str] = set()
+    for port in workflow.inputs:
+        known = [alias for alias in port.aliases if alias in given and alias not in names]
+        if not known and "*" in port.aliases and len(given) == 1:
+            known = [name for name in given if name not in names]
+        if known and port.name not in given:
+            found[port.name] = given[known[0]]
+        used.update(known)
+    return {name: value for name, value in found.items() if name not in used}
 
 
 def _value(workflow: Workflow, port: Port, given: dict[str, Json]) -> Json:

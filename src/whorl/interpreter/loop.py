@@ -159,12 +159,13 @@ def begin_body(machine: Machine, key: str) -> None:
     try:
         for name, value in loop.bind:
             values[name] = value_of(value, scope)
+        told = {name: value_of(value, scope) for name, value in loop.tells}
     except LanguageError as fault:
         fail_loop(machine, key, language_failure(fault, address))
         return
-    frame["begun"] = False
+    frame |= {"begun": False, "asks": {}}
     frame["iteration"] = {"address": address, "at": machine.now, "usage": dict(frame["usage"])}
-    machine.note("iteration.started", address, {"number": number})
+    machine.note("iteration.started", address, {"number": number} | told)
     _arm_iteration(machine, key, address)
     frame["body"] = new_block(
         machine,

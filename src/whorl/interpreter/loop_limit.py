@@ -78,7 +78,7 @@ def reached(machine: Machine, key: str, reason: str, words: str) -> None:
 def budget_reached(machine: Machine, key: str, words: str) -> None:
     """A call inside the loop does not fit into a budget."""
     frame = machine.frames[key]
-    if frame["phase"] == "body" and not frame.get("begun"):
+    if frame["phase"] == "body" and not frame["begun"] and not frame.get("retries"):
         close_iteration(machine, key, status="not_begun")
         _drop_body(machine, key)
         frame["count"] -= 1
@@ -95,7 +95,9 @@ def cut_short(machine: Machine, key: str, status: str) -> None:
         _drop_body(machine, key)
     elif frame["phase"] == "judging":
         if frame.get("judge"):
-            machine.drop(frame.pop("judge"))
+            judge = frame.pop("judge")
+            frame["asks"][str(frame["asking"])] = machine.frames[judge]["attempt"]
+            machine.drop(judge)
             frame |= {"children": {}, "judged": {}}
         if not frame.pop("before", False):
             close_iteration(machine, key, status="succeeded")

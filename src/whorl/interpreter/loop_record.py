@@ -118,6 +118,8 @@ def _remember(machine: Machine, key: str, body: dict[str, Json]) -> None:
     }
     scope = OverlayScope(known, machine.scope_at(frame["inner"]))
     try:
+        for name, value in memory.bind:
+            known[name] = value_of(value, scope)
         record = value_of(memory.record, scope)
     except LanguageError as fault:
         # What cannot be remembered is no reason to lose the iteration.

@@ -61,7 +61,7 @@ def abandon_loop(machine: Machine, key: str, *, reason: str = "cancelled") -> No
     if "limits" not in frame:
         return
     if frame["phase"] == "body" and frame.get("body"):
-        begun = reason != "budget"
+        begun = reason != "budget" or bool(frame.get("retries"))
         close_iteration(machine, key, status="cancelled" if begun else "not_begun")
         frame["count"] -= not begun
     disarm(machine, key)

@@ -65,7 +65,7 @@ def judged(machine: Machine, key: str, child: str, outcome: Outcome) -> None:
     index = frame["asking"]
     current = frame["judged"][str(index)]
     # Its own retries are attempts at the same address.
-    current["asked"] = machine.frames[child]["attempt"]
+    frame["asks"][str(index)] = machine.frames[child]["attempt"]
     if is_failure(outcome):
         if loop.on_iteration_failure.action != "continue":
             fail_loop(machine, key, outcome["error"])
@@ -90,7 +90,7 @@ def ask_judge(machine: Machine, key: str) -> None:
     current = frame["judged"][str(index)]
     where = frame["iteration"]["address"] if "iteration" in frame else frame["address"]
     base = inner(where, "judge" if index == 0 else f"judge{index + 1}")
-    current["asked"] = current.get("asked", 0) + 1
+    attempt = frame.setdefault("asks", {}).get(str(index), 0) + 1
     child = machine.new_frame(
         "task",
         parent=key,
@@ -98,8 +98,8 @@ def ask_judge(machine: Machine, key: str) -> None:
         node=judge_key(frame["node"], index),
         name=f"judge of {frame['name']}",
         base=base,
-        address=attempted(base, current["asked"]),
-        attempt=current["asked"],
+        address=attempted(base, attempt),
+        attempt=attempt,
         extra={"reask": True} if current.get("reask") else {},
     )
     frame["judge"] = child
@@ -115,7 +115,8 @@ def _measure(machine: Machine, key: str) -> None:
     scored = [measure(score, scope) for score in scores_of(until)]
     for score, number in zip(scores_of(until), scored, strict=True):
         if number is None:
-            how = f"pattern {score.pattern!r}" if score.pattern else "expression"
+            pattern = f"pattern {score.pattern!r}" if score.pattern else "expression"
+            how = score.described or pattern
             machine.warn(frame["address"], "R104", f"an iteration has no score: by its {how}")
     frame["scored"] = scored
     first = scored[0] if scored else None

@@ -83,6 +83,9 @@ class Machine:
         if event.kind not in FED_KINDS:
             raise StoreError(f"an event of kind {event.kind!r} cannot be fed", code="R903")
         self.state["at"] = max(self.state["at"], event.at)
+        if self.state["status"] == "waiting":
+            # Every event moves the run on; that it waits for somebody else now is said anew.
+            self.state["status"] = "running"
         if event.kind.startswith("run."):
             control.receive(self, event)
         else:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from whorl.ir.fields import After
 
 
+# What a model that answers may ask for: a tool of a server, a task of the operator.
+TOOL_KINDS = ("tool", "use")
+
+
 @dataclass(frozen=True, slots=True)
 class BlockPlan:
     """A block with its order: who waits for whom, and which names it gives to the outside."""
@@ -74,6 +78,9 @@ class Plan:
         )
         for node in block.nodes:
             self._add_node(key + node.name, node, owner)
+            if isinstance(node, Task) and node.kind == "ask":
+                for kind in TOOL_KINDS:
+                    self._add_node(tool_key(key + node.name, kind), _tool_task(node, kind), owner)
             if isinstance(node, Loop):
                 for index, judge in enumerate(judges_of(node.until)):
                     self._add_node(judge_key(key + node.name, index), _judge_task(judge), owner)
@@ -95,6 +102,11 @@ def judge_key(loop_key: str, index: int) -> str:
     return f"{loop_key}?judge{index}"
 
 
+def tool_key(task_key: str, kind: str) -> str:
+    """The key of the task that does what a model asks for while it answers."""
+    return f"{task_key}?{kind}"
+
+
 def judges_of(condition: Condition | None) -> list[Judge]:
     """The judges in a condition, in the order in which they are written."""
     if isinstance(condition, Judge):
@@ -102,6 +114,16 @@ def judges_of(condition: Condition | None) -> list[Judge]:
     if isinstance(condition, AnyOf | AllOf):
         return [judge for part in condition.conditions for judge in judges_of(part)]
     return []
+
+
+def _tool_task(asking: Task, kind: str) -> Task:
+    return Task(
+        name=kind,
+        kind=kind,
+        timeout_s=asking.timeout_s,
+        delivery=asking.delivery,
+        secure=asking.secure,
+    )
 
 
 def _judge_task(judge: Judge) -> Task:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import budget, limits
+from whorl.interpreter import budget, limits, turns
 from whorl.interpreter.address import attempted, inner
 from whorl.interpreter.commands import Perform, Send
 from whorl.interpreter.evaluation import value_of
@@ -44,7 +44,9 @@ class TaskBehaviour:
         ask(machine, key)
 
     def child_left(self, machine: Machine, key: str, child: str, outcome: dict[str, Any]) -> None:
-        """A task has no frames below it."""
+        """A tool that the task wanted has ended."""
+        if turns.collect(machine, key, child, outcome):
+            ask(machine, key)
 
     def receive(self, machine: Machine, key: str, event: Event) -> None:
         """The intent, the reply, a fault, a doubt, the end of a wait, or a person's word."""
@@ -63,7 +65,7 @@ class TaskBehaviour:
 def ask(machine: Machine, key: str) -> None:
     """Asks for the frame's task at its present attempt."""
     frame = machine.frames[key]
-    frame["address"] = attempted(frame["base"], frame["attempt"])
+    frame["address"] = attempted(frame["base"], _attempt(frame))
     machine.expect(frame["address"], key, "task")
     machine.command(_perform(machine, key))
 
@@ -79,7 +81,12 @@ def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
             session = _session(machine, frame, node)
             if session and event.body.get("session"):
                 machine.state["sessions"][session] = event.body["session"]
-            machine.finish(key, succeeded(event.body.get("value")))
+            calls = turns.wanted(node, event)
+            if not calls:
+                outcome = succeeded(event.body.get("value"))
+                machine.finish(key, outcome | {"usage": event.body.get("usage")})
+            elif turns.begin(machine, key, calls, event.body.get("said")):
+                ask(machine, key)
         case "task.failed":
             _account(machine, frame, event)
             machine.settle(event.address)
@@ -118,13 +125,18 @@ def _perform(machine: Machine, key: str) -> Perform:
         frame["address"],
         node.kind,
         frame["inputs"],
-        attempt=frame["attempt"],
+        attempt=_attempt(frame),
         timeout_s=node.timeout_s,
         returns=node.returns,
         session=machine.state["sessions"].get(_session(machine, frame, node), ""),
         repair=frame.get("repair"),
         secure=node.secure,
     )
+
+
+def _attempt(frame: Frame) -> int:
+    """Which attempt it is, of the task or of its present turn."""
+    return int(frame["attempt"] - frame.get("attempts_before", 0))
 
 
 def _session(machine: Machine, frame: Frame, node: Task) -> str:

@@ -114,7 +114,7 @@ class Weighing:
             case Score():
                 return self._score(condition)
             case Judge():
-                return self._judge()
+                return self._judge(condition)
             case BranchTaken():
                 taken = self._evidence.branches.get(condition.node)
                 return _verdict(taken == condition.name, "branch", {"branch": taken})
@@ -140,13 +140,14 @@ class Weighing:
             return Verdict("inconclusive", "score", (facts | {"by": "score", "met": None},))
         return _verdict(number >= condition.at_least, "score", facts)
 
-    def _judge(self) -> Verdict:
+    def _judge(self, condition: Judge) -> Verdict:
         index = self._judges
         self._judges += 1
         judged = self._evidence.judged.get(str(index), {})
         if "met" not in judged:
             return Verdict("open", "judge", judge=index)
         facts: dict[str, Json] = {"by": "judge", "met": judged["met"], "answer": judged["answer"]}
+        facts["question"] = to_text(value_of(condition.question, self._evidence.scope))
         if judged["met"] is None:
             return Verdict("inconclusive", "judge", (facts,))
         return Verdict("met" if judged["met"] else "not_met", "judge", (facts,))

@@ -24,6 +24,7 @@ class Score:
 
     The number is the value of `source`; with `pattern` it is the first group of the first match
     in its text. A score that is not finite, or outside `low` to `high`, never meets anything.
+    `described` says how the number is looked for, in the warning that there is none.
     """
 
     source: Value
@@ -31,6 +32,7 @@ class Score:
     at_least: float | None = None
     low: float | None = None
     high: float | None = None
+    described: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,10 +107,11 @@ def inner_values(loop: Loop) -> Iterator[Value | None]:
         yield from condition_values(condition)
     yield from (carry.later for carry in loop.carry)
     yield from (collect.value for collect in loop.collect)
-    yield from (value for _, value in loop.bind)
+    yield from (value for _, value in (*loop.bind, *loop.tells))
     yield loop.delay
     if loop.memory is not None:
         yield loop.memory.record
+        yield from (value for _, value in loop.memory.bind)
 
 
 def condition_values(condition: Condition) -> Iterator[Value]:

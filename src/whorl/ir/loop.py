@@ -63,12 +63,16 @@ class Collect:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A record made after each iteration, visible to later ones and, if asked, to later runs."""
+    """A record made after each iteration, visible to later ones and, if asked, to later runs.
+
+    `bind` are names that the record's fields may use.
+    """
 
     record: Fields = Fields()
     keep: int = 20
     across_runs: bool = False
     key: str = ""
+    bind: tuple[tuple[str, Value], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,10 @@ class IterationFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop(NodeFields):
-    """Repeats its body until a condition is met or a limit is reached."""
+    """Repeats its body until a condition is met or a limit is reached.
+
+    `tells` are values that the note about the beginning of an iteration holds beside its number.
+    """
 
     body: Block
     until: Condition | None = None
@@ -99,4 +106,5 @@ class Loop(NodeFields):
     ask: Literal["never", "each", "at_limit"] = "never"
     facts: tuple[tuple[str, Fact], ...] = ()
     bind: tuple[tuple[str, Value], ...] = ()
+    tells: tuple[tuple[str, Value], ...] = ()
     history_keep: int = 0

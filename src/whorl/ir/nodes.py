@@ -38,11 +38,13 @@ __all__ = [
 class Block:
     """A graph of nodes, ordered by `after`; nodes that do not wait for each other run in parallel.
 
-    An open block puts its results into the scope around it, a closed one keeps them.
+    An open block puts its results into the scope around it, a closed one keeps them. At most
+    `concurrency` nodes run at once; None means as many as are ready.
     """
 
     nodes: tuple[Node, ...]
     open: bool = False
+    concurrency: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,8 @@ class Task(NodeFields):
 class ForEach(NodeFields):
     """Runs its body for each item; its result is the list of the bodies' results, in order.
 
-    It succeeds when at least this part of the items did; a failed item's result is null.
+    It succeeds when at least this part of the items did; a failed item's result is null. With
+    `on_item_failure` halt, no further item begins after one has failed.
     """
 
     items: Value
@@ -77,6 +80,7 @@ class ForEach(NodeFields):
     items_max: int = 100_000
     item_timeout_s: float | None = None
     min_success_rate: float = 1.0
+    on_item_failure: Literal["continue", "halt"] = "continue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +111,15 @@ class Group(NodeFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call(NodeFields):
-    """Runs another workflow, which sees nothing but these inputs."""
+    """Runs another workflow, which sees nothing but these inputs.
+
+    A call that is `unnamed`, alone in its block, lends its nodes the address of the block:
+    `outer[1]/inner` and not `outer[1]/call/inner`.
+    """
 
     workflow: str
     inputs: Fields = Fields()
+    unnamed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

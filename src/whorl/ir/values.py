@@ -38,13 +38,17 @@ PortType = Literal["string", "number", "integer", "boolean", "json", "list", "fi
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A typed input of a workflow."""
+    """A typed input of a workflow.
+
+    `aliases` are other names that it may be given under; `*` is any name, where one value is given.
+    """
 
     name: str
     type: PortType = "any"
     required: bool = True
     default: Json = None
     description: str = ""
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+# The package of that name is imported first: later, it would take the place of the function.
+import whorl.language.functions  # noqa: F401
 from whorl.language.entry import FunctionEntry
 from whorl.language.expression import (
     Expression,

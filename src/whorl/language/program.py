@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from whorl.language.evaluator.context import Context, Evaluate
 from whorl.language.evaluator.expressions import compile_expression
-from whorl.language.evaluator.semantics import SEMANTICS
+from whorl.language.evaluator.semantics import semantics_of
 from whorl.language.evaluator.statements import Execute, compile_body
 from whorl.language.functions.library import find
 from whorl.language.names import free_names_of, is_borrowed
@@ -39,7 +39,7 @@ class Program:
 
 def compile_tree(tree: Tree) -> Program:
     """Turn a tree into closures."""
-    context = Context(SEMANTICS[tree.syntax](), tree.bound)
+    context = Context(semantics_of(tree.syntax, tree.library), tree.bound)
     value = None if tree.value is None else compile_expression(tree.value, context)
     return Program(
         value,

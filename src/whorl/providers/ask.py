@@ -1,4 +1,9 @@
-"""The task `ask`: asks a model, and checks its answer where a typed one is wanted."""
+"""The task `ask`: asks a model, and checks its answer where a typed one is wanted.
+
+One call is one question to one model. A model that wants tools does not get them in here: the reply
+holds the `calls`, the machine carries them out, each journaled, and asks again with their results
+in `turns`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,9 @@ from whorl.providers.inputs import Inputs
 from whorl.providers.models.answers import correction_for, instruction_for, typed_answer
 from whorl.providers.models.asking import usage_json
 from whorl.providers.models.choosing import choose_models
+from whorl.providers.models.turns import is_last_turn, said_of, turn_messages
 from whorl.providers.models.wire import Conversation, Message
+from whorl.providers.secrets import redact
 from whorl.providers.task import Reply
 from whorl.providers.texts import clean
 
@@ -17,15 +24,17 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.context import Context
     from whorl.providers.models.asking import Outcome
-    from whorl.providers.models.wire import Role
+    from whorl.providers.models.wire import Role, ToolOffer
     from whorl.providers.task import Effect, Emit, Estimate, Request
+    from whorl.providers.tools.toolbox import Offered, Toolbox
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
 
 class Ask:
     """Inputs: prompt or messages, system, model (one or a list), provider, model_url, temperature,
-    max_tokens, stop, seed. The value is the answer's text, or what `returns` describes.
+    max_tokens, stop, seed, tools (MCP servers and tasks by name), max_turns, and turns: what was
+    said and done since the prompt. The value is the answer's text, or what `returns` describes.
     """
 
     effect: Effect = "priced"
@@ -33,6 +42,8 @@ class Ask:
     def __init__(self, context: Context) -> None:
         self._settings = context.settings
         self._models = context.models
+        self._context = context
+        self._toolbox: Toolbox | None = None
 
     def estimate(self, request: Request) -> Estimate:
         """The tokens of the conversation and the answer's limit, by price."""
@@ -42,9 +53,14 @@ class Ask:
     async def perform(self, request: Request, emit: Emit) -> Reply:
         """Asks. Raises ProviderError; P105 when the answer does not fit `returns`."""
         choice = choose_models(self._settings, request.inputs)
+        offered = await self._offered(request)
+        conversation = conversation_of(request, offered.offers if offered else ())
         outcome = await self._models.ask(
-            choice, conversation_of(request), timeout_s=request.timeout_s, emit=emit
+            choice, conversation, timeout_s=request.timeout_s, emit=emit
         )
+        may_want = not (conversation.must_answer and outcome.answer.text)
+        if offered is not None and outcome.answer.calls and may_want:
+            return self._wanting(request, outcome, offered)
         if request.returns is None:
             return Reply(outcome.answer.text, outcome.usage, outcome.detail)
         value, faults = typed_answer(request.returns, outcome.answer.text)
@@ -52,19 +68,41 @@ class Ask:
             raise _unfit(outcome, faults)
         return Reply(value, outcome.usage, outcome.detail)
 
+    async def _offered(self, request: Request) -> Offered | None:
+        names = Inputs("ask", request.inputs).items("tools")
+        if not names:
+            return None
+        if self._toolbox is None:
+            from whorl.providers.tools.toolbox import Toolbox
 
-def conversation_of(request: Request) -> Conversation:
+            self._toolbox = Toolbox(self._context)
+        return await self._toolbox.offered(names, request.run)
+
+    def _wanting(self, request: Request, outcome: Outcome, offered: Offered) -> Reply:
+        """A reply that is no answer yet: what the model wants, and what it said."""
+        turns = Inputs("ask", request.inputs).items("turns")
+        said, ids = said_of(outcome.answer, turns)
+        found = [offered.wanted(c, i) for c, i in zip(outcome.answer.calls, ids, strict=True)]
+        told: Json = {"calls": [*found], "said": said, "tools": offered.pins}
+        redacted = redact(told, self._settings.secrets())
+        assert isinstance(redacted, dict)
+        return Reply(outcome.answer.text, outcome.usage, outcome.detail | redacted)
+
+
+def conversation_of(request: Request, offers: tuple[ToolOffer, ...] = ()) -> Conversation:
     """What the model is sent; the texts are as the workflow made them, and rendered no more."""
     inputs = Inputs("ask", request.inputs)
-    if inputs.items("tools"):
-        inputs.refuse("tools", "cannot be offered to models yet")
+    turns = inputs.items("turns")
+    messages = (*_messages(inputs, request.returns), *turn_messages(turns))
     return Conversation(
-        messages=(*_messages(inputs, request.returns), *_repair(request.repair)),
+        messages=(*messages, *_repair(request.repair)),
         temperature=inputs.number("temperature"),
         max_tokens=inputs.count("max_tokens"),
         stop=_stop(inputs),
         seed=inputs.count("seed"),
         schema=request.returns,
+        tools=offers,
+        must_answer=is_last_turn(turns, inputs.count("max_turns")),
         key=request.key,
         address=request.address,
         attempt=request.attempt,

@@ -104,6 +104,7 @@ def judgement_of(request: Request) -> tuple[Conversation, int]:
         Conversation(
             messages=messages,
             temperature=0.0,
+            choices=("YES", "NO"),
             max_tokens=inputs.count("max_tokens"),
             key=request.key,
             address=request.address,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from whorl.language import Json
-    from whorl.providers.context import Context
+    from whorl.providers.context import Context, Memories
     from whorl.providers.functions import Functions
     from whorl.providers.models.pace import Waiting
     from whorl.providers.outbound.connecting import Resolve
@@ -25,12 +25,14 @@ KINDS = {
     "judge": "whorl.providers.judge:Judge",
     "http": "whorl.providers.http:Http",
     "run": "whorl.providers.command:Command",
+    "agent": "whorl.providers.agents.agent:Agent",
     "use": "whorl.providers.use:Use",
+    "memory": "whorl.providers.memory:Memory",
+    "tool": "whorl.providers.tools.tool:Tool",
 }
 
 # Kinds that start programs on this machine.
 COMMAND_KINDS = frozenset({"run", "agent"})
-CHECK_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Providers:
         self._plugins = Plugins("whorl.tasks", KINDS)
         self._kinds: dict[str, TaskKind] = {}
         self._made: Context | None = None
+        self.memories: Memories | None = None
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
@@ -74,12 +77,22 @@ class Providers:
             from whorl.providers.functions import Functions
             from whorl.providers.models.asking import Models
             from whorl.providers.outbound import Outbound, Policy
+            from whorl.providers.tools.servers import Servers
 
             policy = Policy.of(self.settings)
             outbound = Outbound(policy, secrets=self.secrets, resolve=self._resolve)
             models = Models(self.settings, outbound, waiting=self._waiting)
             functions = self._functions or Functions()
-            self._made = Context(self.settings, outbound, models, functions, self._plugin)
+            servers = Servers(self.settings, outbound)
+            self._made = Context(
+                self.settings,
+                outbound,
+                models,
+                functions,
+                servers,
+                self._plugin,
+                memories=lambda: self.memories,
+            )
         return self._made
 
     def kind(self, name: str) -> TaskKind:
@@ -124,32 +137,23 @@ class Providers:
 
     async def check_provider(self, name: str) -> Check:
         """Whether the provider's server can be reached and takes its key."""
-        from whorl.providers.models.openai import credential_of
-        from whorl.providers.outbound import Call
+        from whorl.providers.models.checking import check
 
         provider = self.settings.providers.get(name)
+        if provider is None and name == "local":
+            from whorl.providers.settings import ProviderSettings
+
+            provider = ProviderSettings(name="local", kind="local")
         if provider is None:
             near = did_you_mean(name, self.settings.providers)
             raise UsageError(f"provider {name!r} is not configured", help=near, code="W022")
         if provider.key_variable and provider.api_key is None:
             return Check(name, False, f"the variable {provider.key_variable!r} is not set")
-        if provider.kind == "scripted":
-            return Check(name, True, f"{len(provider.rules)} rules")
-        if provider.kind != "openai":
-            return Check(name, False, f"kind {provider.kind!r} cannot be checked")
-        call = Call(
-            method="GET",
-            url=f"{provider.base_url}/models",
-            credential=credential_of(provider),
-            timeout_s=CHECK_TIMEOUT_S,
-        )
-        try:
-            received = await self.context.outbound.request(call, check_status=True)
-        except ProviderError as fault:
-            return Check(name, False, str(fault))
-        return Check(name, True, f"answers at {received.url}")
+        ok, message = await check(provider, self.context.outbound)
+        return Check(name, ok, message)
 
     async def close(self) -> None:
-        """Closes kept connections."""
+        """Closes kept connections, and ends the programs that serve tools."""
         if self._made is not None:
+            await self._made.servers.close()
             await self._made.outbound.close()

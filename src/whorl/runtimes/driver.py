@@ -164,7 +164,7 @@ class Driver:
 
     def _sleeps_longer_than(self, patience_s: float | None) -> bool:
         due = self._wakes_at()
-        if patience_s is None or self._work or self._arrived or due is None:
+        if patience_s is None or self._work or self._arrived or self._unsaid or due is None:
             return False
         return due - self._clock.now() > patience_s
 
@@ -273,9 +273,8 @@ class Driver:
         return lambda text: watcher.text(self.run, address, text)
 
     def _finished(self, address: str, reply: Reply) -> Event:
-        body: dict[str, Json] = {"value": self._workers.redacted(reply.value)}
+        body = dict(reply.detail) | {"value": self._workers.redacted(reply.value)}
         _add_usage(body, reply.usage)
-        body |= reply.detail
         return Event("task.finished", address, self._clock.now(), body)
 
     def _failed(self, address: str, fault: ProviderError) -> Event:
@@ -355,7 +354,12 @@ class Driver:
             return
         state = self.machine.snapshot()
         self._snapshot_seq, self._snapshot_size = seq, len(state)
-        await self._journal.snapshot(self.run, self._owner, seq, state)
+        try:
+            await self._journal.snapshot(self.run, self._owner, seq, state)
+        except StoreError as fault:
+            # A snapshot only saves time; the next entry finds out whether the disk is full.
+            if fault.code != "R900":
+                raise
 
     async def _let_go(self) -> None:
         for address in list(self._timers):

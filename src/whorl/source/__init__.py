@@ -5,6 +5,7 @@ from __future__ import annotations
 from whorl.source.json import read_json
 from whorl.source.paths import open_beside, open_file, resolve_beside
 from whorl.source.reading import read_text
+from whorl.source.searching import find_beside
 from whorl.source.tree import (
     LIMITS,
     Document,
@@ -29,6 +30,7 @@ __all__ = [
     "Scalar",
     "Sequence",
     "Value",
+    "find_beside",
     "open_beside",
     "open_file",
     "plain",

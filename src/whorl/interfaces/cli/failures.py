@@ -9,21 +9,24 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.errors import InvalidWorkflow, StoreError, UsageError, WhorlError, did_you_mean, safe
+from whorl.interfaces.cli.view.paint import paint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 INTERRUPTED = 130
+CUT_SHORT = 5
 
 
 def run_safely(command: click.Command, words: Sequence[str]) -> int:
     """Runs a command; gives the exit code, whatever happens."""
     try:
         return _run(command, words)
-    except BrokenPipeError:
-        # Whoever read our output has gone; so that Python does not complain when it flushes:
+    except (BrokenPipeError, SystemExit):
+        # Whoever read our output has gone (click makes an exit of it), so this was cut short.
+        # What Python still has to flush must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return CUT_SHORT
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return INTERRUPTED
@@ -72,7 +75,7 @@ def _help_of(fault: click.ClickException) -> str:
 
 
 def _show(code: str, message: str, advice: str) -> None:
-    click.echo(f"{click.style(f'error[{code}]', fg='red', bold=True)}: {safe(message)}", err=True)
+    click.echo(f"{paint(f'error[{code}]', 'red', bold=True)}: {safe(message)}", err=True)
     if advice:
         click.echo(f"  = help: {safe(advice)}", err=True)
 

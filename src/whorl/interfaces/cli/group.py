@@ -34,7 +34,7 @@ class LazyGroup(click.Group):
         """Imports the module of a command."""
         for rows in self.table.values():
             if cmd_name in rows:
-                module = import_module(f"whorl.interfaces.cli.{rows[cmd_name][0]}")
+                module = import_module(f"whorl.interfaces.cli.commands.{rows[cmd_name][0]}")
                 found = vars(module)["COMMANDS"][cmd_name]
                 assert isinstance(found, click.Command)
                 return found

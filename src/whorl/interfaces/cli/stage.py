@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.interfaces.cli.audience import Events, Lines, Silence
-from whorl.interfaces.cli.closing import final_lines, show_result
+from whorl.interfaces.cli.view.audience import Events, Lines, Silence
+from whorl.interfaces.cli.view.closing import final_lines, show_result
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.project import open_runtime
 from whorl.interfaces.results import result_of
@@ -24,7 +24,7 @@ from whorl.interpreter.events import Event
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 
-    from whorl.interfaces.cli.audience import Audience
+    from whorl.interfaces.cli.view.audience import Audience
     from whorl.interfaces.project import Project
     from whorl.providers.registry import Providers
     from whorl.runtimes.driver import Workers
@@ -51,7 +51,7 @@ class Show:
         if self.events:
             return Events()
         if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not self.verbose:
-            from whorl.interfaces.cli.live import Live
+            from whorl.interfaces.cli.view.live import Live
             from whorl.providers.secrets import redact
 
             return Live(lambda text: redact(text, providers.secrets))

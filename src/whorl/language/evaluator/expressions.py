@@ -64,7 +64,7 @@ def compile_expression(node: tree.Expr, context: Context) -> Evaluate:
 def _name(node: tree.Name, context: Context) -> Evaluate:
     name = node.name
     if name not in context.bound:
-        return lambda run: run.lookup(name)
+        return context.semantics.names.get(name) or (lambda run: run.lookup(name))
 
     def local(run: Run) -> Value:
         value = run.locals.get(name, run)
@@ -75,7 +75,8 @@ def _name(node: tree.Name, context: Context) -> Evaluate:
 
 def _member(node: tree.Member, context: Context) -> Evaluate:
     name, read = node.name, context.semantics.member
-    if isinstance(node.target, tree.Name) and node.target.name not in context.bound:
+    special = context.bound | context.semantics.names.keys()
+    if isinstance(node.target, tree.Name) and node.target.name not in special:
         root = node.target.name
 
         def member_of_name(run: Run) -> Value:
@@ -100,6 +101,9 @@ def _item(node: tree.Item, context: Context) -> Evaluate:
 
     def item(run: Run) -> Value:
         value, index = target(run), key(run)
+        if type(value) is dict and len(value) > 255 and type(index) is str and index not in value:
+            # A key that is missing as it is written may be searched for among all.
+            run.spend(len(value) >> 4)
         try:
             return read(value, index)
         except LanguageError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whorl.language.access import item_of, member_of
@@ -10,7 +10,7 @@ from whorl.language.run import Run
 from whorl.language.values import to_result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from whorl.language.values import Json, Limits, Value
 
@@ -20,7 +20,7 @@ class Semantics:
     """How members and items are read, and how values become text and results.
 
     `forgiving_item` reads an item that may be missing; `pay` charges for what a function is given
-    and gives.
+    and gives; `names` are computed instead of looked up.
     """
 
     member: Callable[[Value, str], Value]
@@ -29,6 +29,7 @@ class Semantics:
     forgiving_item: Callable[[Value, Value], Value] = item_of
     pay: Callable[[Run, Value], Value] = Run.pay
     result: Callable[[Value, Limits], Json] = to_result
+    names: Mapping[str, Callable[[Run], Value]] = field(default_factory=dict)
 
 
 FORGIVING = Semantics(member_of, item_of, Run.text)
@@ -50,3 +51,18 @@ SEMANTICS: dict[str, Callable[[], Semantics]] = {
     "logic": _logic,
     "logic-lenient": lambda: _logic(lenient=True),
 }
+
+
+def _orka() -> Semantics:
+    from whorl.language.functions.orka import SPEAKING
+
+    return SPEAKING
+
+
+# A library may have its own way to read and print values, whatever the syntax.
+OF_LIBRARIES: dict[str, Callable[[], Semantics]] = {"orka": _orka}
+
+
+def semantics_of(syntax: str, library: str) -> Semantics:
+    """The rules for sources of a syntax that use a library."""
+    return (OF_LIBRARIES.get(library) or SEMANTICS[syntax])()

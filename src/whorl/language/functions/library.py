@@ -15,12 +15,15 @@ from whorl.language.entry import FunctionEntry, Kind, Refused
 from whorl.language.faults import LanguageError
 from whorl.language.functions.json import JSON
 from whorl.language.functions.lists import LISTS
+from whorl.language.functions.mcp_cli import MCP_CLI
 from whorl.language.functions.methods import METHODS
 from whorl.language.functions.numbers import NUMBERS
 from whorl.language.functions.objects import OBJECTS
 from whorl.language.functions.ordering import ORDERING
+from whorl.language.functions.orka import ORKA
 from whorl.language.functions.regex import REGEX
 from whorl.language.functions.selecting import SELECTING
+from whorl.language.functions.studio import STUDIO
 from whorl.language.functions.tests import TESTS
 from whorl.language.functions.text import TEXT
 
@@ -31,7 +34,11 @@ CORE: tuple[FunctionEntry, ...] = (
     TEXT + LISTS + ORDERING + SELECTING + NUMBERS + JSON + REGEX + OBJECTS + TESTS + METHODS
 )
 
-LIBRARIES: dict[str, tuple[FunctionEntry, ...]] = {}
+LIBRARIES: dict[str, tuple[FunctionEntry, ...]] = {
+    "mcp-cli": MCP_CLI,
+    "orka": ORKA,
+    "studio": STUDIO,
+}
 
 
 def _logic() -> tuple[FunctionEntry, ...]:

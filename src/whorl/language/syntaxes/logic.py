@@ -1,4 +1,4 @@
-"""Logic Apps strings: a literal, `@expression` that keeps its type, or text with `@{expression}`."""
+"""Logic Apps strings: literal, `@expression` that keeps its type, or text with `@{expression}`."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from whorl.language.syntaxes.logic_tokens import CLOSING, Token, next_token
 from whorl.language.values import INTEGER_MAX, LIMITS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from whorl.language.run import Run
     from whorl.language.values import Value
@@ -240,9 +240,7 @@ def _apply(entry: FunctionEntry, arguments: list[tree.Expr], offset: int) -> tre
     return tree.Apply(entry, given, tuple(arguments[named:]), (), offset)
 
 
-def _all_of(
-    operator: Literal["and", "or"], arguments: list[tree.Expr], offset: int
-) -> tree.Expr:
+def _all_of(operator: Literal["and", "or"], arguments: list[tree.Expr], offset: int) -> tree.Expr:
     check = condition_check(operator)
     operands = tuple(tree.Apply(check, (part,), (), (), offset) for part in arguments)
     return tree.Logic(operator, operands, offset) if len(operands) > 1 else operands[0]
@@ -254,7 +252,7 @@ def _if(arguments: list[tree.Expr], offset: int) -> tree.Expr:
     return tree.Conditional(checked, then, otherwise, offset)
 
 
-_LAZY = {
+_LAZY: dict[str, Callable[[list[tree.Expr], int], tree.Expr]] = {
     "and": lambda arguments, offset: _all_of("and", arguments, offset),
     "or": lambda arguments, offset: _all_of("or", arguments, offset),
     "if": _if,

@@ -11,7 +11,7 @@ from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins
 from whorl.providers.models.pace import Pace
 from whorl.providers.models.prices import Prices
-from whorl.providers.models.tokens import input_tokens, text_tokens
+from whorl.providers.models.tokens import input_tokens, output_tokens
 from whorl.providers.task import Estimate, Usage
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 WIRES = {
     "openai": "whorl.providers.models.openai:OpenAIWire",
+    "anthropic": "whorl.providers.models.anthropic:AnthropicWire",
+    "ollama": "whorl.providers.models.ollama:OllamaWire",
+    "local": "whorl.providers.models.local:LocalWire",
     "scripted": "whorl.providers.models.scripted:ScriptedWire",
 }
 
@@ -141,8 +144,7 @@ class Models:
                 broken = self._kinds.has(kind)
                 why = f"which does not load ({cause})" if broken else "which is not known here"
                 raise ProviderError(
-                    f"provider {candidate.provider.name!r} is of kind {kind!r}, {why}; "
-                    f"{_ELSEWHERE.get(kind, known)}",
+                    f"provider {candidate.provider.name!r} is of kind {kind!r}, {why}; {known}",
                     code="P110",
                 ) from cause
             self._wires[kind] = made(self._outbound)
@@ -151,8 +153,10 @@ class Models:
     def _usage(self, candidate: Candidate, conversation: Conversation, answer: Answer) -> Usage:
         read, written = answer.input_tokens, answer.output_tokens
         read = input_tokens(conversation) if read is None else read
-        written = text_tokens(answer.text) if written is None else written
-        return Usage(1, read, written, self._prices.cost(candidate, read, written))
+        written = output_tokens(answer) if written is None else written
+        cached = (answer.cache_read_tokens, answer.cache_written_tokens)
+        cost = self._prices.cost(candidate, read, written, cached=cached)
+        return Usage(1, read, written, cost)
 
     def _usage_of_fault(
         self, candidate: Candidate, conversation: Conversation, fault: ProviderError
@@ -163,12 +167,6 @@ class Models:
             return Usage(0 if fault.code == "P110" else 1)
         read, written = input_tokens(conversation), -(-characters // 4)
         return Usage(1, read, written, self._prices.cost(candidate, read, written))
-
-
-_ELSEWHERE = {
-    "ollama": "Ollama also speaks kind = 'openai' at base_url = 'http://localhost:11434/v1'",
-    "anthropic": "Anthropic also answers kind = 'openai' at 'https://api.anthropic.com/v1'",
-}
 
 
 def usage_json(usage: Usage) -> dict[str, Json]:

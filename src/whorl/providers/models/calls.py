@@ -38,7 +38,9 @@ class Gathering:
     def __init__(self) -> None:
         self._found: dict[str, dict[str, str]] = {}
 
-    def add(self, place: Json, *, call_id: Json = None, name: Json = None, text: Json = None) -> None:
+    def add(
+        self, place: Json, *, call_id: Json = None, name: Json = None, text: Json = None
+    ) -> None:
         """Takes a piece."""
         key = str(place)
         if key not in self._found and len(self._found) >= CALLS_MAX:

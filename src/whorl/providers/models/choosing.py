@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from whorl.providers.settings import Settings
 
 CANDIDATES_MAX = 10
+LOCAL_MODEL = "smollm2-135m"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,8 @@ def _candidate(settings: Settings, model: str, provider: str, url: str) -> Candi
     # The default model belongs to the default provider, and another one may not have it.
     own_default = settings.default_model if provider == settings.default_provider else ""
     model = model or own_default or chosen.model or settings.default_model
+    if chosen.kind == "local":
+        model = chosen.model or LOCAL_MODEL
     if not model:
         _refuse(
             f"no model is named for provider {chosen.name!r}; name one in the file, or set "
@@ -90,6 +93,8 @@ def _split(settings: Settings, model: str) -> tuple[str, str]:
         return "", ""
     first, slash, rest = model.partition("/")
     name = _known_name(settings, first)
+    if name == "local" and "local" not in settings.providers:
+        return "local", rest
     if not slash or not rest:
         return "", model
     if name in settings.providers:
@@ -109,6 +114,8 @@ _SINGLE_VENDORS = frozenset({"openai", "anthropic", "deepseek", "gemini", "mistr
 def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
     name = _known_name(settings, name)
     found = settings.providers.get(name)
+    if found is None and not url and (name == "local" or not (name or settings.providers)):
+        found = _embedded(settings, name)
     if url:
         return _at(settings, name, found, url)
     if found is None:
@@ -119,6 +126,18 @@ def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
             "not set"
         )
     return found
+
+
+def _embedded(settings: Settings, name: str) -> ProviderSettings:
+    """The model of this process, which answers where nobody is configured to."""
+    from whorl.providers.models.embedded import INSTALL, is_installed
+
+    if not is_installed():
+        why = "provider 'local', the embedded toy model, is not installed"
+        if not name:
+            why = f"{_missing(settings, name)}; or try things out with the embedded toy model"
+        _refuse(f"{why}: {INSTALL}")
+    return ProviderSettings(name="local", kind="local", model=LOCAL_MODEL)
 
 
 def _at(

@@ -7,6 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
+from whorl.providers.models.calls import tool_call
+from whorl.providers.models.streaming import tables_of
 from whorl.providers.models.wire import Answer
 from whorl.providers.outbound.faults import status_fault
 
@@ -71,11 +73,18 @@ def _answer(reply: Json, prompt: str, name: str, emit: Emit) -> Answer:
         raise status_fault(f"scripted provider {name!r}", status, headers, fault)
     said = fields["json"] if "json" in fields else fields.get("text", "")
     text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    calls = tuple(
+        tool_call(
+            number, call_id=call.get("id"), name=call.get("name"), arguments=call.get("arguments")
+        )
+        for number, call in enumerate(tables_of(fields.get("calls")), start=1)
+    )
     emit(text)
     return Answer(
         text,
-        str(fields.get("finish", "stop")),
+        str(fields.get("finish", "tool_calls" if calls else "stop")),
         len(prompt.split()),
         len(text.split()),
         {"scripted": True},
+        calls,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.errors import ProviderError
@@ -11,6 +10,8 @@ from whorl.providers.outbound import Call
 from whorl.providers.outbound.reading import BYTES_HARD_MAX
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from whorl.language import Json
     from whorl.providers.models.wire import Answer
     from whorl.providers.outbound import Credential
@@ -67,15 +68,16 @@ def post(
     accept: str,
     credential: Credential | None,
     timeout_s: float,
+    headers: tuple[tuple[str, str], ...] = (),
 ) -> Call:
     """The call that sends a conversation."""
-    headers = [("content-type", "application/json"), ("accept", f"{accept}, application/json")]
+    usual = [("content-type", "application/json"), ("accept", f"{accept}, application/json")]
     if key:
-        headers.append(("idempotency-key", key))
+        usual.append(("idempotency-key", key))
     return Call(
         method="POST",
         url=url,
-        headers=tuple(headers),
+        headers=(*usual, *headers),
         body=json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"),
         credential=credential,
         timeout_s=timeout_s,

@@ -1,4 +1,4 @@
-"""Streams of answers, in any wire format: gathered, paid for as far as they came, read to the end."""
+"""Streams of answers in any wire format: gathered, and paid for as far as they came."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
-from whorl.providers.outbound.faults import malformed
+from whorl.providers.outbound.faults import malformed, status_fault
 from whorl.providers.texts import NotJson, clean, parse_json
 
 if TYPE_CHECKING:
@@ -101,3 +101,33 @@ def table_of(value: Json) -> dict[str, Json]:
 def tables_of(value: Json) -> list[dict[str, Json]]:
     """The objects in a list, if it is one."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+_STATUSES = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+
+def raise_inner(reply: dict[str, Json], what: str) -> None:
+    """Raises the failure that some servers put inside of a reply or a stream with status 200."""
+    error = reply.get("error")
+    if not error:
+        return
+    fields = error if isinstance(error, dict) else {"message": error}
+    said, code, kind = str(fields.get("message") or error), fields.get("code"), fields.get("type")
+    status = code if isinstance(code, int) and 400 <= code <= 599 else 0
+    if not status:
+        status = _STATUSES.get(str(kind), 0)
+    if not status:
+        words = f"{kind} {code}".lower()
+        status = 429 if "rate" in words else 400 if "invalid" in words else 500
+    raise status_fault(f"{what} (an error inside a reply)", status, {}, said)

@@ -24,6 +24,7 @@ _ADVICE = {
     404: "check the URL and the model's name",
     413: "send less",
     429: "wait, or lower requests_per_minute or max_concurrent of the provider",
+    529: "its servers are overloaded: wait, or name a second model to fall back to",
 }
 
 

@@ -29,6 +29,7 @@ class Policy:
     def of(cls, settings: Settings) -> Policy:
         """The policy that the settings give."""
         urls = [provider.base_url for provider in settings.providers.values() if provider.base_url]
+        urls += [server.url for server in settings.mcp.values() if server.url]
         urls += [task for task in settings.tasks.values() if not task.startswith("python:")]
         return cls(settings.allow.private_network, frozenset(target_of(url).origin for url in urls))
 

@@ -9,6 +9,15 @@ from whorl.providers.settings.shape import (
     ProviderSettings,
     ReplyRule,
     Settings,
+    ToolServer,
 )
 
-__all__ = ["Allow", "Price", "ProviderSettings", "ReplyRule", "Settings", "settings_from"]
+__all__ = [
+    "Allow",
+    "Price",
+    "ProviderSettings",
+    "ReplyRule",
+    "Settings",
+    "ToolServer",
+    "settings_from",
+]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from whorl.providers.secrets import Secret
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whorl.language import Json
-    from whorl.providers.secrets import Secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class ProviderSettings:
 
     `key_variable` is the variable that should have held the key. `answer_tokens` is reserved for
     an answer whose `max_tokens` is unset. `structured` says whether the server is asked for
-    answers by schema, `max_tokens_field` how it calls the limit of an answer.
+    answers by schema, `max_tokens_field` how it calls the limit of an answer. `threads` is for the
+    embedded model.
     """
 
     name: str
@@ -66,7 +68,21 @@ class ProviderSettings:
     structured: bool = True
     stream: bool = True
     max_tokens_field: str = ""
+    threads: int | None = None
     rules: tuple[ReplyRule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolServer:
+    """One `[mcp.NAME]`: a program that is started, or an address; `tools` are those allowed."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    url: str = ""
+    env: tuple[tuple[str, str | Secret], ...] = ()
+    headers: tuple[tuple[str, Secret], ...] = ()
+    tools: tuple[str, ...] | None = None
+    timeout_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +90,7 @@ class Settings:
     """Everything that providers are told by the operator.
 
     `environment` holds the few variables that commands may see. The sections of other parts
-    (`agents`, `mcp`, `retention`, `notify`, `limits`) are kept as they were written.
+    (`agents`, `retention`, `notify`, `limits`) are kept as they were written.
     """
 
     default_provider: str = ""
@@ -85,7 +101,7 @@ class Settings:
     allow: Allow = Allow()
     tasks: Mapping[str, str] = field(default_factory=dict)
     agents: Mapping[str, object] = field(default_factory=dict)
-    mcp: Mapping[str, object] = field(default_factory=dict)
+    mcp: Mapping[str, ToolServer] = field(default_factory=dict)
     retention: Mapping[str, object] = field(default_factory=dict)
     notify: Mapping[str, object] = field(default_factory=dict)
     limits: Mapping[str, object] = field(default_factory=dict)
@@ -98,4 +114,7 @@ class Settings:
         for provider in self.providers.values():
             found += [provider.api_key] if provider.api_key else []
             found += [text for _, text in provider.headers]
+        for server in self.mcp.values():
+            found += [text for _, text in server.headers]
+            found += [text for _, text in server.env if isinstance(text, Secret)]
         return tuple(dict.fromkeys(found))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 import apsw
 
 from whorl.errors import StoreError, UsageError
+from whorl.runtimes.journal import Record
 from whorl.runtimes.sqlite import inbox, memory, retention
 from whorl.runtimes.sqlite.bodies import encode, encode_whole, to_text, whole
 from whorl.runtimes.sqlite.connection import Place, prepare
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
-    from whorl.runtimes.journal import NewRun, Record, RunId
+    from whorl.runtimes.journal import NewRun, RunId
     from whorl.runtimes.sqlite.writing.writer import CrashHook
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -121,6 +122,14 @@ class SqliteStore(Reading):
     def post_and_wait(self, run: RunId, event: Event) -> int:
         """The same as `post`, for callers without an event loop."""
         return cast("int", self._change_and_wait(_posting(run, event)))
+
+    async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
+        """Adds a record of a task, and keeps the newest ones; False: it is there already."""
+        kept, text, at = Record(whole(key), record, keep), to_text(record), self.clock()
+        adding = Change(
+            lambda ledger: memory.remember_once(ledger.connection, kept, text, once=once, at=at)
+        )
+        return cast("bool", await self._change(adding))
 
     async def forget(self, key: str) -> int:
         """Deletes what loops remember under a key; gives the number of records."""

@@ -9,6 +9,8 @@ from whorl.language.faults import EvaluationError
 from whorl.language.values import INTEGER_MAX
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from whorl.language.run import Run
     from whorl.language.values import Value
 
@@ -102,7 +104,7 @@ def within_integers(function: str, result: int) -> int:
     raise not_valid(function, "the result is an integer beyond 64 bits")
 
 
-def find_key(properties: dict[str, Value], name: str) -> str | None:
+def find_key(properties: Mapping[str, Value], name: str) -> str | None:
     """Return the key that a name means: itself, or the first that differs in case only."""
     if name in properties:
         return name

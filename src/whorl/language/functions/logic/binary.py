@@ -86,10 +86,10 @@ def data_uri_to_string(run: Run, value: Value) -> Value:
     _, *parameters = head.split(";")
     if "" in parameters:
         raise not_valid("dataUriToString", "the media type has an empty parameter")
-    if parameters and parameters[0].lower().startswith("charset="):
-        # Azure takes UTF-8 here and nothing else; a character set further on is not looked at.
-        if charset_named(parameters[0][8:]) != "utf-8":
-            raise not_valid("dataUriToString", f"{parameters[0]!r} is not supported")
+    charset = parameters[0] if parameters else ""
+    # Azure takes UTF-8 here and nothing else; a character set further on is not looked at.
+    if charset.lower().startswith("charset=") and charset_named(charset[8:]) != "utf-8":
+        raise not_valid("dataUriToString", f"{charset!r} is not supported")
     content = decode(run, payload) if is_base64 else _unquoted(payload)
     return decode_text(content, "utf-8")
 

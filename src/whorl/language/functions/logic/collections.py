@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from functools import cmp_to_key
 from typing import TYPE_CHECKING
 
 from whorl.language.faults import EvaluationError
@@ -161,13 +159,24 @@ def reverse(run: Run, collection: Value) -> Value:
 def sort(run: Run, collection: Value, sort_by: Value) -> Value:
     items = array("sort", 0, collection)
     path = None if sort_by is None else text("sort", 1, sort_by)
-    run.spend(len(items) * max(1, len(items).bit_length()))
+    run.spend(run.weigh(items) * len(items).bit_length() >> 4)
     keyed = [(item if path is None else _property(item, path), item) for item in items]
+    missing = [item for key, item in keyed if key is None]
+    present = [pair for pair in keyed if pair[0] is not None]
+    for fits in (is_number, _is_text, _is_boolean):
+        if all(fits(key) for key, _ in present):
+            # All keys are of one kind, so Python can compare them.
+            ordered = sorted(present, key=lambda pair: pair[0])  # type: ignore[arg-type,return-value]
+            return [*missing, *(item for _, item in ordered)]
+    raise not_valid("sort", "the values to sort by are not all numbers or all texts")
 
-    def compare(left: tuple[Value, Value], right: tuple[Value, Value]) -> int:
-        return _compare(left[0], right[0])
 
-    return [item for _, item in sorted(keyed, key=cmp_to_key(compare))]
+def _is_text(value: Value) -> bool:
+    return isinstance(value, str)
+
+
+def _is_boolean(value: Value) -> bool:
+    return isinstance(value, bool)
 
 
 def _property(item: Value, path: str) -> Value:
@@ -176,20 +185,6 @@ def _property(item: Value, path: str) -> Value:
     for step in path.split("."):
         item = forgiving_item(item, step)
     return item
-
-
-def _compare(left: Value, right: Value) -> int:
-    if left is None or right is None:
-        return (right is None) - (left is None)
-    if is_number(left) and is_number(right):
-        assert isinstance(left, int | float | Decimal)
-        assert isinstance(right, int | float | Decimal)
-        return (left > right) - (left < right)
-    if isinstance(left, bool) and isinstance(right, bool):
-        return left - right
-    if isinstance(left, str) and isinstance(right, str):
-        return (left > right) - (left < right)
-    raise not_valid("sort", "the values to sort by are not all numbers or all texts")
 
 
 _collection = Family("collection")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whorl.language.run import Run
     from whorl.language.values import Value
 
-_NUMBER = culture_of("en-US")
+_LOCALE = "en-US"
 _SHOWN_MAX = 40
 
 
@@ -33,7 +33,7 @@ def to_string(run: Run, value: Value) -> Value:
 def to_int(run: Run, value: Value) -> Value:
     if isinstance(value, str):
         # Logic Apps reads a float first, so digits beyond its precision are lost.
-        found = read_float(value, _NUMBER, trailing=False)
+        found = read_float(value, culture_of(_LOCALE), trailing=False)
         if found is None or math.isinf(found):
             raise not_valid("int", f"Could not parse {value[:_SHOWN_MAX]} as int")
     elif isinstance(value, int) and not isinstance(value, bool):
@@ -54,7 +54,7 @@ def to_float(run: Run, value: Value, locale: Value) -> Value:
         return float(value)
     if not isinstance(value, str):
         raise wrong("float", 0, "be a string or a number", value)
-    found = read_float(value, _NUMBER if locale is None else culture_of(text("float", 1, locale)))
+    found = read_float(value, culture_of(_LOCALE if locale is None else text("float", 1, locale)))
     if found is None:
         raise not_valid("float", f"Could not parse {value[:_SHOWN_MAX]} as float")
     return found
@@ -65,7 +65,7 @@ def to_decimal_value(run: Run, value: Value) -> Value:
         return to_decimal(value)
     if not isinstance(value, str):
         raise wrong("decimal", None, "be a string or a number", value)
-    found = read_decimal(value, _NUMBER)
+    found = read_decimal(value, culture_of(_LOCALE))
     if found is None:
         raise not_valid("decimal", f"Could not parse {value[:_SHOWN_MAX]} as decimal")
     return found
@@ -83,7 +83,7 @@ def to_bool(run: Run, value: Value) -> Value:
 
 
 def is_int(run: Run, value: Value) -> Value:
-    found = read_float(text("isInt", None, value), _NUMBER, trailing=False)
+    found = read_float(text("isInt", None, value), culture_of(_LOCALE), trailing=False)
     return found is not None and math.isfinite(found) and found.is_integer()
 
 

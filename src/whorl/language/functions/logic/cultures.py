@@ -28,7 +28,9 @@ class Culture:
 
 
 # One line per language: marks of numbers; months; months cut to (0: listed after them); days; ...
-_ENGLISH_MONTHS = "January February March April May June July August September October November December"
+_ENGLISH_MONTHS = (
+    "January February March April May June July August September October November December"
+)
 _ENGLISH_DAYS = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday"
 
 _NAMES: dict[str, tuple[str, str, str, str]] = {

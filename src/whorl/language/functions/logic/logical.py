@@ -28,12 +28,16 @@ def condition_check(function: str) -> FunctionEntry:
     return FunctionEntry("function", "logical", function, check, "the boolean", ("value",))
 
 
+def _booleans(function: str, values: list[Value]) -> list[bool]:
+    return [boolean(function, place, value) for place, value in enumerate(values)]
+
+
 def every(run: Run, values: list[Value]) -> Value:
-    return all([boolean("and", place, value) for place, value in enumerate(values)])
+    return _booleans("and", values).count(False) == 0
 
 
 def some(run: Run, values: list[Value]) -> Value:
-    return any([boolean("or", place, value) for place, value in enumerate(values)])
+    return _booleans("or", values).count(True) > 0
 
 
 def negated(run: Run, value: Value) -> Value:

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 def add_property(run: Run, subject: Value, name: Value, value: Value) -> Value:
     properties, key = mapping("addProperty", 0, subject), text("addProperty", 1, name)
     if find_key(properties, key) is not None:
-        raise failed(
-            "addProperty", f"it expects the {key!r} property to not exist in the object"
-        )
+        raise failed("addProperty", f"it expects the {key!r} property to not exist in the object")
     run.check_items(len(properties) + 1, "addProperty")
     return {**properties, key: value}
 

@@ -103,7 +103,7 @@ def float_text(number: float) -> str:
     if shown == "0":
         point = 1
     minus = "-" * sign
-    if -5 < point <= 15:
+    if -4 < point <= 15:
         if point <= 0:
             return f"{minus}0.{'0' * -point}{shown}"
         whole, places = shown[:point].ljust(point, "0"), shown[point:]

@@ -8,6 +8,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from whorl.language.functions.logic.arguments import not_valid, text
 from whorl.language.functions.logic.envelopes import decode_text, envelope
+from whorl.language.functions.logic.strings import concat
 from whorl.language.functions.logic.table import Family
 
 if TYPE_CHECKING:
@@ -26,8 +27,9 @@ _ADDRESS = re.compile(
 )
 
 
-def encode_component(run: Run, value: Value) -> Value:
-    source = text("uriComponent", None, value)
+def encode_component(run: Run, values: list[Value]) -> Value:
+    # The designer writes several parts into one call; Azure joins them.
+    source = concat(run, values)
     run.check_text(len(source) * 3, "uriComponent")
     return quote(source, safe=_UNESCAPED, errors="replace")
 
@@ -78,8 +80,8 @@ def scheme(run: Run, value: Value) -> Value:
 _uri = Family("uri")
 
 URIS: tuple[FunctionEntry, ...] = (
-    _uri("uriComponent(text)", encode_component, "escaped for use in a URI"),
-    _uri("encodeUriComponent(text)", encode_component, "escaped for use in a URI"),
+    _uri.collecting("uriComponent(text)", encode_component, "escaped for use in a URI"),
+    _uri.collecting("encodeUriComponent(text)", encode_component, "escaped for use in a URI"),
     _uri("uriComponentToString(text)", decode_component, "without its escapes"),
     _uri("decodeUriComponent(text)", decode_component, "without its escapes"),
     _uri("uriComponentToBinary(text)", component_to_binary, "an escaped text as content"),

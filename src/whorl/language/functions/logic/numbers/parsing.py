@@ -21,7 +21,9 @@ _PLACES_MAX = 28
 
 @lru_cache(maxsize=64)
 def _pattern(point: str, group: str, exponent: bool, trailing: bool) -> re.Pattern[str]:
-    digits = rf"(?P<whole>[0-9][0-9{re.escape(group)}]*+)?(?:{re.escape(point)}(?P<places>[0-9]*+))?"
+    digits = (
+        rf"(?P<whole>[0-9][0-9{re.escape(group)}]*+)?(?:{re.escape(point)}(?P<places>[0-9]*+))?"
+    )
     power = r"(?:[eE](?P<power>[+-]?[0-9]+))?" if exponent else "(?P<power>(?!))?"
     after = r"\s*(?P<after>[+-])?" if trailing else "(?P<after>(?!))?"
     return re.compile(rf"\s*(?P<before>[+-])?\s*{digits}{power}{after}\s*\Z")

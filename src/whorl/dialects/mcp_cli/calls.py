@@ -1,0 +1,133 @@
+"""Calls of other workflows: found by name, isolated, given `with`, `input`, `env` and `loop`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.dialects.mcp_cli.scalars import text_of
+from whorl.dialects.mcp_cli.variables import LIBRARY, RESERVED
+from whorl.errors import InvalidWorkflow
+from whorl.source import Mapping, Scalar
+
+if TYPE_CHECKING:
+    from whorl.dialects.mcp_cli.draft import Draft, Item
+    from whorl.dialects.mcp_cli.texts import Texts
+    from whorl.dialects.mcp_cli.variables import View
+    from whorl.dialects.reader import Called
+    from whorl.source import Value
+
+ENDINGS = (".yaml", ".yml", ".json")
+
+
+def find_workflow(draft: Draft, item: Item, value: Value | None) -> Called | None:
+    """Finds and reads the workflow that a step or loop names."""
+    name = text_of(value)
+    if not name or value is None:
+        return None
+    names = [name] if name.endswith(ENDINGS) else [name + ending for ending in ENDINGS]
+    reference = draft.files.find(names)
+    if reference is None:
+        draft.report(
+            "W016",
+            f"{item.words} calls the workflow {name[:60]!r}, which is not there",
+            value.span,
+            label=f"no file {names[0][:60]}",
+            help=f"write {names[0]} beside {draft.file} or in a folder below it",
+        )
+        return None
+    try:
+        called = draft.files.workflow(reference, value.span)
+    except InvalidWorkflow as fault:
+        draft.adopt(fault.diagnostics)
+        return None
+    draft.sources.update(called.reading.sources)
+    draft.adopt(called.reading.warnings)
+    draft.workflows.update(called.reading.workflow.workflows)
+    draft.workflows[called.key] = replace(called.reading.workflow, workflows=())
+    return called
+
+
+def read_given(draft: Draft, item: Item, called: Called | None, given: Value | None) -> Mapping:
+    """What `with` holds; reports what the called workflow does not take, or lacks."""
+    fields = given if isinstance(given, Mapping) else Mapping((), item.key.span)
+    for entry in fields:
+        if entry.name in RESERVED - {"input"}:
+            draft.report(
+                "W012",
+                f"'with' of {item.words} cannot give {entry.name!r}: that word has a meaning",
+                entry.key.span,
+                label="reserved",
+                help="choose another name",
+            )
+    if called is not None:
+        _check_given(draft, item, called.reading.workflow, fields)
+    return fields
+
+
+def _check_given(draft: Draft, item: Item, workflow: ir.Workflow, given: Mapping) -> None:
+    names = {entry.name for entry in given} | {"input"} | ({"item"} if item.is_iterate else set())
+    for port in workflow.inputs:
+        if port.required and port.name not in names:
+            draft.report(
+                "W006",
+                f"{item.words} does not give {port.name!r} to workflow {workflow.name!r}",
+                item.key.span,
+                label="an input is missing",
+                help=f"add it: with: {{{port.name}: ...}}",
+            )
+    known = {port.name for port in workflow.inputs}
+    for entry in given:
+        if not workflow.open_inputs and entry.name not in known:
+            draft.report(
+                "W004",
+                f"workflow {workflow.name!r} has no input {entry.name!r}",
+                entry.key.span,
+                label="unknown input",
+                help="it has " + (", ".join(known) or "none"),
+            )
+
+
+def call_inputs(
+    texts: Texts, called: Called | None, given: Mapping, view: View, *, input_: ir.Value | None
+) -> ir.Fields:
+    """The inputs of a call: each key of `with`, and what every workflow sees.
+
+    `input_` is what it gets as its input where `with` names none.
+    """
+    strict = view.inside is not None
+    entries: list[tuple[str, ir.Value]] = [
+        (entry.name, texts.values(entry.value, view, strict=strict)) for entry in given
+    ]
+    workflow = called.reading.workflow if called is not None else None
+    is_open = workflow is None or workflow.open_inputs
+    if "input" not in given and input_ is not None and (is_open or _takes(workflow, "input")):
+        entries.append(("input", input_))
+    if not is_open:
+        return ir.Fields(tuple(entries))
+    entries.append(("env", ir.Expression("jinja", "env", LIBRARY)))
+    entries.append(("loop", ir.Expression("jinja", "loop", LIBRARY)))
+    return ir.Fields(tuple(entries))
+
+
+def _takes(workflow: ir.Workflow | None, name: str) -> bool:
+    return workflow is not None and any(port.name == name for port in workflow.inputs)
+
+
+def main_output() -> ir.Expression:
+    """What a call gives: the main output of the workflow."""
+    return ir.Expression("jinja", "main_output(it)", LIBRARY)
+
+
+def is_mentioned(name: str, draft: Draft, called: Called | None) -> bool:
+    """Whether the file or what it calls mentions a variable anywhere."""
+    sources = [draft.document.text]
+    if called is not None:
+        sources.extend(called.reading.sources.values())
+    return any(name in source for source in sources)
+
+
+def place_of(key: Scalar) -> str:
+    """Where a node stands in its file."""
+    return f"{key.span.line}:{key.span.column}"

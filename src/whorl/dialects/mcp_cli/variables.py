@@ -1,0 +1,139 @@
+"""The variables of a file: flat names such as input, env.X, a step's name and loop.iteration."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from whorl.language.functions.mcp_cli import quoted
+from whorl.source import Mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from whorl.dialects.mcp_cli.draft import Item
+
+LIBRARY = "mcp-cli"
+RESERVED = frozenset({"input", "env", "loop", "step"})
+# What a loop tells about itself: to its own texts, and to whatever comes after it.
+REFINE = ("iteration", "output", "last.output", "history")
+ITERATE = ("iteration", "index", "count", "current", "item")
+AFTERWARDS = {
+    "iteration": "iterations",
+    "iterations": "iterations",
+    "output": "output",
+    "last.output": "output",
+    "history": "accumulator",
+    "succeeded": "succeeded",
+    "failed": "failed",
+}
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_INPUT = re.compile(r"[^\W\d][\w-]*")
+# What an expression reads as a word of its own.
+_CONSTANTS = ("true", "false", "none", "null", "True", "False", "None")
+_OPERATORS = ("and", "or", "not", "in", "is", "if", "else", "elif", "recursive")
+WORDS = frozenset((*_CONSTANTS, *_OPERATORS))
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """From where a text looks: whose it is, the loop that it is inside of, the one before it."""
+
+    item: Item | None = None
+    inside: Item | None = None
+    before: Item | None = None
+    judged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The expression that reads a variable; one that is not certain may be undefined."""
+
+    expression: str
+    certain: bool = True
+
+
+@dataclass(slots=True)
+class Variables:
+    """What the texts of one file can mention; unknown names are inputs of the workflow.
+
+    `inputs` says of each whether a run must be given it.
+    """
+
+    items: dict[str, Item] = field(default_factory=dict)
+    accumulators: dict[str, Item] = field(default_factory=dict)
+    env: frozenset[str] = frozenset()
+    inputs: dict[str, tuple[bool, str]] = field(default_factory=dict)
+
+    def owner(self, name: str) -> Item | None:
+        """The step or loop whose result a variable is."""
+        bare = name.removeprefix("step.") if name not in self.items else name
+        return self.items.get(bare) or self.accumulators.get(bare)
+
+    def find(self, name: str, view: View) -> Reference | None:
+        """How a variable is read from a place; None where it is not known."""
+        if name == "input":
+            return Reference("input")
+        owner = self.owner(name)
+        if owner is not None and owner is not view.item:
+            return self._result(name, owner)
+        first, _, rest = name.partition(".")
+        if first == "env" and rest:
+            return Reference(f"env[{quoted(rest)}]", rest in self.env)
+        return _of_loop(rest, view) if first == "loop" else None
+
+    def _result(self, name: str, owner: Item) -> Reference:
+        certain = owner.get("if") is None
+        bare = name if name in self.items else name.removeprefix("step.")
+        if owner.loop is None:
+            return Reference(spelled(owner.name), certain)
+        part = "output" if bare in self.items else "accumulator"
+        return Reference(f"{spelled(owner.name)}.{part}", certain)
+
+    def take(self, name: str, written: str, *, required: bool) -> bool:
+        """Makes an unknown name an input of the workflow; false where it cannot be one."""
+        if not _INPUT.fullmatch(name) or name in RESERVED or self.owner(name) is not None:
+            return False
+        before, default = self.inputs.get(name, (False, written))
+        self.inputs[name] = (before or required, default)
+        return True
+
+    def known(self) -> Iterator[str]:
+        """All names that a text may mention."""
+        yield from ("input", *self.items, *self.accumulators)
+        yield from (f"env.{name}" for name in self.env)
+        yield from (f"loop.{name}" for name in REFINE)
+
+
+def spelled(name: str) -> str:
+    """A name as an expression reads it."""
+    if _PLAIN.fullmatch(name) and name not in WORDS:
+        return name
+    return f"variable({quoted(name)})"
+
+
+def collect_variables(items: Iterable[Item], env: object) -> Variables:
+    """The variables of a file, before its texts are read."""
+    names = [entry.name for entry in env] if isinstance(env, Mapping) else []
+    found = Variables(env=frozenset(names))
+    for item in items:
+        found.items.setdefault(item.name, item)
+    for item in found.items.values():
+        for name in item.accumulators:
+            if name not in found.items:
+                found.accumulators.setdefault(name, item)
+    return found
+
+
+def _of_loop(rest: str, view: View) -> Reference | None:
+    if view.inside is not None:
+        known = ITERATE if view.inside.is_iterate else REFINE
+        if view.judged and rest == "output":
+            return Reference("output")
+        return Reference(f"loop.{rest}") if rest in known else None
+    if view.before is not None:
+        part = AFTERWARDS.get(rest)
+        return Reference(f"{spelled(view.before.name)}.{part}", False) if part else None
+    return Reference(f"loop.{rest}", False) if rest in {*REFINE, *ITERATE} else None

@@ -1,0 +1,228 @@
+"""Agents as they stand in a file: one by one, and the section that orders them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from whorl.dialects.orka.known import FIELDS, IGNORED, RESERVED, SUPPORTED, UNSUPPORTED
+from whorl.dialects.orka.values import mapping_of, scalars_of, text_of, texts_of
+from whorl.errors import did_you_mean
+from whorl.source import Mapping, Scalar, Sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.dialects.orka.draft import Draft
+    from whorl.errors import Span
+    from whorl.source import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent: what the dialect calls every node."""
+
+    id: str
+    type: str
+    fields: Mapping
+    span: Span
+
+    def get(self, *names: str) -> Value | None:
+        """The value of the first of these fields that is there, in `params` and `config` too."""
+        for name in names:
+            for holder in (self.fields, *self._holders()):
+                found = holder.get(name)
+                if found is not None and not (isinstance(found, Scalar) and found.value is None):
+                    return found
+        return None
+
+    def span_of(self, name: str) -> Span:
+        """Where a field stands, or else the agent."""
+        found = self.get(name)
+        return self.span if found is None else found.span
+
+    def _holders(self) -> Iterator[Mapping]:
+        for name in ("params", "config"):
+            holder = mapping_of(self.fields.get(name))
+            if holder is not None:
+                yield holder
+
+
+@dataclass(slots=True)
+class Section:
+    """An orchestrator with its agents: a whole file, or the inside of a loop."""
+
+    name: str
+    order: list[str]
+    agents: dict[str, Agent]
+    strategy: str = "sequential"
+    around: dict[str, Agent] = field(default_factory=dict)
+
+    def find(self, name: str) -> Agent | None:
+        """The agent of a name: of this section, or of one around it."""
+        return self.agents.get(name) or self.around.get(name)
+
+
+def read_section(
+    draft: Draft, root: Value, around: dict[str, Agent] | None = None
+) -> Section | None:
+    """Reads the agents and their order; None where there is nothing to run."""
+    outer = around or {}
+    orchestrator = mapping_of(root.get("orchestrator")) if isinstance(root, Mapping) else None
+    written = root.get("agents") if isinstance(root, Mapping) else root
+    if not isinstance(written, Sequence):
+        span = root.span if written is None else written.span
+        draft.report(
+            "W006" if written is None else "W007",
+            "there are no agents" if written is None else "'agents' must be a list of agents",
+            span,
+            help="add agents: [{id: ..., type: ..., prompt: ...}]",
+        )
+        return None
+    agents, named = _read_agents(draft, written, outer)
+    ordered = orchestrator.get("agents") if orchestrator is not None else None
+    section = Section(
+        text_of(orchestrator.get("id")) if orchestrator is not None else "",
+        [],
+        agents,
+        text_of(orchestrator.get("strategy")) if orchestrator is not None else "sequential",
+        outer,
+    )
+    section.order = _read_order(draft, section, ordered, named)
+    return section
+
+
+def _read_agents(
+    draft: Draft, written: Sequence, around: dict[str, Agent]
+) -> tuple[dict[str, Agent], list[str]]:
+    """The agents by name, and the names in the order in which they are written."""
+    agents: dict[str, Agent] = {}
+    named: list[str] = []
+    for item in written:
+        if isinstance(item, Scalar):
+            if item.text not in around:
+                _report_unknown(draft, item, [*agents, *around])
+            else:
+                named.append(item.text)
+            continue
+        agent = read_agent(draft, item, around)
+        if agent is None:
+            continue
+        if agent.id in agents:
+            first = agents[agent.id].span
+            draft.report(
+                "W012",
+                f"two agents are called {agent.id[:60]!r}",
+                agent.span,
+                label=f"the first one is on line {first.line}",
+                help="choose another id for one of them",
+            )
+        agents.setdefault(agent.id, agent)
+        named.append(agent.id)
+    return agents, named
+
+
+def read_agent(draft: Draft, value: Value, around: dict[str, Agent]) -> Agent | None:
+    """Reads one agent; what is wrong with its name or type is reported here."""
+    if not isinstance(value, Mapping):
+        draft.report("W007", "an agent must be an object", value.span, help="write {id, type, ...}")
+        return None
+    name = value.entry("id")
+    if name is None or not text_of(name.value):
+        draft.report("W006", "an agent has no 'id'", value.span, help="add id: NAME")
+        return None
+    agent_id = text_of(name.value)
+    written = value.get("type")
+    if written is None and agent_id in around:
+        return around[agent_id]
+    agent = Agent(agent_id, text_of(written), value, name.value.span)
+    _check_type(draft, agent, written)
+    if agent_id in RESERVED:
+        draft.report(
+            "W012",
+            f"no agent can be called {agent_id!r}: templates have another meaning for it",
+            name.value.span,
+            help=f"choose another id, such as {agent_id + '_agent'!r}",
+        )
+    return agent
+
+
+def _check_type(draft: Draft, agent: Agent, written: Value | None) -> None:
+    if written is None:
+        known = ", ".join(sorted(SUPPORTED))
+        draft.report(
+            "W006", f"agent {agent.id[:60]!r} has no 'type'", agent.span, help=f"types: {known}"
+        )
+        return
+    if agent.type not in SUPPORTED:
+        near = UNSUPPORTED.get(agent.type) or did_you_mean(agent.type, SUPPORTED)
+        draft.report(
+            "W009",
+            f"agent {agent.id[:60]!r} is of the type {agent.type[:60]!r}, which is not supported",
+            written.span,
+            label="not supported",
+            help=near or f"types: {', '.join(sorted(SUPPORTED))}",
+        )
+        return
+    _check_fields(draft, agent)
+
+
+def _check_fields(draft: Draft, agent: Agent) -> None:
+    known = FIELDS[agent.type]
+    for entry in agent.fields:
+        if entry.name not in known and entry.name not in IGNORED:
+            draft.warn(
+                "W004",
+                f"agent {agent.id[:60]!r} has an unknown field {entry.name[:60]!r}, "
+                "which has no effect",
+                entry.key.span,
+                label="unknown field",
+                help=did_you_mean(entry.name, known),
+            )
+
+
+def _read_order(
+    draft: Draft, section: Section, ordered: Value | None, named: list[str]
+) -> list[str]:
+    """The order of `orchestrator.agents`, or that of the agents without those called by others."""
+    if ordered is None:
+        called = {name for agent in section.agents.values() for name in called_by(agent)}
+        return [name for name in named if name not in called]
+    found: list[str] = []
+    for scalar in scalars_of(ordered):
+        if section.find(scalar.text) is None:
+            _report_unknown(draft, scalar, [*section.agents, *section.around])
+        elif scalar.text not in found:
+            found.append(scalar.text)
+    return found
+
+
+def called_by(agent: Agent) -> list[str]:
+    """The agents that a fork or a router runs."""
+    if agent.type == "fork":
+        return [name for branch in branches_of(agent) for name in texts_of(branch)]
+    if agent.type == "router":
+        routes = mapping_of(agent.get("routing_map"))
+        return [name for entry in routes or () for name in texts_of(entry.value)]
+    return []
+
+
+def branches_of(agent: Agent) -> list[Value]:
+    """The branches of a fork, each one agent or a list of them."""
+    targets = agent.get("targets")
+    return list(targets) if isinstance(targets, Sequence) else []
+
+
+def _report_unknown(draft: Draft, scalar: Scalar, names: list[str]) -> None:
+    draft.report(
+        "W010",
+        f"there is no agent {scalar.text[:60]!r}",
+        scalar.span,
+        label="unknown agent",
+        help=did_you_mean(scalar.text, names) or f"agents: {', '.join(names[:20]) or 'none'}",
+    )
+
+
+def report_unknown(draft: Draft, scalar: Scalar, section: Section) -> None:
+    """Reports the name of an agent that is none."""
+    _report_unknown(draft, scalar, [*section.agents, *section.around])

@@ -1,0 +1,283 @@
+"""The order of agents: one after the other or side by side, forks, joins, routers and failovers.
+
+An agent that fails is passed over, as in the public system; but where the last one fails, so does
+the section, because then there is no answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.dialects.orka import asking, remembering, validators
+from whorl.dialects.orka.agents import branches_of, read_agent, report_unknown
+from whorl.dialects.orka.loop import read_loop
+from whorl.dialects.orka.order import dependencies, sorted_by_dependencies
+from whorl.dialects.orka.values import (
+    computed,
+    literal,
+    mapping_of,
+    scalars_of,
+    seconds_of,
+    text_of,
+)
+from whorl.errors import did_you_mean
+from whorl.source import Sequence
+
+if TYPE_CHECKING:
+    from whorl.dialects.orka.agents import Agent
+    from whorl.dialects.orka.draft import Draft
+    from whorl.dialects.orka.scene import Common, ReadNode, Scene
+    from whorl.language import Json
+    from whorl.source import Scalar, Value
+
+_READERS: dict[str, ReadNode] = {
+    "openai-answer": asking.read_answer,
+    "local_llm": asking.read_answer,
+    "openai-binary": asking.read_binary,
+    "binary": asking.read_binary,
+    "openai-classification": asking.read_classification,
+    "classification": asking.read_classification,
+    "validate_and_structure": asking.read_structure,
+    "plan_validator": validators.read_validator,
+    "loop_validator": validators.read_validator,
+    "memory": remembering.read_memory,
+    "rag": remembering.read_rag,
+    "duckduckgo": remembering.read_search,
+    "loop": read_loop,
+}
+
+
+def read_block(draft: Draft, scene: Scene) -> ir.Block:
+    """Reads the agents of a section into a block, in the order that they have."""
+    return _Weaver(draft, scene).block()
+
+
+class _Weaver:
+    """Puts every agent of a section into its place, once."""
+
+    def __init__(self, draft: Draft, scene: Scene) -> None:
+        self._draft = draft
+        self._scene = scene
+        self._section = scene.section
+        self._placed: set[str] = set()
+        self._routers: dict[str, list[str]] = {}
+        self._fork = ""
+
+    def block(self) -> ir.Block:
+        """The block of the whole section."""
+        section = self._section
+        forked = self._forked()
+        order = [name for name in section.order if name not in forked]
+        if section.strategy != "parallel":
+            order = sorted_by_dependencies(self._draft, section, order)
+        steps = self._expand(order)
+        if section.strategy == "parallel":
+            return ir.Block(tuple(self._side_by_side(steps)))
+        return ir.Block(tuple(self._in_order(steps, self._scene.path)))
+
+    def _forked(self) -> set[str]:
+        """The agents that run in a fork, wherever else they are listed."""
+        forks = [
+            agent
+            for name in self._scene.flow.here
+            if (agent := self._section.find(name)) is not None and agent.type == "fork"
+        ]
+        return {
+            s.text for fork in forks for branch in branches_of(fork) for s in scalars_of(branch)
+        }
+
+    def _expand(self, names: list[str]) -> list[str]:
+        """The names with those that routers may send the run to behind their router."""
+        queue = frozenset(names)
+        steps: list[str] = []
+        for name in names:
+            self._place(name, steps, queue)
+        return steps
+
+    def _place(self, name: str, steps: list[str], queue: frozenset[str]) -> None:
+        agent = self._section.find(name)
+        if agent is None or name in self._placed:
+            return
+        self._placed.add(name)
+        steps.append(name)
+        if agent.type != "router":
+            return
+        for target in _targets(agent):
+            known = target.text in self._placed and target.text not in self._routers
+            if self._section.find(target.text) is None:
+                report_unknown(self._draft, target, self._section)
+            elif target.text not in queue and not known:
+                # What stands in the order itself runs in any case.
+                self._routers.setdefault(target.text, []).append(name)
+                self._place(target.text, steps, queue)
+
+    def _in_order(self, steps: list[str], path: str) -> list[ir.Node]:
+        last = len(steps) - 1
+        while last > 0 and steps[last] in self._routers:
+            last -= 1
+        nodes: list[ir.Node] = []
+        for index, name in enumerate(steps):
+            after = (nodes[-1].name,) if nodes else ()
+            is_last = index >= last and (index > last or last == len(steps) - 1)
+            nodes.append(self._node(name, after, path, is_last=is_last))
+        return nodes
+
+    def _side_by_side(self, steps: list[str]) -> list[ir.Node]:
+        waits = {
+            name: dependencies(self._section, name, steps[:index], steps)
+            for index, name in enumerate(steps)
+        }
+        for name, routers in self._routers.items():
+            if name in waits:
+                waits[name] = tuple(dict.fromkeys((*waits[name], *routers)))
+        awaited = {name for found in waits.values() for name in found}
+        return [
+            self._node(name, waits[name], self._scene.path, is_last=name not in awaited)
+            for name in steps
+        ]
+
+    def _node(self, name: str, after: tuple[str, ...], path: str, *, is_last: bool) -> ir.Node:
+        agent = self._section.find(name)
+        assert agent is not None
+        here = f"{path}/{name}" if path else name
+        self._draft.places.remember_node(here, agent.span)
+        routers: list[Json] = list(self._routers.get(name, ()))
+        common: Common = {
+            "name": name,
+            "after": tuple(ir.After(other) for other in after),
+            "when": computed("orka_routed", literal(routers), literal(name)) if routers else None,
+            "on_failure": "halt" if is_last else "continue",
+            "timeout_s": None if agent.type == "loop" else seconds_of(agent.get("timeout")),
+            "place": f"{agent.span.line}:{agent.span.column}",
+        }
+        match agent.type:
+            case "fork":
+                return self._read_fork(agent, common, here)
+            case "join":
+                return self._read_join(agent, common)
+            case "router":
+                return self._read_router(agent, common)
+            case "failover":
+                return self._read_failover(agent, common, here)
+        read = _READERS.get(agent.type)
+        if read is None:
+            # Its type is reported already; others may still refer to its name.
+            return ir.Compute(value=ir.Constant(None), **_untimed(common))
+        return read(self._draft, agent, common, self._scene)
+
+    def _read_fork(self, agent: Agent, common: Common, path: str) -> ir.Node:
+        self._fork = agent.id
+        one_by_one = text_of(agent.get("mode")) == "sequential"
+        nodes: list[ir.Node] = []
+        for branch in branches_of(agent):
+            names = self._known(branch)
+            chain = self._in_order(self._expand(names), path)
+            if one_by_one and nodes and chain:
+                chain = [_behind(chain[0], nodes[-1].name), *chain[1:]]
+            nodes.extend(chain)
+        self._fork = agent.id
+        if not branches_of(agent):
+            self._draft.report(
+                "W006",
+                f"fork {agent.id!r} has no 'targets'",
+                agent.span,
+                help="add targets: [[first_agent], [second_agent]]",
+            )
+        return ir.Group(body=ir.Block(tuple(nodes), open=True), **common)
+
+    def _known(self, branch: Value) -> list[str]:
+        names: list[str] = []
+        for scalar in scalars_of(branch):
+            if self._section.find(scalar.text) is None:
+                report_unknown(self._draft, scalar, self._section)
+            else:
+                names.append(scalar.text)
+        return names
+
+    def _read_join(self, agent: Agent, common: Common) -> ir.Node:
+        group = agent.get("group")
+        name = text_of(group) or self._fork
+        fork = self._section.find(name)
+        if fork is None or fork.type != "fork":
+            forks = [one.id for one in self._section.agents.values() if one.type == "fork"]
+            message = f"there is no fork {name!r}" if name else "there is no fork before this"
+            self._draft.report(
+                "W010",
+                f"join {agent.id!r} waits for a fork, but {message}",
+                agent.span if group is None else group.span,
+                help=did_you_mean(name, forks) or f"forks: {', '.join(forks) or 'none'}",
+            )
+            return ir.Compute(value=ir.Constant(None), **_untimed(common))
+        listed: list[Json] = [s.text for branch in branches_of(fork) for s in scalars_of(branch)]
+        value = computed("orka_join", literal(name), literal(listed))
+        return ir.Compute(value=value, **_untimed(common))
+
+    def _read_router(self, agent: Agent, common: Common) -> ir.Node:
+        key = agent.get("decision_key")
+        name = text_of(key)
+        if name not in self._scene.flow.agents:
+            self._draft.report(
+                "W006" if key is None else "W010",
+                f"router {agent.id!r} does not say which agent decides"
+                if key is None
+                else f"'decision_key' names {name[:60]!r}, but there is no such agent",
+                agent.span if key is None else key.span,
+                help=did_you_mean(name, self._scene.flow.agents) or "add decision_key: AGENT",
+            )
+        routes = mapping_of(agent.get("routing_map"))
+        table: dict[str, Json] = {
+            entry.name: [s.text for s in scalars_of(entry.value)] for entry in routes or ()
+        }
+        chosen = computed("orka_route", f"previous_outputs[{literal(name)}]", literal(table))
+        return ir.Compute(value=chosen, **_untimed(common))
+
+    def _read_failover(self, agent: Agent, common: Common, path: str) -> ir.Node:
+        nodes: list[ir.Node] = []
+        names: list[Json] = []
+        for child in self._children(agent):
+            when = computed("orka_unusable", literal(list(names))) if names else None
+            inner: Common = {
+                "name": child.id,
+                "after": (ir.After(nodes[-1].name),) if nodes else (),
+                "when": when,
+                "on_failure": "continue",
+                "timeout_s": seconds_of(child.get("timeout")),
+                "place": f"{child.span.line}:{child.span.column}",
+            }
+            self._draft.places.remember_node(f"{path}/{child.id}", child.span)
+            read = _READERS.get(child.type)
+            if read is not None and child.type != "loop":
+                nodes.append(read(self._draft, child, inner, self._scene))
+                names.append(child.id)
+        if not nodes:
+            self._draft.report(
+                "W006", f"failover {agent.id!r} has no 'children'", agent.span, help="add children"
+            )
+        shape = computed("orka_failover", "it", literal(names))
+        return ir.Group(body=ir.Block(tuple(nodes)), shape=shape, **common)
+
+    def _children(self, agent: Agent) -> list[Agent]:
+        found: list[Agent] = []
+        children = agent.get("children")
+        for item in children if isinstance(children, Sequence) else ():
+            named = self._section.find(text_of(item))
+            child = named or read_agent(self._draft, item, self._section.around)
+            if child is not None:
+                found.append(child)
+        return found
+
+
+def _targets(agent: Agent) -> list[Scalar]:
+    routes = mapping_of(agent.get("routing_map"))
+    return [scalar for entry in routes or () for scalar in scalars_of(entry.value)]
+
+
+def _behind(node: ir.Node, name: str) -> ir.Node:
+    from dataclasses import replace
+
+    return replace(node, after=(*node.after, ir.After(name)))
+
+
+def _untimed(common: Common) -> Common:
+    return {**common, "timeout_s": None}

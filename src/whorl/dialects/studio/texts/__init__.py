@@ -1,0 +1,1 @@
+"""Texts with placeholders, scripts and paths, as expressions over what the canvas knows."""

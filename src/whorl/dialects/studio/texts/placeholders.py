@@ -1,0 +1,256 @@
+"""Placeholders: `{{input}}`, `{{node.output}}`, `{{node.field[0]}}`, `{{item}}`, `{{topic}}`.
+
+One that stands for nothing stays as it is written, with a warning.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.dialects.studio.texts.scripts import ScriptFault, read_script
+from whorl.dialects.studio.texts.sources import called, expression, known, quoted
+from whorl.ir.checks.suggest import suggest
+from whorl.source import Mapping, Scalar, Sequence, plain
+
+if TYPE_CHECKING:
+    from whorl.dialects.studio.canvas.regions import Region
+    from whorl.dialects.studio.scene import Scene
+    from whorl.dialects.studio.texts.scripts import Script
+    from whorl.source import Value
+
+_PLACE = re.compile(r"\{\{([^{}]*)\}\}")
+_PATH = re.compile(r"(?:\.[\w-]+|\[\s*(?:-?\d{1,9}|'[^'\n]*'|\"[^\"\n]*\")\s*\])*")
+_STEP = re.compile(r"\.([\w-]+)|\[\s*(?:(-?\d+)|'([^']*)'|\"([^\"]*)\")\s*\]")
+_MAIN = ("output", "result")
+_COUNTED = ("index", "total", "iteration")
+
+
+def read_text(scene: Scene, node: str, value: Value | None) -> ir.Value:
+    """A field of a node: a text with placeholders, or any constant."""
+    if not isinstance(value, Scalar) or not isinstance(value.value, str):
+        return ir.Constant(None if value is None else plain(value))
+    source = text_source(scene, node, value)
+    return ir.Constant(value.value) if source is None else expression(source)
+
+
+def read_tree(scene: Scene, node: str, value: Value | None) -> ir.Value:
+    """A field of a node whose lists and objects may hold texts with placeholders."""
+    if isinstance(value, Sequence):
+        return ir.Items(tuple(read_tree(scene, node, item) for item in value))
+    if isinstance(value, Mapping):
+        return ir.Fields(
+            tuple((entry.name, read_tree(scene, node, entry.value)) for entry in value)
+        )
+    return read_text(scene, node, value)
+
+
+def text_source(scene: Scene, node: str, scalar: Scalar) -> str | None:
+    """The source of a text with placeholders; None if it has none that stand for anything."""
+    text = scalar.text
+    parts: list[str] = []
+    end = 0
+    for place in _PLACE.finditer(text):
+        source = _place(scene, node, scalar, place)
+        if source is None:
+            continue
+        if place.start() > end:
+            parts.append(quoted(text[end : place.start()]))
+        parts.append(source)
+        end = place.end()
+    if not parts:
+        return None
+    if end < len(text):
+        parts.append(quoted(text[end:]))
+    return " ~ ".join(parts)
+
+
+def script_source(scene: Scene, node: str, scalar: Scalar, script: Script) -> str:
+    """The source of a script: what is piped, through all its pipes."""
+    written = f"{{{{{script.reference}}}}}"
+    source: str | None = scene.value(node)
+    if script.reference:
+        source = resolve(scene, node, script.reference, written)
+        if source is None:
+            _warn(scene, node, scalar, script.reference, script.offset)
+            source = quoted(script.reference)
+    return piped(source or "none", script)
+
+
+def piped(source: str, script: Script) -> str:
+    """A value through the pipes of a script."""
+    for pipe in script.pipes:
+        arguments = [quoted(a) if isinstance(a, str) else repr(a) for a in pipe.arguments]
+        source = called("pipe", source, quoted(pipe.name), *arguments)
+    return source
+
+
+def _place(scene: Scene, node: str, scalar: Scalar, place: re.Match[str]) -> str | None:
+    content = place[1].strip()
+    if "|" not in content:
+        found = resolve(scene, node, content, place[0])
+        if found is None:
+            _warn(scene, node, scalar, content, place.start(1))
+        return found
+    try:
+        script = read_script(place[1])
+    except ScriptFault as fault:
+        span = scalar.locate(place.start(1) + fault.offset)
+        scene.draft.warn("W020", f"{fault}; it stays as it is written", span, help=fault.help)
+        return None
+    found = resolve(scene, node, script.reference or "input", place[0])
+    if found is None:
+        _warn(scene, node, scalar, script.reference, place.start(1))
+        return None
+    return piped(found, script)
+
+
+def _warn(scene: Scene, node: str, scalar: Scalar, content: str, offset: int) -> None:
+    names = [*scene.canvas.nodes, *scene.inputs, *scene.variables, "input"]
+    head = re.split(r"[.\[]", content, maxsplit=1)[0]
+    region = scene.regions.around(head) if head in scene.canvas.nodes else None
+    if head in scene.canvas.nodes and head != node:
+        advice = f"connect {head!r} to {node!r}, directly or through other nodes"
+        if region is not None and not scene.is_within(node, region):
+            advice = f"{head!r} runs inside of {region.start!r}; its result is {region.end!r}"
+    else:
+        advice = suggest(head, [name for name in names if name != node])
+    scene.draft.warn(
+        "W005",
+        f"{{{{{content[:60]}}}}} in {node!r} stands for nothing here, and stays as it is written",
+        scalar.locate(offset, max(1, len(content))),
+        label="unknown name",
+        help=advice,
+    )
+
+
+def resolve(scene: Scene, node: str, content: str, written: str) -> str | None:
+    """The source of what a reference stands for at a node; None if it stands for nothing."""
+    for end in _ends(content):
+        head, rest = content[:end].strip(), content[end:]
+        if _PATH.fullmatch(rest) is None:
+            continue
+        source = _named(scene, node, head, _steps(rest))
+        if source is not None:
+            return _dug(*source, written)
+    return None
+
+
+def _ends(content: str) -> list[int]:
+    """Where the name at the beginning may end, the longest first: ids may hold dots."""
+    marks = [found.start() for found in re.finditer(r"[.\[]", content)]
+    return [len(content), *reversed(marks)]
+
+
+def _steps(path: str) -> list[str | int]:
+    steps: list[str | int] = []
+    for found in _STEP.finditer(path):
+        name, index, *quoted_names = found.groups()
+        if index is not None:
+            steps.append(int(index))
+        else:
+            steps.append(next(part for part in (name, *quoted_names) if part is not None))
+    return steps
+
+
+def _dug(source: str, path: list[str | int], written: str) -> str:
+    steps = [quoted(step) if isinstance(step, str) else str(step) for step in path]
+    return called("dig", source, quoted(written), *steps)
+
+
+def _named(
+    scene: Scene, node: str, head: str, path: list[str | int]
+) -> tuple[str, list[str | int]] | None:
+    """What a name stands for, and the path that is left to follow."""
+    first = path[0] if path else None
+    if head in ("input", "inputs") and isinstance(first, str) and first in scene.inputs:
+        return _refer(scene, node, scene.inputs[first], "output"), path[1:]
+    if head == "input":
+        source = own_input(scene, node)
+        return None if source is None else (source, path)
+    if head == "inputs":
+        return (scene.value(node), path) if scene.canvas.incoming[node] else None
+    turn = _turn(scene, node, head)
+    if turn is not None:
+        return turn, path
+    incoming = scene.incoming(node)
+    if head in incoming:
+        return incoming[head], path
+    if head in scene.canvas.nodes:
+        return _result(scene, node, head, path)
+    if head in scene.inputs:
+        return _refer(scene, node, scene.inputs[head], "output"), path
+    return (known(head), path) if head in scene.variables else None
+
+
+def own_input(scene: Scene, node: str) -> str | None:
+    """What `{{input}}` is at a node: what comes in, or what its stretch or the run was given."""
+    incoming = scene.incoming(node)
+    if "input" in incoming:
+        return incoming["input"]
+    if len(incoming) == 1:
+        return next(iter(incoming.values()))
+    around = scene.regions.around(node)
+    if around is not None:
+        return known(around.start)
+    if incoming:
+        return scene.value(node)
+    named = scene.inputs.get("input") or (
+        next(iter(scene.inputs.values())) if len(scene.inputs) == 1 else None
+    )
+    return None if named is None else _refer(scene, node, named, "output")
+
+
+def _turn(scene: Scene, node: str, head: str) -> str | None:
+    """`item`, `index` and `total` of the nearest iterator; the latter two of a loop as well."""
+    region: Region | None = scene.regions.around(node)
+    while region is not None:
+        if head == "item" and region.kind == "iterator":
+            return known(region.start)
+        if head in _COUNTED:
+            return scene.counted(region, head)
+        region = region.parent
+    return None
+
+
+def _result(
+    scene: Scene, node: str, other: str, path: list[str | int]
+) -> tuple[str, list[str | int]] | None:
+    if not _may_see(scene, node, other):
+        return None
+    first = path[0] if path else "output"
+    kind = scene.canvas.nodes[other].type
+    if kind == "input" and first in ("value", *_MAIN, _name_of(scene, other)):
+        return _refer(scene, node, other, "output"), path[1:]
+    if kind in ("loop", "exit", "iterator", "aggregator") and isinstance(first, str):
+        return called("main", _refer(scene, node, other, first), quoted(first)), path[1:]
+    source = _refer(scene, node, other, "output")
+    if kind == "llm":
+        source = known(other)
+    if not path or first in _MAIN:
+        return called("main", source, quoted(str(first))), path[1:]
+    return source, path
+
+
+def _name_of(scene: Scene, node: str) -> str:
+    return next((name for name, holder in scene.inputs.items() if holder == node), "")
+
+
+def _may_see(scene: Scene, node: str, other: str) -> bool:
+    """Whether a node's result is there when the text is made; an order is added if need be."""
+    if other == node or scene.canvas.nodes[other].type == "note":
+        return False
+    started = scene.regions.by_start.get(other)
+    if started is not None and scene.is_within(node, started):
+        return True
+    level = scene.regions.level(other)
+    if level is not None and not scene.is_within(node, level):
+        return False
+    ended = scene.regions.by_end.get(other)
+    return not scene.leads_to(node, ended.start if ended else other)
+
+
+def _refer(scene: Scene, node: str, other: str, handle: str) -> str:
+    scene.references.setdefault(node, set()).add(other)
+    return scene.output(other, handle, node)

@@ -1,0 +1,144 @@
+"""`whorl diff`: what changed from one iteration of a loop to another."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import UsageError, did_you_mean, safe
+from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.view.paint import paint
+from whorl.interfaces.figures import difference, dollars, line, score, seconds, written
+from whorl.interfaces.history import iteration_results
+from whorl.interfaces.progress import usage_of
+from whorl.interpreter.address import split_iteration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.interfaces.project import Project
+    from whorl.language import Json
+    from whorl.runtimes.journal import IterationRow, RunId
+    from whorl.runtimes.sqlite import SqliteStore
+
+_COLORS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@click.argument("first", metavar="FIRST", type=click.IntRange(1))
+@click.argument("second", metavar="SECOND", type=click.IntRange(1))
+@click.option("--node", metavar="NAME", help="Only the result of this step.")
+@click.option("--at", default="", metavar="LOOP", help="Which loop, where there are several.")
+@json_option
+@located
+def diff(
+    project: Project,
+    *,
+    run: str,
+    first: int,
+    second: int,
+    node: str | None,
+    at: str,
+    as_json: bool,
+) -> int:
+    """Compare two iterations of a loop of a RUN: results, score, cost, time.
+
+    \b
+      whorl diff last 2 4 --node write
+    """
+    store = project.open_store()
+    try:
+        found = store.resolve(run)
+        loop = _loop(store, found, at)
+        sides = [_side(store, found, loop, number) for number in (first, second)]
+    finally:
+        store.close()
+    changes = _changes(sides, node)
+    if as_json:
+        print_json(_document(loop, sides, changes))
+        return 0
+    click.echo(_summary(loop, sides[0].row, sides[1].row))
+    for name, lines in changes.items():
+        click.echo(f"\n{line(name, 80)}{'' if lines else ': no change'}")
+        for said in lines:
+            click.echo(paint(safe(said), _COLORS.get(said[:1])))
+    return 0
+
+
+class _Side:
+    """One of the two iterations."""
+
+    def __init__(self, row: IterationRow, results: dict[str, Json]) -> None:
+        self.row = row
+        self.results = results
+
+
+def _loop(store: SqliteStore, run: RunId, at: str) -> str:
+    loops = [row.address for row in store.loops(run)]
+    wanted = split_iteration(at)[0]
+    if wanted in loops:
+        return wanted
+    known = ", ".join(loops) or "none"
+    if wanted:
+        hint = did_you_mean(wanted, loops) or f"loops: {known}"
+        raise UsageError(f"run {run} has no loop {wanted!r}", help=hint, code="W903")
+    outer = [address for address in loops if "[" not in address]
+    if len(outer) != 1:
+        raise UsageError("say which loop with --at", help=f"loops: {known}", code="W903")
+    return outer[0]
+
+
+def _side(store: SqliteStore, run: RunId, loop: str, number: int) -> _Side:
+    rows = store.iterations(run, loop, after=number - 1, limit=20)
+    same = [row for row in rows if row.number == number]
+    if not same:
+        last = store.newest_iterations(run, loop, 1)
+        had = f"it has {last[-1].number}" if last else "it has none"
+        raise UsageError(f"{loop!r} has no finished iteration {number}; {had}", code="W903")
+    found: Any = iteration_results(store, run, loop, (number,)).get(number, {})
+    return _Side(same[-1], found.get("results") or {})
+
+
+def _changes(sides: list[_Side], node: str | None) -> dict[str, list[str]]:
+    names = list(dict.fromkeys([*sides[0].results, *sides[1].results]))
+    if node is not None and node not in names:
+        hint = did_you_mean(node, names) or f"steps: {', '.join(names) or 'none'}"
+        raise UsageError(f"there is no result of a step {node!r}", help=hint)
+    return {name: _unified(sides, name) for name in names if node in (None, name)}
+
+
+def _unified(sides: list[_Side], name: str) -> list[str]:
+    one, other = (written(side.results.get(name)).splitlines() for side in sides)
+    first, second = (f"iteration {side.row.number}" for side in sides)
+    return list(difflib.unified_diff(one, other, first, second, lineterm=""))
+
+
+def _summary(loop: str, one: IterationRow, other: IterationRow) -> str:
+    parts = [f"{line(loop, 60)}  iteration {one.number} → {other.number}"]
+    parts += [words for words in _figures(one, other) if words]
+    return "  ".join(parts)
+
+
+def _figures(one: IterationRow, other: IterationRow) -> Iterator[str]:
+    if one.score is not None or other.score is not None:
+        change = difference(other.score, one.score)
+        yield f"score {score(one.score) or '-'} → {score(other.score) or '-'} {change}".rstrip()
+    costs = [usage_of(row.note)[2] for row in (one, other)]
+    if any(costs):
+        yield f"cost {dollars(costs[0])} → {dollars(costs[1])}"
+    times: list[Any] = [row.note.get("seconds") or 0.0 for row in (one, other)]
+    yield f"time {seconds(times[0])} → {seconds(times[1])}"
+
+
+def _document(loop: str, sides: list[_Side], changes: dict[str, list[str]]) -> dict[str, object]:
+    return {
+        "loop": loop,
+        "iterations": [{"note": side.row.note, "results": side.results} for side in sides],
+        "diff": {name: "\n".join(lines) for name, lines in changes.items()},
+    }
+
+
+COMMANDS = {"diff": diff}

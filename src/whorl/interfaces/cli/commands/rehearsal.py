@@ -1,0 +1,41 @@
+"""`whorl run --dry-run`: shows how a run would go, with invented answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from whorl.errors import safe
+from whorl.interfaces.cli.options import print_json
+from whorl.interfaces.cli.stage import Show, say
+from whorl.interfaces.cli.view.audience import Events, Lines, Silence
+from whorl.interfaces.cli.view.closing import loop_words
+from whorl.interfaces.figures import plural, written
+from whorl.interfaces.rehearsal import rehearse
+from whorl.interfaces.wording import EXIT_CODES
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from whorl.ir import Workflow
+    from whorl.runtimes.local import Start
+
+
+def show_rehearsal(workflow: Workflow, start: Start, show: Show) -> int:
+    """Rehearses a workflow and shows it; gives the exit code."""
+    say("dry run: the answers are invented, nothing is sent, nothing is stored")
+    audience = Events() if show.events else Lines(verbose=show.verbose)
+    result: dict[str, Any] = rehearse(workflow, start, Silence() if show.as_json else audience)
+    if show.as_json:
+        print_json(result)
+    elif not show.events:
+        if result["output"] is not None:
+            click.echo(written(result["output"]))
+        for loop in result["loops"]:
+            say(f"  {loop_words(loop)}")
+        if result["error"]:
+            say(f"  error[{result['error']['code']}]: {safe(result['error']['message'])}")
+        calls = plural(int(result["usage"]["calls"]), "call")
+        say(f"dry run {result['status']}; it would have made {calls}")
+    return EXIT_CODES.get(str(result["status"]), 1)

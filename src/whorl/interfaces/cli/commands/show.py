@@ -1,0 +1,251 @@
+"""`whorl show`: a run as a whole, or what happened at one address of it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import UsageError, did_you_mean, safe
+from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.stage import past_of
+from whorl.interfaces.cli.view.audience import event_json, verdict
+from whorl.interfaces.cli.view.closing import final_lines
+from whorl.interfaces.figures import (
+    count,
+    difference,
+    dollars,
+    line,
+    paragraphs,
+    score,
+    seconds,
+    table,
+    written,
+)
+from whorl.interfaces.history import iteration_results
+from whorl.interfaces.progress import Progress, usage_of
+from whorl.interfaces.results import result_of
+from whorl.interpreter.address import split_iteration, unescape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from whorl.interfaces.progress import Iteration, LoopProgress, Step
+    from whorl.interfaces.project import Project
+    from whorl.language import Json
+    from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.sqlite import SqliteStore
+
+MARKS = {"succeeded": "✓", "failed": "✗", "skipped": "-", "running": "●", "retrying": "↻"}
+_VALUE_MAX = 400
+
+
+@click.command()
+@click.argument("run", metavar="RUN[/ADDRESS]", default="last")
+@json_option
+@located
+def show(project: Project, *, run: str, as_json: bool) -> int:
+    """Show a RUN: its steps, loops and results; or one place of it, with prompts and answers.
+
+    \b
+      whorl show last
+      whorl show "last/polish[3]/review"
+    """
+    name, _, address = run.partition("/")
+    store = project.open_store()
+    try:
+        found = store.resolve(name)
+        if address:
+            _show_place(store, found, address.rstrip("/"), as_json=as_json)
+        elif as_json:
+            print_json(_document(store, found))
+        else:
+            for said in _overview(store, found):
+                click.echo(said)
+    finally:
+        store.close()
+    return 0
+
+
+def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
+    row = store.run(run)
+    first = next(iter(store.read(run, limit=1))).event
+    about = {
+        "workflow": row.name,
+        "dialect": row.dialect,
+        "file": row.file,
+        "parent": row.parent or None,
+        "input": first.body.get("input"),
+        "started_at": row.created_at,
+        "updated_at": row.updated_at,
+    }
+    return {**result_of(store, run), **about}
+
+
+def _overview(store: SqliteStore, run: RunId) -> Iterator[str]:
+    row = store.run(run)
+    progress = past_of(store, run)
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row.created_at))
+    fork = f", fork of {row.parent}" if row.parent else ""
+    yield f"{line(row.name, 80)}  run {run}  {when}{fork}"
+    given: Any = next(iter(store.read(run, limit=1))).event.body.get("input")
+    for name, value in (given if isinstance(given, dict) else {}).items():
+        yield f"  {line(name, 40)} = {line(written(value), 100)}"
+    places: dict[str, Step | LoopProgress] = {**progress.steps, **progress.loops}
+    for address in sorted(places, key=lambda one: _began(places[one])):
+        place = places[address]
+        yield from ([step_words(place)] if address in progress.steps else loop_table(place))  # type: ignore[arg-type]
+    result: dict[str, Any] = result_of(store, run)
+    for name, value in result["outputs"].items():
+        yield f"output {line(name, 40)}:"
+        yield from _indented(value, _VALUE_MAX * 10)
+    yield from final_lines(store, run, result)
+
+
+def _began(place: Step | LoopProgress) -> float:
+    return place.started_at
+
+
+def step_words(step: Step) -> str:
+    """A step in one line."""
+    parts = [f"{MARKS.get(step.state, '·')} {line(step.address, 60)}", line(step.model, 40)]
+    if step.ended_at is not None:
+        parts.append(seconds(step.ended_at - step.started_at))
+    parts.append(f"{count(step.tokens)} tok" if step.tokens else "")
+    parts.append(dollars(step.cost_usd) if step.cost_usd else "")
+    parts.append(f"attempt {step.attempt}" if step.attempt > 1 else "")
+    parts.append(step.error if step.state == "failed" else "")
+    return "  ".join(part for part in parts if part)
+
+
+def loop_table(loop: LoopProgress) -> Iterator[str]:
+    """A loop with a row for each of its finished iterations."""
+    of = f"/{loop.limit}" if loop.limit else ""
+    ended = f"  {loop.exit_reason}" if loop.exit_reason else ""
+    yield f"↻ {line(loop.address, 60)}  {loop.number}{of}{ended}"
+    head = ("#", "score", "Δ", "time", "tokens", "cost", "verdict")
+    cells = [iteration_cells(one, loop) for one in loop.iterations]
+    for said in table([head, *cells], right=frozenset(range(6))) if cells else []:
+        yield f"  {said}"
+
+
+def iteration_cells(done: Iteration, loop: LoopProgress) -> tuple[str, ...]:
+    """A finished iteration as cells of a table."""
+    star = "★" if loop.best and loop.best[0] == done.number else ""
+    return (
+        str(done.number),
+        score(done.score) + star,
+        difference(done.score, done.before),
+        seconds(done.seconds),
+        count(done.tokens) if done.tokens else "",
+        dollars(done.cost_usd) if done.cost_usd else "",
+        verdict(done),
+    )
+
+
+def _show_place(store: SqliteStore, run: RunId, address: str, *, as_json: bool) -> None:
+    entries = list(store.entries_at(run, address))
+    value = _computed(store, run, address) if not entries else None
+    if not entries and value is None:
+        raise _unknown(store, run, address)
+    if as_json:
+        told = [event_json(run, entry) for entry in entries]
+        print_json({"run": run, "address": address, "value": value, "entries": told})
+        return
+    loops = {row.address for row in store.loops(run)}
+    if not entries:
+        lines: Iterable[str] = _indented(value)
+    elif address in loops or split_iteration(address)[1] is not None:
+        lines = _inside(store, run, address, entries)
+    else:
+        lines = _attempts(entries)
+    click.echo(f"run {run}  {line(address, 100)}")
+    for said in lines:
+        click.echo(said)
+
+
+def _computed(store: SqliteStore, run: RunId, address: str) -> Json:
+    """What a step gave that only computes, and so left no entry: found by replaying."""
+    above, _, name = address.rpartition("/")
+    loop, number = split_iteration(above)
+    if number is None:
+        return None
+    found: Any = iteration_results(store, run, loop, (number,)).get(number, {})
+    results: dict[str, Json] = found.get("results") or {}
+    return results.get(unescape(name))
+
+
+def _unknown(store: SqliteStore, run: RunId, address: str) -> UsageError:
+    known = list(dict.fromkeys(entry.event.address for entry in store.read(run)))
+    hint = did_you_mean(address, [one for one in known if one])
+    return UsageError(
+        f"nothing happened at {address!r} in run {run}",
+        help=hint or f"`whorl show {run}` lists steps and loops",
+        code="W903",
+    )
+
+
+def _inside(store: SqliteStore, run: RunId, address: str, entries: list[Entry]) -> Iterator[str]:
+    """A loop or an iteration: its steps in order, its table, its results."""
+    loop, number = split_iteration(address)
+    progress = Progress()
+    steps: dict[str, Step] = {}
+    for entry in entries:
+        progress.take(entry.event)
+        steps |= progress.steps
+    if number is None:
+        yield from loop_table(progress.loops[address])
+        return
+    yield from map(step_words, steps.values())
+    rows = [row for row in progress.loops[loop].iterations if row.number == number]
+    for row in rows:
+        measured = f"score {score(row.score)}" if row.score is not None else ""
+        words = "  ".join(part for part in (measured, verdict(row)) if part)
+        yield from [words] if words else []
+    found: Any = iteration_results(store, run, loop, (number,)).get(number, {})
+    for name, value in (found.get("results") or {}).items():
+        yield f"{line(name, 60)}:"
+        yield from _indented(value, _VALUE_MAX)
+
+
+def _attempts(entries: list[Entry]) -> Iterator[str]:
+    """A task: for each attempt what it was given, what it gave, what it used."""
+    for entry in entries:
+        event = entry.event
+        body: dict[str, Any] = event.body
+        match event.kind:
+            case "task.started":
+                yield f"{line(event.address, 100)}  {body.get('kind', '')}"
+                for name, value in (body.get("inputs") or {}).items():
+                    yield f"  {line(name, 40)}:"
+                    yield from (f"  {said}" for said in _indented(value))
+            case "task.finished":
+                yield f"  answer:  {_about(body)}".rstrip()
+                yield from (f"  {said}" for said in _indented(body.get("value")))
+            case "task.failed":
+                error = body.get("error") or {}
+                yield f"  ✗ [{error.get('code')}] {safe(str(error.get('message')))}"
+            case "task.in_doubt":
+                yield "  in doubt: it was sent before a crash, and its answer is lost"
+            case "gate.waiting" | "gate.decided" | "warning" | "node.finished" | "node.skipped":
+                yield f"{event.kind}  {line(event.address, 80)}"
+                yield from _indented(body)
+
+
+def _about(body: dict[str, Any]) -> str:
+    calls, tokens, cost = usage_of(body)
+    parts = [line(str(body.get("model", "")), 60), f"{count(tokens)} tok" if tokens else ""]
+    parts += [dollars(cost) if cost else "", str(body.get("note", ""))]
+    return "  ".join(part for part in parts if part) if calls or body.get("model") else ""
+
+
+def _indented(value: Json, length_max: int | None = None) -> Iterator[str]:
+    text = written(value)
+    if length_max is not None and len(text) > length_max:
+        text = text[:length_max] + "…"
+    for said in paragraphs(text).split("\n"):
+        yield f"  {said}"
+
+
+COMMANDS = {"show": show}

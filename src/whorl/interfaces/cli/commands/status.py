@@ -1,0 +1,136 @@
+"""`whorl status`: where a run is, in a few lines."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import safe
+from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.stage import past_of
+from whorl.interfaces.cli.view.closing import MARKS, next_command, usage_words
+from whorl.interfaces.cli.view.paint import paint
+from whorl.interfaces.figures import dollars, line, score, seconds, written
+from whorl.interfaces.history import loop_node, workflow_of
+from whorl.interfaces.results import open_gates, result_of
+from whorl.interfaces.wording import condition_words, exit_words
+from whorl.runtimes.folding import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.interfaces.progress import LoopProgress, Progress
+    from whorl.interfaces.project import Project
+    from whorl.interpreter.machine import Machine
+    from whorl.ir import Workflow
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.sqlite import SqliteStore
+
+
+@click.command()
+@click.argument("run", metavar="RUN", default="last")
+@json_option
+@located
+def status(project: Project, *, run: str, as_json: bool) -> int:
+    """Show where a RUN is: step, iteration, condition, last result, what it waits for.
+
+    \b
+      whorl status last
+    """
+    store = project.open_store()
+    try:
+        found = store.resolve(run)
+        progress = past_of(store, found)
+        result = result_of(store, found)
+        if as_json:
+            print_json(_document(store, found, progress, result))
+        else:
+            for key, words in _rows(store, found, progress, result):
+                click.echo(f"{key + ':':<11} {words}")
+    finally:
+        store.close()
+    return 0
+
+
+def _document(
+    store: SqliteStore, run: RunId, progress: Progress, result: dict[str, Any]
+) -> dict[str, object]:
+    row = store.run(run)
+    steps = [step.address for step in progress.steps.values() if step.state == "running"]
+    gates = [{"address": gate.address, "message": gate.message, "show": gate.show}
+             for gate in open_gates(store, run)]  # fmt: skip
+    return {
+        "run": run,
+        "workflow": row.name,
+        "status": result["status"],
+        "steps": steps,
+        "loop": row.loop or None,
+        "iteration": row.iteration,
+        "iterations_max": row.iterations_max,
+        "score": row.score,
+        "started_at": row.created_at,
+        "updated_at": row.updated_at,
+        "usage": result["usage"],
+        "budget_usd": row.budget_usd,
+        "waiting_for": gates,
+        "error": result["error"],
+    }
+
+
+def _rows(
+    store: SqliteStore, run: RunId, progress: Progress, result: dict[str, Any]
+) -> Iterator[tuple[str, str]]:
+    row = store.run(run)
+    workflow = workflow_of(store, run)
+    now_status = str(result["status"])
+    mark, color = MARKS.get(now_status, ("·", "white"))
+    yield "run", f"{run}{f'  (fork of {row.parent})' if row.parent else ''}"
+    yield "workflow", f"{line(row.name, 80)}  {line(row.file, 120)}".rstrip()
+    yield "status", paint(f"{mark} {now_status}", color)
+    until = time.time() if now_status == "running" else row.updated_at
+    yield "duration", seconds(until - row.created_at)
+    running = [step for step in progress.steps.values() if step.state in ("running", "retrying")]
+    if running:
+        yield "step", ", ".join(line(step.address, 60) for step in running[:5])
+    machine = fold(store, run).machine
+    for loop in progress.loops.values():
+        yield from _loop_rows(loop, workflow)
+        yield from _last_result(machine, loop)
+    used = usage_words(result["usage"])
+    if used:
+        of = f" of a budget of {dollars(row.budget_usd)}" if row.budget_usd is not None else ""
+        yield "used", used + of
+    for gate in open_gates(store, run):
+        yield "waits for", f"{line(gate.address, 60)}: {line(gate.message, 200)}"
+    if result["output"] is not None:
+        yield "output", line(written(result["output"]), 200)
+    if result["error"]:
+        yield "error", f"[{result['error']['code']}] {safe(result['error']['message'])}"
+    yield "next", next_command(run, result)
+
+
+def _loop_rows(loop: LoopProgress, workflow: Workflow) -> Iterator[tuple[str, str]]:
+    of = f"/{loop.limit}" if loop.limit else ""
+    ended = f"  {exit_words(loop.exit_reason, loop.stopped_by)}" if loop.exit_reason else ""
+    yield "iteration", f"{loop.number}{of} of {line(loop.address, 60)}{ended}"
+    node = loop_node(workflow, loop.path)
+    if node is not None and node.until is not None:
+        yield "until", condition_words(node.until)
+    if loop.iterations:
+        last = loop.iterations[-1]
+        measured = f", score {score(last.score)}" if last.score is not None else ""
+        words = f": {last.words}" if last.words else ""
+        yield "last", f"iteration {last.number}{measured}{words}"
+
+
+def _last_result(machine: Machine, loop: LoopProgress) -> Iterator[tuple[str, str]]:
+    for frame in machine.frames.values():
+        if frame["kind"] == "loop" and frame["address"] == loop.address:
+            results = {k: v for k, v in (frame.get("previous") or {}).items() if v is not None}
+            for name, value in list(results.items())[-1:]:
+                yield "result", f"{line(name, 40)}: {line(written(value), 160)}"
+
+
+COMMANDS = {"status": status}

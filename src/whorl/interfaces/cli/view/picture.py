@@ -1,0 +1,259 @@
+"""The live view as a picture: progress and workflow in, lines out; no clock, no terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from whorl.interfaces.cli.view.audience import verdict
+from whorl.interfaces.cli.view.closing import MARKS as STATUS_MARKS
+from whorl.interfaces.figures import (
+    count,
+    difference,
+    dollars,
+    line,
+    score,
+    seconds,
+    sparkline,
+)
+from whorl.interfaces.history import loop_node
+from whorl.interfaces.progress import name_of
+from whorl.interfaces.wording import condition_words, exit_words, target_of
+from whorl.interpreter.address import join, numbered
+from whorl.ir import Assign, Break, Compute, Continue, Loop, Stop, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.interfaces.progress import Iteration, LoopProgress, Progress, Step
+    from whorl.ir import Block, Node, Workflow
+
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+SPARKS_MAX = 40
+BAR_WIDTH = 28
+_INSIDE_MAX = 8
+_HEAD = ("#", "score", "Δ", "time", "tokens", "cost")
+_WIDTHS = (3, 7, 6, 6, 7, 8)
+_STATES = {
+    "succeeded": ("✓", "green"),
+    "failed": ("✗", "red"),
+    "timed_out": ("✗", "red"),
+    "cancelled": ("✗", "yellow"),
+    "skipped": ("-", "dim"),
+    "retrying": ("↻", "yellow"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a picture is drawn of. `rows_max` is how many iterations of a loop are shown."""
+
+    progress: Progress
+    workflow: Workflow
+    now: float
+    rows_max: int = 8
+    width: int = 100
+
+
+def draw(view: View) -> list[Text]:
+    """All lines of the view."""
+    progress = view.progress
+    lines = [_header(view), *_block(view, view.workflow.body, "", "")]
+    for address, gate in progress.waiting.items():
+        words = line(str(gate.get("message", "")), view.width - 20)
+        lines.append(Text.assemble(("⏸ ", "yellow"), line(address, 40), "  ", (words, "yellow")))
+    return [*lines, *_footer(view)]
+
+
+def row_cells(done: Iteration) -> Text:
+    """A finished iteration as a row of the loop's table."""
+    change = difference(done.score, done.before)
+    color = "green" if change.startswith("+") else "red"
+    cells = (
+        (f"{done.number:>{_WIDTHS[0]}}", "bold" if done.is_best else ""),
+        (f"{score(done.score):>{_WIDTHS[1]}}", ""),
+        (f"{change:>{_WIDTHS[2]}}", color),
+        (f"{seconds(done.seconds):>{_WIDTHS[3]}}", ""),
+        (f"{count(done.tokens) if done.tokens else '':>{_WIDTHS[4]}}", ""),
+        (f"{dollars(done.cost_usd) if done.cost_usd else '':>{_WIDTHS[5]}}", ""),
+    )
+    text = Text()
+    for cell, style in cells:
+        text.append(cell, style)
+    mark = verdict(done)
+    text.append("  ")
+    text.append(mark[:1], "green" if done.is_met else "red" if mark[:1] == "✗" else "yellow")
+    text.append(mark[1:])
+    return text
+
+
+def _header(view: View) -> Text:
+    progress = view.progress
+    mark, color = STATUS_MARKS.get(progress.status, ("·", "white"))
+    took = seconds(view.now - progress.started_at) if progress.started_at else ""
+    return Text.assemble(
+        (f"{mark} {progress.status}", f"bold {color}"),
+        " ",
+        (line(progress.workflow, 60), "bold"),
+        f"  run {progress.run}  {took}",
+    )
+
+
+def _block(view: View, block: Block, address: str, indent: str) -> Iterator[Text]:
+    nodes = [node for node in block.nodes if not isinstance(node, _UNSEEN)]
+    for at, node in enumerate(nodes):
+        is_last = at + 1 == len(nodes)
+        branch = indent + ("└── " if is_last else "├── ")
+        below = indent + ("    " if is_last else "│   ")
+        yield from _node(view, node, join(address, node.name), (branch, below))
+
+
+def _node(view: View, node: Node, address: str, indents: tuple[str, str]) -> Iterator[Text]:
+    branch, below = indents
+    loop = _newest_loop(view.progress, address)
+    if isinstance(node, Loop) and loop is not None:
+        yield from _loop(view, loop, node, indents)
+        return
+    step = view.progress.steps.get(address)
+    if step is not None:
+        yield _step(view, step, branch)
+        return
+    inside = [
+        one
+        for key, one in view.progress.steps.items()
+        if key.startswith((f"{address}/", f"{address}["))
+    ]
+    if isinstance(node, Task | Loop) or not inside:
+        yield Text.assemble((branch, "dim"), ("○ ", "dim"), (line(node.name, 60), "dim"))
+        return
+    done = sum(one.state == "succeeded" for one in inside)
+    yield Text.assemble((branch, "dim"), line(node.name, 60), (f"  {done} done", "dim"))
+    open_steps = [one for one in inside if one.state != "succeeded"][:_INSIDE_MAX]
+    for one in open_steps:
+        yield _step(view, one, below + "  ", one.address[len(address) :].lstrip("/"))
+    for key, inner in view.progress.loops.items():
+        found = loop_node(view.workflow, inner.path) if key.startswith(address) else None
+        if found is not None and not inner.exit_reason:
+            yield from _loop(view, inner, found, (below + "└── ", below + "    "))
+
+
+def _step(view: View, step: Step, branch: str, name: str = "") -> Text:
+    if step.state == "running":
+        mark, color = SPINNER[int(view.now * 5) % len(SPINNER)], "yellow"
+    else:
+        mark, color = _STATES.get(step.state, ("·", "dim"))
+    text = Text.assemble(
+        (branch, "dim"), (f"{mark} ", color), line(name or name_of(step.address), 60)
+    )
+    parts = [line(step.model, 40), seconds((step.ended_at or view.now) - step.started_at)]
+    parts += [f"{count(step.tokens)} tok" if step.tokens else ""]
+    parts += [dollars(step.cost_usd) if step.cost_usd else ""]
+    parts += [f"attempt {step.attempt}" if step.attempt > 1 else ""]
+    text.append("".join(f"  {part}" for part in parts if part), "dim")
+    if step.error:
+        text.append(f"  {line(step.error, 80)}", "red")
+    elif step.text and step.state == "running":
+        room = max(10, view.width - len(text) - 6)
+        shown = line(step.text[-room * 2 :], room * 2)[-room:]
+        text.append(f'  "{shown}…"')
+    return text
+
+
+def _loop(view: View, loop: LoopProgress, node: Loop, indents: tuple[str, str]) -> Iterator[Text]:
+    branch, below = indents
+    of = f"/{loop.limit}" if loop.limit else ""
+    ended = exit_words(loop.exit_reason, loop.stopped_by) if loop.exit_reason else ""
+    until = condition_words(node.until)
+    mark, color = ("✓", "green") if ended else ("↻", "yellow")
+    title = Text.assemble((branch, "dim"), (f"{mark} ", color), (line(node.name, 60), "bold"))
+    title.append("  iteration ").append(str(loop.number), "bold").append(of)
+    title.append(f"   {ended}" if ended else f"   until {until}" if until else "")
+    yield title
+    shown = list(loop.iterations)[-view.rows_max :]
+    if shown or not ended:
+        head = "".join(f"{word:>{width}}" for word, width in zip(_HEAD, _WIDTHS, strict=True))
+        yield Text.assemble((f"{below}{head}  verdict", "dim"))
+    for done in shown:
+        yield Text.assemble((below, "dim"), row_cells(done))
+    if not ended and loop.number > (shown[-1].number if shown else 0):
+        yield Text.assemble((below, "dim"), _current(view, loop))
+        yield from _block(view, node.body, _iteration_address(view, loop), below + "   ")
+
+
+def _iteration_address(view: View, loop: LoopProgress) -> str:
+    address = numbered(loop.address, loop.number)
+    tried = [one for one in view.progress.steps if one.startswith(f"{address}#")]
+    return tried[-1].partition("/")[0] if tried and "/" not in loop.address else address
+
+
+def _current(view: View, loop: LoopProgress) -> Text:
+    """The row of the iteration that runs."""
+    inside = f"{numbered(loop.address, loop.number)}"
+    steps = [step for key, step in view.progress.steps.items() if key.startswith(inside)]
+    tokens, cost = sum(step.tokens for step in steps), sum(step.cost_usd for step in steps)
+    running = [name_of(step.address) for step in steps if step.state == "running"]
+    cells = ["", "…", "", seconds(view.now - loop.iteration_at)]
+    cells += [count(tokens) if tokens else "", dollars(cost) if cost else ""]
+    row = "".join(f"{cell:>{width}}" for cell, width in zip(cells, _WIDTHS, strict=True))
+    words = f"{line(', '.join(running), 40)} running" if running else ""
+    number = f"{loop.number:>{_WIDTHS[0]}}"
+    return Text.assemble((number, "yellow"), row[_WIDTHS[0] :], "  ", (words, "yellow"))
+
+
+def _footer(view: View) -> Iterator[Text]:
+    progress = view.progress
+    loop = next((one for key, one in progress.loops.items() if "[" not in key), None)
+    scores = [done.score for done in loop.iterations][-SPARKS_MAX:] if loop else []
+    lines: list[Text] = []
+    if loop is not None and any(one is not None for one in scores):
+        text = Text.assemble("score   ", (f"{sparkline(scores):<{BAR_WIDTH}}", "cyan"), "  ")
+        if loop.best is not None:
+            text.append("best ").append(score(loop.best[1]), "bold").append(f" @{loop.best[0]}")
+        node = loop_node(view.workflow, loop.path)
+        target = target_of(node.until) if node is not None else None
+        text.append(f"   target {score(target)}" if target is not None else "")
+        lines.append(text)
+    if progress.budget_usd:
+        share = min(1.0, progress.cost_usd / progress.budget_usd)
+        text = Text.assemble("budget  ", *_bar(share), "  ")
+        text.append(f"{dollars(progress.cost_usd)} / {dollars(progress.budget_usd)}")
+        text.append(_iterations_left(progress, loop))
+        lines.append(text)
+    elif progress.calls:
+        cost = f"  {dollars(progress.cost_usd)}" if progress.cost_usd else ""
+        words = f"used    {progress.calls} calls  {count(progress.tokens)} tok{cost}"
+        lines.append(Text(words))
+    if lines:
+        yield Text("")
+    yield from lines
+
+
+def _bar(share: float) -> tuple[tuple[str, str], tuple[str, str]]:
+    full = round(share * BAR_WIDTH)
+    color = "red" if share >= 0.8 else "magenta"
+    return ("━" * full, color), ("━" * (BAR_WIDTH - full), "bright_black")
+
+
+def _iterations_left(progress: Progress, loop: LoopProgress | None) -> str:
+    costs = [done.cost_usd for done in loop.iterations if done.cost_usd] if loop else []
+    if not costs or progress.budget_usd is None or (loop and loop.exit_reason):
+        return ""
+    left = int((progress.budget_usd - progress.cost_usd) / (sum(costs) / len(costs)))
+    if loop is not None and loop.limit:
+        left = min(left, loop.limit - len(loop.iterations))
+    return f"   ~{max(0, left):,} iterations left"
+
+
+def _newest_loop(progress: Progress, address: str) -> LoopProgress | None:
+    """The loop at an address; one that was run again has a number behind its name."""
+    found = [
+        loop
+        for key, loop in progress.loops.items()
+        if key == address or key.startswith(f"{address}#")
+    ]
+    return found[-1] if found else None
+
+
+_UNSEEN = (Compute, Assign, Stop, Break, Continue)

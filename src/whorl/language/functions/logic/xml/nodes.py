@@ -1,0 +1,233 @@
+"""XML as a tree of nodes: read with limits and no document type, written as .NET writes it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+from xml.parsers import expat
+
+from whorl.language.faults import EvaluationError, LimitExceeded
+
+if TYPE_CHECKING:
+    from whorl.language.run import Run
+
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_ATTRIBUTE_ENTITIES = {**_ENTITIES, '"': "&quot;", "\n": "&#xA;", "\r": "&#xD;", "\t": "&#x9;"}
+
+
+@dataclass(eq=False, slots=True)
+class Text:
+    """Characters, in a CDATA section or not."""
+
+    text: str
+    cdata: bool = False
+    parent: Element | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Comment:
+    """A comment."""
+
+    text: str
+    parent: Element | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Instruction:
+    """A processing instruction, the XML declaration among them."""
+
+    name: str
+    text: str
+    parent: Element | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Element:
+    """An element; `closed` means that it is written `<a />`."""
+
+    name: str
+    attributes: dict[str, str] = field(default_factory=dict)
+    children: list[Node] = field(default_factory=list)
+    closed: bool = False
+    parent: Element | None = None
+
+
+Node: TypeAlias = Element | Text | Comment | Instruction
+
+# The parent of the root element has this name, which no source can spell.
+DOCUMENT = "#document"
+
+
+def parse_xml(run: Run, source: str) -> Element:
+    """Read a document; the result holds its declaration, comments and root element."""
+    run.check_text(len(source), "xml")
+    run.spend(len(source) >> 4)
+    return _Reader(run, source).read()
+
+
+class _Reader:
+    """Builds the tree from the events of the parser."""
+
+    def __init__(self, run: Run, source: str) -> None:
+        self.run = run
+        self.content = source.encode("utf-8", "replace")
+        self.document = Element(DOCUMENT)
+        self.current = self.document
+        self.depth = 0
+        self.count = 0
+        self.pieces: list[str] = []
+        self.cdata = False
+        # The declared encoding is set aside: the source is text already.
+        self.parser = expat.ParserCreate("utf-8")
+        self.parser.buffer_text = True
+        self.parser.ordered_attributes = True
+        self.parser.XmlDeclHandler = self._declaration
+        self.parser.StartDoctypeDeclHandler = self._refuse_type
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self.pieces.append
+        self.parser.CommentHandler = lambda text: self._add(Comment(text))
+        self.parser.ProcessingInstructionHandler = self._instruction
+        self.parser.StartCdataSectionHandler = self._start_cdata
+        self.parser.EndCdataSectionHandler = self._end_cdata
+
+    def read(self) -> Element:
+        try:
+            self.parser.Parse(self.content, True)
+        except expat.ExpatError as error:
+            raise EvaluationError(f"the value is not valid XML: {error}") from None
+        return self.document
+
+    def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
+        if version != "1.0":
+            raise EvaluationError(f"the XML version {version!r} is not supported")
+        text = f'version="{version}"'
+        if encoding is not None:
+            text += f' encoding="{encoding}"'
+        if standalone >= 0:
+            text += f' standalone="{"yes" if standalone else "no"}"'
+        self._add(Instruction("xml", text))
+
+    def _refuse_type(self, *_: object) -> None:
+        raise EvaluationError(
+            "the XML has a document type, which is not supported",
+            help="remove <!DOCTYPE ...>: it can name other files and make text grow without end",
+        )
+
+    def _start(self, name: str, attributes: list[str]) -> None:
+        self._flush()
+        self.depth += 1
+        if self.depth > self.run.limits.depth_max:
+            raise LimitExceeded(f"XML is nested more than {self.run.limits.depth_max} levels deep")
+        element = Element(name, dict(zip(attributes[::2], attributes[1::2], strict=True)))
+        self._add(element)
+        self.current = element
+
+    def _end(self, name: str) -> None:
+        self._flush()
+        end = self.parser.CurrentByteIndex
+        element = self.current
+        # After `<a/>` the parser stands behind the mark, after `<a></a>` before it.
+        element.closed = not element.children and self.content[end - 2 : end] == b"/>"
+        self.depth -= 1
+        assert element.parent is not None
+        self.current = element.parent
+
+    def _instruction(self, name: str, text: str) -> None:
+        self._add(Instruction(name, text))
+
+    def _start_cdata(self) -> None:
+        self._flush()
+        self.cdata = True
+
+    def _end_cdata(self) -> None:
+        self._flush()
+        self.cdata = False
+
+    def _flush(self) -> None:
+        if self.pieces or self.cdata:
+            text = "".join(self.pieces)
+            # The list itself is the parser's handler, so it is emptied and not replaced.
+            self.pieces.clear()
+            self._append(Text(text, self.cdata))
+            self.cdata = False
+
+    def _add(self, node: Node) -> None:
+        if self.pieces:
+            self._flush()
+        self._append(node)
+
+    def _append(self, node: Node) -> None:
+        self.count += 1
+        if self.count > self.run.items_max:
+            raise LimitExceeded(f"XML has more than {self.run.items_max} nodes")
+        node.parent = self.current
+        self.current.children.append(node)
+
+
+def write_xml(node: Node) -> str:
+    """Write a node as .NET does: `<a />`, attributes in double quotes."""
+    out: list[str] = []
+    _write(node, out)
+    return "".join(out)
+
+
+def _write(node: Node, out: list[str]) -> None:
+    match node:
+        case Text():
+            out.append(f"<![CDATA[{node.text}]]>" if node.cdata else _escape(node.text, _ENTITIES))
+        case Comment():
+            out.append(f"<!--{node.text}-->")
+        case Instruction():
+            out.append(f"<?{node.name} {node.text}?>" if node.text else f"<?{node.name}?>")
+        case Element() if node.name == DOCUMENT:
+            for child in node.children:
+                _write(child, out)
+        case Element():
+            out.append(f"<{node.name}")
+            for name, value in node.attributes.items():
+                out.append(f' {name}="{_escape(value, _ATTRIBUTE_ENTITIES)}"')
+            if node.closed and not node.children:
+                out.append(" />")
+                return
+            out.append(">")
+            for child in node.children:
+                _write(child, out)
+            out.append(f"</{node.name}>")
+
+
+def _escape(text: str, entities: dict[str, str]) -> str:
+    for character, entity in entities.items():
+        text = text.replace(character, entity)
+    return text
+
+
+def drop_spaces(element: Element) -> None:
+    """Drop texts of white space alone, as .NET does when it loads a document."""
+    waiting = [element]
+    while waiting:
+        each = waiting.pop()
+        each.children = [child for child in each.children if not _is_space(child)]
+        waiting.extend(child for child in each.children if isinstance(child, Element))
+
+
+def _is_space(node: Node) -> bool:
+    return isinstance(node, Text) and not node.cdata and not node.text.strip(" \t\r\n")
+
+
+_NAME_START = "A-Z_a-z\u00c0-\u02ff\u0370-\u1fff\u2c00-\ud7ff:"
+_NOT_IN_NAME = re.compile(rf"[^{_NAME_START}\-.0-9\u00b7\u0300-\u036f]")
+
+
+def encode_name(name: str) -> str:
+    """Return a name that XML allows: other characters become `_x0020_`."""
+    encoded = _NOT_IN_NAME.sub(lambda found: f"_x{ord(found[0]):04X}_", name)
+    if encoded and not re.match(f"[{_NAME_START}]", encoded):
+        encoded = f"_x{ord(encoded[0]):04X}_{encoded[1:]}"
+    return encoded
+
+
+def decode_name(name: str) -> str:
+    """Return the name that `encode_name` was given."""
+    return re.sub(r"_x([0-9A-Fa-f]{4})_", lambda found: chr(int(found[1], 16)), name)

@@ -1,0 +1,176 @@
+"""What agents gave, as templates read it: a text is its own `response`, an object prints its one.
+
+An agent's result is the text that a model wrote, or JSON. `previous_outputs.writer` prints the
+text, `previous_outputs.writer.response` is the same, and the members of a text that is a JSON
+object can be read like those of an object.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from whorl.language.access import item_of, member_of
+from whorl.language.values import UNDEFINED, to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from whorl.language.run import Run
+    from whorl.language.values import Value
+
+# Names that the reader of the dialect binds and no author can write.
+FLOW = "$flow"
+THRESHOLD = "$threshold"
+PREVIOUS = "$previous"
+
+PAST = "past_loops"
+# Members of a record that are kept for the engine and not shown to prompts.
+INSIGHTS = "$insights"
+
+_WORDS = frozenset(("response", "result", "output"))
+_PARSED_MAX = 65_536
+_UNWRAPPED_MAX = 8
+_FENCE = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)```", re.DOTALL)
+
+
+class Output(dict[str, "Value"]):
+    """The result of an agent that is an object; one without `response` stands for it itself."""
+
+    __slots__ = ()
+
+
+def previous_outputs(run: Run) -> dict[str, Value]:
+    """The results of all agents that have run, by their names, and the past loops."""
+    found = dict(outputs_of(run, listed(run, "agents")))
+    past = run.lookup(PAST)
+    if isinstance(past, list):
+        found[PAST] = shown_records(past)
+    return found
+
+
+def outputs_of(run: Run, names: Iterable[str]) -> Iterator[tuple[str, Value]]:
+    """The results of some agents, as far as they have one."""
+    for name in names:
+        run.spend(1)
+        value = run.lookup(name)
+        if value is not UNDEFINED and value is not None:
+            yield name, presented(value)
+
+
+def listed(run: Run, what: str) -> list[str]:
+    """What the reader wrote down about the agents around: all of them, the forks or the joins."""
+    flow = run.lookup(FLOW)
+    names = flow.get(what) if isinstance(flow, dict) else None
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+
+def presented(value: Value) -> Value:
+    """A result as templates see it: what is null in it is undefined."""
+    if not isinstance(value, dict) or isinstance(value, Output):
+        return value
+    shown = Output((name, part) for name, part in value.items() if part is not None)
+    inner = value.get("result")
+    if "loops_completed" in value and isinstance(inner, dict):
+        # Files of the public system read the figures of a loop inside of its `result`, too.
+        figures = {name: part for name, part in shown.items() if name not in _WORDS}
+        shown["result"] = Output({**figures, **inner})
+    return shown
+
+
+def shown_records(past: Sequence[Value]) -> list[Value]:
+    """Records of past loops without what only the engine needs."""
+    return [
+        {k: v for k, v in record.items() if v is not None and k != "number" and k[:1] != "$"}
+        if isinstance(record, dict)
+        else record
+        for record in past
+    ]
+
+
+def member(value: Value, name: str) -> Value:
+    """`value.name`, where a text or an object without `response` is its own."""
+    if isinstance(value, dict):
+        found = value.get(name, UNDEFINED)
+        if found is UNDEFINED and isinstance(value, Output) and name in _WORDS:
+            return value
+        return found
+    if isinstance(value, str):
+        inner = object_in(value)
+        if inner is not None and name in inner:
+            return inner[name]
+    if name in _WORDS and isinstance(value, str | bool | int | float | list):
+        return value
+    return member_of(value, name)
+
+
+def item(value: Value, key: Value) -> Value:
+    """`value[key]`, with the same rule for texts as keys."""
+    if isinstance(key, str):
+        return member(value, key)
+    return item_of(value, key)
+
+
+def printed(run: Run, value: Value) -> str:
+    """A value as templates print it: an object with a response prints that."""
+    return run.text(response_of(value))
+
+
+def response_of(value: Value) -> Value:
+    """What an agent said."""
+    for _ in range(_UNWRAPPED_MAX):
+        if isinstance(value, dict) and value.get("response") is not None:
+            value = value["response"]
+        elif isinstance(value, str) and (inner := object_in(value)) and "response" in inner:
+            value = inner["response"]
+        else:
+            break
+    return value
+
+
+def text_of(value: Value) -> str:
+    """The text in which scores and lessons are looked for."""
+    said = response_of(value)
+    if isinstance(said, str):
+        return said
+    if isinstance(said, dict):
+        spoken = [part for part in said.values() if isinstance(part, str)]
+        return "\n".join([*spoken, to_text(dict(said))])
+    return "" if said is None or said is UNDEFINED else to_text(said)
+
+
+def fields_of(value: Value) -> dict[str, Value]:
+    """The members of a result: of the object, or of the one that a text holds."""
+    if isinstance(value, dict):
+        inner = value.get("response")
+        spoken = fields_of(inner) if isinstance(inner, dict | str) else {}
+        return {**spoken, **value}
+    return dict(object_in(value) or {}) if isinstance(value, str) else {}
+
+
+def object_in(text: str) -> dict[str, Value] | None:
+    """The JSON object that a text is, or holds in a fence."""
+    if len(text) > _PARSED_MAX or "{" not in text:
+        return None
+    return _parsed(text)
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> dict[str, Value] | None:
+    fenced = _FENCE.search(text)
+    for source in (text, fenced[1] if fenced else ""):
+        if source.lstrip()[:1] != "{":
+            continue
+        try:
+            found = json.loads(source, parse_constant=_refuse)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            return found
+    return None
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,157 @@
+"""The task `memory`: keeps texts in a namespace from run to run, and finds them by their words."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from whorl.errors import ProviderError
+from whorl.providers.inputs import Inputs
+from whorl.providers.task import Estimate, Reply
+from whorl.providers.texts import clean
+
+if TYPE_CHECKING:
+    from whorl.language import Json
+    from whorl.providers.context import Context, Memories
+    from whorl.providers.task import Effect, Emit, Request
+
+KEPT_MAX = 1_000
+FOUND_MAX = 100
+USUAL_FOUND = 5
+CONTENT_MAX = 100_000
+
+_WORD = re.compile(r"\w{2,}")
+# Words that say nothing about what a text is about.
+_COMMON = (
+    frozenset(
+        (
+            "an",
+            "and",
+            "any",
+            "are",
+            "as",
+            "at",
+            "be",
+            "by",
+            "do",
+            "for",
+            "from",
+            "has",
+            "have",
+            "how",
+        )
+    )
+    | frozenset(
+        (
+            "if",
+            "in",
+            "into",
+            "is",
+            "it",
+            "its",
+            "not",
+            "of",
+            "on",
+            "or",
+            "that",
+            "the",
+            "this",
+            "to",
+        )
+    )
+    | frozenset(("was", "were", "what", "when", "which", "who", "will", "with", "you", "your"))
+)
+
+
+class Memory:
+    """Inputs: operation (read or write), namespace, query and limit, or content and metadata.
+
+    A write that is repeated after a crash adds nothing.
+    """
+
+    effect: Effect = "outside"
+
+    def __init__(self, context: Context) -> None:
+        self._memories = context.memories
+
+    def estimate(self, request: Request) -> Estimate:
+        """It costs nothing."""
+        del request
+        return Estimate()
+
+    async def perform(self, request: Request, emit: Emit) -> Reply:
+        """Reads or writes. Raises ProviderError."""
+        del emit
+        inputs = Inputs("memory", request.inputs)
+        memories = self._memories()
+        if memories is None:
+            raise ProviderError("there is no store that could remember anything", code="P114")
+        operation = inputs.needed("operation")
+        namespace = inputs.needed("namespace")
+        if operation == "write":
+            return Reply(await _write(memories, namespace, inputs, request))
+        if operation != "read":
+            inputs.refuse("operation", f"must be read or write, not {operation!r}")
+        return Reply(_read(memories, namespace, inputs))
+
+
+def key_of(namespace: str) -> str:
+    """The key under which `whorl memory` knows a namespace."""
+    return f"memory/{namespace}"
+
+
+async def _write(
+    memories: Memories, namespace: str, inputs: Inputs, request: Request
+) -> dict[str, Json]:
+    content = clean(inputs.text("content"))
+    if len(content) > CONTENT_MAX:
+        inputs.refuse("content", f"has {len(content)} characters, more than {CONTENT_MAX}")
+    record: Json = {
+        "id": request.key,
+        "content": content,
+        "metadata": inputs.table("metadata"),
+        "run": request.run,
+    }
+    await memories.remember(key_of(namespace), record, once=request.key, keep=KEPT_MAX)
+    return {
+        "status": "success",
+        "operation": "write",
+        "namespace": namespace,
+        "memory_key": request.key,
+    }
+
+
+def _read(memories: Memories, namespace: str, inputs: Inputs) -> dict[str, Json]:
+    query = inputs.text("query")
+    limit = min(inputs.count("limit") or USUAL_FOUND, FOUND_MAX)
+    found = search(memories.memory(key_of(namespace)), query)[:limit]
+    return {
+        "status": "success",
+        "operation": "read",
+        "namespace": namespace,
+        "query": query,
+        "memories": list(found),
+        "num_results": len(found),
+    }
+
+
+def search(records: list[Json], query: str) -> list[dict[str, Json]]:
+    """The records that share words with a query, the best first and then the newest."""
+    wanted = _words(query)
+    found: list[tuple[float, int, dict[str, Json]]] = []
+    for age, record in enumerate(reversed(records)):
+        fields = record if isinstance(record, dict) else {"content": record}
+        content, metadata = fields.get("content"), fields.get("metadata")
+        alike = _likeness(wanted, _words(f"{content} {metadata or ''}"))
+        if alike > 0 or not wanted:
+            shown: dict[str, Json] = {"content": content, "metadata": metadata}
+            found.append((-alike, age, shown | {"similarity": round(alike, 4)}))
+    return [shown for _, _, shown in sorted(found, key=lambda one: one[:2])]
+
+
+def _likeness(wanted: frozenset[str], words: frozenset[str]) -> float:
+    return len(wanted & words) / len(wanted) if wanted else 0.0
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower())) - _COMMON

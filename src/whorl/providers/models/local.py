@@ -1,0 +1,176 @@
+"""The embedded local model as a wire: for trying things out without a key, held to forms.
+
+It is a toy: it keeps to the form of an answer because a grammar makes it, and its judgement is at
+chance level. Every answer says so (`toy_model`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import ProviderError
+from whorl.providers.models.embedded import CONTEXT_TOKENS, shared_engine
+from whorl.providers.models.strict import closed
+from whorl.providers.models.tokens import counted
+from whorl.providers.models.wire import Answer, Message
+from whorl.providers.outbound.faults import timed_out
+from whorl.providers.texts import clean
+
+if TYPE_CHECKING:
+    from whorl.language import Json
+    from whorl.providers.models.embedded import Engine, Said
+    from whorl.providers.models.wire import Candidate, Conversation
+    from whorl.providers.outbound import Outbound
+    from whorl.providers.task import Emit
+
+    Body = dict[str, Json]
+
+ANSWER_TOKENS = 256
+ANSWER_TOKENS_MAX = 512
+CUTS_MAX = 6
+TEXT_MAX = 160
+ITEMS_MAX = 4
+
+# A form that an answer is asked to have, such as `SCORE: X.XX` or `QUALITY: 0.0-1.0`.
+_SCORE = re.compile(
+    r"\b([A-Z][A-Za-z_]{2,20}):[ \t]*[<\[({]?[ \t]*"
+    r"(?:[XxN0]\.[XxN]{1,3}|0(?:\.0+)?[ \t]*(?:-|–|to)[ \t]*1(?:\.0+)?)"
+)
+
+
+class LocalWire:
+    """Asks the model of this process; answers come with `toy_model` in their detail."""
+
+    def __init__(self, outbound: Outbound | None = None, engine: Engine | None = None) -> None:
+        self._engine = engine
+
+    async def converse(
+        self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
+    ) -> Answer:
+        """Asks once; a prompt that is too long is cut in its middle, and that is told."""
+        engine = self._engine or shared_engine(candidate.provider.threads or 1)
+        try:
+            async with asyncio.timeout(timeout_s) as deadline:
+                return await _ask(engine, conversation, emit)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            raise timed_out("the local model", timeout_s) from None
+
+
+async def _ask(engine: Engine, conversation: Conversation, emit: Emit) -> Answer:
+    messages, cut_from = conversation.messages, 0
+    form = _form(conversation)
+    for _ in range(CUTS_MAX):
+        said = await engine.chat(_body(conversation, messages) | form, emit)
+        too_long = counted(said.error.get("n_prompt_tokens"))
+        if too_long is not None:
+            cut_from = cut_from or too_long
+            messages = _shortened(messages, too_long, _answer_tokens(conversation))
+        elif said.error and form:
+            form = {}  # a schema that no grammar can hold; the answer is checked anyway
+        else:
+            break
+    if said.error:
+        said_so = said.error.get("message")
+        raise ProviderError(f"the local model refused the request: {said_so}", code="P104")
+    return _answer(said, conversation, cut_from)
+
+
+def _body(conversation: Conversation, messages: tuple[Message, ...]) -> dict[str, Any]:
+    key = conversation.key or conversation.address
+    by_key = int.from_bytes(sha256(key.encode()).digest()[:4], "big") >> 1
+    return {
+        "messages": [{"role": _role(m), "content": clean(m.text)} for m in messages],
+        "max_tokens": _answer_tokens(conversation),
+        "temperature": 0.7 if conversation.temperature is None else conversation.temperature,
+        "repeat_penalty": 1.1,
+        # The same call gives the same answer when it is sent again, another one another.
+        "seed": by_key if conversation.seed is None else conversation.seed,
+        "stop": list(conversation.stop),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+def _role(message: Message) -> str:
+    return "user" if message.role == "tool" else message.role
+
+
+def _answer_tokens(conversation: Conversation) -> int:
+    return min(conversation.max_tokens or ANSWER_TOKENS, ANSWER_TOKENS_MAX)
+
+
+def _form(conversation: Conversation) -> dict[str, Any]:
+    """What the answer is held to: one of some words, a schema, or a line with a score."""
+    if conversation.choices:
+        words = " | ".join(json.dumps(word) for word in conversation.choices)
+        return {"grammar": f"root ::= {words}", "max_tokens": 16}
+    if isinstance(conversation.schema, dict):
+        described = {"name": "answer", "schema": bounded(closed(conversation.schema))}
+        return {"response_format": {"type": "json_schema", "json_schema": described}}
+    asked = [m.text for m in conversation.messages if m.role in ("system", "user")]
+    found = _SCORE.search("\n".join(asked))
+    if found is None:
+        return {}
+    line = f'"{found[1]}: " ("0." [0-9] [0-9] | "1.00")'
+    return {"grammar": f'root ::= ([^\\n]{{1,{TEXT_MAX}}} "\\n")? {line}'}
+
+
+def bounded(schema: Json) -> Json:
+    """The schema with texts and lists that end: a small model does not know when to."""
+    if isinstance(schema, list):
+        return [bounded(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = ("enum", "const", "required", "default", "examples")
+    made = {key: value if key in kept else bounded(value) for key, value in schema.items()}
+    match schema.get("type"):
+        case "string" if not {"enum", "const"} & set(schema):
+            made.pop("pattern", None)
+            made.setdefault("maxLength", TEXT_MAX)
+        case "array":
+            made.setdefault("maxItems", ITEMS_MAX)
+        case "number":
+            return _spread(made)
+    return made
+
+
+def _spread(schema: Body) -> Body:
+    """A number between two bounds as twenty-one choices: grammars know no fractions."""
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if "enum" in schema or not isinstance(low, int | float) or not isinstance(high, int | float):
+        return schema
+    return {"enum": [round(low + (high - low) * step / 20, 4) for step in range(21)]}
+
+
+def _shortened(messages: tuple[Message, ...], tokens: int, answer: int) -> tuple[Message, ...]:
+    """The messages with the middle of the longest one left out, so that they fit in about."""
+    characters = sum(len(message.text) for message in messages)
+    room = (CONTEXT_TOKENS - answer - 64) / tokens
+    over = int(characters * (1 - room)) + 64
+    longest = max(messages, key=lambda message: len(message.text))
+    half = max(len(longest.text) - over, 200) // 2
+    left_out = len(longest.text) - 2 * half
+    text = f"{longest.text[:half]}\n[{left_out} characters left out]\n{longest.text[-half:]}"
+    return tuple(replace(m, text=text) if m is longest else m for m in messages)
+
+
+def _answer(said: Said, conversation: Conversation, cut_from: int) -> Answer:
+    detail: Body = {"toy_model": True}
+    if cut_from:
+        detail["prompt_cut"] = {"tokens": cut_from, "limit": CONTEXT_TOKENS}
+    if conversation.tools:
+        detail["left_out"] = ["tools"]
+    return Answer(
+        clean(said.text),
+        said.finish,
+        counted(said.usage.get("prompt_tokens")),
+        counted(said.usage.get("completion_tokens")),
+        detail,
+    )

@@ -1,0 +1,201 @@
+"""Ollama's own wire format: `/api/chat`, one JSON object a line, or one for all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+from whorl.providers.models.calls import CALLS_MAX, offered_json, tool_call
+from whorl.providers.models.openai import credential_of
+from whorl.providers.models.sparing import Sparing, post, refused_field
+from whorl.providers.models.streaming import (
+    Saying,
+    ended_early,
+    lines_of,
+    object_of,
+    paid_so_far,
+    raise_inner,
+    read_to_end,
+    table_of,
+    tables_of,
+)
+from whorl.providers.models.tokens import counted
+from whorl.providers.models.wire import Answer
+from whorl.providers.outbound.faults import malformed
+from whorl.providers.texts import NotJson, clean, parse_json
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from whorl.errors import ProviderError
+    from whorl.language import Json
+    from whorl.providers.models.wire import Candidate, Conversation, Message, ToolCall
+    from whorl.providers.outbound import Incoming, Outbound
+    from whorl.providers.task import Emit
+
+    Body = dict[str, Json]
+
+# Without these the answer is still an answer; a schema is stated in words too, and checked by us.
+DISPENSABLE = ("format", "tools")
+
+
+class OllamaWire:
+    """Speaks to Ollama; learns what a model does not accept."""
+
+    def __init__(self, outbound: Outbound) -> None:
+        self._outbound = outbound
+        self._sparing = Sparing()
+
+    async def converse(
+        self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
+    ) -> Answer:
+        """Asks once; where the server refuses a field that can be spared, asks without it."""
+        whole = body_of(candidate, conversation)
+
+        async def send(body: Body, key: str) -> Answer:
+            return await self._ask(candidate, body, key=key, timeout_s=timeout_s, emit=emit)
+
+        return await self._sparing.ask(
+            candidate.name,
+            conversation.key,
+            without=lambda left_out: {k: v for k, v in whole.items() if k not in left_out},
+            send=send,
+            refused=_refused,
+        )
+
+    async def _ask(
+        self, candidate: Candidate, body: Body, *, key: str, timeout_s: float, emit: Emit
+    ) -> Answer:
+        call = post(
+            chat_url(candidate.provider.base_url),
+            body,
+            key=key,
+            accept="application/x-ndjson",
+            credential=credential_of(candidate.provider),
+            timeout_s=timeout_s,
+        )
+        async with self._outbound.stream(call) as incoming:
+            if not 200 <= incoming.status < 300:
+                raise self._outbound.fault(incoming, await incoming.read())
+            if "ndjson" in incoming.content_type or "jsonl" in incoming.content_type:
+                return await _streamed(incoming.lines(), incoming.what, emit)
+            return await _plain(incoming, emit)
+
+
+def chat_url(base_url: str, last: str = "chat") -> str:
+    """Where conversations go: people write the host, the host with `/v1`, or the whole path."""
+    parts = urlsplit(base_url)
+    path = parts.path.rstrip("/").removesuffix("/chat").removesuffix("/api").removesuffix("/v1")
+    return urlunsplit((parts.scheme, parts.netloc, f"{path}/api/{last}", parts.query, ""))
+
+
+def body_of(candidate: Candidate, conversation: Conversation) -> Body:
+    """The body of the request."""
+    messages: list[Json] = [_message(message) for message in conversation.messages]
+    body: Body = {
+        "model": candidate.model,
+        "messages": messages,
+        "stream": candidate.provider.stream,
+    }
+    options: Body = {}
+    if conversation.temperature is not None:
+        options["temperature"] = conversation.temperature
+    if conversation.max_tokens is not None:
+        options["num_predict"] = conversation.max_tokens
+    if conversation.stop:
+        options["stop"] = list(conversation.stop)
+    if conversation.seed is not None:
+        options["seed"] = conversation.seed
+    if options:
+        body["options"] = options
+    if conversation.tools and not conversation.must_answer:
+        # A model that is held to a schema asks for no tools, so it is held to it at the end only.
+        body["tools"] = [offered_json(t.name, t.description, t.schema) for t in conversation.tools]
+    elif candidate.provider.structured and isinstance(conversation.schema, dict):
+        body["format"] = conversation.schema
+    return body
+
+
+def _message(message: Message) -> Body:
+    if message.role == "tool":
+        return {"role": "tool", "content": message.text, "tool_name": message.tool}
+    said: Body = {"role": message.role, "content": message.text}
+    if message.calls:
+        said["tool_calls"] = [
+            {"function": {"name": call.name, "arguments": call.arguments}} for call in message.calls
+        ]
+    return said
+
+
+def _refused(body: Body, fault: ProviderError) -> str | None:
+    return refused_field(body, fault, DISPENSABLE)
+
+
+async def _plain(incoming: Incoming, emit: Emit) -> Answer:
+    text = (await incoming.read()).decode("utf-8", "replace")
+    try:
+        parse_json(text, in_part=True)
+    except NotJson:
+        if "\n" in text.strip():  # a stream that does not say that it is one
+            return await _streamed(lines_of(text), incoming.what, emit)
+    reply = object_of(text, incoming.what)
+    raise_inner(reply, incoming.what)
+    message = reply.get("message")
+    if not isinstance(message, dict):
+        raise malformed(incoming.what, "the reply holds no message")
+    said = _text(message.get("content"))
+    emit(clean(said))
+    return _answer(said, reply, tuple(_calls(message, 0)))
+
+
+async def _streamed(lines: AsyncIterator[str], what: str, emit: Emit) -> Answer:
+    said, calls, done = Saying(emit), list["ToolCall"](), False
+    last: Body = {}
+    with paid_so_far(said):
+        async for line in lines:
+            if not line.strip():
+                continue
+            last = object_of(line, what)
+            raise_inner(last, what)
+            message = table_of(last.get("message"))
+            said.add(_text(message.get("content")))
+            calls += _calls(message, len(calls))
+            if last.get("done"):
+                done = True
+                await read_to_end(lines)
+                break
+        if not done:
+            raise ended_early(what)
+    said.end()
+    return _answer(said.text, last, tuple(calls))
+
+
+def _calls(message: Body, known: int) -> list[ToolCall]:
+    found = tables_of(message.get("tool_calls"))[: CALLS_MAX - known]
+    return [
+        tool_call(
+            number,
+            call_id=called.get("id"),
+            name=table_of(called.get("function")).get("name"),
+            arguments=table_of(called.get("function")).get("arguments"),
+        )
+        for number, called in enumerate(found, start=known + 1)
+    ]
+
+
+def _answer(text: str, reply: Body, calls: tuple[ToolCall, ...]) -> Answer:
+    detail: Body = {}
+    if isinstance(model := reply.get("model"), str) and model:
+        detail["served_by"] = clean(model)[:200]
+    return Answer(
+        clean(text),
+        str(reply.get("done_reason") or "stop"),
+        counted(reply.get("prompt_eval_count")),
+        counted(reply.get("eval_count")),
+        detail,
+        calls,
+    )
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""

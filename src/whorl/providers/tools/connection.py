@@ -1,0 +1,222 @@
+"""A session with one MCP server, kept by a task of its own: it is left where it was entered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager, suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import ProviderError
+from whorl.providers.texts import NotJson, as_json, clean
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from mcp import Client
+
+    from whorl.language import Json
+    from whorl.providers.outbound import Outbound
+    from whorl.providers.programs import Program
+    from whorl.providers.settings import ToolServer
+
+PAGES_MAX = 20
+TOOLS_MAX = 500
+CLOSE_S = 10.0
+INSTALL = "pip install 'whorl[mcp]'"
+
+
+class Connection:
+    """Starts its server when it is first needed, and again after it has ended."""
+
+    def __init__(self, server: ToolServer, outbound: Outbound, program: Program | None) -> None:
+        self._server = server
+        self._outbound = outbound
+        self._program = program
+        self._faults: list[ProviderError] = []
+        self._last_words: Callable[[], str] = str
+        self._ready: asyncio.Future[Client] | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._over = asyncio.Event()
+
+    async def list_tools(self) -> list[Any]:
+        """All tools that the server has now."""
+        client = await self._client()
+        found: list[Any] = []
+        cursor: str | None = None
+        async with self._heard():
+            for _ in range(PAGES_MAX):
+                page = await client.list_tools(cursor=cursor)
+                found += page.tools
+                cursor = page.next_cursor
+                if cursor is None or len(found) > TOOLS_MAX:
+                    break
+        return found[:TOOLS_MAX]
+
+    async def call(self, tool: str, arguments: dict[str, Json]) -> Json:
+        """Calls a tool; its structured result, or its text. Raises ProviderError."""
+        client = await self._client()
+        async with self._heard():
+            result = await client.call_tool(tool, dict(arguments))
+        value = _value(result)
+        if result.is_error:
+            said = value if isinstance(value, str) else str(value)
+            raise ProviderError(
+                f"tool {tool!r} of MCP server {self._server.name!r} failed: {said[:1_000]}",
+                code="P123",
+            )
+        return value
+
+    async def close(self) -> None:
+        """Ends the session, and the server if it is a program."""
+        keeper, self._keeper, self._ready = self._keeper, None, None
+        if keeper is None:
+            return
+        self._over.set()
+        await asyncio.wait([keeper], timeout=CLOSE_S)
+        if not keeper.done():
+            keeper.cancel()
+            await asyncio.wait([keeper], timeout=CLOSE_S)
+        with suppress(asyncio.CancelledError):
+            keeper.exception()
+
+    async def _client(self) -> Client:
+        if self._keeper is not None and self._keeper.done():
+            await self.close()
+        if self._ready is None:
+            self._over = asyncio.Event()
+            self._faults.clear()
+            self._ready = asyncio.get_running_loop().create_future()
+            # Whoever waits for it may be gone by then.
+            self._ready.add_done_callback(lambda done: done.exception())
+            self._keeper = asyncio.create_task(self._keep(self._ready, self._over))
+        ready = self._ready
+        try:
+            async with asyncio.timeout(self._server.timeout_s):
+                return await asyncio.shield(ready)
+        except TimeoutError:
+            await self.close()
+            raise self._fault("did not answer in time", code="P108", retryable=True) from None
+
+    async def _keep(self, ready: asyncio.Future[Client], over: asyncio.Event) -> None:
+        try:
+            # It takes a second, in which everything else goes on.
+            await asyncio.to_thread(import_module, "mcp.client.client")
+        except ImportError:
+            ready.set_exception(self._fault(f"needs the package mcp: {INSTALL}"))
+            return
+        from mcp import Client, Implementation
+        from mcp.shared.exceptions import MCPError
+
+        info = Implementation(name="whorl", version="1")
+        try:
+            async with Client(self._streams(), cache=None, client_info=info) as client:
+                ready.set_result(client)
+                await over.wait()
+        except (ProviderError, MCPError, OSError, ValueError, RuntimeError) as cause:
+            self._tell(ready, cause)
+        except BaseExceptionGroup as several:
+            self._tell(ready, several)
+        finally:
+            if not ready.done():
+                ready.set_exception(self._fault("was closed"))
+
+    def _tell(self, ready: asyncio.Future[Client], cause: BaseException) -> None:
+        """Passes on why there is no session, unless there was one, which its callers noticed."""
+        known = _first_of(cause, ProviderError) or next(iter(self._faults), None)
+        if ready.done():
+            return
+        if isinstance(known, ProviderError):
+            code = known.code if known.code in ("P107", "R110") else "P120"
+            fault = self._fault(f"cannot be reached: {known}", code=code, retryable=known.retryable)
+        else:
+            fault = self._fault(f"cannot be used: {_innermost(cause)}")
+        ready.set_exception(fault)
+
+    def _streams(self) -> Any:
+        if self._program is None:
+            from whorl.providers.tools.web import web_streams
+
+            return web_streams(self._server, self._outbound, self._faults)
+        from whorl.providers.tools.stdio import Words, program_streams
+
+        words = Words()
+        self._last_words = words.last_line
+        return program_streams(self._program, words)
+
+    @asynccontextmanager
+    async def _heard(self) -> AsyncIterator[None]:
+        """Turns what the MCP library raises into errors of ours."""
+        from mcp.shared.exceptions import MCPError
+
+        try:
+            yield
+        except (ProviderError, TimeoutError):
+            raise
+        except (MCPError, ValueError, RuntimeError, OSError, BaseExceptionGroup) as cause:
+            raise await self._lost(cause) from cause
+
+    def _fault(self, why: str, *, code: str = "P120", retryable: bool = False) -> ProviderError:
+        said = clean(self._last_words())
+        return ProviderError(
+            f"MCP server {self._server.name!r} {why}{f'; it said: {said}' if said else ''}",
+            code=code,
+            retryable=retryable,
+        )
+
+    async def _lost(self, cause: BaseException) -> ProviderError:
+        """The error of a call during which something went wrong; a session that ended is closed."""
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+
+        below = self._faults.pop() if self._faults else None
+        code = cause.code if isinstance(cause, MCPError) else None
+        over = self._keeper is None or self._keeper.done() or code == CONNECTION_CLOSED
+        if code == REQUEST_TIMEOUT:
+            return self._fault("did not answer in time", code="P108", retryable=True)
+        if below is not None:
+            await self.close()
+            return self._fault(f"cannot be reached: {below}", code=below.code, retryable=True)
+        if over:
+            await self.close()
+            return self._fault("ended in the middle of a call", code="P101", retryable=True)
+        return self._fault(f"refused the call: {_innermost(cause)}", code="P123")
+
+
+def _value(result: Any) -> Json:
+    """Structured content if there is some that says more than the text, else the text."""
+    parts = [
+        part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in result.content
+    ]
+    texts = [part.get("text", "") for part in parts if part.get("type") == "text"]
+    text = clean("\n".join(texts))
+    try:
+        structured = as_json(result.structured_content)
+        if structured is not None:
+            return _unwrapped(structured, text)
+        return text if len(texts) == len(parts) else as_json({"content": parts})
+    except NotJson:
+        return text
+
+
+def _unwrapped(structured: Json, text: str) -> Json:
+    """Servers wrap a result that is no object; the text then says the same without the wrap."""
+    if isinstance(structured, dict) and set(structured) == {"result"}:
+        inner = structured["result"]
+        if text in (inner, json.dumps(inner), json.dumps(inner, ensure_ascii=False)):
+            return inner
+    return structured
+
+
+def _first_of(cause: BaseException, kind: type[BaseException]) -> BaseException | None:
+    if isinstance(cause, kind):
+        return cause
+    inner = cause.exceptions if isinstance(cause, BaseExceptionGroup) else ()
+    return next((found for one in inner if (found := _first_of(one, kind))), None)
+
+
+def _innermost(cause: BaseException) -> str:
+    while isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[0]
+    return f"{cause}" or type(cause).__name__

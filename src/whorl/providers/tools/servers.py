@@ -1,0 +1,153 @@
+"""The MCP servers of the operator: one session for each in a process, tools by name, pinned."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import weakref
+from collections import OrderedDict
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from whorl.errors import ProviderError, did_you_mean
+from whorl.providers.programs import Program
+from whorl.providers.secrets import Secret
+from whorl.providers.texts import NotJson, as_json, clean
+
+if TYPE_CHECKING:
+    from whorl.language import Json
+    from whorl.providers.outbound import Outbound
+    from whorl.providers.settings import Settings, ToolServer
+    from whorl.providers.tools.connection import Connection
+
+RUNS_MAX = 1_000
+DESCRIPTION_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    """A tool as its server describes it; `pin` is the hash of all that a model is told about it."""
+
+    name: str
+    description: str
+    schema: dict[str, Json]
+    pin: str
+
+
+class Servers:
+    """Every session is started when it is first used, and ended by `close`."""
+
+    def __init__(self, settings: Settings, outbound: Outbound) -> None:
+        self._settings = settings
+        self._outbound = outbound
+        self._kept: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Connection]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._pins: OrderedDict[str, dict[str, str]] = OrderedDict()
+
+    def names(self) -> tuple[str, ...]:
+        """The names of the configured servers."""
+        return tuple(self._settings.mcp)
+
+    async def tools(self, name: str, run: str) -> list[ListedTool]:
+        """The allowed tools of a server; raises ProviderError P122 when one of them has changed."""
+        server = self._server(name)
+        found = []
+        for tool in await self._connection(server).list_tools():
+            if server.tools is not None and tool.name not in server.tools:
+                continue
+            listed = _listed(tool.name, tool.description or "", tool.input_schema)
+            self._pin(run, name, listed)
+            found.append(listed)
+        return found
+
+    async def call(
+        self, name: str, tool: str, arguments: dict[str, Json], *, run: str, pin: str = ""
+    ) -> tuple[Json, str]:
+        """Calls a tool that is what it was: its value, and its pin. Raises ProviderError."""
+        server = self._server(name)
+        if server.tools is not None and tool not in server.tools:
+            raise ProviderError(
+                f"tool {tool!r} of MCP server {name!r} is not allowed; add it to tools of "
+                f"[mcp.{name}] in whorl.toml",
+                code="P121",
+            )
+        known = {listed.name: listed for listed in await self.tools(name, run)}
+        if tool not in known:
+            near = did_you_mean(tool, known)
+            raise ProviderError(
+                f"MCP server {name!r} has no tool {tool!r}{'; ' + near if near else ''}",
+                code="P121",
+            )
+        if pin and known[tool].pin != pin:
+            raise _changed(name, tool)
+        return await self._connection(server).call(tool, arguments), known[tool].pin
+
+    async def close(self) -> None:
+        """Ends the sessions of this event loop, and the programs behind them."""
+        kept = self._kept.pop(asyncio.get_running_loop(), {})
+        await asyncio.gather(*(connection.close() for connection in kept.values()))
+
+    def _pin(self, run: str, server: str, tool: ListedTool) -> None:
+        pins = self._pins.setdefault(run, {})
+        self._pins.move_to_end(run)
+        if pins.setdefault(f"{server}/{tool.name}", tool.pin) != tool.pin:
+            raise _changed(server, tool.name)
+        while len(self._pins) > RUNS_MAX:
+            self._pins.popitem(last=False)
+
+    def _server(self, name: str) -> ToolServer:
+        server = self._settings.mcp.get(name)
+        if server is None:
+            near = did_you_mean(name, self._settings.mcp)
+            raise ProviderError(
+                f"MCP server {name!r} is not configured; add [mcp.{name}] to whorl.toml"
+                f"{'; ' + near if near else ''}",
+                code="P120",
+            )
+        return server
+
+    def _connection(self, server: ToolServer) -> Connection:
+        from whorl.providers.tools.connection import Connection
+
+        kept = self._kept.setdefault(asyncio.get_running_loop(), {})
+        if server.name not in kept:
+            program = _program(server, self._settings) if server.command else None
+            kept[server.name] = Connection(server, self._outbound, program)
+        return kept[server.name]
+
+
+def _program(server: ToolServer, settings: Settings) -> Program:
+    """What is started; raises ProviderError R110 when the operator gave no leave for commands."""
+    allowed, name = settings.allow.commands, server.command[0]
+    if allowed is not True and not (isinstance(allowed, tuple) and name in allowed):
+        raise ProviderError(
+            f"commands are not allowed: MCP server {server.name!r} was not started; to allow it, "
+            f'set [allow] commands = true, or commands = ["{name}"], in whorl.toml',
+            code="R110",
+        )
+    own = {key: text.reveal() if isinstance(text, Secret) else text for key, text in server.env}
+    folder = str(Path(settings.project_root).resolve())
+    return Program(server.command, {**settings.environment, **own}, folder)
+
+
+def _listed(name: str, description: str, schema: object) -> ListedTool:
+    try:
+        found = as_json(schema)
+    except NotJson:
+        found = {}
+    form = found if isinstance(found, dict) else {}
+    written = json.dumps([name, description, form], sort_keys=True)
+    pin = sha256(written.encode("utf-8", "replace")).hexdigest()[:16]
+    told = clean(description)[:DESCRIPTION_MAX]
+    return ListedTool(clean(name), told, {"type": "object", **form}, pin)
+
+
+def _changed(server: str, tool: str) -> ProviderError:
+    return ProviderError(
+        f"the description of tool {tool!r} of MCP server {server!r} has changed since this run "
+        "began; look at what it says now, and start a new run if that is fine",
+        code="P122",
+    )

@@ -1,0 +1,287 @@
+"""How each agent program is started: its exact command line, its input, its environment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pytest
+from stand_in import SCHEMA, StandIn, claude_says, codex_says, gemini_says, perform, play
+
+from whorl.errors import ProviderError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SESSION = "SESSION"
+CLAUDE = ["--print", "--output-format", "stream-json", "--verbose", "--include-partial-messages"]
+CODEX = ["--json", "--skip-git-repo-check"]
+GEMINI = ["--output-format", "stream-json"]
+PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini"}
+EVENTS = {
+    "claude-code": claude_says('{"n": 1}'),
+    "codex": codex_says('{"n": 1}'),
+    "gemini": gemini_says('{"n": 1}'),
+}
+
+
+def started(folder: Path, inputs: dict[str, Any], **options: Any) -> dict[str, Any]:
+    """How the agent's program was started."""
+    agent = inputs["agent"]
+    stand_in = StandIn(folder, PROGRAMS[agent]).plays(play(EVENTS[agent]))
+    perform(stand_in, {"prompt": "do it", **inputs}, **options)
+    (call,) = stand_in.calls
+    if "--session-id" in call["argv"]:
+        call["argv"][call["argv"].index("--session-id") + 1] = SESSION
+    return call
+
+
+# Agent, inputs, [agents.NAME], session, and then the command line after the program's name.
+Row: TypeAlias = tuple[str, dict[str, Any], dict[str, Any], str, list[str]]
+TABLE: list[Row] = [
+    ("claude-code", {}, {}, "", [*CLAUDE, "--session-id", SESSION]),
+    ("claude-code", {}, {}, "5e55-1", [*CLAUDE, "--resume", "5e55-1"]),
+    ("claude-code", {"session": "5e55-2"}, {}, "", [*CLAUDE, "--resume", "5e55-2"]),
+    ("claude-code", {"session": "5e55-2"}, {}, "5e55-1", [*CLAUDE, "--resume", "5e55-1"]),
+    ("claude-code", {"model": "opus"}, {}, "s", [*CLAUDE, "--resume", "s", "--model", "opus"]),
+    (
+        "claude-code",
+        {"model": ["anthropic/claude-x", "claude-y", "claude-z"]},
+        {"model": "ignored"},
+        "s",
+        [*CLAUDE, "--resume", "s", "--model", "claude-x", "--fallback-model", "claude-y,claude-z"],
+    ),
+    (
+        "claude-code",
+        {"system": "--bad", "max_turns": 4, "max_cost_usd": 1.5, "tools": ["Read", "Grep"]},
+        {},
+        "s",
+        [
+            *CLAUDE,
+            *("--resume", "s", "--append-system-prompt=--bad", "--max-turns", "4"),
+            *("--max-budget-usd", "1.500000", "--tools=Read,Grep"),
+        ],
+    ),
+    (
+        "claude-code",
+        {},
+        {"skip_permissions": True, "flags": ["--add-dir", "../x"], "model": "haiku"},
+        "s",
+        [
+            *CLAUDE,
+            *("--resume", "s", "--model", "haiku", "--dangerously-skip-permissions"),
+            *("--add-dir", "../x"),
+        ],
+    ),
+    (
+        "claude-code",
+        {"permission_mode": "plan"},
+        {"skip_permissions": True},
+        "s",
+        [*CLAUDE, "--resume", "s", "--permission-mode", "plan"],
+    ),
+    ("codex", {}, {}, "", ["exec", *CODEX, "-"]),
+    ("codex", {}, {}, "t-1", ["exec", "resume", *CODEX, "t-1", "-"]),
+    ("codex", {}, {}, "t-1:120:7", ["exec", "resume", *CODEX, "t-1", "-"]),
+    (
+        "codex",
+        {"model": "openai/gpt-x", "system": 'say "x"', "permission_mode": "read-only"},
+        {"flags": ["--add-dir", "../x"]},
+        "",
+        [
+            *("exec", *CODEX, "--model", "gpt-x", "-c", 'developer_instructions="say \\"x\\""'),
+            *("-c", 'sandbox_mode="read-only"', "--add-dir", "../x", "-"),
+        ],
+    ),
+    (
+        "codex",
+        {},
+        {"skip_permissions": True, "flags": ["--sandbox", "workspace-write"], "model": "gpt-y"},
+        "t-1",
+        [
+            *("exec", "--sandbox", "workspace-write", "resume", *CODEX, "--model", "gpt-y"),
+            *("--dangerously-bypass-approvals-and-sandbox", "t-1", "-"),
+        ],
+    ),
+    ("gemini", {}, {}, "", GEMINI),
+    (
+        "gemini",
+        {"model": "google/gemini-x", "permission_mode": "auto_edit"},
+        {"skip_permissions": True},
+        "",
+        [*GEMINI, "--model", "gemini-x", "--approval-mode", "auto_edit"],
+    ),
+    (
+        "gemini",
+        {},
+        {"skip_permissions": True, "flags": ["--skip-trust"]},
+        "",
+        [*GEMINI, "--yolo", "--skip-trust"],
+    ),
+]
+
+
+@pytest.mark.parametrize("row", TABLE)
+def test_the_command_line(tmp_path: Path, row: Row) -> None:
+    agent, inputs, configured, session, argv = row
+    call = started(
+        tmp_path, {"agent": agent, **inputs}, table={"agents": {agent: configured}}, session=session
+    )
+
+    assert call["argv"] == argv
+    assert call["stdin"] == "do it"
+
+
+@pytest.mark.parametrize("agent", list(PROGRAMS))
+@pytest.mark.parametrize("prompt", ["--dangerously-skip-permissions", "-p", "--", "-", "x\0y\n"])
+def test_a_prompt_is_never_a_flag(tmp_path: Path, agent: str, prompt: str) -> None:
+    call = started(tmp_path, {"agent": agent, "prompt": prompt})
+
+    assert call["stdin"] == prompt
+    assert "--dangerously-skip-permissions" not in call["argv"]
+
+
+def test_a_long_prompt_arrives_whole(tmp_path: Path) -> None:
+    prompt = "grün " * 200_000
+
+    assert started(tmp_path, {"agent": "codex", "prompt": prompt})["stdin"] == prompt
+
+
+def test_a_new_session_has_an_id_of_its_own(tmp_path: Path) -> None:
+    stand_in = StandIn(tmp_path, "claude").plays(play(claude_says("x")))
+    for _ in range(2):
+        perform(stand_in, {"agent": "claude-code", "prompt": "x"})
+
+    first, second = (call["argv"][-1] for call in stand_in.calls)
+    assert len(first) == len(second) == 36
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {"agent": "claude-code", "model": "--bad"},
+        {"agent": "claude-code", "model": ["opus", "-x"]},
+        {"agent": "claude-code", "tools": ["--bad"]},
+        {"agent": "claude-code", "tools": ["Read,Bash(rm *)"]},
+        {"agent": "claude-code", "session": "--bad"},
+        {"agent": "claude-code", "permission_mode": "--bad"},
+        {"agent": "claude-code", "permission_mode": "bypassPermissions"},
+        {"agent": "claude-code", "permission_mode": "auto"},
+        {"agent": "claude-code", "max_turns": "--bad"},
+        {"agent": "claude-code", "max_turns": 0},
+        {"agent": "claude-code", "max_cost_usd": -1},
+        {"agent": "claude-code", "system": "x" * 100_001},
+        {"agent": "claude-code", "prompt": ""},
+        {"agent": "claude-code", "folder": "../.."},
+        {"agent": "claude-code", "folder": "/etc"},
+        {"agent": "codex", "permission_mode": "danger-full-access"},
+        {"agent": "codex", "max_turns": 3},
+        {"agent": "codex", "tools": ["Read"]},
+        {"agent": "codex", "model": ["a", "b"]},
+        {"agent": "gemini", "permission_mode": "yolo"},
+        {"agent": "gemini", "max_cost_usd": 3},
+        {"agent": "gemini", "session": "s"},
+        {"agent": "gemini", "keep_session": True},
+    ],
+)
+def test_what_a_program_cannot_do_is_refused(tmp_path: Path, inputs: dict[str, Any]) -> None:
+    stand_in = StandIn(tmp_path, PROGRAMS[inputs["agent"]]).plays(play())
+
+    with pytest.raises(ProviderError) as caught:
+        perform(stand_in, {"prompt": "do it", **inputs})
+
+    assert caught.value.code == "P113"
+    assert stand_in.calls == []
+
+
+def test_gemini_says_that_it_keeps_no_sessions(tmp_path: Path) -> None:
+    stand_in = StandIn(tmp_path, "gemini").plays(play())
+
+    with pytest.raises(ProviderError, match="'gemini' keeps no sessions") as caught:
+        perform(stand_in, {"agent": "gemini", "prompt": "x"}, session="kept-by-another")
+
+    assert "claude-code" in str(caught.value)
+
+
+KEYS = {
+    "ANTHROPIC_API_KEY": "anthropic-key",
+    "ANTHROPIC_BASE_URL": "https://anthropic.example",
+    "OPENAI_API_KEY": "openai-key",
+    "OPENAI_BASE_URL": "https://openai.example/v1",
+    "GEMINI_API_KEY": "gemini-key",
+    "AWS_SECRET_ACCESS_KEY": "not-for-agents",
+}
+OWN = {
+    "claude-code": {
+        "ANTHROPIC_API_KEY": "anthropic-key",
+        "ANTHROPIC_BASE_URL": "https://anthropic.example",
+        "DISABLE_AUTOUPDATER": "1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    },
+    "codex": {
+        "CODEX_API_KEY": "openai-key",
+        "OPENAI_API_KEY": "openai-key",
+        "OPENAI_BASE_URL": "https://openai.example/v1",
+    },
+    "gemini": {"GEMINI_API_KEY": "gemini-key"},
+}
+
+
+@pytest.mark.parametrize("agent", list(PROGRAMS))
+def test_a_program_sees_its_own_key_only(tmp_path: Path, agent: str) -> None:
+    table = {"agents": {agent: {"env": {"MINE": "given"}}}}
+
+    call = started(tmp_path, {"agent": agent}, table=table, environment=KEYS)
+
+    seen = {name: text for name, text in call["env"].items() if name != "LC_CTYPE"}
+    assert seen.pop("PATH").startswith(str(tmp_path / "bin"))
+    assert seen == {**OWN[agent], "HOME": str(tmp_path), "MINE": "given"}
+
+
+def test_codex_is_told_where_its_key_belongs(tmp_path: Path) -> None:
+    """It does not read OPENAI_BASE_URL any more, and would send the key to the usual host."""
+    call = started(tmp_path, {"agent": "codex"}, environment=KEYS)
+
+    assert call["argv"][3:] == ["-c", 'openai_base_url="https://openai.example/v1"', "-"]
+
+
+def test_an_agent_works_in_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "project" / "part").mkdir(parents=True)
+
+    assert started(tmp_path, {"agent": "codex"})["folder"] == str(tmp_path / "project")
+    other = StandIn(tmp_path / "other", "codex").plays(play(codex_says("x")))
+    (tmp_path / "other" / "project" / "part").mkdir(parents=True)
+    perform(other, {"agent": "codex", "prompt": "x", "folder": "part"})
+    assert other.calls[0]["folder"] == str(tmp_path / "other" / "project" / "part")
+
+
+def test_claude_is_given_the_schema_by_flag(tmp_path: Path) -> None:
+    call = started(tmp_path, {"agent": "claude-code"}, returns=SCHEMA)
+
+    assert call["argv"][-1].startswith('--json-schema={"properties": {"n"')
+    assert call["stdin"] == "do it"
+
+
+def test_codex_is_given_the_schema_in_a_file(tmp_path: Path) -> None:
+    call = started(tmp_path, {"agent": "codex"}, returns=SCHEMA)
+
+    assert call["schema"] == {**SCHEMA, "additionalProperties": False}
+    assert call["stdin"] == "do it"
+
+
+@pytest.mark.parametrize(
+    ("agent", "schema"),
+    [
+        ("gemini", SCHEMA),
+        ("codex", {**SCHEMA, "required": []}),
+        ("claude-code", {"anyOf": [SCHEMA]}),
+    ],
+)
+def test_others_are_told_the_schema_in_words(
+    tmp_path: Path, agent: str, schema: dict[str, Any]
+) -> None:
+    call = started(tmp_path, {"agent": agent}, returns=schema)
+
+    assert call["stdin"].startswith("do it\n\nAnswer with one JSON value")
+    assert '"integer"' in call["stdin"]
+    assert not any("schema" in word for word in call["argv"])

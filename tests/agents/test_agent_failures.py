@@ -1,0 +1,295 @@
+"""Agent programs that fail, lie, crash, hang or never stop talking: nothing of them is left."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stand_in import (
+    CLAUDE,
+    CODEX,
+    GEMINI,
+    StandIn,
+    claude,
+    claude_says,
+    codex,
+    codex_says,
+    fault_of,
+    perform,
+    play,
+)
+
+from whorl.providers.agents import agent
+from whorl.providers.registry import Providers
+from whorl.providers.settings import settings_from
+from whorl.providers.task import Request, Usage
+
+
+@pytest.mark.parametrize(
+    ("fields", "exit_code", "words", "retryable"),
+    [
+        ({"is_error": True, "result": "Credit balance is too low"}, 0, "Credit balance", False),
+        ({"is_error": True, "result": "API Error", "api_error_status": 529}, 1, "API Er", True),
+        ({"subtype": "error_max_turns", "result": None}, 0, "reached max_turns", False),
+        ({"subtype": "error_during_execution", "errors": ["boom", "bang"]}, 1, "boom; bang", False),
+        ({"subtype": "error_of_tomorrow", "result": None}, 0, "error_of_tomorrow", False),
+    ],
+)
+def test_an_error_that_looks_like_a_success(
+    tmp_path: Path, fields: dict[str, Any], exit_code: int, words: str, *, retryable: bool
+) -> None:
+    stand_in = claude(tmp_path, play(claude_says("so far", **fields), exit_code=exit_code))
+
+    fault = fault_of(stand_in, CLAUDE)
+
+    assert (fault.code, fault.retryable) == ("P120", retryable)
+    assert "agent 'claude-code' failed: " in str(fault)
+    assert words in str(fault)
+    assert fault.detail["usage"] == {
+        "calls": 1,
+        "input_tokens": 123,
+        "output_tokens": 7,
+        "cost_usd": 0.25,
+    }
+
+
+def test_a_failed_turn_of_codex(tmp_path: Path) -> None:
+    failed = {"type": "turn.failed", "error": {"message": "last status: 429 Too Many Requests"}}
+    stand_in = codex(tmp_path, play([*codex_says("x")[:-1], failed]))
+
+    fault = fault_of(stand_in, CODEX)
+
+    assert (fault.code, fault.retryable) == ("P120", True)
+    assert "429 Too Many Requests" in str(fault)
+    assert fault.detail["status"] == 429
+    assert fault.detail["value"] == "x"
+
+
+def test_a_failure_of_gemini(tmp_path: Path) -> None:
+    failed = {"type": "result", "status": "error", "error": {"message": "quota exceeded"}}
+    stand_in = StandIn(tmp_path, "gemini").plays(play([failed], exit_code=1))
+
+    assert "quota exceeded" in str(fault_of(stand_in, GEMINI))
+
+
+def test_numbers_and_letters_that_are_none(tmp_path: Path) -> None:
+    events = claude_says("a\ud800b", total_cost_usd=float("nan"), structured_output={"n": 1})
+
+    reply = perform(claude(tmp_path, play(events)), CLAUDE)
+
+    assert reply.value == "a\ufffdb"
+    assert reply.usage.cost_usd is None
+
+
+def test_words_instead_of_json_are_the_answer(tmp_path: Path) -> None:
+    reply = perform(claude(tmp_path, play(["just", "words"])), CLAUDE)
+
+    assert reply.value == "just\nwords"
+    assert reply.detail["format"] == "text"
+    assert reply.usage == Usage(1, 0, 0, None)
+
+
+def test_words_between_events_do_no_harm(tmp_path: Path) -> None:
+    lines = ["warning: {", *claude_says("fine")[:-1], "[1, 2]", "NaN", claude_says("fine")[-1]]
+
+    assert perform(claude(tmp_path, play(lines)), CLAUDE).value == "fine"
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ([], "ended without a result"),
+        ([*claude_says("half")[:3], "Segmentation fault"], "without a result: Segmentation fault"),
+    ],
+)
+def test_a_program_that_ends_too_early(tmp_path: Path, lines: list[Any], words: str) -> None:
+    fault = fault_of(claude(tmp_path, play(lines)), CLAUDE)
+
+    assert fault.code == "P120"
+    assert words in str(fault)
+
+
+def test_a_crash(tmp_path: Path) -> None:
+    stand_in = claude(
+        tmp_path, play(stderr="warming up\n\x1b[31mout of herons\x1b[0m\n", exit_code=3)
+    )
+
+    fault = fault_of(stand_in, CLAUDE)
+
+    assert fault.code == "P109"
+    assert str(fault) == "agent 'claude-code' ended with exit code 3: out of herons"
+    assert fault.detail["exit_code"] == 3
+
+
+def test_an_exit_code_counts_even_after_a_result(tmp_path: Path) -> None:
+    fault = fault_of(claude(tmp_path, play(claude_says("done"), exit_code=2)), CLAUDE)
+
+    assert fault.code == "P109"
+    assert fault.detail["value"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "package"),
+    [
+        (CLAUDE, "npm install -g @anthropic-ai/claude-code"),
+        (CODEX, "npm install -g @openai/codex"),
+        (GEMINI, "npm install -g @google/gemini-cli"),
+    ],
+)
+def test_a_missing_program_says_how_to_install_it(
+    tmp_path: Path, inputs: dict[str, Any], package: str
+) -> None:
+    fault = fault_of(StandIn(tmp_path, "none"), inputs, environment={"PATH": str(tmp_path)})
+
+    assert fault.code == "P109"
+    assert "was not found on PATH" in str(fault)
+    assert package in str(fault)
+
+
+@pytest.mark.parametrize("allowed", [False, [], ["codex", "claude-code"]])
+def test_without_leave_nothing_starts(tmp_path: Path, allowed: Any) -> None:
+    stand_in = claude(tmp_path, play(claude_says("x")))
+
+    fault = fault_of(stand_in, CLAUDE, table={"allow": {"commands": allowed}})
+
+    assert fault.code == "R110"
+    assert 'commands = ["claude"]' in str(fault)
+    assert stand_in.calls == []
+
+
+def test_leave_for_one_program(tmp_path: Path) -> None:
+    table = {"allow": {"commands": ["claude"]}}
+
+    assert perform(claude(tmp_path, play(claude_says("x"))), CLAUDE, table=table).value == "x"
+
+
+def test_an_unknown_agent(tmp_path: Path) -> None:
+    fault = fault_of(StandIn(tmp_path, "none"), {"agent": "claude-cod", "prompt": "x"})
+
+    assert fault.code == "P113"
+    assert "did you mean 'claude-code'?" in str(fault)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether it lives on; one that was killed may take a moment to be gone."""
+    for _ in range(200):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return False
+        if state in "ZX":
+            return False
+        time.sleep(0.01)
+    return True
+
+
+# A child with a child of its own, all deaf to the polite signal; their numbers are written down.
+HANGING = """
+import signal, subprocess
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+script = "sleep 60 & echo $!; wait"
+child = subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, text=True)
+grandchild = child.stdout.readline().strip()
+with open(os.path.join(place, "pids"), "w") as file:
+    file.write(f"{os.getpid()} {child.pid} {grandchild}")
+print(json.dumps({"type": "assistant", "message": {"content": [{"type": "text", "text": "up"}]}}))
+sys.stdout.flush()
+time.sleep(60)
+"""
+
+
+def pids_of(folder: Path) -> list[int]:
+    return [int(word) for word in (folder / "of-claude" / "pids").read_text().split()]
+
+
+def test_a_program_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
+    stand_in = claude(tmp_path, play(code=HANGING))
+
+    fault = fault_of(stand_in, CLAUDE, timeout_s=1.5)
+
+    assert fault.code == "P108"
+    assert "took longer than 1.5 s" in str(fault)
+    pids = pids_of(tmp_path)
+    assert len(pids) == 3
+    assert not any(is_alive(pid) for pid in pids)
+
+
+def test_a_program_that_is_done_but_does_not_leave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its answer was paid for, so it is kept."""
+    monkeypatch.setattr(agent, "LINGER_S", 0.3)
+    stand_in = claude(tmp_path, play(claude_says("done"), code="time.sleep(60)"))
+
+    reply = perform(stand_in, CLAUDE, timeout_s=20.0)
+
+    assert reply.value == "done"
+    assert not is_alive(stand_in.calls[0]["pid"])
+
+
+def test_the_operators_time_limit(tmp_path: Path) -> None:
+    table = {"agents": {"claude-code": {"timeout_s": 0.5}}}
+
+    fault = fault_of(claude(tmp_path, play(code="time.sleep(60)")), CLAUDE, table=table)
+
+    assert fault.code == "P108"
+    assert "timeout_s of [agents.claude-code]" in str(fault)
+
+
+def test_cancelling_kills_the_whole_group(tmp_path: Path) -> None:
+    stand_in = claude(tmp_path, play(code=HANGING))
+    path = f"{stand_in.bin}{os.pathsep}{os.environ['PATH']}"
+    table = {"allow": {"commands": True}}
+    settings = settings_from(table, {"PATH": path}, project_root=str(tmp_path))
+
+    async def main() -> None:
+        up = asyncio.Event()
+        kind = Providers(settings).kind("agent")
+        work = asyncio.create_task(kind.perform(Request("r", "s", "agent", CLAUDE), _setter(up)))
+        await asyncio.wait_for(up.wait(), 20)
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+
+    asyncio.run(main())
+
+    assert not any(is_alive(pid) for pid in pids_of(tmp_path))
+
+
+def _setter(up: asyncio.Event) -> Any:
+    return lambda text: up.set()
+
+
+def test_a_huge_output_is_followed_to_its_result(tmp_path: Path) -> None:
+    """More than is kept: the beginning and the end are read, the middle is left out."""
+    noise = json.dumps({"type": "user", "message": {"content": "x" * 99_900}})
+    code = f"for _ in range(250): print({noise!r})\nprint({json.dumps(claude_says('done')[-1])!r})"
+    said: list[str] = []
+
+    reply = perform(claude(tmp_path, play(claude_says("start")[:-1], code=code)), CLAUDE, said=said)
+
+    assert reply.value == "done"
+    assert reply.usage.cost_usd == 0.25
+    assert "".join(said) == "start"
+
+
+def test_an_answer_has_a_limit(tmp_path: Path) -> None:
+    code = f"e = {claude_says('')[-1]!r}; e['result'] = 'x' * 1_500_000; print(json.dumps(e))"
+
+    reply = perform(claude(tmp_path, play(code=code)), CLAUDE)
+
+    assert isinstance(reply.value, str)
+    assert len(reply.value) == 1_000_003
+    assert reply.detail["cut"] is True
+
+
+def test_a_line_that_is_too_long_is_dropped(tmp_path: Path) -> None:
+    line = json.dumps(claude_says("ok")[-1])
+    code = f'print(\'{{"type": "user", "x": "\' + "x" * 9_000_000 + \'"}}\')\nprint({line!r})'
+
+    assert perform(claude(tmp_path, play(code=code)), CLAUDE).value == "ok"

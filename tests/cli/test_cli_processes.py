@@ -1,0 +1,137 @@
+"""Runs and several processes: kill -9 and resume, Ctrl-C, steering from elsewhere, detaching."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from command_line import Spawn, Whorl, wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAVY = ("httpx2", "rich", "jinja2", "apsw", "yaml", "asyncio", "pydantic", "whorl.runtimes")
+
+
+def _iteration(whorl: Whorl) -> int:
+    rows = whorl("ls", "--json").json
+    return int(rows[0]["iteration"]) if rows else 0
+
+
+def test_kill_and_resume_send_no_finished_call_again(whorl: Whorl, spawn: Spawn) -> None:
+    with spawn("run", "slow.yaml", "--json", "--max-iterations", "12") as process:
+        wait_until(lambda: _iteration(whorl) >= 4)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    row = whorl("ls", "--json").json[0]
+    assert row["status"] == "interrupted"
+    before = int(row["iteration"])
+
+    done = whorl("resume", "last", "--json")
+
+    assert done.code == 0
+    assert done.json["loops"][0]["iterations"] == 12
+    assert done.json["usage"]["calls"] == 12 + done.json["usage"]["in_doubt"]
+    events = whorl("watch", "last", "--events").out.splitlines()
+    sent = [
+        event["address"]
+        for event in map(json.loads, events)
+        if event["kind"] == "task.finished" and event["body"].get("value")
+    ]
+    assert len(sent) == len(set(sent)) == 12
+    assert before >= 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_first_signal_leaves_the_run_resumable(
+    whorl: Whorl, spawn: Spawn, number: signal.Signals
+) -> None:
+    with spawn("run", "slow.yaml") as process:
+        wait_until(lambda: _iteration(whorl) >= 2)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=20)
+
+    assert process.returncode == 5
+    assert out == ""
+    assert "⏸ interrupted" in err
+    assert "next: whorl resume " in err
+    assert whorl("ls", "--json").json[0]["status"] == "interrupted"
+
+
+def test_run_of_another_process_is_watched_paused_and_cancelled(whorl: Whorl, spawn: Spawn) -> None:
+    with spawn("run", "slow.yaml") as owner:
+        wait_until(lambda: _iteration(whorl) >= 1)
+        with spawn("watch", "last") as watcher:
+            assert whorl("status", "--json").json["status"] == "running"
+            refused = whorl("fork", "last", "--at", "l[99]")
+            assert refused.code == 2
+            paused = whorl("pause", "last")
+            assert "is paused; go on with `whorl resume" in paused.out
+            _, told = owner.communicate(timeout=20)
+            _, seen = watcher.communicate(timeout=20)
+
+    assert owner.returncode == watcher.returncode == 5
+    assert "⏸ paused" in told
+    assert "⏸ paused" in seen
+    with spawn("resume", "last") as owner:
+        wait_until(lambda: whorl("status", "--json").json["status"] == "running")
+        assert "is cancelled" in whorl("cancel", "last").out
+        owner.communicate(timeout=20)
+    assert owner.returncode == 5
+    assert whorl("ls", "--json").json[0]["status"] == "cancelled"
+
+
+def test_detached_run_goes_on_alone(whorl: Whorl, spawn: Spawn, project: Path) -> None:
+    with spawn("run", "polish.yaml", "x", "--detach") as starter:
+        out, _ = starter.communicate(timeout=20)
+
+    run = out.strip()
+    assert starter.returncode == 0
+    wait_until(lambda: whorl("ls", "--json").json[0]["status"] == "succeeded")
+    assert whorl("ls", "--json").json[0]["id"] == run
+    log = project / ".whorl" / "logs" / f"{run}.log"
+    assert log.stat().st_mode & 0o077 == 0
+    wait_until(lambda: "✓ succeeded" in log.read_text())
+
+
+def test_second_start_with_a_key_attaches_to_the_running_one(whorl: Whorl, spawn: Spawn) -> None:
+    words = ("run", "slow.yaml", "--id", "once", "--json", "--max-iterations", "8")
+    with spawn(*words) as owner:
+        wait_until(lambda: _iteration(whorl) >= 1)
+        second = whorl(*words)
+        out, _ = owner.communicate(timeout=20)
+
+    assert second.code == owner.returncode == 0
+    assert second.json == json.loads(out)
+
+
+def test_output_into_a_closed_pipe_is_no_mistake(whorl: Whorl, spawn: Spawn) -> None:
+    whorl("run", "polish.yaml", "x")
+    with spawn("watch", "last", "--events") as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        told = process.stderr.read()
+    assert process.wait() == 5
+    assert told == ""
+
+
+def test_help_imports_nothing_heavy() -> None:
+    script = (
+        "import sys\n"
+        "from whorl.interfaces.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    path = {"PYTHONPATH": ":".join(filter(None, sys.path))}
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=path
+    )
+
+    assert "whorl run polish.yaml" in done.stdout
+    assert done.stderr.strip() == "[]"

@@ -1,0 +1,80 @@
+"""Crashes with a real SQLite file: the writing thread dies, or the whole process is killed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conformance.literate import load_cases
+from conformance.person import during
+from crash.promise import broken
+from crash.recalled import CrashingCase
+from crash.stored import KilledCase, StoredCase
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conformance.literate import Case
+
+CASES = [
+    case
+    for case in load_cases()
+    if "outcome" in case.blocks
+    and not {"not_yet", "runs", "crash"} & set(case.options)
+    and all(during(request) is None for request in case.blocks.get("requests") or [])
+]
+_QUICK = CASES[3::13]
+# The thread of a store that dies in a test does so on purpose.
+_DEAD_THREADS = "ignore::pytest.PytestUnhandledThreadExceptionWarning"
+_KILLED = ("Another workflow in a loop", "Continuing a run that has ended", "A loop for each item")
+
+
+def _check(case: Case, path: Path, points: list[frozenset[int]]) -> int:
+    recalled = CrashingCase(case)
+    clean = recalled.run()
+    crashes = 0
+    for number, chosen in enumerate(points):
+        stored = StoredCase(case, recalled.script, path / f"{number}.db")
+        crashed = stored.run(chosen)
+        crashes += stored.crashes
+
+        assert broken(clean, crashed, crashes=stored.crashes, comparable=True) == [], chosen
+    return crashes
+
+
+def _strikes(case: Case, path: Path) -> int:
+    recalled = CrashingCase(case)
+    recalled.run()
+    stored = StoredCase(case, recalled.script, path / "clean.db")
+    stored.run(frozenset())
+    return stored.struck
+
+
+@pytest.mark.filterwarnings(_DEAD_THREADS)
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in _QUICK])
+def test_the_store_may_die_at_any_append(case: Case, tmp_path: Path) -> None:
+    points = range(1, _strikes(case, tmp_path) + 1)
+
+    assert _check(case, tmp_path, [frozenset({point}) for point in points]) == len(points)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings(_DEAD_THREADS)
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES])
+def test_the_store_may_die_anywhere_and_again(case: Case, tmp_path: Path) -> None:
+    points = range(1, _strikes(case, tmp_path) + 1)
+    _check(case, tmp_path, [frozenset({point, point + 2}) for point in points])
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, id=case.id) for case in CASES if case.title in _KILLED]
+)
+def test_the_process_may_be_killed(case: Case, tmp_path: Path) -> None:
+    recalled = CrashingCase(case)
+    clean = recalled.run()
+    for point in range(2, 30, 4):
+        crashed = KilledCase(case, recalled.script, tmp_path / f"{point}.db").killed_at(point)
+        if crashed is not None:
+            assert broken(clean, crashed, crashes=1, comparable=True) == [], point

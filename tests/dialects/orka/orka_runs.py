@@ -1,0 +1,176 @@
+"""Runs workflows of the dialect on the simulated runtime with a model whose answers are rules."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from whorl.dialects import read_workflow
+from whorl.errors import ProviderError
+from whorl.providers.memory import key_of, search
+from whorl.providers.task import Estimate, Reply, Usage
+from whorl.runtimes.folding import fold
+from whorl.runtimes.recall import MemoryJournal
+from whorl.runtimes.simulated import SimulatedRuntime
+from whorl.runtimes.summary import document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.ir import Workflow
+    from whorl.language import Json
+    from whorl.providers.task import Effect, Emit, Request
+
+PROJECT = Path(__file__).parents[3]
+SHARED = PROJECT.parent / "shared"
+FILE = "workflow.yml"
+
+
+class Model:
+    """Implements `Workers`: answers by the first rule that the prompt matches, memory included.
+
+    A rule is a pattern and its answers in order, the last one for ever; an answer that is an
+    exception is raised.
+    """
+
+    effect: Effect = "none"
+
+    def __init__(self, rules: list[tuple[str, list[Any]]]) -> None:
+        self._rules = rules
+        self._used: Counter[int] = Counter()
+        self.requests: list[Request] = []
+        self.memories: dict[str, list[Json]] = {}
+
+    @property
+    def prompts(self) -> list[str]:
+        """What models were asked, in order."""
+        return [str(r.inputs["prompt"]) for r in self.requests if r.kind == "ask"]
+
+    def prompt_at(self, address: str) -> str:
+        """What the model was asked at an address."""
+        return next(str(r.inputs["prompt"]) for r in self.requests if r.address == address)
+
+    def inputs_of(self, name: str) -> dict[str, Json]:
+        """The inputs of the last task of a node."""
+        found = [r for r in self.requests if re.search(rf"(^|/){re.escape(name)}$", r.address)]
+        return found[-1].inputs
+
+    def kind(self, name: str) -> Model:
+        """There is one kind."""
+        return self
+
+    def redacted(self, value: Json) -> Json:
+        """There are no secrets."""
+        return value
+
+    def estimate(self, request: Request) -> Estimate:
+        """Nothing is reserved."""
+        return Estimate()
+
+    async def perform(self, request: Request, emit: Emit) -> Reply:
+        """Answers."""
+        self.requests.append(request)
+        if request.kind == "memory":
+            return Reply(self._remember(request))
+        if request.kind == "use":
+            return Reply(["a page about it"])
+        return Reply(self._answer(request), Usage(1, 10, 5, 0.01))
+
+    def _answer(self, request: Request) -> Json:
+        text = f"{request.inputs.get('system', '')}\n{request.inputs['prompt']}"
+        for index, (pattern, answers) in enumerate(self._rules):
+            if re.search(pattern, text, re.DOTALL):
+                self._used[index] += 1
+                answer = answers[min(self._used[index], len(answers)) - 1]
+                if isinstance(answer, Exception):
+                    raise answer
+                return answer
+        raise ProviderError(f"no rule for {text[:200]!r}", code="P112")
+
+    def _remember(self, request: Request) -> Json:
+        inputs: dict[str, Any] = request.inputs
+        kept = self.memories.setdefault(key_of(inputs["namespace"]), [])
+        if inputs["operation"] == "write":
+            kept.append({"content": inputs["content"], "metadata": inputs.get("metadata")})
+            return {"status": "success", "memory_key": request.key}
+        return {"status": "success", "memories": list(search(kept, inputs["query"]))}
+
+    # The driver asks for the effect by a method, a kind of task has it as a member.
+    def __getattribute__(self, name: str) -> Any:
+        return object.__getattribute__(self, name)
+
+
+class Staff:
+    """Implements `Workers` with one model."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def kind(self, name: str) -> Model:
+        """There is one kind."""
+        return self._model
+
+    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
+        """Nothing here costs anything."""
+        return "none"
+
+    def redacted(self, value: Json) -> Json:
+        """There are no secrets."""
+        return value
+
+
+@dataclass(slots=True)
+class Ran:
+    """What came of a run."""
+
+    document: dict[str, Any]
+    model: Model
+    journal: MemoryJournal = field(default_factory=MemoryJournal)
+
+    @property
+    def status(self) -> str:
+        """How the run ended."""
+        return str(self.document["status"])
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """The outputs by name."""
+        found: dict[str, Any] = self.document["outputs"]
+        return found
+
+    @property
+    def loop(self) -> dict[str, Any]:
+        """The first loop."""
+        found: dict[str, Any] = self.document["loops"][0]
+        return found
+
+
+def read(text: str, file: str = FILE) -> Workflow:
+    """Reads a workflow of the dialect."""
+    return read_workflow(text, file, dialect="orka").workflow
+
+
+def run(
+    text: str,
+    rules: list[tuple[str, list[Any]]],
+    given: Json = "the text",
+    *,
+    journal: MemoryJournal | None = None,
+    name: str = "run",
+    prepare: Callable[[Model], None] | None = None,
+) -> Ran:
+    """Runs a workflow from beginning to end."""
+    model = Model(rules)
+    if prepare is not None:
+        prepare(model)
+    kept = journal or MemoryJournal()
+    runtime = SimulatedRuntime(Staff(model), kept)
+    started = runtime.start(read(text), {"input": given}, run=name)
+    runtime.resume(started)
+    machine = fold(kept, started).machine
+    finished = [e.event for e in kept.read(started) if e.event.kind == "run.finished"]
+    told = document(started, machine.status, finished[-1] if finished else None, kept)
+    return Ran(told, model, kept)

@@ -1,0 +1,298 @@
+"""Tools of real MCP servers: programs and addresses, their results, faults, limits and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from provider_server import providers_for, send, serve
+
+from whorl.errors import ProviderError, UsageError
+from whorl.providers.settings import settings_from
+from whorl.providers.task import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from provider_server import Seen
+
+    from whorl.providers.registry import Providers
+    from whorl.providers.settings import Settings
+
+pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+
+PROGRAM = [sys.executable, str(Path(__file__).parent / "tool_server.py")]
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "TOKEN_OF_OURS": "a-secret-token"}
+
+
+def settings(leave: Any = True, **server: Any) -> Settings:
+    table = {"allow": {"commands": leave}, "mcp": {"t": {"command": PROGRAM} | server}}
+    return settings_from(table, ENVIRONMENT)
+
+
+def tool(
+    called: str, /, *, run: str = "r", timeout_s: float | None = None, **arguments: Any
+) -> Request:
+    inputs = {"server": "t", "tool": called, "arguments": arguments}
+    return Request(run, "step", "tool", inputs, timeout_s=timeout_s)
+
+
+async def use(providers: Providers, request: Request) -> Any:
+    """The value of a call, or its error."""
+    try:
+        return (await providers.kind("tool").perform(request, lambda _: None)).value
+    except ProviderError as fault:
+        return fault
+
+
+def using(settings: Settings, work: Callable[[Providers], Awaitable[list[Any]]]) -> list[Any]:
+    async def main() -> list[Any]:
+        async with providers_for(settings) as providers:
+            return await work(providers)
+
+    return asyncio.run(main())
+
+
+def calls(settings: Settings, *requests: Request) -> list[Any]:
+    async def work(providers: Providers) -> list[Any]:
+        return [await use(providers, request) for request in requests]
+
+    return using(settings, work)
+
+
+def test_results_have_their_types_and_one_session_serves_all() -> None:
+    found = calls(
+        settings(),
+        tool("add", first=1, second=2),
+        tool("shout", text="hi"),
+        tool("describe", name="Bo"),
+        tool("number"),
+        tool("number", run="other"),
+    )
+
+    assert found[:3] == [3, "HI", {"name": "Bo", "kind": "person"}]
+    assert found[3] == found[4]
+
+
+def test_errors_say_whose_they_are() -> None:
+    failed, unknown, near, wrong, late = calls(
+        settings(),
+        tool("fail", why="because"),
+        tool("nothing-like-it"),
+        tool("shoud"),
+        tool("add", first="x"),
+        tool("sleep", seconds=30.0, timeout_s=0.3),
+    )
+
+    assert (failed.code, failed.retryable) == ("P123", False)
+    assert "tool 'fail' of MCP server 't'" in str(failed)
+    assert unknown.code == near.code == "P121"
+    assert "did you mean 'shout'" in str(near)
+    assert wrong.code == "P123"
+    assert (late.code, late.retryable) == ("P108", True)
+
+
+def test_what_the_program_sees_of_our_environment() -> None:
+    wanted = ("PATH", "OWN", "TOKEN", "TOKEN_OF_OURS", "USER")
+    given = settings(env={"OWN": "plain", "TOKEN": "env:TOKEN_OF_OURS"})
+
+    found = calls(
+        given,
+        *(
+            tool("variable", name=name)
+            for name in ("PATH", "OWN", "TOKEN", "TOKEN_OF_OURS", "USER")
+        ),
+    )
+
+    assert found == ["/usr/bin:/bin", "plain", "a-secret-token", "(unset)", "(unset)"]
+    assert "a-secret-token" in [secret.reveal() for secret in given.secrets()]
+
+
+def test_a_server_that_ends_is_started_again() -> None:
+    before, lost, after = calls(settings(), tool("number"), tool("leave"), tool("number"))
+
+    assert (lost.code, lost.retryable) == ("P101", True)
+    assert "leaving now" in str(lost)
+    assert isinstance(after, int)
+    assert before != after
+
+
+def test_nothing_of_a_server_is_left() -> None:
+    async def work(providers: Providers) -> list[Any]:
+        return [await use(providers, tool("number")), await use(providers, tool("start_child"))]
+
+    numbers = using(settings(), work)
+
+    assert [number for number in numbers if _is_running(number)] == []
+
+
+def _is_running(number: int) -> bool:
+    """Whether the process is there and no zombie."""
+    try:
+        os.kill(number, 0)
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+def test_a_tool_that_changes_its_description_is_refused_in_that_run_only() -> None:
+    first, turned, refused, other = calls(
+        settings(),
+        tool("shout", text="a"),
+        tool("turn_coat"),
+        tool("shout", text="b"),
+        tool("shout", text="c", run="a new run"),
+    )
+
+    assert (first, turned, other) == ("A", "done", "C")
+    assert refused.code == "P122"
+    assert "'shout'" in str(refused)
+
+
+def test_the_pin_that_the_journal_holds_is_checked() -> None:
+    request = tool("shout", text="a")
+    request.inputs["pin"] = "0" * 16
+
+    (fault,) = calls(settings(), request)
+
+    assert fault.code == "P122"
+
+
+def test_only_allowed_tools() -> None:
+    allowed, refused = calls(
+        settings(tools=["add"]), tool("add", first=1, second=1), tool("shout", text="a")
+    )
+
+    assert allowed == 2
+    assert refused.code == "P121"
+    assert "[mcp.t]" in str(refused)
+
+
+@pytest.mark.parametrize("leave", [False, ["git"]])
+def test_programs_need_leave(leave: Any) -> None:
+    (fault,) = calls(settings(leave), tool("number"))
+
+    assert fault.code == "R110"
+    assert "[allow] commands" in str(fault)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["/nowhere/at-all"], "cannot be started"),
+        (["false"], "cannot be used"),
+        ([sys.executable, "-c", "import sys; sys.exit('no luck today')"], "no luck today"),
+        ([sys.executable, "-c", "print('not JSON', flush=True)"], "cannot be used"),
+    ],
+)
+def test_a_program_that_is_no_server(command: list[str], words: str) -> None:
+    (fault,) = calls(settings(command=command), tool("number"))
+
+    assert fault.code == "P120"
+    assert words in str(fault)
+
+
+def test_a_program_that_says_nothing_is_given_up() -> None:
+    began = time.monotonic()
+    (fault,) = calls(settings(command=["sleep", "60"], timeout_s=0.3), tool("number"))
+
+    assert fault.code == "P108"
+    assert time.monotonic() - began < 8
+
+
+def test_a_line_without_end_ends_the_session() -> None:
+    flood = "import sys\nwhile True: sys.stdout.write('x' * 1_000_000)"
+    (fault,) = calls(settings(command=[sys.executable, "-c", flood]), tool("number"))
+
+    assert fault.code == "P120"
+
+
+def test_calls_at_the_same_time_share_a_session() -> None:
+    async def work(providers: Providers) -> list[Any]:
+        requests = (tool("add", first=n, second=n) for n in range(20))
+        return list(await asyncio.gather(*(use(providers, request) for request in requests)))
+
+    assert using(settings(), work) == [2 * n for n in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("server", "word"),
+    [
+        ({}, "either command"),
+        ({"command": ["x"], "url": "https://x.example"}, "either command"),
+        ({"command": "x"}, "list of texts"),
+        ({"url": "nonsense"}, "web address"),
+        ({"comand": ["x"]}, "comand"),
+        ({"command": ["x"], "env": {"A": 1}}, "env.A"),
+    ],
+)
+def test_wrong_settings(server: dict[str, Any], word: str) -> None:
+    with pytest.raises(UsageError, match=word):
+        settings_from({"mcp": {"t": server}}, {})
+
+
+def test_a_server_that_is_not_configured() -> None:
+    request = Request("r", "s", "tool", {"server": "tt", "tool": "x"})
+
+    (fault,) = calls(settings(), request)
+
+    assert fault.code == "P120"
+    assert "did you mean 't'" in str(fault)
+
+
+def test_a_server_at_an_address_goes_through_the_one_way_out() -> None:
+    import uvicorn
+    from tool_server import server as tools
+
+    async def main() -> list[Any]:
+        config = uvicorn.Config(
+            tools.streamable_http_app(), host="127.0.0.1", port=0, log_level="error", lifespan="on"
+        )
+        web = uvicorn.Server(config)
+        serving = asyncio.create_task(web.serve())
+        while not web.started:
+            await asyncio.sleep(0.01)
+        port = web.servers[0].sockets[0].getsockname()[1]
+        table = {"mcp": {"t": {"url": f"http://127.0.0.1:{port}/mcp"}}}
+        async with providers_for(settings_from(table, {})) as providers:
+            found = [
+                await use(providers, tool("add", first=20, second=22)),
+                await use(providers, tool("shout", text="grüße")),
+            ]
+        web.should_exit = True
+        await serving
+        return found
+
+    assert asyncio.run(main()) == [42, "GRÜSSE"]
+
+
+@pytest.mark.parametrize("status", [401, 404, 500])
+def test_an_address_that_is_no_server(status: int) -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, {"error": "no"}, status=status)
+
+    async def main() -> tuple[Any, list[Seen]]:
+        async with serve(answer) as server:
+            table = {"mcp": {"t": {"url": f"{server.url}/mcp", "headers": {"x-key": "key-of-it"}}}}
+            async with providers_for(settings_from(table, {})) as providers:
+                return await use(providers, tool("number")), server.seen
+
+    fault, seen = asyncio.run(main())
+
+    assert fault.code == "P120"
+    assert "key-of-it" not in str(fault)
+    assert seen[0].headers["x-key"] == "key-of-it"
+
+
+def test_nobody_listens_at_the_address() -> None:
+    table = {"mcp": {"t": {"url": "http://127.0.0.1:9/mcp"}}}
+
+    (fault,) = calls(settings_from(table, {}), tool("number"))
+
+    assert (fault.code, fault.retryable) == ("P120", True)
+    assert "not reachable" in str(fault)

@@ -1,0 +1,199 @@
+"""What each of the three wire formats looks like on the wire, for tests that hold for all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from provider_server import (
+    Answerer,
+    Server,
+    ask,
+    completion,
+    delta,
+    events,
+    providers_for,
+    serve,
+    settings_for,
+)
+
+from whorl.errors import ProviderError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.providers.task import Reply, Request
+
+KEY = "secret-key-1"
+
+
+@dataclass(frozen=True)
+class Format:
+    """One wire format: where it is spoken, what a plain reply is, what a stream is."""
+
+    kind: str
+    path: str
+    stream_type: str
+    plain: Callable[[str], dict[str, Any]]
+    pieces: Callable[[list[str]], list[bytes]]
+    error: Callable[[str], dict[str, Any]]
+
+    def settings(self, url: str, **provider: Any) -> Any:
+        return settings_for(url, kind=self.kind, base_url=url, **provider)
+
+
+def _line(event: dict[str, Any]) -> bytes:
+    return (json.dumps(event, ensure_ascii=False) + "\n").encode()
+
+
+def anthropic_message(text: str, **more: Any) -> dict[str, Any]:
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "served",
+        "stop_reason": "end_turn",
+        "content": [{"type": "text", "text": text}],
+        "usage": {"input_tokens": 7, "output_tokens": 3},
+        **more,
+    }
+
+
+def anthropic_event(event: dict[str, Any]) -> bytes:
+    body = json.dumps(event, ensure_ascii=False)
+    return f"event: {event['type']}\ndata: {body}\n\n".encode()
+
+
+def _anthropic_stream(texts: list[str]) -> list[bytes]:
+    start = anthropic_message("", content=[], stop_reason=None)
+    return [
+        anthropic_event({"type": "message_start", "message": start}),
+        anthropic_event({"type": "ping"}),
+        anthropic_event(
+            {
+                "type": "content_block_start",
+                "index": 0,
+                "content_block": {"type": "text", "text": ""},
+            }
+        ),
+        *(
+            anthropic_event(
+                {
+                    "type": "content_block_delta",
+                    "index": 0,
+                    "delta": {"type": "text_delta", "text": text},
+                }
+            )
+            for text in texts
+        ),
+        anthropic_event({"type": "content_block_stop", "index": 0}),
+        anthropic_event(
+            {
+                "type": "message_delta",
+                "delta": {"stop_reason": "end_turn"},
+                "usage": {"output_tokens": 3},
+            }
+        ),
+        anthropic_event({"type": "message_stop"}),
+    ]
+
+
+def _ollama_stream(texts: list[str]) -> list[bytes]:
+    said = [
+        {"model": "served", "message": {"role": "assistant", "content": text}, "done": False}
+        for text in texts
+    ]
+    end = {
+        "model": "served",
+        "message": {"role": "assistant", "content": ""},
+        "done": True,
+        "done_reason": "stop",
+        "prompt_eval_count": 7,
+        "eval_count": 3,
+    }
+    return [_line(event) for event in (*said, end)]
+
+
+def _ollama_plain(text: str) -> dict[str, Any]:
+    return {
+        "model": "served",
+        "message": {"role": "assistant", "content": text},
+        "done": True,
+        "done_reason": "stop",
+        "prompt_eval_count": 7,
+        "eval_count": 3,
+    }
+
+
+def _openai_stream(texts: list[str]) -> list[bytes]:
+    usage = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
+    said = [events(delta(text), done=False) for text in texts]
+    return [*said, events(delta("", "stop"), usage)]
+
+
+def _error(kind: str) -> Callable[[str], dict[str, Any]]:
+    if kind == "ollama":
+        return lambda text: {"error": text}
+    return lambda text: {"type": "error", "error": {"type": "api_error", "message": text}}
+
+
+FORMATS = [
+    Format(
+        "openai",
+        "/v1/chat/completions",
+        "text/event-stream",
+        completion,
+        _openai_stream,
+        _error("openai"),
+    ),
+    Format(
+        "anthropic",
+        "/v1/messages",
+        "text/event-stream",
+        anthropic_message,
+        _anthropic_stream,
+        _error("anthropic"),
+    ),
+    Format(
+        "ollama",
+        "/api/chat",
+        "application/x-ndjson",
+        _ollama_plain,
+        _ollama_stream,
+        _error("ollama"),
+    ),
+]
+OPENAI, ANTHROPIC, OLLAMA = FORMATS
+
+every_format = pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.kind)
+
+
+def perform(
+    form: Format, answer: Answerer, request: Request | None = None, **provider: Any
+) -> tuple[Reply, Server, list[str]]:
+    """Asks once through the whole of the provider: the reply, what was sent, what was streamed."""
+
+    async def main() -> tuple[Reply, Server, list[str]]:
+        said: list[str] = []
+        async with (
+            serve(answer) as server,
+            providers_for(form.settings(server.url, **provider)) as providers,
+        ):
+            reply = await providers.kind("ask").perform(request or ask(), said.append)
+            return reply, server, said
+
+    return asyncio.run(main())
+
+
+def fault_of(
+    form: Format, answer: Answerer, request: Request | None = None, **provider: Any
+) -> ProviderError:
+    """The error of asking once; it never holds the key."""
+    with pytest.raises(ProviderError) as caught:
+        perform(form, answer, request, **provider)
+    fault = caught.value
+    assert KEY not in str(fault) + repr(fault.detail)
+    return fault

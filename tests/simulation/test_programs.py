@@ -1,0 +1,87 @@
+"""Random programs come to the same end however often they crash, and leave nothing behind."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from simulation.runs import crashed, plan_of, result, straight, told
+from whorl import ir
+from whorl.interpreter import machine as machine_module
+from whorl.interpreter.events import Event
+from whorl.interpreter.machine import Machine
+from whorl.interpreter.plan import Plan
+
+NORMAL = 120
+MANY = 4_000
+
+
+def _compare(seed: int) -> None:
+    plan = plan_of(seed)
+    clean = straight(plan, seed)
+    for number in range(3):
+        again = crashed(plan, seed, Random(seed * 10 + number))
+
+        assert result(clean) == result(again), f"seed {seed}, crashes {number}"
+        assert set(clean.performed) == set(again.performed), f"seed {seed}, crashes {number}"
+        assert told(clean.notes) == told(again.notes), f"seed {seed}, crashes {number}"
+
+
+def _survive(seed: int) -> None:
+    plan = plan_of(seed, budgets=True, deliveries=True)
+    straight(plan, seed)
+    for number in range(3):
+        crashed(plan, seed, Random(seed * 10 + number))
+
+
+@pytest.mark.parametrize("seed", range(NORMAL))
+def test_crashes_do_not_change_the_end_of_a_program(seed: int) -> None:
+    _compare(seed)
+
+
+@pytest.mark.parametrize("seed", range(NORMAL))
+def test_budgets_hold_and_count_what_was_used(seed: int) -> None:
+    """A call in doubt counts as paid for, so that crashes may end such programs earlier."""
+    _survive(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10_000, 10_000 + MANY, 100))
+def test_many_programs(seed: int) -> None:
+    for one in range(seed, seed + 100):
+        _compare(one)
+        _survive(one)
+
+
+def test_a_snapshot_is_the_whole_state() -> None:
+    for seed in range(40):
+        machine = straight(plan_of(seed), seed).machine
+
+        assert machine.snapshot() == Machine.restore(machine.plan, machine.snapshot()).snapshot()
+
+
+def test_a_run_that_never_waits_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_module, "STEPS_MAX", 1_000)
+    one = ir.Compute(name="one", value=ir.Constant(1))
+    inner = ir.Loop(name="inner", body=ir.Block((one,)), limits=ir.LoopLimits(10**6))
+    machine = Machine(Plan(ir.Workflow(name="endless", body=ir.Block((inner,)))))
+    machine.feed(Event("run.started", "", 0.0, {}))
+
+    assert machine.status == "failed"
+    assert machine.state["result"]["error"]["code"] == "R105"
+
+
+def test_history_and_frames_do_not_grow_with_iterations() -> None:
+    ask = ir.Task(name="ask", kind="use")
+    loop = ir.Loop(name="loop", body=ir.Block((ask,)), limits=ir.LoopLimits(10**6), history_keep=5)
+    machine = Machine(Plan(ir.Workflow(name="long", body=ir.Block((loop,)))))
+    machine.feed(Event("run.started", "", 0.0, {}))
+    sizes = []
+    for number in range(1, 1_001):
+        machine.poll()
+        machine.feed(Event("task.finished", f"loop[{number}]/ask", 0.0, {"value": "x" * 20}))
+        machine.take_notes()
+        sizes.append(len(machine.snapshot()))
+
+    assert max(sizes[500:]) <= sizes[10] + 60

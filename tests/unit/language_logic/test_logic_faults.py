@@ -1,0 +1,134 @@
+"""What goes wrong while an expression is evaluated, in the words that users of Azure know."""
+
+from __future__ import annotations
+
+import pytest
+
+from whorl.language import EvaluationError, Expression, LanguageError, MappingScope, evaluate
+
+SCOPE = MappingScope(
+    {
+        "$variables": {"object": {"a": 1, "b": 2}, "list": [1, 2], "text": "x", "null": None},
+        "$actions": {"Get": {"outputs": {"body": {"FullName": "x"}}}},
+        "$trigger": None,
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (
+            "@variables('object').c",
+            "property 'c' doesn't exist, available properties are 'a, b'",
+        ),
+        ("@variables('list')[2]", "the array index '2' is outside bounds (0, 1) of array"),
+        ("@variables('list')[-1]", "the array index '-1' is outside bounds (0, 1) of array"),
+        ("@variables('list')?['a']", "array elements can only be selected using an integer index"),
+        ("@variables('object')[0]", "object properties can only be selected using a string"),
+        (
+            "@variables('text')?.a",
+            "Property selection is not supported on values of type 'String'",
+        ),
+        ("@variables('null').a", "property 'a' cannot be selected of null"),
+        ("@variables('objet')", "the variable 'objet' is not defined"),
+        ("@body('Got')", "the workflow action 'Got' is not defined"),
+        ("@parameters('p')", "the workflow parameter 'p' is not defined"),
+        ("@item()", "'item' cannot be used here: there is no item"),
+        ("@variables(1)", "'variables' expects its parameter to be of type string"),
+        ("@utcNow()", "'utcNow' cannot be used here: there is no time"),
+        ("@guid()", "there is no chance in this place"),
+        ("@length(variables('object'))", "to be an array or a string. The provided value is of"),
+        ("@length(null)", "The provided value is of type 'Null'"),
+        ("@first(1)", "to be an array or a string. The provided value is of type 'Integer'"),
+        ("@join('a', 'b')", "expects its first parameter to be an array"),
+        ("@split('a', 1)", "expects its second parameter to be of type string"),
+        ("@replace('a', '', 'b')", "the text to replace is empty"),
+        ("@substring('abc', 2, 5)", "do not lie within the text"),
+        ("@nthIndexOf('a', 'a', 0)", "the occurrence counts from 1"),
+        ("@chunk('abc', 0)", "to be a positive integer"),
+        ("@chunk(1, 1)", "to be an array or a string"),
+        ("@take('abc', -1)", "to be a positive integer"),
+        ("@skip(1, 1)", "to be an array or a string"),
+        ("@contains(1, 1)", "to be an object, an array or a string"),
+        ("@contains('a', 1)", "to be of type string"),
+        ("@union(createArray(1), json('{}'))", "expects parameters of same type"),
+        ("@intersection(1, 2)", "to be an array or an object"),
+        ("@sort(createArray(1, 'a'))", "not all numbers or all texts"),
+        ("@reverse('abc')", "to be of type array"),
+        ("@empty(0)", "to be an object, an array or a string"),
+        ("@toUpper(1)", "to be a string"),
+        ("@trim(null)", "parameters are not valid"),
+        ("@and(true, 1)", "'and' expects its first parameter to be of type boolean"),
+        ("@if('true', 1, 2)", "'if' expects its first parameter to be of type boolean"),
+        ("@not(null)", "to be of type boolean"),
+        ("@greater(1, 'a')", "expects its second parameter to be a number"),
+        ("@less('a', 1)", "expects its second parameter to be of type string"),
+        ("@less(null, 1)", "expects its first parameter to be a number or a string"),
+        ("@add(9223372036854775807, 1)", "an integer beyond 64 bits"),
+        ("@add('1', 2)", "expects its first parameter to be a number"),
+        ("@div(1, 0)", "attempt to divide an integer or decimal by zero"),
+        ("@mod(1.0, 0)", "attempt to divide"),
+        ("@min(json('[]'))", "the array is empty"),
+        ("@max('a', 'b')", "to be a number"),
+        ("@rand(2, 2)", "the minimum has to be less"),
+        ("@range(0, -1)", "the count cannot be below 0"),
+        ("@int('twelve')", "Could not parse twelve as int"),
+        ("@int(true)", "to be a string or a number"),
+        ("@float('1.5x')", "Could not parse 1.5x as float"),
+        ("@float(null)", "to be a string or a number"),
+        ("@float('1', 'xx-XX')", "the locale 'xx-XX' is not supported"),
+        ("@decimal('1e5')", "Could not parse 1e5 as decimal"),
+        ("@decimal(1e40)", "too large or too small for a decimal"),
+        ("@bool('yes')", "to be a boolean, a number, 'true' or 'false'"),
+        ("@json('{')", "cannot be parsed as JSON"),
+        ("@json('NaN')", "cannot be parsed as JSON"),
+        ("@json('1e999')", "a number is too large"),
+        ("@json(1)", "to be a string or an XML"),
+        ("@base64ToString('a')", "not a valid base64 string"),
+        ("@binary(null)", "to not be null"),
+        ("@dataUriToString('x')", "not a data URI"),
+        ("@addProperty(json('{\"a\":1}'), 'A', 2)", "property to not exist in the object"),
+        ("@setProperty(1, 'a', 2)", "to be of type object"),
+        ("@uriHost('relative/path')", "not an absolute URI"),
+        ("@addDays('yesterday', 1)", "not a valid date or time"),
+        ("@addDays('2024-01-01', 99999999999)", "outside the years 1 to 9999"),
+        ("@addDays('2024-01-01', 1, 'Q')", "the date format 'Q' is not valid"),
+        ("@addToTime('2024-01-01', 1, 'Fortnight')", "the time unit 'Fortnight' is not one of"),
+        ("@addToTime('2024-01-01', 999999, 'Year')", "outside the years 1 to 9999"),
+        ("@convertFromUtc('2024-01-01', 'Mars Time')", "the time zone id 'Mars Time' is not valid"),
+        ("@convertFromUtc('2024-01-01', '../etc/passwd')", "is not valid"),
+        ("@formatNumber(1, 'Q')", "the number format 'Q' is not valid"),
+        ("@guid('Z')", "there is no chance"),
+        ("@xml('<a>')", "not valid XML"),
+        ("@xml(1)", "to be a string or an object"),
+        ("@xpath('<a/>', '/a')", "to be an XML object"),
+        ("@xpath(xml('<a/>'), '/a[')", "is not valid"),
+        ("@xpath(xml('<a/>'), 'nope()')", "XPath has no function 'nope'"),
+        ("@formDataValue('Get', 'a')", "the body is not a form"),
+        ("@multipartBody('Get', 0)", "the body has no part with the index '0'"),
+        ("@trigger()?.x.y", "cannot be selected of null"),
+    ],
+)
+def test_fault(source: str, message: str) -> None:
+    with pytest.raises(EvaluationError) as caught:
+        evaluate(Expression("logic", source), SCOPE)
+
+    assert message in caught.value.message
+    assert caught.value.offset is not None
+
+
+def test_fault_points_at_the_access() -> None:
+    source = "total: @{body('Get')['Nope']}"
+    with pytest.raises(LanguageError) as caught:
+        evaluate(Expression("logic", source), SCOPE)
+
+    assert source.index("['Nope']") == caught.value.offset
+    assert "?['Nope']" in caught.value.help
+
+
+def test_unknown_variable_gets_the_nearest_name() -> None:
+    with pytest.raises(LanguageError) as caught:
+        evaluate(Expression("logic", "@variables('objet')"), SCOPE)
+
+    assert "'object'" in caught.value.help

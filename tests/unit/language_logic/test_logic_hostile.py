@@ -1,0 +1,170 @@
+"""Expressions made to take time or memory: each is answered or refused, quickly and in little."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+
+import pytest
+
+from whorl.language import Expression, Json, LanguageError, LimitExceeded, MappingScope, evaluate
+
+LONG = 900_000
+
+
+def _laughs() -> str:
+    entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 9))
+    return f'<!DOCTYPE a [<!ENTITY e0 "ha">{entities}]><a>&e8;</a>'
+
+
+def _nested(depth: int) -> Json:
+    value: Json = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+SCOPE = MappingScope(
+    {
+        "$variables": {
+            "long": "a" * LONG,
+            "needle": "b" + "a" * (LONG // 2),
+            "digits": "1" * 190 + "x",
+            "big": list(range(99_000)),
+            "wide": {f"Key{n}": n for n in range(90_000)},
+            "deep": _nested(500),
+            "shared": [[["x" * 1_000] * 100] * 100] * 10,
+            "laughs": _laughs(),
+            "open": "<a>" * 50_000,
+            "sibling": "<r>" + "<a/>" * 30_000 + "</r>",
+            "attributes": "<r " + " ".join(f'a{n}="1"' for n in range(60_000)) + "/>",
+            "brackets": "[" * 100_000,
+            "picture": "0" * LONG,
+            "noughts": "9" * LONG,
+        },
+        "$seed": "s",
+        "$now": 0,
+    }
+)
+
+HOSTILE = (
+    "@replace(variables('long'), 'a', variables('long'))",
+    "@concat(variables('long'), variables('long'))",
+    "@{variables('long')}@{variables('long')}",
+    "@join(variables('big'), variables('long'))",
+    "@join(createArray(variables('long'), variables('long')), ',')",
+    "@split(variables('long'), 'a')",
+    "@chunk(variables('long'), 1)",
+    "@range(0, 100001)",
+    "@range(9223372036854775807, 10)",
+    "@lastIndexOf(variables('long'), variables('needle'))",
+    "@indexOf(variables('long'), variables('needle'))",
+    "@contains(variables('long'), variables('needle'))",
+    "@nthIndexOf(variables('long'), 'a', 900000)",
+    "@nthIndexOf(variables('long'), 'a', -900000)",
+    "@nthIndexOf(variables('long'), variables('needle'), -5)",
+    "@uriComponent(" + ",".join(["variables('long')"] * 200) + ")",
+    "@base64(variables('long'))",
+    "@encodeXmlValue(variables('long'))",
+    "@union(" + ",".join(["variables('big')"] * 300) + ")",
+    "@intersection(" + ",".join(["variables('big')"] * 300) + ")",
+    "@createArray(" + ",".join(["variables('shared')"] * 300) + ")",
+    "@string(variables('shared'))",
+    "@string(variables('deep'))",
+    "@equals(variables('deep'), variables('deep'))",
+    "@sort(variables('big'))",
+    "@createArray(" + ",".join(["variables('wide')?.nope"] * 300) + ")",
+    "@createArray(" + ",".join(["setProperty(variables('wide'),'k',1)"] * 200) + ")",
+    "@json(variables('brackets'))",
+    "@json(variables('noughts'))",
+    "@int(variables('noughts'))",
+    "@float(variables('noughts'))",
+    "@decimal(variables('noughts'))",
+    "@formatNumber(1, variables('picture'))",
+    "@formatNumber(1e308, 'N999')",
+    "@formatNumber(1, 'F9999')",
+    "@formatDateTime('2024-01-01', variables('picture'))",
+    "@formatDateTime(variables('noughts'))",
+    "@parseDateTime(variables('digits'), 'en-US', '" + "dM" * 100 + "')",
+    "@parseDateTime(variables('digits'), 'en-US', 'dMyHmsFFFFFFFK')",
+    "@addToTime('2024-01-01', 9223372036854775807, 'Year')",
+    "@addDays('2024-01-01', 9223372036854775807)",
+    "@mul(9223372036854775807, 9223372036854775807)",
+    "@string(mul(1e308, 1e308))",
+    "@xml(variables('laughs'))",
+    "@xml(variables('open'))",
+    "@xpath(xml(variables('sibling')), '//a[preceding-sibling::a[position()=1]]')",
+    "@xpath(xml(variables('sibling')), '//*[contains(/, string(/))]')",
+    "@xpath(xml(variables('sibling')), '//*//*//*//*//*[count(//*) = count(//*)]')",
+    "@xpath(xml(variables('attributes')), '//@*')",
+    "@xpath(xml(variables('attributes')), '//@*[. = //@*]')",
+    "@xpath(xml('<a/>'), '" + "(" * 4_000 + "')",
+    "@xpath(xml('<a/>'), '" + "-" * 4_000 + "1')",
+    "@xpath(xml('<a/>'), '" + "/a" * 3_000 + "')",
+    "@" + "not(" * 3_000,
+    "@" + "not(" * 60 + "true" + ")" * 60,
+    "@" + "not(" * 500 + "true" + ")" * 500,
+    "@json('{}')" + "?.a" * 2_000,
+    "@json('[]')" + "[0" * 2_000,
+    "@" + "concat('a'," * 700 + "'b'" + ")" * 700,
+    "@concat(" + ",".join(["'a'"] * 60_000) + ")",
+    "@{" * 100_000,
+    "@{1}" * 20_000,
+    "@'" + "''" * 100_000,
+    "@" + "1" * 100_000,
+    "@" + "(" * 100_000,
+    "@1" + "." * 100_000,
+    "@" + " " * 100_000,
+    "@" + "x" * 100_000 + "()",
+    "@{'" * 50_000,
+)
+
+
+@pytest.mark.parametrize("source", HOSTILE, ids=[source[:60] for source in HOSTILE])
+def test_hostile_expression_is_bounded(source: str) -> None:
+    tracemalloc.start()
+    started = time.process_time()
+    try:
+        evaluate(Expression("logic", source), SCOPE)
+    except LanguageError:
+        pass
+    finally:
+        took = time.process_time() - started
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+
+    # Tracing makes it several times slower; without it none takes half a second.
+    assert took < 6
+    assert peak < 150_000_000
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "@replace(variables('long'), 'a', 'aa')",
+        "@concat(variables('long'), variables('long'))",
+        "@range(0, 100001)",
+        "@split(variables('long'), 'a')",
+        "@" + "not(" * 70 + "true" + ")" * 70,
+        "@json('{}')" + "?.a" * 70,
+        "@xml(variables('open'))",
+        "@string(variables('deep'))",
+    ],
+)
+def test_limits_are_named(source: str) -> None:
+    with pytest.raises(LimitExceeded):
+        evaluate(Expression("logic", source), SCOPE)
+
+
+@pytest.mark.parametrize(
+    "name", ["__class__", "__init__", "keys", "items", "__globals__", "format", "mro"]
+)
+def test_nothing_of_python_is_reachable(name: str) -> None:
+    scope = MappingScope({"$variables": {"object": {"a": 1}, "text": "x", "list": []}})
+
+    assert evaluate(Expression("logic", f"@variables('object')?['{name}']"), scope) is None
+    for target in ("text", "list"):
+        with pytest.raises(LanguageError):
+            evaluate(Expression("logic", f"@variables('{target}')?.{name}"), scope)
+    with pytest.raises(LanguageError):
+        evaluate(Expression("logic", f"@{name}()"), scope)

@@ -1,0 +1,159 @@
+"""Any text is a value or an error of the language; what is printed can be read again."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from whorl.language import Expression, LanguageError, MappingScope, evaluate, functions
+
+SCOPE = MappingScope(
+    {
+        "$variables": {"a": {"b": [1, 2.5, None, "x"]}, "t": "text", "n": 3},
+        "$parameters": {},
+        "$actions": {"x": {"outputs": {"body": {"status": "ok"}}}, "y": None},
+        "$trigger": {"outputs": {"body": [1]}},
+        "$item": "i",
+        "$now": 1e9,
+        "$seed": "s",
+    }
+)
+
+NAMES = [entry.name for entry in functions("logic")]
+ATOMS = st.sampled_from(
+    (
+        "'text'",
+        "''",
+        "'2024-01-01T00:00:00Z'",
+        "'<a b=\"1\"><c/>d</a>'",
+        "'/a/*'",
+        "'0.00'",
+        "'Pacific Standard Time'",
+        "'Day'",
+        "'de-DE'",
+        "'{\"k\": [1]}'",
+        "0",
+        "1",
+        "-3",
+        "2.5",
+        "1e300",
+        "9223372036854775807",
+        "true",
+        "null",
+        "variables('a')",
+        "variables('a')?.b",
+        "body('x')",
+        "body('y')",
+        "json('[]')",
+        "json('{}')",
+        "xml('<a>1</a>')",
+        "binary('x')",
+        "decimal('1.50')",
+        "float('NaN')",
+    )
+)
+
+
+def _call(arguments: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    listed = st.lists(arguments, max_size=4).map(", ".join)
+    called = st.builds("{}({})".format, st.sampled_from(NAMES), listed)
+    access = st.builds("{}{}".format, called, st.sampled_from(("", ".a", "?['b']", "[0]", "?[1]")))
+    return called | access
+
+
+CALLS = st.recursive(ATOMS, _call, max_leaves=8)
+PIECES = st.lists(
+    st.sampled_from(
+        ("@", "@{", "}", "(", ")", "[", "]", ".", ",", "?", "'", '"', "concat", "1", "e", "+", " ")
+    )
+    | st.text(max_size=3),
+    max_size=25,
+).map("".join)
+
+
+def _is_json(value: object) -> bool:
+    return json.loads(json.dumps(value, allow_nan=False)) == value
+
+
+@given(st.text(max_size=60) | PIECES | PIECES.map("@{}".format))
+@settings(max_examples=400, deadline=None)
+def test_any_text_is_a_value_or_an_error(source: str) -> None:
+    for syntax in ("logic", "logic-lenient"):
+        try:
+            value = evaluate(Expression(syntax, source), SCOPE)
+        except LanguageError as error:
+            offset = error.offset or 0
+        else:
+            offset = 0
+            assert _is_json(value)
+        assert 0 <= offset <= len(source)
+
+
+@given(CALLS.map("@{}".format) | CALLS.map("-@{{{}}}-".format))
+@settings(max_examples=800, deadline=None)
+def test_any_call_is_a_value_or_an_error(source: str) -> None:
+    try:
+        value = evaluate(Expression("logic", source), SCOPE)
+    except LanguageError:
+        return
+    assert _is_json(value)
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=10),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.text(st.characters(exclude_categories=["Cs"]), max_size=5), inner, max_size=4
+        )
+    ),
+    max_leaves=10,
+)
+
+
+@given(st.lists(VALUES, max_size=4))
+@settings(max_examples=300, deadline=None)
+def test_printed_json_reads_back(value: list[object]) -> None:
+    scope = MappingScope({"$variables": {"v": value}})  # type: ignore[dict-item]
+
+    assert value == evaluate(Expression("logic", "@json(string(variables('v')))"), scope)
+    assert evaluate(
+        Expression("logic", "@equals(json(string(variables('v'))), variables('v'))"), scope
+    )
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_printed_float_reads_back(number: float) -> None:
+    scope = MappingScope({"$variables": {"n": number}})
+
+    assert number == evaluate(Expression("logic", "@float(string(variables('n')))"), scope)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=40))
+@settings(deadline=None)
+def test_encodings_read_back(text: str) -> None:
+    scope = MappingScope({"$variables": {"t": text}})
+    for there, back in (
+        ("base64", "base64ToString"),
+        ("uriComponent", "uriComponentToString"),
+        ("dataUri", "dataUriToString"),
+        ("encodeXmlValue", "decodeXmlValue"),
+    ):
+        source = f"@{back}({there}(variables('t')))"
+        if not text.startswith("\ufeff"):
+            assert text == evaluate(Expression("logic", source), scope)
+
+
+@given(st.text(max_size=30), st.integers(-40, 40), st.integers(-40, 40) | st.none())
+def test_slice_never_fails(text: str, start: int, end: int | None) -> None:
+    scope = MappingScope({"$variables": {"t": text, "s": start, "e": end}})
+
+    assert text[start:end] == evaluate(
+        Expression("logic", "@slice(variables('t'), variables('s'), variables('e'))"), scope
+    )

@@ -1,0 +1,229 @@
+"""Strings of Logic Apps: what is literal, what is an expression, what each of them means."""
+
+from __future__ import annotations
+
+import pytest
+
+from whorl.language import (
+    Expression,
+    Json,
+    LanguageError,
+    LimitExceeded,
+    MappingScope,
+    evaluate,
+    free_names,
+    render,
+    truth,
+)
+
+SCOPE = MappingScope(
+    {
+        "$variables": {
+            "object": {"Name": "Ida", "list": [1, {"deep": True}], "a b": 5, "null": None},
+            "text": "abc",
+            "upper": {"KEY": 1, "key": 2, "Key": 3},
+            "flag": False,
+        },
+        "$actions": {"Say it (twice)": {"outputs": {"body": "hi"}}},
+    }
+)
+
+
+def value(source: str, *, syntax: str = "logic") -> Json:
+    return evaluate(Expression(syntax, source), SCOPE)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("", ""),
+        ("@", "@"),
+        ("plain", "plain"),
+        ("me@example.org", "me@example.org"),
+        (" @concat('a')", " @concat('a')"),
+        ("@@concat('a')", "@concat('a')"),
+        ("@@{1}@{2}", "@{1}@{2}"),
+        ("a@@{1}b@{2}", "a@{1}b2"),
+        ("@{1}@@{2}", "1@{2}"),
+        ("@{true}", "True"),
+        ("<@{null}>", "<>"),
+        ("@{'}'}@{'{'}", "}{"),
+        ("@{ 'spaced' }", "spaced"),
+        ("@{variables('object')}", '{"Name":"Ida","list":[1,{"deep":true}],"a b":5,"null":null}'),
+        ("@{1.0} @{createArray(1.0)}", "1 [1.0]"),
+    ],
+)
+def test_template_level(source: str, expected: str) -> None:
+    assert expected == value(source)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("@1", 1),
+        ("@-7", -7),
+        ("@+.5", 0.5),
+        ("@.5", 0.5),
+        ("@1.", 1.0),
+        ("@1E2", 100.0),
+        ("@TRUE", True),
+        ("@nuLL", None),
+        ("@'it''s'", "it's"),
+        ("@'two\nlines'", "two\nlines"),
+        ("@  concat ( 'a' , 'b' )  ", "ab"),
+        ("@CONCAT('a','b')", "ab"),
+        ("@concat('a',\u3000'b')", "ab"),
+        ("@variables('object').name", "Ida"),
+        ("@variables('object')['NAME']", "Ida"),
+        ("@variables('object')?.missing", None),
+        ("@variables('object')?['missing']?['more']", None),
+        ("@variables('object').null?.x?[0]", None),
+        ("@variables('object').list[1].deep", True),
+        ("@variables('object')?.list?[9]", None),
+        ("@variables('object')['a b']", 5),
+        ("@variables('object')[concat('a',' ','b')]", 5),
+        ("@variables('upper').key", 2),
+        ("@variables('upper').kEY", 1),
+        ("@body('say it (TWICE)')", "hi"),
+    ],
+)
+def test_expression_level(source: str, expected: Json) -> None:
+    actual = value(source)
+
+    assert expected == actual
+    assert type(expected) is type(actual)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("@if(true, 1, nope())", 1),
+        ("@if(false, length(null), 2)", 2),
+        ("@and(false, nope())", False),
+        ("@or(true, concat())", True),
+        ("@coalesce(1, nope(), concat())", 1),
+        ("@or(false, and(true, true), nope())", True),
+    ],
+)
+def test_what_is_not_needed_is_not_evaluated(source: str, expected: Json) -> None:
+    assert expected == value(source)
+
+
+@pytest.mark.parametrize(
+    ("source", "message", "offset"),
+    [
+        ("@nope()", "The template function 'nope' is not defined or not valid", 1),
+        ("@and(nope(), true)", "The template function 'nope' is not defined or not valid", 5),
+        ("@concat('a'", "expected token 'RightParenthesis' and actual 'EndOfData'", 11),
+        ("@concat('a' 'b')", "expected token 'Comma' and actual 'StringLiteral'", 12),
+        ("@concat('a') x", "expected token 'EndOfData' and actual 'Identifier'", 13),
+        ("@{concat('a')", "expected token 'RightCurlyBrace' and actual 'EndOfData'", 13),
+        ("text @{}", "expected token 'Identifier' and actual 'RightCurlyBrace'", 7),
+        ("@name", "expected token 'LeftParenthesis' and actual 'EndOfData'", 5),
+        ("@concat(variables('a').)", "expected token 'Identifier'", 23),
+        ("@variables('a')[1", "expected token 'RightSquareBracket'", 17),
+        ('@concat("a")', "the string character '\"' at position '7' is not expected", 8),
+        ("@concat('a)", "the string character \"'\" at position '7' is not expected", 8),
+        ("@not(@variables('flag'))", "expected token 'Identifier' and actual 'At'", 5),
+        ("@99999999999999999999", "is an integer beyond 64 bits", 1),
+        ("@empty()", "'empty' expects one parameter: empty(collection)", 1),
+        ("@if(true, 1)", "'if' expects three parameters", 1),
+        ("@substring('a')", "'substring' expects two or three parameters", 1),
+        ("@concat()", "'concat' expects at least one parameter", 1),
+        ("@formatDateTime()", "'formatDateTime' expects one to three parameters", 1),
+        ("@triggerBody('x')", "'triggerBody' expects no parameters", 1),
+    ],
+)
+def test_mistakes_have_azures_words_and_a_position(source: str, message: str, offset: int) -> None:
+    with pytest.raises(LanguageError) as caught:
+        value(source)
+
+    assert message in caught.value.message
+    assert offset == caught.value.offset
+
+
+def test_unknown_function_gets_the_nearest_name() -> None:
+    with pytest.raises(LanguageError) as caught:
+        value("@createObject('a')")
+    assert caught.value.help == "" or "did you mean" in caught.value.help
+    with pytest.raises(LanguageError) as caught:
+        value("@lenght('a')")
+
+    assert "'length'" in caught.value.help
+
+
+def test_mistake_in_a_branch_shows_when_the_branch_is_taken() -> None:
+    with pytest.raises(LanguageError) as caught:
+        value("@if(variables('flag'), 1, nope())")
+
+    assert "'nope'" in caught.value.message
+    assert caught.value.offset == 26
+
+
+def test_text_is_rendered_by_the_rules_of_the_syntax() -> None:
+    assert render(Expression("logic", "@true"), SCOPE) == "True"
+    assert render(Expression("logic", "x@{true}"), SCOPE) == "xTrue"
+
+
+def test_truth_of_a_condition() -> None:
+    assert truth(Expression("logic", "@equals(1, 1)"), SCOPE)
+    assert not truth(Expression("logic", "@variables('flag')"), SCOPE)
+    assert not truth(Expression("logic", "@{variables('flag')}"), SCOPE)
+
+
+def test_lenient_forgives_what_is_missing() -> None:
+    def lenient(source: str) -> Json:
+        return value(source, syntax="logic-lenient")
+
+    assert lenient("@variables('object').missing.more") is None
+    assert lenient("@variables('unheard of')") is None
+    assert lenient("@body('unheard of').status") is None
+    assert lenient("@equals(body('unheard of').status, 'complete')") is False
+    assert lenient("@not(@variables('flag'))") is True
+    assert lenient("@concat(@variables('text'), @string(1))") == "abc1"
+    assert lenient("v=@{@variables('text')}") == "v=abc"
+    assert lenient("@variables('object').list[5]") is None
+    assert lenient("@variables('object').list[1].deep") is True
+
+
+def test_lenient_is_strict_about_types() -> None:
+    with pytest.raises(LanguageError) as caught:
+        value("@variables('text').name", syntax="logic-lenient")
+
+    assert "Property selection is not supported on values of type 'String'" in caught.value.message
+
+
+def test_names_that_an_expression_needs() -> None:
+    source = "x @{body('A')?['b']} @{variables(concat('v'))} @{if(true, items('L'), utcNow())}"
+    uses = free_names(Expression("logic", source))
+
+    assert [(use.name, use.path) for use in uses] == [
+        ("$actions", ("A",)),
+        ("$variables", ()),
+        ("$items", ("L",)),
+        ("$now", ()),
+    ]
+    assert source.index("body") == uses[0].offset
+
+
+def test_expression_has_at_most_8192_characters() -> None:
+    inside = "@concat('" + "x" * 8_000 + "')"
+    assert value(inside) == "x" * 8_000
+    assert value("y" * 20_000 + "@{1}") == "y" * 20_000 + "1"
+
+    with pytest.raises(LimitExceeded):
+        value("@concat('" + "x" * 8_192 + "')")
+
+
+def test_value_read_from_the_scope_is_not_copied_or_limited() -> None:
+    big = {"list": list(range(150_000))}
+    scope = MappingScope({"$variables": {"big": big}})
+
+    assert evaluate(Expression("logic", "@variables('big').list"), scope) is big["list"]
+
+
+def test_unknown_library_is_refused() -> None:
+    with pytest.raises(LanguageError) as caught:
+        evaluate(Expression("logic", "@concat('a')", "no such library"), SCOPE)
+
+    assert "no such library" in caught.value.message

@@ -1,0 +1,167 @@
+"""The fold over a journal that the live view and the plain lines share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from whorl.interfaces.cli.view.audience import iteration_line, lines_of
+from whorl.interfaces.progress import ITERATIONS_MAX, TEXT_MAX, Progress, name_of
+from whorl.interpreter.events import Event
+
+
+def _told(*events: tuple[str, str, float, dict[str, Any]]) -> Progress:
+    progress = Progress(run="r", workflow="w")
+    for kind, address, at, body in events:
+        progress.take(Event(kind, address, at, body))
+    return progress
+
+
+def _usage(cost: float, tokens: int = 10) -> dict[str, Any]:
+    return {"usage": {"calls": 1, "input_tokens": tokens, "output_tokens": 0, "cost_usd": cost}}
+
+
+LOOP = ("loop.started", "l", 1.0, {"path": "l", "limits": {"iterations": 5}})
+
+
+def test_tasks_are_counted_once_at_the_call() -> None:
+    progress = _told(
+        ("run.started", "", 1.0, {"limits": {"cost_usd": 2}}),
+        ("task.started", "a", 1.0, {"inputs": {"model": "m"}}),
+        ("task.failed", "a", 2.0, {"error": {"message": "busy"}, **_usage(0.1)}),
+        ("task.started", "a#2", 3.0, {}),
+        ("task.finished", "a#2", 5.0, {"model": "p/m", **_usage(0.2)}),
+    )
+
+    assert (progress.calls, progress.tokens) == (2, 20)
+    assert round(progress.cost_usd, 9) == 0.3
+    assert progress.budget_usd == 2.0
+    step = progress.steps["a"]
+    assert (step.state, step.attempt, step.model) == ("succeeded", 2, "p/m")
+    assert (step.started_at, step.ended_at) == (3.0, 5.0)
+
+
+def test_call_in_doubt_counts_what_was_reserved() -> None:
+    progress = _told(
+        ("task.started", "a", 1.0, {"reserve": {"calls": 1, "tokens": 50, "cost_usd": 0.5}}),
+        ("task.in_doubt", "a", 2.0, {}),
+    )
+
+    assert (progress.calls, progress.tokens, progress.cost_usd) == (1, 50, 0.5)
+    assert progress.in_doubt == 1
+
+
+def test_iterations_replace_each_other_and_leave_rows() -> None:
+    progress = _told(
+        LOOP,
+        ("iteration.started", "l[1]", 1.0, {"number": 1}),
+        ("task.started", "l[1]/w", 1.0, {}),
+        ("loop.started", "l[1]/inner", 1.0, {"path": "l/inner", "limits": {"iterations": 2}}),
+        ("iteration.finished", "l[1]", 3.0, {"status": "succeeded", "score": 0.4, "best": True,
+                                              "seconds": 2.0, **_usage(0.01)}),
+        ("iteration.started", "l[2]", 3.0, {"number": 2}),
+        ("iteration.finished", "l[2]", 4.0, {"status": "succeeded", "score": 0.3, "met": True}),
+        ("loop.finished", "l", 4.0, {"iterations": 2, "exit_reason": "condition_met",
+                                     "stopped_by": "score", "returned_iteration": 2}),
+    )  # fmt: skip
+
+    loop = progress.loops["l"]
+    assert list(progress.loops) == ["l"]
+    assert progress.steps == {}
+    assert [(row.number, row.score, row.before) for row in loop.iterations] == [
+        (1, 0.4, None),
+        (2, 0.3, 0.4),
+    ]
+    assert loop.best == (1, 0.4)
+    assert (loop.exit_reason, loop.stopped_by, loop.returned) == ("condition_met", "score", 2)
+
+
+def test_iteration_that_never_began_is_no_row() -> None:
+    progress = _told(
+        LOOP,
+        ("iteration.started", "l[1]", 1.0, {"number": 1}),
+        ("iteration.finished", "l[1]", 1.0, {"status": "not_begun"}),
+    )
+
+    assert progress.loops["l"].number == 0
+    assert not progress.loops["l"].iterations
+
+
+def test_continuing_reopens_a_loop_with_more_iterations() -> None:
+    progress = _told(
+        LOOP,
+        ("iteration.started", "l[5]", 1.0, {}),
+        ("loop.finished", "l", 2.0, {"iterations": 5, "exit_reason": "max_iterations"}),
+        ("run.finished", "", 2.0, {"status": "succeeded"}),
+        ("run.continued", "", 3.0, {"at": "l", "iterations": 3}),
+    )
+
+    assert progress.status == "running"
+    assert (progress.loops["l"].limit, progress.loops["l"].exit_reason) == (8, "")
+
+
+def test_the_past_is_bounded() -> None:
+    progress = _told(LOOP)
+    for number in range(1, ITERATIONS_MAX + 50):
+        for kind, body in (("started", {}), ("finished", {"status": "succeeded"})):
+            progress.take(Event(f"iteration.{kind}", f"l[{number}]", number, dict(body)))
+    progress.take(Event("task.started", "l[999]/w", 1.0))
+    for _ in range(100):
+        progress.stream("l[999]/w", "x" * 100)
+
+    assert len(progress.loops["l"].iterations) == ITERATIONS_MAX
+    assert len(progress.steps["l[999]/w"].text) == TEXT_MAX
+
+
+def test_waiting_and_pausing() -> None:
+    gate = ("gate.waiting", "check", 1.0, {"message": "Publish?"})
+    progress = _told(gate, ("run.waiting", "", 1.0, {}))
+    assert (progress.status, list(progress.waiting)) == ("waiting", ["check"])
+    progress.take(Event("gate.decided", "check", 2.0, {"approved": True}))
+    assert (progress.status, progress.waiting) == ("running", {})
+    progress.take(Event("run.waiting", "", 2.0, {"status": "paused", "for": "budget"}))
+    assert progress.status == "paused"
+
+
+def test_names_in_addresses() -> None:
+    assert name_of("polish[3]/review#2") == "review"
+    assert name_of("polish[3]/:judge") == "judge"
+    assert name_of("a%2Fb[1]") == "a/b"
+
+
+def test_lines_say_what_matters() -> None:
+    progress = _told(LOOP, ("iteration.started", "l[1]", 1.0, {}))
+    facts = [{"by": "score", "met": False, "score": 0.4, "at_least": 0.9}]
+    body: dict[str, Any] = {"status": "succeeded", "score": 0.4, "seconds": 61.0, "facts": facts}
+    event = Event("iteration.finished", "l[1]", 2.0, body)
+    progress.take(event)
+
+    assert lines_of(progress, event) == ["l  1/5  score 0.40  1m01s  · score 0.40 < 0.90"]
+    retry = Event("task.retrying", "l[2]/w", 3.0, {"due": 5.0, "error": {"message": "429"}})
+    assert lines_of(progress, retry) == ["l[2]/w: 429; tried again in 2.0s"]
+    warning = Event("warning", "", 3.0, {"message": "a\x1b[2Jb"})
+    assert lines_of(progress, warning) == ["warning: a␛[2Jb"]
+    assert lines_of(progress, Event("task.finished", "w", 3.0)) == []
+
+
+def test_failed_iteration_says_why() -> None:
+    progress = _told(
+        LOOP,
+        ("iteration.started", "l[1]", 1.0, {}),
+        ("iteration.finished", "l[1]", 2.0, {"status": "timed_out", "error": {"message": "slow"}}),
+    )
+    loop = progress.loops["l"]
+
+    assert iteration_line(loop, loop.iterations[0]).endswith("✗ timed out: slow")
+
+
+def test_iterations_of_a_loop_that_runs_again_and_of_one_tried_again() -> None:
+    progress = _told(
+        ("loop.started", "l#2", 1.0, {"path": "l", "limits": {"iterations": 3}}),
+        ("iteration.started", "l#2[1]", 1.0, {}),
+        ("iteration.finished", "l#2[1]", 1.0, {"status": "failed"}),
+        ("iteration.started", "l#2[1]#2", 1.0, {}),
+        ("iteration.finished", "l#2[1]#2", 2.0, {"status": "succeeded"}),
+    )
+
+    assert list(progress.loops) == ["l#2"]
+    assert [row.number for row in progress.loops["l#2"].iterations] == [1, 1]

@@ -1,0 +1,91 @@
+"""Figures and words as people read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from whorl.interfaces import figures
+from whorl.interfaces.wording import condition_words, fact_words, target_of, verdict_words
+from whorl.ir import AllOf, AnyOf, Constant, Expression, Judge, Plateau, Score, Stable, When
+
+
+@pytest.mark.parametrize(
+    ("amount", "words"),
+    [(0.04, "0.0s"), (3.14, "3.1s"), (9.96, "10s"), (59.4, "59s"), (59.6, "1m00s"), (152, "2m32s"),
+     (3_900, "1h05m"), (273_600, "3d4h")],
+)  # fmt: skip
+def test_seconds(amount: float, words: str) -> None:
+    assert figures.seconds(amount) == words
+
+
+@pytest.mark.parametrize(
+    ("amount", "words"),
+    [(0, "$0.00"), (1234.5, "$1,234.50"), (0.1, "$0.10"), (0.0437, "$0.0437"), (0.001, "$0.001"),
+     (0.0002, "<$0.001")],
+)  # fmt: skip
+def test_dollars(amount: float, words: str) -> None:
+    assert figures.dollars(amount) == words
+
+
+def test_counts_scores_and_differences() -> None:
+    assert [figures.count(n) for n in (812, 8_230, 123_456, 1_300_000)] == [
+        "812",
+        "8.2k",
+        "123k",
+        "1.3M",
+    ]
+    assert [figures.score(n) for n in (None, 0.9, 0.912, 87.0)] == ["", "0.90", "0.912", "87"]
+    assert figures.difference(0.63, 0.41) == "+.22"
+    assert figures.difference(0.58, 0.63) == "-.05"
+    assert figures.difference(3.0, 1.5) == "+1.50"
+    assert figures.difference(None, 1.0) == ""
+
+
+def test_sparkline() -> None:
+    assert figures.sparkline([0.0, None, 1.0]) == "▁ █"
+    assert figures.sparkline([0.5, 0.5]) == "██"
+    assert figures.sparkline([-1.0, 0.0]) == "▁█"
+    assert figures.sparkline([None]) == ""
+
+
+def test_line_is_one_safe_line_of_bounded_length() -> None:
+    assert figures.line("a\nb\x1b[2J\u202e  c") == "a b␛[2J� c"
+    assert figures.line("x" * 50, 10) == "xxxxxxxxx…"
+    assert figures.paragraphs("a\x07\r\nb") == "a␇\nb"
+
+
+def test_table_aligns_wide_characters() -> None:
+    assert figures.table([("漢字", "1"), ("ab", "22")], right=frozenset({1})) == [
+        "漢字   1",
+        "ab    22",
+    ]
+
+
+def test_fact_words() -> None:
+    score = {"by": "score", "met": False, "score": 0.4, "at_least": 0.95}
+    assert fact_words(score) == "score 0.40 < 0.95"
+    assert fact_words(score | {"met": True, "score": 0.96}) == "score 0.96 ≥ 0.95"
+    assert fact_words(score | {"met": None, "score": None}) == "no score"
+    assert fact_words({"by": "judge", "met": None, "answer": ""}) == "judge: no clear answer"
+    assert fact_words({"by": "stable", "met": True, "similarity": 0.97}) == "97% alike"
+    met = {"met": True, "facts": [score, {"by": "plateau", "met": True, "stale": 2}]}
+    assert verdict_words(met) == "2 without a better score"  # type: ignore[arg-type]
+
+
+def test_condition_words() -> None:
+    text = Constant("")
+    until = AnyOf(
+        (
+            When(Expression("jinja-expression", "review.ok")),
+            AllOf((Score(text, at_least=0.9), Judge(Constant("Is it\ngood?"), text))),
+            Stable(text, 0.95),
+            Plateau(2),
+            Score(text),
+        )
+    )
+
+    assert condition_words(until) == (
+        "review.ok or score ≥ 0.90 and judge: Is it good? or 95% alike or no better score for 2"
+    )
+    assert target_of(until) == 0.9
+    assert condition_words(None) == ""
