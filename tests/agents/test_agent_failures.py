@@ -47,7 +47,7 @@ def test_an_error_that_looks_like_a_success(
 
     fault = fault_of(stand_in, CLAUDE)
 
-    assert (fault.code, fault.retryable) == ("P120", retryable)
+    assert (fault.code, fault.retryable) == ("P130", retryable)
     assert "agent 'claude-code' failed: " in str(fault)
     assert words in str(fault)
     assert fault.detail["usage"] == {
@@ -64,7 +64,7 @@ def test_a_failed_turn_of_codex(tmp_path: Path) -> None:
 
     fault = fault_of(stand_in, CODEX)
 
-    assert (fault.code, fault.retryable) == ("P120", True)
+    assert (fault.code, fault.retryable) == ("P130", True)
     assert "429 Too Many Requests" in str(fault)
     assert fault.detail["status"] == 429
     assert fault.detail["value"] == "x"
@@ -110,7 +110,7 @@ def test_words_between_events_do_no_harm(tmp_path: Path) -> None:
 def test_a_program_that_ends_too_early(tmp_path: Path, lines: list[Any], words: str) -> None:
     fault = fault_of(claude(tmp_path, play(lines)), CLAUDE)
 
-    assert fault.code == "P120"
+    assert fault.code == "P130"
     assert words in str(fault)
 
 
@@ -289,7 +289,6 @@ def test_an_answer_has_a_limit(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_too_long_is_dropped(tmp_path: Path) -> None:
-    line = json.dumps(claude_says("ok")[-1])
-    code = f'print(\'{{"type": "user", "x": "\' + "x" * 9_000_000 + \'"}}\')\nprint({line!r})'
+    code = f"e = {claude_says('')[-1]!r}; e['result'] = 'x' * 9_000_000; print(json.dumps(e))"
 
-    assert perform(claude(tmp_path, play(code=code)), CLAUDE).value == "ok"
+    assert perform(claude(tmp_path, play(claude_says("ok"), code=code)), CLAUDE).value == "ok"

@@ -197,7 +197,7 @@ def test_an_error_of_claudes_model_is_an_error(tmp_path: Path) -> None:
         with pytest.raises(ProviderError) as caught:
             machine.perform({"agent": "claude-code", "prompt": "hello"})
 
-    assert caught.value.code == "P120"
+    assert caught.value.code == "P130"
     assert caught.value.detail["status"] == 400
 
 
@@ -210,7 +210,7 @@ def test_claude_says_when_a_session_is_gone(tmp_path: Path) -> None:
                 session="00000000-0000-4000-8000-000000000000",
             )
 
-    assert caught.value.code == "P120"
+    assert caught.value.code == "P130"
 
 
 def test_codex_goes_on_with_its_conversation(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_an_error_of_codexs_model_is_an_error(tmp_path: Path) -> None:
         with pytest.raises(ProviderError, match="failed") as caught:
             machine.perform({"agent": "codex", "prompt": "hello"})
 
-    assert caught.value.code == "P120"
+    assert caught.value.code == "P130"
 
 
 def test_codex_says_when_a_session_is_gone(tmp_path: Path) -> None:

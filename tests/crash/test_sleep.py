@@ -22,7 +22,7 @@ steps:
       at_most: 1
       steps:
         write: {ask: "Write."}
-  pause: {wait: 1h}
+  pause: {wait: 10m}
   end: {ask: "End."}
 """
 
@@ -58,7 +58,7 @@ def test_what_a_sleeping_run_has_said_is_in_its_journal(tmp_path: Path) -> None:
 
     assert "loop.finished" in kinds
     assert status == "succeeded"
-    assert 3_600 <= seconds < 3_610
+    assert round(seconds) == 600
 
 
 def test_a_request_wakes_a_sleeping_run(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from whorl.interfaces.cli.view.audience import iteration_line, lines_of
-from whorl.interfaces.progress import ITERATIONS_MAX, TEXT_MAX, Progress, name_of
+from whorl.interfaces.progress import ITERATIONS_MAX, STEPS_MAX, TEXT_MAX, Progress, name_of
 from whorl.interpreter.events import Event
 
 
@@ -108,6 +108,10 @@ def test_the_past_is_bounded() -> None:
     for _ in range(100):
         progress.stream("l[999]/w", "x" * 100)
 
+    for number in range(STEPS_MAX * 2):
+        progress.take(Event("task.finished", f"each[{number}]/w", 1.0))
+
+    assert len(progress.steps) <= STEPS_MAX + 1
     assert len(progress.loops["l"].iterations) == ITERATIONS_MAX
     assert len(progress.steps["l[999]/w"].text) == TEXT_MAX
 
@@ -120,6 +124,21 @@ def test_waiting_and_pausing() -> None:
     assert (progress.status, progress.waiting) == ("running", {})
     progress.take(Event("run.waiting", "", 2.0, {"status": "paused", "for": "budget"}))
     assert progress.status == "paused"
+
+
+def test_branches_and_gates_are_steps_too() -> None:
+    progress = _told(
+        ("node.finished", "pick", 1.0, {"branch": "then"}),
+        ("node.skipped", "extra", 1.0, {"cause": "condition"}),
+        ("gate.waiting", "check", 1.0, {"message": "Publish?"}),
+        ("gate.waiting", "l/:limit", 1.0, {"message": "More?"}),
+        ("gate.decided", "check", 2.0, {"approved": False}),
+    )
+
+    states = {step.address: step.state for step in progress.steps.values()}
+    assert states == {"pick": "succeeded", "extra": "skipped", "check": "succeeded"}
+    assert progress.steps["pick"].branch == "then"
+    assert list(progress.waiting) == ["l/:limit"]
 
 
 def test_names_in_addresses() -> None:

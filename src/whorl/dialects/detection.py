@@ -25,6 +25,7 @@ _BUILT_IN = {
     "native": "whorl.dialects.native:NativeReader",
     "mcp-cli": "whorl.dialects.mcp_cli:McpCliReader",
     "orka": "whorl.dialects.orka:OrkaReader",
+    "studio": "whorl.dialects.studio:StudioReader",
 }
 
 

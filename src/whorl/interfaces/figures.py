@@ -107,9 +107,9 @@ def paragraphs(text: str) -> str:
     return "\n".join(safe(part) for part in text.replace("\r\n", "\n").split("\n"))
 
 
-def plural(number: int, noun: str) -> str:
-    """`1 call`, `2 calls`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def plural(number: int, noun: str, many: str = "") -> str:
+    """`1 call`, `2 calls`; `many` is the plural where an s does not make it."""
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
 
 
 def written(value: Json) -> str:

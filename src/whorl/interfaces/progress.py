@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 ITERATIONS_MAX = 200
+STEPS_MAX = 1_000
 TEXT_MAX = 2_000
 WARNINGS_MAX = 100
 _ATTEMPT = re.compile(r"#([0-9]+)$")
@@ -28,7 +29,7 @@ _ATTEMPT = re.compile(r"#([0-9]+)$")
 
 @dataclass(slots=True)
 class Step:
-    """A task, as far as it has come."""
+    """A task or a gate, as far as it has come; of a branch, which one was taken."""
 
     address: str
     state: str = "running"
@@ -41,6 +42,7 @@ class Step:
     text: str = ""
     error: str = ""
     reserve: tuple[int, int, float] = (0, 0, 0.0)
+    branch: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,7 @@ def _run_finished(progress: Progress, event: Event) -> None:
     error: Any = event.body.get("error")
     progress.error = str(error.get("message", "")) if isinstance(error, dict) else ""
     for step in progress.steps.values():
-        if step.state in ("running", "retrying"):
+        if step.state in ("running", "retrying", "waiting"):
             step.state, step.ended_at = "cancelled", event.at
     progress.waiting.clear()
 
@@ -202,6 +204,7 @@ def _task_ended(progress: Progress, event: Event) -> None:
     step.model = str(event.body.get("model") or step.model)
     if event.kind == "task.finished":
         step.state = "succeeded"
+        _forget_oldest(progress)
         return
     error: Any = event.body.get("error")
     step.state = "failed"
@@ -227,8 +230,11 @@ def _task_retrying(progress: Progress, event: Event) -> None:
 
 def _node_ended(progress: Progress, event: Event) -> None:
     base, attempt = _split_attempt(event.address)
-    state = "skipped" if event.kind == "node.skipped" else str(event.body.get("status"))
-    progress.steps.setdefault(base, Step(base, attempt=attempt)).state = state
+    step = progress.steps.setdefault(base, Step(base, "running", event.at, attempt=attempt))
+    step.ended_at = event.at
+    step.branch = str(event.body.get("branch") or "")
+    usual = "skipped" if event.kind == "node.skipped" else "succeeded"
+    step.state = str(event.body.get("status") or usual)
 
 
 def _loop_started(progress: Progress, event: Event) -> None:
@@ -288,16 +294,30 @@ def _loop_finished(progress: Progress, event: Event) -> None:
 
 def _gate_waiting(progress: Progress, event: Event) -> None:
     progress.waiting[event.address] = event.body
+    base, attempt = _split_attempt(event.address)
+    if "/:" not in base:
+        progress.steps[base] = Step(base, "waiting", event.at, attempt=attempt)
 
 
 def _gate_decided(progress: Progress, event: Event) -> None:
     progress.waiting.pop(event.address, None)
+    step = progress.steps.get(_split_attempt(event.address)[0])
+    if step is not None and step.state == "waiting":
+        step.state, step.ended_at = "succeeded", event.at
     progress.status = "running" if progress.status == "waiting" else progress.status
 
 
 def _warned(progress: Progress, event: Event) -> None:
     if len(progress.warnings) < WARNINGS_MAX:
         progress.warnings.append(str(event.body.get("message", "")))
+
+
+def _forget_oldest(progress: Progress) -> None:
+    """A list of many items leaves many steps; the oldest that went well are let go."""
+    if len(progress.steps) > STEPS_MAX:
+        done = [key for key, step in progress.steps.items() if step.state == "succeeded"]
+        for key in done[: STEPS_MAX // 2]:
+            del progress.steps[key]
 
 
 def _drop_below(progress: Progress, prefix: str) -> None:

@@ -216,6 +216,8 @@ def _set_up(machine: Machine, key: str, loop: Loop) -> None:
     past: list[Json] = []
     if loop.memory is not None and loop.memory.across_runs:
         past = machine.state["memory"].get(loop.memory.key, [])
+    # First, so that a loop whose input cannot be computed has not begun.
+    first = {c.name: value_of(c.first, scope) for c in loop.carry if c.first is not None}
     frame |= {
         "limits": {name: value for name, value in limits.items() if value is not None},
         "usage": {},
@@ -223,12 +225,9 @@ def _set_up(machine: Machine, key: str, loop: Loop) -> None:
         "count": 0,
         "phase": "delay",
         "started": machine.now,
-        "carry": {},
+        "carry": first,
         "past": past,
     }
-    for carry in loop.carry:
-        if carry.first is not None:
-            frame["carry"][carry.name] = value_of(carry.first, scope)
     loop_limit.arm(machine, key)
 
 

@@ -29,6 +29,10 @@ KINDS = {
     "use": "whorl.providers.use:Use",
     "memory": "whorl.providers.memory:Memory",
     "tool": "whorl.providers.tools.tool:Tool",
+    "validate": "whorl.providers.validate:Validate",
+    "file_glob": "whorl.providers.files:FileGlob",
+    "file_read": "whorl.providers.files:FileRead",
+    "file_write": "whorl.providers.files:FileWrite",
 }
 
 # Kinds that start programs on this machine.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.clock import Clock
     from whorl.runtimes.driver import Watcher, Workers
-    from whorl.runtimes.journal import Entry
+    from whorl.runtimes.journal import Entry, Letter
     from whorl.runtimes.sqlite import SqliteStore
 
 PATIENCE_S = 60.0
@@ -82,6 +82,7 @@ class LocalRuntime:
         self._digests: dict[RunId, str] = {}
         self._pinned: dict[int, tuple[Workflow, Json, str]] = {}
         self._postman: asyncio.Task[None] | None = None
+        self._brought: set[int] = set()
         self._stopping = asyncio.Event()
 
     async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
@@ -195,6 +196,10 @@ class LocalRuntime:
                 driver.deliver(event)
             requests = []
             self._drivers[run] = driver
+            for letter in self.store.take(run, owner):
+                # Whoever was brought it before has not journaled it, or it would be gone.
+                self._brought.discard(letter.id)
+                self._bring(letter)
             self._start_postman()
             if self._stopping.is_set():
                 return "stopped"
@@ -229,14 +234,18 @@ class LocalRuntime:
 
     async def _bring_letters(self) -> None:
         """Looks for requests of other processes, cheaply, and brings each to its driver once."""
-        brought: set[int] = set()
         while True:
-            for letter in self.store.mail():
-                driver = self._drivers.get(letter.run)
-                if driver is not None and letter.id not in brought:
-                    brought.add(letter.id)
-                    driver.deliver(letter.event, letter.id)
+            letters = self.store.mail()
+            self._brought.intersection_update(letter.id for letter in letters)
+            for letter in letters:
+                self._bring(letter)
             await self._clock.sleep(POLL_S)
+
+    def _bring(self, letter: Letter) -> None:
+        driver = self._drivers.get(letter.run)
+        if driver is not None and letter.id not in self._brought:
+            self._brought.add(letter.id)
+            driver.deliver(letter.event, letter.id)
 
 
 def _object(words: str | None) -> None:

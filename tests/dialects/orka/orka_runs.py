@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -13,13 +14,12 @@ from whorl.errors import ProviderError
 from whorl.providers.memory import key_of, search
 from whorl.providers.task import Estimate, Reply, Usage
 from whorl.runtimes.folding import fold
+from whorl.runtimes.journal import RunId
 from whorl.runtimes.recall import MemoryJournal
 from whorl.runtimes.simulated import SimulatedRuntime
 from whorl.runtimes.summary import document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.providers.task import Effect, Emit, Request
@@ -30,7 +30,7 @@ FILE = "workflow.yml"
 
 
 class Model:
-    """Implements `Workers`: answers by the first rule that the prompt matches, memory included.
+    """Answers tasks by the first rule that the prompt matches, and keeps what is to be kept.
 
     A rule is a pattern and its answers in order, the last one for ever; an answer that is an
     exception is raised.
@@ -38,8 +38,9 @@ class Model:
 
     effect: Effect = "none"
 
-    def __init__(self, rules: list[tuple[str, list[Any]]]) -> None:
+    def __init__(self, rules: list[tuple[str, list[Any]]], delay_s: float = 0.0) -> None:
         self._rules = rules
+        self._delay_s = delay_s
         self._used: Counter[int] = Counter()
         self.requests: list[Request] = []
         self.memories: dict[str, list[Json]] = {}
@@ -58,14 +59,6 @@ class Model:
         found = [r for r in self.requests if re.search(rf"(^|/){re.escape(name)}$", r.address)]
         return found[-1].inputs
 
-    def kind(self, name: str) -> Model:
-        """There is one kind."""
-        return self
-
-    def redacted(self, value: Json) -> Json:
-        """There are no secrets."""
-        return value
-
     def estimate(self, request: Request) -> Estimate:
         """Nothing is reserved."""
         return Estimate()
@@ -73,6 +66,8 @@ class Model:
     async def perform(self, request: Request, emit: Emit) -> Reply:
         """Answers."""
         self.requests.append(request)
+        if self._delay_s:
+            await asyncio.sleep(self._delay_s)
         if request.kind == "memory":
             return Reply(self._remember(request))
         if request.kind == "use":
@@ -97,10 +92,6 @@ class Model:
             kept.append({"content": inputs["content"], "metadata": inputs.get("metadata")})
             return {"status": "success", "memory_key": request.key}
         return {"status": "success", "memories": list(search(kept, inputs["query"]))}
-
-    # The driver asks for the effect by a method, a kind of task has it as a member.
-    def __getattribute__(self, name: str) -> Any:
-        return object.__getattribute__(self, name)
 
 
 class Staff:
@@ -142,6 +133,12 @@ class Ran:
         return found
 
     @property
+    def seconds(self) -> float:
+        """How long the run took, in virtual time."""
+        times = [entry.event.at for entry in self.journal.read(RunId(self.document["run"]))]
+        return round(times[-1] - times[0], 6)
+
+    @property
     def loop(self) -> dict[str, Any]:
         """The first loop."""
         found: dict[str, Any] = self.document["loops"][0]
@@ -160,12 +157,10 @@ def run(
     *,
     journal: MemoryJournal | None = None,
     name: str = "run",
-    prepare: Callable[[Model], None] | None = None,
+    delay_s: float = 0.0,
 ) -> Ran:
     """Runs a workflow from beginning to end."""
-    model = Model(rules)
-    if prepare is not None:
-        prepare(model)
+    model = Model(rules, delay_s)
     kept = journal or MemoryJournal()
     runtime = SimulatedRuntime(Staff(model), kept)
     started = runtime.start(read(text), {"input": given}, run=name)
@@ -174,3 +169,34 @@ def run(
     finished = [e.event for e in kept.read(started) if e.event.kind == "run.finished"]
     told = document(started, machine.status, finished[-1] if finished else None, kept)
     return Ran(told, model, kept)
+
+
+LOOP = """
+orchestrator: {id: work, strategy: sequential, agents: [polish]}
+agents:
+  - id: polish
+    type: loop
+    max_loops: MAX
+    score_threshold: 0.9
+    score_extraction_pattern: "SCORE:\\\\s*([0-9.]+)"
+    MORE
+    internal_workflow:
+      orchestrator: {id: inner, strategy: sequential, agents: [writer, critic]}
+      agents:
+        - id: writer
+          type: openai-answer
+          model: gpt-4o
+          temperature: 0.5
+          max_tokens: 200
+          system_prompt: Be brief.
+          prompt: |
+            Write about {{ input }}. PROMPT
+        - id: critic
+          type: openai-answer
+          prompt: "Rate: {{ previous_outputs.writer }}"
+"""
+
+
+def loop(*, most: int = 5, more: str = "", prompt: str = "") -> str:
+    """A loop with a writer and a critic."""
+    return LOOP.replace("MAX", str(most)).replace("MORE", more).replace("PROMPT", prompt)

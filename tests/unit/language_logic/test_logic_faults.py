@@ -59,7 +59,7 @@ SCOPE = MappingScope(
         ("@empty(0)", "to be an object, an array or a string"),
         ("@toUpper(1)", "to be a string"),
         ("@trim(null)", "parameters are not valid"),
-        ("@and(true, 1)", "'and' expects its first parameter to be of type boolean"),
+        ("@and(true, 1)", "'and' expects its second parameter to be of type boolean"),
         ("@if('true', 1, 2)", "'if' expects its first parameter to be of type boolean"),
         ("@not(null)", "to be of type boolean"),
         ("@greater(1, 'a')", "expects its second parameter to be a number"),

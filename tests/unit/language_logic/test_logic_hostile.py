@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import tracemalloc
 
@@ -36,7 +37,7 @@ SCOPE = MappingScope(
             "shared": [[["x" * 1_000] * 100] * 100] * 10,
             "laughs": _laughs(),
             "open": "<a>" * 50_000,
-            "sibling": "<r>" + "<a/>" * 30_000 + "</r>",
+            "sibling": "<r>" + "<a/>" * 90_000 + "</r>",
             "attributes": "<r " + " ".join(f'a{n}="1"' for n in range(60_000)) + "/>",
             "brackets": "[" * 100_000,
             "picture": "0" * LONG,
@@ -121,21 +122,29 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("source", HOSTILE, ids=[source[:60] for source in HOSTILE])
-def test_hostile_expression_is_bounded(source: str) -> None:
-    tracemalloc.start()
+def test_hostile_expression_is_quick(source: str) -> None:
     started = time.process_time()
-    try:
+    with contextlib.suppress(LanguageError):
         evaluate(Expression("logic", source), SCOPE)
-    except LanguageError:
-        pass
-    finally:
-        took = time.process_time() - started
+
+    assert time.process_time() - started < 2
+
+
+# What makes much of little; searches and deep nesting take time, not memory.
+GROWING = [source for source in HOSTILE if "xpath" not in source and len(source) < 20_000]
+
+
+@pytest.mark.parametrize("source", GROWING, ids=[source[:60] for source in GROWING])
+def test_hostile_expression_is_small(source: str) -> None:
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(LanguageError):
+            evaluate(Expression("logic", source), SCOPE)
         _, peak = tracemalloc.get_traced_memory()
+    finally:
         tracemalloc.stop()
 
-    # Tracing makes it several times slower; without it none takes half a second.
-    assert took < 6
-    assert peak < 150_000_000
+    assert peak < 50_000_000
 
 
 @pytest.mark.parametrize(

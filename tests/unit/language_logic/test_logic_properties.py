@@ -74,7 +74,7 @@ PIECES = st.lists(
 
 
 def _is_json(value: object) -> bool:
-    return json.loads(json.dumps(value, allow_nan=False)) == value
+    return bool(json.loads(json.dumps(value, allow_nan=False)) == value)
 
 
 @given(st.text(max_size=60) | PIECES | PIECES.map("@{}".format))

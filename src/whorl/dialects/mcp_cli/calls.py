@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from whorl.dialects.reader import Called
     from whorl.source import Value
 
+HISTORY = "loop.history"
 ENDINGS = (".yaml", ".yml", ".json")
 
 
@@ -120,12 +121,15 @@ def main_output() -> ir.Expression:
     return ir.Expression("jinja", "main_output(it)", LIBRARY)
 
 
-def is_mentioned(name: str, draft: Draft, called: Called | None) -> bool:
-    """Whether the file or what it calls mentions a variable anywhere."""
-    sources = [draft.document.text]
+def reads_history(draft: Draft, called: Called | None) -> bool:
+    """Whether the file or what it calls mentions `loop.history` anywhere."""
+    sources = {draft.file: draft.document.text}
     if called is not None:
-        sources.extend(called.reading.sources.values())
-    return any(name in source for source in sources)
+        sources |= called.reading.sources
+    for file, source in sources.items():
+        if file not in draft.historians:
+            draft.historians[file] = HISTORY in source
+    return any(draft.historians[file] for file in sources)
 
 
 def place_of(key: Scalar) -> str:

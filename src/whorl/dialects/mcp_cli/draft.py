@@ -31,6 +31,7 @@ class Draft:
     warnings: list[Diagnostic] = field(default_factory=list)
     workflows: dict[str, ir.Workflow] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
+    historians: dict[str, bool] = field(default_factory=dict)
 
     @property
     def file(self) -> str:
@@ -68,10 +69,10 @@ class Draft:
         self.report("W023", message, span, label=label, help=help, severity="warning")
 
     def adopt(self, found: Iterable[Diagnostic]) -> None:
-        """Keeps what others found, up to a number that a person would still read."""
+        """Keeps what was found, once each, up to a number that a person would still read."""
         for one in found:
             kept = self.warnings if one.severity == "warning" else self.diagnostics
-            if len(kept) < REPORTED_MAX:
+            if len(kept) < REPORTED_MAX and one not in kept:
                 kept.append(one)
 
 

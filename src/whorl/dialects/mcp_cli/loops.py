@@ -8,9 +8,9 @@ from whorl import ir
 from whorl.dialects.mcp_cli.calls import (
     call_inputs,
     find_workflow,
-    is_mentioned,
     main_output,
     read_given,
+    reads_history,
 )
 from whorl.dialects.mcp_cli.iterate import read_iterate
 from whorl.dialects.mcp_cli.nodes import RETRIES, read_common
@@ -130,19 +130,17 @@ def _failure(fields: Mapping) -> ir.IterationFailure:
 
 def _history(page: Page, fields: Mapping, called: Called | None) -> int:
     """How many outputs are kept for `loop.history`; none where nobody reads it."""
-    if not is_mentioned("loop.history", page.draft, called):
+    if not reads_history(page.draft, called):
         return 0
     return min(whole_of(fields.get("max_iterations")) or 1, HISTORY_KEEP)
 
 
 def _accumulates(page: Page, item: Item, fields: Mapping) -> bool:
-    named = text_of(fields.get("accumulate"))
-    own = f"{item.name}_accumulator"
-    text = page.draft.document.text
-    is_read = own in text or any(
-        before is item and "loop.history" in text for before in page.order.before.values()
-    )
-    return bool(named) or is_read
+    """Whether all outputs are kept: where they have a name, or are mentioned without one."""
+    if text_of(fields.get("accumulate")) or f"{item.name}_accumulator" in page.order.mentioned:
+        return True
+    is_looked_back_at = item.name in page.order.looked_back_at
+    return is_looked_back_at and "loop.history" in page.order.mentioned
 
 
 def _check_refine(page: Page, item: Item, fields: Mapping) -> None:

@@ -23,11 +23,18 @@ class Order:
     waits: dict[str, set[str]] = field(default_factory=dict)
     ordered: list[Item] = field(default_factory=list)
     before: dict[str, Item] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
+    mentioned: set[str] = field(default_factory=set)
+
+    @property
+    def looked_back_at(self) -> set[str]:
+        """The loops that later texts mean by `loop`."""
+        return {loop.name for loop in self.before.values()}
 
     def after(self, item: Item, *, parallel: bool) -> tuple[ir.After, ...]:
         """What an item waits for; one after the other unless steps run in parallel."""
-        names = [other.name for other in self.items if other.name in self.waits[item.name]]
-        place = self.ordered.index(item)
+        names = sorted(self.waits[item.name], key=lambda name: self.places[name])
+        place = self.places[item.name]
         if not parallel and place:
             names.append(self.ordered[place - 1].name)
         return tuple(ir.After(name) for name in dict.fromkeys(names))
@@ -37,6 +44,7 @@ def find_order(draft: Draft, items: list[Item], variables: Variables) -> Order:
     """Computes the order of a file; reports what is not there and what waits for itself."""
     order = Order(items)
     for item in items:
+        order.mentioned.update(names_in(item.fields))
         order.waits[item.name] = _needed(draft, item, variables) | _mentioned(item, variables)
     for item in items:
         if _asks_for_loop(item):
@@ -120,6 +128,7 @@ def _arrange(draft: Draft, order: Order) -> None:
             item = _break_circle(draft, order, left)
         left.remove(item)
         done.add(item.name)
+        order.places[item.name] = len(order.ordered)
         order.ordered.append(item)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.dialects.mcp_cli.draft import shown
-from whorl.dialects.mcp_cli.format import KINDS, ROOT
+from whorl.dialects.mcp_cli.format import KINDS, ROOT, STEP
 from whorl.dialects.mcp_cli.scalars import duration_of, number_of, text_of, whole_of
 from whorl.errors import did_you_mean, nearest
 from whorl.source import Mapping, Scalar, Sequence
@@ -167,7 +167,7 @@ def _check_kind(draft: Draft, step: Mapping, owner: str) -> None:
             label="a second kind",
             help="make a step of its own of each",
         )
-    elif not found and not any(entry.name in ("prompt", "llm") for entry in step):
+    elif not found and not any(_means_kind(entry.name) for entry in step):
         draft.report(
             "W009",
             f"{owner} does not say what it does",
@@ -185,6 +185,11 @@ def _check_kind(draft: Draft, step: Mapping, owner: str) -> None:
                 label="cannot run",
                 help="write a `run` step with `servers`, and let an MCP server's tool do it",
             )
+
+
+def _means_kind(name: str) -> bool:
+    """Whether a field that is reported as unknown was meant to say what the step does."""
+    return name not in STEP.fields and (name in STEP.instead or nearest(name, KINDS) is not None)
 
 
 _NEEDS = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -28,6 +29,7 @@ PLACE = re.compile(r"\{\{([^{}]+)\}\}")
 _TOKEN = re.compile(r"'[^']*'|\"[^\"]*\"|[^\W\d][\w-]*(?:\.[\w-]+)*")
 _MARKS = re.compile(r"\$?\{\{|\}\}")
 _COMPARES = re.compile(r"[=!<>]=|[<>]|\b(?:and|or|not|in)\b")
+COMPARED_MAX = 200
 _SPECIAL = ("{{", "{%", "{#")
 
 
@@ -46,6 +48,7 @@ class Texts:
     draft: Draft
     variables: Variables
     _warned: set[str] = field(default_factory=set)
+    _meant: dict[str, str] = field(default_factory=dict)
 
     def prompt(self, value: Value | None, view: View) -> ir.Value:
         """A text in which an unset variable stays as it is written."""
@@ -179,7 +182,7 @@ class Texts:
 
     def _hint(self, name: str, scalar: Scalar, offset: int) -> None:
         """An unknown name is an input; one that is nearly another's is probably a slip."""
-        meant = did_you_mean(name, self.variables.known())
+        meant = self._nearest(name)
         if meant and name not in self._warned:
             self._warned.add(name)
             self.draft.warn(
@@ -201,7 +204,14 @@ class Texts:
     def _advice(self, name: str) -> str:
         if self.variables.owner(name) is not None:
             return "it is not there yet; write {{loop.last.output}} or {{loop.history}} in a loop"
-        return did_you_mean(name, self.variables.known()) or _FLAT
+        return self._nearest(name) or _FLAT
+
+    def _nearest(self, name: str) -> str:
+        """The question that names the nearest variable; comparing costs time, so not for all."""
+        if name not in self._meant and len(self._meant) < COMPARED_MAX:
+            known = islice(self.variables.known(), COMPARED_MAX)
+            self._meant[name] = did_you_mean(name, known)
+        return self._meant.get(name, "")
 
 
 _FLAT = "variables are flat: {{input}}, {{env.NAME}}, {{loop.iteration}}, the name of a step"

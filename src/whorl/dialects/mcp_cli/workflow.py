@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from whorl.dialects.mcp_cli.draft import Draft
     from whorl.dialects.mcp_cli.variables import Variables
 
+ITEMS_MAX = 1_000
 _NAME = re.compile(r"[^\s{}\x00-\x1f](?:[^{}\x00-\x1f]{0,126}[^\s{}\x00-\x1f])?")
 
 
@@ -66,6 +67,15 @@ def _read_items(draft: Draft) -> list[Item]:
                 own = fields if field == "loops" else fields.get("loop")
                 loop = own if isinstance(own, Mapping) else None
                 found.append(Item(name.text, name, fields, loop))
+    if len(found) > ITEMS_MAX:
+        draft.report(
+            "W015",
+            f"the workflow has {len(found):,} steps and loops; the limit is {ITEMS_MAX:,}",
+            draft.root.span,
+            label="too many",
+            help="go over items with `loop: {mode: iterate}`, or call other workflows",
+        )
+        return []
     found.sort(key=lambda item: (item.fields.span.line, item.fields.span.column))
     if not found and not draft.diagnostics:
         draft.report(

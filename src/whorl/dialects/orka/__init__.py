@@ -9,7 +9,7 @@ from whorl.dialects.orka.agents import read_section
 from whorl.dialects.orka.draft import Draft
 from whorl.dialects.orka.flow import read_block
 from whorl.dialects.orka.hints import give_hints
-from whorl.dialects.orka.known import SUPPORTED, UNSUPPORTED
+from whorl.dialects.orka.known import SILENT, SUPPORTED, UNSUPPORTED
 from whorl.dialects.orka.scene import Flow, Scene, names_in
 from whorl.dialects.orka.values import computed, literal, text_of
 from whorl.dialects.reader import Reading
@@ -69,7 +69,8 @@ def _workflow(draft: Draft, section: Section, document: Document) -> ir.Workflow
     flow = Flow().inside(section)
     body = read_block(draft, Scene(section, flow, read_block))
     names = names_in(section)
-    listed: list[Json] = list(names)
+    spoken = [name for name in names if _speaks(section, name)]
+    listed: list[Json] = list(spoken or names)
     main = MAIN_OUTPUT if MAIN_OUTPUT not in names else "answer"
     outputs: list[tuple[str, ir.Value]] = [(main, computed("orka_answer", literal(listed)))]
     outputs.extend((name, computed("orka_value", literal(name))) for name in names)
@@ -83,6 +84,11 @@ def _workflow(draft: Draft, section: Section, document: Document) -> ir.Workflow
         variables=((FLOW, ir.Constant(flow.told())),),
         open_inputs=True,
     )
+
+
+def _speaks(section: Section, name: str) -> bool:
+    agent = section.find(name)
+    return agent is not None and agent.type not in SILENT
 
 
 def _holds_agents(value: Value | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from whorl.dialects.orka.known import FIELDS, IGNORED, RESERVED, SUPPORTED, UNSUPPORTED
@@ -201,10 +202,24 @@ def called_by(agent: Agent) -> list[str]:
     """The agents that a fork or a router runs."""
     if agent.type == "fork":
         return [name for branch in branches_of(agent) for name in texts_of(branch)]
-    if agent.type == "router":
-        routes = mapping_of(agent.get("routing_map"))
-        return [name for entry in routes or () for name in texts_of(entry.value)]
-    return []
+    return [target.text for target in targets_of(agent)] if agent.type == "router" else []
+
+
+def targets_of(agent: Agent) -> list[Scalar]:
+    """The targets of all routes, each once, in an order that holds on every route."""
+    routes = [scalars_of(entry.value) for entry in mapping_of(agent.get("routing_map")) or ()]
+    named = {scalar.text: scalar for route in reversed(routes) for scalar in reversed(route)}
+    before: dict[str, set[str]] = {name: set() for name in named}
+    for route in routes:
+        for one, other in pairwise(route):
+            before[other.text].add(one.text)
+    left = list(dict.fromkeys(scalar.text for route in routes for scalar in route))
+    ordered: list[str] = []
+    while left:
+        ready = next((name for name in left if not before[name] & set(left)), left[0])
+        left.remove(ready)
+        ordered.append(ready)
+    return [named[name] for name in ordered]
 
 
 def branches_of(agent: Agent) -> list[Value]:

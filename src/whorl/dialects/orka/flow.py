@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.orka import asking, remembering, validators
-from whorl.dialects.orka.agents import branches_of, read_agent, report_unknown
+from whorl.dialects.orka.agents import branches_of, read_agent, report_unknown, targets_of
 from whorl.dialects.orka.loop import read_loop
 from whorl.dialects.orka.order import dependencies, sorted_by_dependencies
 from whorl.dialects.orka.values import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from whorl.dialects.orka.draft import Draft
     from whorl.dialects.orka.scene import Common, ReadNode, Scene
     from whorl.language import Json
-    from whorl.source import Scalar, Value
+    from whorl.source import Value
 
 _READERS: dict[str, ReadNode] = {
     "openai-answer": asking.read_answer,
@@ -103,7 +103,7 @@ class _Weaver:
         steps.append(name)
         if agent.type != "router":
             return
-        for target in _targets(agent):
+        for target in targets_of(agent):
             known = target.text in self._placed and target.text not in self._routers
             if self._section.find(target.text) is None:
                 report_unknown(self._draft, target, self._section)
@@ -266,11 +266,6 @@ class _Weaver:
             if child is not None:
                 found.append(child)
         return found
-
-
-def _targets(agent: Agent) -> list[Scalar]:
-    routes = mapping_of(agent.get("routing_map"))
-    return [scalar for entry in routes or () for scalar in scalars_of(entry.value)]
 
 
 def _behind(node: ir.Node, name: str) -> ir.Node:

@@ -75,6 +75,9 @@ FIELDS: dict[str, frozenset[str]] = {
 }
 SUPPORTED = frozenset(FIELDS)
 
+# Agents that say nothing of their own.
+SILENT = frozenset({"fork", "join", "router", "memory"})
+
 # Fields that the public system takes anywhere and that change nothing in what a workflow does.
 IGNORED = frozenset(
     {

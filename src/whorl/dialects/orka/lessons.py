@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
     from whorl.dialects.orka.draft import Draft
     from whorl.language import Json
 
+MEASURED = "measured_score"
 CATEGORIES = ("insights", "improvements", "mistakes")
 USUAL_LENGTH = 300
 KEPT = 20
+_SCORE = re.compile(r"\s*\{\{-?\s*score\s*-?\}\}\s*")
 
 
 def read_memory(draft: Draft, agent: Agent, names: list[str], path: str) -> ir.Memory:
@@ -46,15 +49,23 @@ def _record(draft: Draft, agent: Agent, *, is_learning: bool) -> ir.Fields:
     written = mapping_of(agent.get("past_loops_metadata"))
     entries: dict[str, ir.Value] = {}
     if written is not None:
-        entries = {str(name): value for name, value in read_fields(draft, written).entries}
+        fields = read_fields(draft, written).entries
+        entries = {str(name): _measured(value) for name, value in fields}
     usual = ["loop_number", "score", "timestamp"]
     if written is None and is_learning:
         usual.extend(CATEGORIES)
     for name in usual:
-        entries.setdefault(name, template("{{ " + name + " }}"))
+        entries.setdefault(name, _measured(template("{{ " + name + " }}")))
     if is_learning:
         entries[INSIGHTS] = template("{{ insights }}")
     return ir.Fields(tuple(entries.items()))
+
+
+def _measured(value: ir.Value) -> ir.Value:
+    """A field that is the score alone is null where there is none; others compute with a 0."""
+    if isinstance(value, ir.Expression) and _SCORE.fullmatch(value.source):
+        return ir.Expression("jinja", MEASURED)
+    return value
 
 
 def _bindings(
@@ -75,11 +86,11 @@ def _bindings(
         bound.append((category, value))
     listed: list[Json] = list(names)
     fallback = number_of(agent.get("fallback_score"))
-    if fallback is not None:
-        source = f"score if score is not none else {literal(fallback)}"
-        bound.append(("score", ir.Expression("jinja", source)))
+    source = f"score if score is not none else {literal(fallback or 0.0)}"
     return (
         *bound,
+        (MEASURED, ir.Expression("jinja", "score")),
+        ("score", ir.Expression("jinja", source)),
         ("timestamp", computed("orka_timestamp", "at")),
         ("result", computed("orka_results", literal(listed))),
         ("reasoning_quality", ir.Constant("")),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.orka.agents import read_section
+from whorl.dialects.orka.known import SILENT
 from whorl.dialects.orka.lessons import read_memory
 from whorl.dialects.orka.order import texts_in
 from whorl.dialects.orka.scene import Scene, names_in
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from whorl.dialects.orka.scene import Common
     from whorl.dialects.orka.scoring import Scoring
     from whorl.ir.loop import Fact
-    from whorl.language import Json
 
 USUAL_LOOPS = 5
 USUAL_THRESHOLD = 0.8
@@ -33,7 +33,8 @@ _FACTS: tuple[tuple[str, Fact], ...] = (
     (PREVIOUS, "previous"),
 )
 _READS_PAST = re.compile(r"past_loop|get_past|get_my_past|get_debate_evolution|past_insights")
-_SILENT = frozenset({"fork", "join", "router", "memory", "loop_validator", "duckduckgo"})
+# What these give was said by others or in other runs: it is no source of scores and lessons.
+_SILENT = SILENT | {"duckduckgo"}
 
 
 def read_loop(draft: Draft, agent: Agent, common: Common, scene: Scene) -> ir.Node:
@@ -53,17 +54,17 @@ def read_loop(draft: Draft, agent: Agent, common: Common, scene: Scene) -> ir.No
     )
     if loops > 1:
         _warn_if_nothing_learns(draft, agent, inner)
-    names = names_in(inner)
+    speaking = _speaking(inner)
     return ir.Loop(
         body=body,
-        until=_until(draft, agent, scoring, (names, threshold)),
+        until=_until(draft, agent, scoring, (speaking, threshold)),
         limits=ir.LoopLimits(
             iterations=loops, time_s=seconds_of(agent.get("timeout")) or USUAL_TIMEOUT_S
         ),
-        memory=read_memory(draft, agent, names, path),
+        memory=read_memory(draft, agent, speaking, path),
         facts=_FACTS,
         bind=((FLOW, ir.Constant(flow.told())), (THRESHOLD, ir.Constant(threshold))),
-        shape=_shape(inner, names, scoring),
+        shape=_shape(inner, speaking, scoring),
         **common,
     )
 
@@ -150,10 +151,14 @@ def _until(
     return ir.AllOf((ir.When(ir.Expression("jinja", f"loop_number >= {int(least)}")), score))
 
 
-def _shape(inner: Section, names: list[str], scoring: Scoring) -> ir.Expression:
-    kinds = {name: found.type for name in names if (found := inner.find(name)) is not None}
-    speaking: list[Json] = [name for name in names if kinds.get(name) not in _SILENT]
-    settings = scoring.settings(names) | {"speaking": speaking}
+def _speaking(inner: Section) -> list[str]:
+    """The agents whose own words make the score and the lessons."""
+    found = ((name, inner.find(name)) for name in names_in(inner))
+    return [name for name, agent in found if agent is not None and agent.type not in _SILENT]
+
+
+def _shape(inner: Section, speaking: list[str], scoring: Scoring) -> ir.Expression:
+    settings = scoring.settings(speaking) | {"results": list(names_in(inner))}
     if scoring.target:
         settings["target"] = scoring.target
     return computed("orka_loop", "it", "past", literal(settings))

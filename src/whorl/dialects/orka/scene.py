@@ -93,5 +93,7 @@ def names_in(section: Section) -> list[str]:
         if agent is None or name in found:
             continue
         found[name] = None
-        waiting.extend(reversed(called_by(agent)))
+        # What a router may send the run to and stands in the order has its own place there.
+        apart = section.order if agent.type == "router" else ()
+        waiting.extend(one for one in reversed(called_by(agent)) if one not in apart)
     return list(found)

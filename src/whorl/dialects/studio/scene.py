@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Handles whose value a node takes bare, when nothing else comes in.
 BARE = ("input", "value")
+# What the handle `output` carries of results that have a main part.
+MAIN_FIELDS = {"llm": "response", "file_read": "content"}
 
 
 @dataclass(slots=True)
@@ -27,6 +29,8 @@ class Scene:
     canvas: Canvas
     regions: Regions
     feedback: list[Edge]
+    # The router that decides, by the loop that it decides.
+    deciders: dict[str, str]
     inputs: dict[str, str] = field(default_factory=dict)
     variables: frozenset[str] = frozenset()
     timeout_s: float | None = None
@@ -48,6 +52,18 @@ class Scene:
             name += "_"
         return name
 
+    def member(self, node: str, level: Region | None) -> str | None:
+        """The node of a level that gives another node's result there; None: it is further out."""
+        ended = self.regions.by_end.get(node)
+        if ended is not None and ended is not level and not self._holds(ended, level):
+            node = ended.start
+        return self.regions.member(node, level)
+
+    def _holds(self, region: Region, level: Region | None) -> bool:
+        while level is not None and level is not region:
+            level = level.parent
+        return level is region
+
     def is_within(self, viewer: str, region: Region) -> bool:
         """Whether a node stands inside of a stretch; its end does, its start does not."""
         return self.regions.is_inside(viewer, region)
@@ -63,8 +79,8 @@ class Scene:
                 return known(node)
             return self._started(ended, handle if ended.kind == "iterator" else "output", viewer)
         kind = self.canvas.nodes[node].type
-        if kind == "llm" and handle == "output":
-            return field_of(node, "response")
+        if handle == "output" and kind in MAIN_FIELDS:
+            return field_of(node, MAIN_FIELDS[kind])
         return known(node) if handle == "output" or kind == "input" else field_of(node, handle)
 
     def _started(self, region: Region, handle: str, viewer: str) -> str:

@@ -14,6 +14,7 @@ COMMANDS: CommandTable = {
     "Write": {
         "validate": ("validate", "Check workflow files and list all mistakes."),
         "graph": ("graph", "Draw a workflow as text or as a Mermaid diagram."),
+        "test": ("test", "Run a workflow against recorded replies and show what changed."),
         "schema": ("reference", "Print the JSON Schema of native files, for editors."),
         "explain": ("reference", "Explain an error code."),
     },
@@ -35,6 +36,7 @@ COMMANDS: CommandTable = {
         "watch": ("watch", "Watch a run live, also one of another process."),
         "why": ("why", "Explain why the loops of a run ended."),
         "diff": ("diff", "Compare two iterations of a run."),
+        "cost": ("cost", "Show what runs cost."),
     },
     "Keep": {
         "memory": ("memory", "List or delete what loops remember across runs."),

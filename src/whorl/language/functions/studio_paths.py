@@ -94,7 +94,9 @@ def find_path(source: str, value: Value) -> Value:
     found: list[Value] = [value]
     for step in steps:
         level = [part for one in found for part in _below(one)] if step.is_deep else found
-        found = [part for one in level for selector in step.selectors for part in _of(selector, one)]
+        found = [
+            part for one in level for selector in step.selectors for part in _of(selector, one)
+        ]
         if len(found) > FOUND_MAX:
             raise LimitExceeded(f"a path finds more than {FOUND_MAX} values")
     if all(step.is_definite for step in steps):
@@ -231,10 +233,13 @@ def _below(value: Value) -> Iterator[Value]:
 def _of(selector: _Selector, value: Value) -> list[Value]:
     match selector:
         case _Key():
-            return [value[selector.name]] if _has(value, selector.name) else []
+            if isinstance(value, dict) and selector.name in value:
+                return [value[selector.name]]
+            return []
         case _Index():
-            fits = isinstance(value, list) and -len(value) <= selector.number < len(value)
-            return [value[selector.number]] if isinstance(value, list) and fits else []
+            if isinstance(value, list) and -len(value) <= selector.number < len(value):
+                return [value[selector.number]]
+            return []
         case _All():
             return _parts(value)
         case _Slice():
@@ -242,10 +247,6 @@ def _of(selector: _Selector, value: Value) -> list[Value]:
             return value[stretch] if isinstance(value, list) else []
         case _Filter():
             return [part for part in _parts(value) if _fits(selector, part)]
-
-
-def _has(value: Value, name: str) -> bool:
-    return isinstance(value, dict) and name in value
 
 
 def _parts(value: Value) -> list[Value]:

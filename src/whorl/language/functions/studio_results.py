@@ -1,4 +1,4 @@
-"""What nodes of a canvas give: answers, ends of loops, gathered items, feedback for the next turn."""
+"""What nodes of a canvas give: answers, ends of loops, gathered items, feedback for a turn."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from whorl.language.run import Run
 
 SEPARATOR = "\n---\n"
+_PREVIEW = 200
 # The loop's words for why it stopped, by what stopped it.
 _REASONS = {"branch": "evaluator_done", "stable": "stable_output"}
 
@@ -142,7 +143,13 @@ def remembered(run: Run, past: Value, prompt: Value, answer: Value, keep: Value)
     return kept[-most:]
 
 
+def preview(run: Run, value: Value) -> str:
+    """The beginning of a value as text, for people who watch."""
+    return run.text(value)[:_PREVIEW]
+
+
 RESULTS = (
+    ("preview(value)", preview, "the beginning of a value as text"),
     ("answered(value)", answered, "a model's answer with its usage and its cost"),
     ("ended(value, last)", ended, "what a loop gives: output, iterations, count, exit_reason"),
     ("text_only(value, loop)", text_only, "the text, or an error that names the loop"),

@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl.language.functions.arguments import items
-from whorl.language.values import Value
 
 if TYPE_CHECKING:
     from whorl.language.run import Run
+    from whorl.language.values import Value
 
 _READ_MAX = 20_000
 _EXPLANATION_MAX = 10_000

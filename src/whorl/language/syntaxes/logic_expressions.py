@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 EXPRESSION_MAX = 8_192
 
 _WORDS = ("no", "one", "two", "three", "four", "five")
+# Functions that people and models expect, and that Azure does not have.
+_INSTEAD = {
+    "createobject": "write the object as JSON text in json(...), or use setProperty",
+    "encodebase64": "use 'base64'",
+    "addtodatetime": "use 'addToTime'",
+    "now": "use 'utcNow'",
+    "notequals": "use not(equals(...))",
+    "tostring": "use 'string'",
+    "append": "use union(array, createArray(value))",
+}
 _CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 
 
@@ -207,7 +217,7 @@ def _problem(
         names = {other.name for other in known.values()}
         return LanguageError(
             f"The template function {name!r} is not defined or not valid",
-            help=did_you_mean(name, names),
+            help=_INSTEAD.get(name.lower()) or did_you_mean(name, names),
         )
     least, most = entry.arguments_min, entry.arguments_max
     if least <= count and (most is None or count <= most):
@@ -241,14 +251,16 @@ def _apply(entry: FunctionEntry, arguments: list[tree.Expr], offset: int) -> tre
 
 
 def _all_of(operator: Literal["and", "or"], arguments: list[tree.Expr], offset: int) -> tree.Expr:
-    check = condition_check(operator)
-    operands = tuple(tree.Apply(check, (part,), (), (), offset) for part in arguments)
+    operands = tuple(
+        tree.Apply(condition_check(operator, min(place, 3)), (part,), (), (), offset)
+        for place, part in enumerate(arguments)
+    )
     return tree.Logic(operator, operands, offset) if len(operands) > 1 else operands[0]
 
 
 def _if(arguments: list[tree.Expr], offset: int) -> tree.Expr:
     test, then, otherwise = arguments
-    checked = tree.Apply(condition_check("if"), (test,), (), (), offset)
+    checked = tree.Apply(condition_check("if", 0), (test,), (), (), offset)
     return tree.Conditional(checked, then, otherwise, offset)
 
 

@@ -70,7 +70,7 @@ class Agent:
         agent = self._agent(order.agent)
         runner = RUNNERS[agent.kind]
         self._check_leave(agent)
-        secrets = (*self._settings.secrets(), *agent.env.values())
+        secrets = (*self._settings.secrets(), *agent.secrets())
         with _schema_file(runner, order) as schema_file:
             program = self._program(order, agent, runner, schema_file)
             reader = runner.reader(order)
@@ -85,7 +85,7 @@ class Agent:
 
     def _agent(self, name: str) -> AgentSettings:
         try:
-            agents = agents_from(self._settings.agents)
+            agents = agents_from(self._settings.agents, self._settings.environment)
         except UsageError as fault:
             raise ProviderError(f"{fault}; {fault.help}", code=fault.code) from fault
         if name not in agents:
@@ -119,10 +119,10 @@ class Agent:
             base_url = provider.base_url if provider.base_url != usual else ""
         means = Means(str(uuid4()), schema_file, base_url)
         command = runner.command(order, agent, means=means)
-        own = {name: secret.reveal() for name, secret in agent.env.items()}
+        environment = {**self._settings.environment, **runner.environment(key, base_url)}
         return Program(
             argv=command.argv,
-            environment={**self._settings.environment, **runner.environment(key, base_url), **own},
+            environment={**environment, **agent.variables()},
             folder=folder_in(self._settings.project_root, order.folder),
             stdin=clean(command.stdin).encode(),
         )

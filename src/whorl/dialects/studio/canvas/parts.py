@@ -111,7 +111,9 @@ class Canvas:
         while name not in seen:
             seen[name] = len(seen)
             name = next(edge.source for edge in self.incoming[name] if edge.source in left)
-        return list(reversed(list(seen)[seen[name] :]))
+        found = list(reversed(list(seen)[seen[name] :]))
+        first = next(found.index(name) for name in self.nodes if name in found)
+        return found[first:] + found[:first]
 
     def order(self) -> list[str]:
         """The nodes, each behind all that lead to it; those in circles are left out."""

@@ -121,11 +121,7 @@ def read_router(scene: Scene, node: CanvasNode) -> list[ir.Node]:
         *_choice(config),
     ]
     shape = called("choose", "it", listed(branches), value, quoted(fallback))
-    return [
-        ir.Task(
-            kind="ask", inputs=ir.Fields(tuple(inputs)), shape=expression(shape), **common
-        )
-    ]
+    return [ir.Task(kind="ask", inputs=ir.Fields(tuple(inputs)), shape=expression(shape), **common)]
 
 
 def _asks(config: Config) -> bool:

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.studio.scene import MAIN_FIELDS
 from whorl.dialects.studio.texts.scripts import ScriptFault, read_script
 from whorl.dialects.studio.texts.sources import called, expression, known, quoted
 from whorl.ir.checks.suggest import suggest
@@ -226,7 +227,7 @@ def _result(
     if kind in ("loop", "exit", "iterator", "aggregator") and isinstance(first, str):
         return called("main", _refer(scene, node, other, first), quoted(first)), path[1:]
     source = _refer(scene, node, other, "output")
-    if kind == "llm":
+    if kind in MAIN_FIELDS:
         source = known(other)
     if not path or first in _MAIN:
         return called("main", source, quoted(str(first))), path[1:]

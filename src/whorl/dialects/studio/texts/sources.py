@@ -1,5 +1,4 @@
-"""Writes expressions: every name and text of the file enters them as a quoted text, never as code.
-"""
+"""Writes expressions: names and texts of the file enter them as quoted texts, never as code."""
 
 from __future__ import annotations
 

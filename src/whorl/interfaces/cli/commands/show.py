@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
 
 MARKS = {"succeeded": "✓", "failed": "✗", "skipped": "-", "running": "●", "retrying": "↻"}
+MARKS |= {"waiting": "⏸"}
 _VALUE_MAX = 400
 
 
@@ -115,6 +116,7 @@ def step_words(step: Step) -> str:
     parts.append(f"{count(step.tokens)} tok" if step.tokens else "")
     parts.append(dollars(step.cost_usd) if step.cost_usd else "")
     parts.append(f"attempt {step.attempt}" if step.attempt > 1 else "")
+    parts.append(f"→ {line(step.branch, 40)}" if step.branch else "")
     parts.append(step.error if step.state == "failed" else "")
     return "  ".join(part for part in parts if part)
 

@@ -43,6 +43,7 @@ _STATES = {
     "cancelled": ("✗", "yellow"),
     "skipped": ("-", "dim"),
     "retrying": ("↻", "yellow"),
+    "waiting": ("⏸", "yellow"),
 }
 
 
@@ -117,26 +118,31 @@ def _node(view: View, node: Node, address: str, indents: tuple[str, str]) -> Ite
         yield from _loop(view, loop, node, indents)
         return
     step = view.progress.steps.get(address)
-    if step is not None:
+    if step is not None and not step.branch:
         yield _step(view, step, branch)
         return
-    inside = [
-        one
-        for key, one in view.progress.steps.items()
-        if key.startswith((f"{address}/", f"{address}["))
-    ]
-    if isinstance(node, Task | Loop) or not inside:
+    inside = [one for key, one in view.progress.steps.items() if _is_below(key, address)]
+    if step is None and (isinstance(node, Task | Loop) or not inside):
         yield Text.assemble((branch, "dim"), ("○ ", "dim"), (line(node.name, 60), "dim"))
         return
     done = sum(one.state == "succeeded" for one in inside)
-    yield Text.assemble((branch, "dim"), line(node.name, 60), (f"  {done} done", "dim"))
-    open_steps = [one for one in inside if one.state != "succeeded"][:_INSIDE_MAX]
-    for one in open_steps:
-        yield _step(view, one, below + "  ", one.address[len(address) :].lstrip("/"))
-    for key, inner in view.progress.loops.items():
-        found = loop_node(view.workflow, inner.path) if key.startswith(address) else None
-        if found is not None and not inner.exit_reason:
-            yield from _loop(view, inner, found, (below + "└── ", below + "    "))
+    taken = f"  → {line(step.branch, 40)}" if step is not None else ""
+    yield Text.assemble((branch, "dim"), line(node.name, 60), (f"{taken}  {done} done", "dim"))
+    yield from _inside(view, inside, address, below)
+
+
+def _inside(view: View, steps: list[Step], address: str, indent: str) -> Iterator[Text]:
+    """What is under way inside a branch, a group, a call or the items of a list."""
+    for one in [step for step in steps if step.state != "succeeded"][:_INSIDE_MAX]:
+        yield _step(view, one, indent + "  ", one.address[len(address) :].lstrip("/"))
+    for key, loop in view.progress.loops.items():
+        found = loop_node(view.workflow, loop.path) if _is_below(key, address) else None
+        if found is not None and not loop.exit_reason:
+            yield from _loop(view, loop, found, (indent + "└── ", indent + "    "))
+
+
+def _is_below(address: str, above: str) -> bool:
+    return address.startswith((f"{above}/", f"{above}["))
 
 
 def _step(view: View, step: Step, branch: str, name: str = "") -> Text:
@@ -190,9 +196,12 @@ def _iteration_address(view: View, loop: LoopProgress) -> str:
 
 def _current(view: View, loop: LoopProgress) -> Text:
     """The row of the iteration that runs."""
-    inside = f"{numbered(loop.address, loop.number)}"
+    inside = numbered(loop.address, loop.number)
     steps = [step for key, step in view.progress.steps.items() if key.startswith(inside)]
-    tokens, cost = sum(step.tokens for step in steps), sum(step.cost_usd for step in steps)
+    loops = [one for key, one in view.progress.loops.items() if key.startswith(inside)]
+    spent = [(one.tokens, one.cost_usd) for one in steps]
+    spent += [(done.tokens, done.cost_usd) for one in loops for done in one.iterations]
+    tokens, cost = sum(one[0] for one in spent), sum(one[1] for one in spent)
     running = [name_of(step.address) for step in steps if step.state == "running"]
     cells = ["", "…", "", seconds(view.now - loop.iteration_at)]
     cells += [count(tokens) if tokens else "", dollars(cost) if cost else ""]

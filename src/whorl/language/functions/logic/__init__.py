@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.language.functions.logic.binary import BINARY
-from whorl.language.functions.logic.collections import COLLECTIONS
+from whorl.language.functions.logic.collections import COLLECTIONS, LENIENT_COLLECTIONS
 from whorl.language.functions.logic.conversion import CONVERSION
 from whorl.language.functions.logic.dates import DATES
 from whorl.language.functions.logic.logical import LOGICAL
@@ -36,4 +36,4 @@ LOGIC: tuple[FunctionEntry, ...] = (
 )
 
 # Later entries take the place of earlier ones of the same name.
-LENIENT_LOGIC: tuple[FunctionEntry, ...] = LOGIC + lenient_entries()
+LENIENT_LOGIC: tuple[FunctionEntry, ...] = LOGIC + LENIENT_COLLECTIONS + lenient_entries()

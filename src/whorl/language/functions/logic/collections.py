@@ -187,6 +187,12 @@ def _property(item: Value, path: str) -> Value:
     return item
 
 
+def append(run: Run, collection: Value, value: Value) -> Value:
+    items = [] if collection is None else array("append", 0, collection)
+    run.check_items(len(items) + 1, "append")
+    return [*items, value]
+
+
 _collection = Family("collection")
 
 COLLECTIONS: tuple[FunctionEntry, ...] = (
@@ -210,4 +216,9 @@ COLLECTIONS: tuple[FunctionEntry, ...] = (
     _collection(
         "sort(collection, sortBy?)", sort, "an array in order, of its items or a property of them"
     ),
+)
+
+# Azure has no such function; files of the seed's dialect use it.
+LENIENT_COLLECTIONS: tuple[FunctionEntry, ...] = (
+    _collection("append(collection, value)", append, "an array with one item more; not in Azure"),
 )

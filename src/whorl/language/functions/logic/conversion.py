@@ -14,7 +14,6 @@ from whorl.language.functions.logic.envelopes import content_text, is_envelope, 
 from whorl.language.functions.logic.numbers.parsing import read_decimal, read_float, to_decimal
 from whorl.language.functions.logic.printing import print_text
 from whorl.language.functions.logic.table import Family
-from whorl.language.functions.logic.xml.to_json import json_of_xml
 from whorl.language.values import INTEGER_MAX
 
 if TYPE_CHECKING:
@@ -97,6 +96,8 @@ def from_json(run: Run, value: Value) -> Value:
         return {}
     if isinstance(value, dict) and is_envelope(value):
         if is_xml(value):
+            from whorl.language.functions.logic.xml.to_json import json_of_xml
+
             return json_of_xml(run, value)
         value = content_text(run, value)
     if not isinstance(value, str):

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from whorl.language.values import Value
 
 
-@lru_cache(maxsize=8)
-def condition_check(function: str) -> FunctionEntry:
+@lru_cache(maxsize=16)
+def condition_check(function: str, place: int) -> FunctionEntry:
     """Return the function that lets booleans through, for the arguments of `and`, `or`, `if`."""
 
     def check(run: Run, value: Value) -> Value:
-        return boolean(function, None if function == "not" else 0, value)
+        return boolean(function, place, value)
 
     return FunctionEntry("function", "logical", function, check, "the boolean", ("value",))
 

@@ -5,7 +5,6 @@ The scope says `$seed`, a text that is different for each evaluation and the sam
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
 from whorl.language.faults import EvaluationError
@@ -25,6 +24,9 @@ def drawn(run: Run) -> bytes:
         raise EvaluationError(
             "there is no chance in this place: a value that is evaluated again must stay the same"
         )
+    # OpenSSL takes long to load, and few expressions draw.
+    import hashlib
+
     run.drawn += 1
     return hashlib.sha256(f"{seed}\n{run.drawn}".encode("utf-8", "surrogatepass")).digest()
 

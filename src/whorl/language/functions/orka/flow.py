@@ -75,7 +75,7 @@ def loop_result(run: Run, it: Value, past: Value, settings: Value) -> Value:
     whole = it if isinstance(it, dict) else {}
     told = whole.get("loop")
     summary = told if isinstance(told, dict) else {}
-    by_agent = {name: whole[name] for name in _names(table.get("agents")) if name in whole}
+    by_agent = {name: whole[name] for name in _names(table.get("results")) if name in whole}
     given = {name: value for name, value in by_agent.items() if value is not None}
     return {
         "response": _answer(given, table),
@@ -96,11 +96,19 @@ def _answer(given: dict[str, Value], table: dict[str, Value]) -> Value:
     target = table.get("target")
     if isinstance(target, str) and target in given:
         return response_of(given[target])
-    spoken = [name for name in _names(table.get("speaking")) if name in given]
+    spoken = [name for name in _names(table.get("agents")) if name in given]
     found = find_score({name: given[name] for name in spoken}, table)
-    others = [name for name in spoken if found is None or name != found[1]]
+    others = [
+        name
+        for name in spoken
+        if (found is None or name != found[1]) and not _is_validation(given[name])
+    ]
     last = (others or spoken)[-1:]
     return response_of(given[last[0]]) if last else None
+
+
+def _is_validation(value: Value) -> bool:
+    return isinstance(value, dict) and "boolean_evaluations" in value
 
 
 def value(run: Run, name: Value) -> Value:

@@ -27,7 +27,8 @@ COMPARED_MAX = 20_000
 _SUFFIX = re.compile(r"\s*(?:(%)|/\s*(\d{1,4})|out\s+of\s+(\d{1,4}))", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?")
 _WORDED = re.compile(
-    r"(?:score|rating|quality|confidence|agreement|consensus)\W{0,20}?(\d*\.?\d+)", re.IGNORECASE
+    r"(?:score|rating|quality|confidence|agreement|consensus)[^0-9\n]{0,20}?(\d*\.?\d+)",
+    re.IGNORECASE,
 )
 _TOKEN = re.compile(r"\w+")
 

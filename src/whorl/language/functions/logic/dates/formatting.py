@@ -41,7 +41,8 @@ def pattern_of(form: str, culture: Culture) -> tuple[str, Culture]:
         return form or ROUND_TRIP, culture
     if form in FIXED:
         return FIXED[form], culture_of("")
-    long_time = culture.short_time.replace("mm", "mm:ss", 1)
+    mark = culture.short_time.lstrip("Hh")[0]
+    long_time = culture.short_time.replace("mm", f"mm{mark}ss", 1)
     month_day = re.sub(r",? ?y+|dddd,? ?", "", culture.long_date).strip(" ,")
     patterns = {
         "d": culture.short_date,

@@ -25,10 +25,11 @@ from whorl.language.functions.logic.dates.moment import (
 )
 from whorl.language.functions.logic.dates.parsing import parse_exactly, parse_moment
 from whorl.language.functions.logic.dates.spans import format_span, read_span, write_span
-from whorl.language.functions.logic.dates.zones import zone_named
 from whorl.language.functions.logic.table import Family
 
 if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
     from whorl.language.entry import FunctionEntry
     from whorl.language.run import Run
     from whorl.language.values import Value
@@ -111,22 +112,28 @@ def from_now(
     return write(function, _moved(function, now(function, run), count, unit), form)
 
 
+def _zone(function: str, place: int, name: Value) -> ZoneInfo:
+    from whorl.language.functions.logic.dates.zones import zone_named
+
+    return zone_named(text(function, place, name))
+
+
 def convert_from_utc(run: Run, value: Value, zone: Value, form: Value) -> Value:
-    local = in_zone(read("convertFromUtc", value), zone_named(text("convertFromUtc", 1, zone)))
+    local = in_zone(read("convertFromUtc", value), _zone("convertFromUtc", 1, zone))
     return write("convertFromUtc", local, form)
 
 
 def convert_to_utc(run: Run, value: Value, zone: Value, form: Value) -> Value:
     moment = read("convertToUtc", value)
-    source = zone_named(text("convertToUtc", 1, zone))
+    source = _zone("convertToUtc", 1, zone)
     return write("convertToUtc", moment if moment.utc else from_zone(moment, source), form)
 
 
 def convert_time_zone(run: Run, value: Value, source: Value, target: Value, form: Value) -> Value:
     moment = read("convertTimeZone", value)
     if not moment.utc:
-        moment = from_zone(moment, zone_named(text("convertTimeZone", 1, source)))
-    local = in_zone(moment, zone_named(text("convertTimeZone", 2, target)))
+        moment = from_zone(moment, _zone("convertTimeZone", 1, source))
+    local = in_zone(moment, _zone("convertTimeZone", 2, target))
     return write("convertTimeZone", local, form)
 
 

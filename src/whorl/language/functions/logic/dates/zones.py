@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from whorl.errors import did_you_mean
 from whorl.language.faults import EvaluationError
+from whorl.language.functions.logic.dates.windows_zones import WINDOWS_ZONES
 
 _DATABASE_NAME = re.compile(r"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+){0,2}\Z")
 
@@ -15,8 +16,6 @@ _DATABASE_NAME = re.compile(r"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+){0,2}\Z")
 @lru_cache(maxsize=256)
 def zone_named(name: str) -> ZoneInfo:
     """Return a zone; case does not matter in Windows names."""
-    from whorl.language.functions.logic.dates.windows_zones import WINDOWS_ZONES
-
     lowered = name.strip().lower()
     windows = next((key for key in WINDOWS_ZONES if key.lower() == lowered), None)
     if windows is not None:

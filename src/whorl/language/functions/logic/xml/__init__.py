@@ -1,28 +1,14 @@
-"""Functions on XML, which is wrapped in an object with the content type `application/xml`."""
+"""Functions on XML, which is wrapped in an object with the content type `application/xml`.
+
+The parser and XPath are imported when the first expression needs them.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.language.functions.logic.arguments import text, wrong
-from whorl.language.functions.logic.envelopes import (
-    XML,
-    content_bytes,
-    envelope,
-    is_envelope,
-    is_xml,
-)
+from whorl.language.functions.logic.arguments import text
 from whorl.language.functions.logic.table import Family
-from whorl.language.functions.logic.xml.nodes import (
-    Element,
-    decode_name,
-    drop_spaces,
-    encode_name,
-    parse_xml,
-    write_xml,
-)
-from whorl.language.functions.logic.xml.to_json import xml_of_json, xml_text
-from whorl.language.functions.logic.xml.xpath import find_all
 
 if TYPE_CHECKING:
     from whorl.language.entry import FunctionEntry
@@ -32,36 +18,16 @@ if TYPE_CHECKING:
 _ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("'", "&apos;"))
 
 
-def to_xml(run: Run, value: Value) -> Value:
-    if isinstance(value, str):
-        document = parse_xml(run, value)
-        drop_spaces(document)
-    elif isinstance(value, dict) and is_envelope(value):
-        # Azure takes content at its word; whether it is XML shows when it is read.
-        return envelope(content_bytes(run, value), XML)
-    elif isinstance(value, dict):
-        document = xml_of_json(run, value)
-    else:
-        raise wrong("xml", None, "be a string or an object", value)
-    return wrapped(run, document)
+def make_xml(run: Run, value: Value) -> Value:
+    from whorl.language.functions.logic.xml.selecting import to_xml
+
+    return to_xml(run, value)
 
 
-def wrapped(run: Run, element: Element) -> dict[str, Value]:
-    """Put XML into an envelope."""
-    content = write_xml(element).encode("utf-8", "replace")
-    run.check_text(len(content) * 4 // 3, "xml")
-    return envelope(content, XML)
+def find(run: Run, value: Value, path: Value) -> Value:
+    from whorl.language.functions.logic.xml.selecting import select
 
-
-def select(run: Run, value: Value, path: Value) -> Value:
-    if not isinstance(value, dict) or not is_xml(value):
-        raise wrong("xpath", 0, "be an XML object", value)
-    document = parse_xml(run, xml_text(run, value))
-    drop_spaces(document)
-    found = find_all(run, document, text("xpath", 1, path))
-    if not isinstance(found, list):
-        return found
-    return [wrapped(run, node) if isinstance(node, Element) else node for node in found]
+    return select(run, value, path)
 
 
 def encode_value(run: Run, value: Value) -> Value:
@@ -82,18 +48,22 @@ def decode_value(run: Run, value: Value) -> Value:
 def encode_element_name(run: Run, value: Value) -> Value:
     written = text("encodeXmlName", None, value)
     run.check_text(len(written) * 7, "encodeXmlName")
+    from whorl.language.functions.logic.xml.nodes import encode_name
+
     return encode_name(written)
 
 
 def decode_element_name(run: Run, value: Value) -> Value:
+    from whorl.language.functions.logic.xml.nodes import decode_name
+
     return decode_name(text("decodeXmlName", None, value))
 
 
 _xml = Family("xml")
 
 XML_FUNCTIONS: tuple[FunctionEntry, ...] = (
-    _xml("xml(value)", to_xml, "the XML that a text says or a JSON object means"),
-    _xml("xpath(xml, xpath)", select, "what an XPath expression finds in XML"),
+    _xml("xml(value)", make_xml, "the XML that a text says or a JSON object means"),
+    _xml("xpath(xml, xpath)", find, "what an XPath expression finds in XML"),
     _xml("encodeXmlValue(text)", encode_value, "escaped for use in XML"),
     _xml("decodeXmlValue(text)", decode_value, "without the escapes of XML"),
     _xml("encodeXmlName(text)", encode_element_name, "a name that XML allows"),

@@ -1,0 +1,1 @@
+"""The types of nodes as nodes of the IR, one family per file."""

@@ -1,0 +1,298 @@
+"""Nodes that reach outside: tools, HTTP, files and commands."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.dialects.native.shell import PREFIX
+from whorl.dialects.native.shell import read_script as read_shell
+from whorl.dialects.studio.nodes.config import Config
+from whorl.dialects.studio.texts.placeholders import (
+    own_input,
+    piped,
+    read_text,
+    read_tree,
+    resolve,
+    text_source,
+)
+from whorl.dialects.studio.texts.scripts import ScriptFault, read_script
+from whorl.dialects.studio.texts.sources import called, expression, quoted
+from whorl.source import Mapping, Scalar, plain
+
+if TYPE_CHECKING:
+    from whorl.dialects.studio.canvas.parts import CanvasNode
+    from whorl.dialects.studio.scene import Scene
+    from whorl.source import Value
+
+HTTP_TIMEOUT_S = 30.0
+SHELL_TIMEOUT_S = 30.0
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+_MODES = ("text", "json", "csv", "binary")
+_AUTH = ("none", "bearer", "basic", "api_key")
+
+Inputs = list[tuple[str, ir.Value]]
+
+
+def read_tool(scene: Scene, node: CanvasNode) -> list[ir.Node]:
+    """Uses a tool of an MCP server, after asking if its author wants that."""
+    config = Config(scene.draft, node)
+    server, tool = config.text("serverName"), config.text("toolName")
+    for name, found in (("toolName", tool), ("serverName", server)):
+        if not found:
+            config.missing(name, "the tool, and the server that has it")
+    approval = config.word("approval", ("auto", "ask", "deny"), "auto")
+    arguments = _arguments(scene, config)
+    common = config.common()
+    if approval == "deny":
+        message = f"tool {tool!r} of {node.id!r} is denied; set its approval to 'auto' or 'ask'"
+        scene.draft.warn("W023", message, config.span("approval"), label="never allowed")
+        return [ir.Compute(value=expression(called("refuse", quoted(message))), **common)]
+    task = ir.Task(
+        kind="tool",
+        inputs=ir.Fields(
+            (
+                ("server", ir.Constant(server)),
+                ("tool", ir.Constant(tool.removeprefix(f"{server}__"))),
+                ("arguments", expression(arguments)),
+            )
+        ),
+        **common,
+    )
+    if approval == "auto":
+        return [task]
+    gate = ir.Gate(
+        name=scene.helper(node.id, "approval"),
+        message=ir.Constant(f"may {node.id!r} use the tool {tool!r}?"),
+        show=expression(arguments),
+        on_reject="fail",
+        place=common["place"],
+    )
+    return [gate, task]
+
+
+def _arguments(scene: Scene, config: Config) -> str:
+    """What the tool is given: its own `toolInput` with places in it, or what comes in."""
+    node = config.node.id
+    written = config.get("toolInput")
+    if isinstance(written, Scalar) and written.text.strip():
+        source = text_source(scene, node, written) or quoted(written.text)
+        return called("object_of", source, quoted(node))
+    if isinstance(written, Mapping) and written.entries:
+        parts = [
+            part
+            for entry in written
+            for part in (quoted(entry.name), _json_source(scene, node, entry.value))
+        ]
+        return called("fields", "none", *parts)
+    return called("object_of", scene.value(node), quoted(node))
+
+
+def _json_source(scene: Scene, node: str, value: Value) -> str:
+    if isinstance(value, Scalar) and isinstance(value.value, str):
+        return text_source(scene, node, value) or quoted(value.value)
+    return f"({quoted(json.dumps(plain(value), ensure_ascii=False))} | fromjson)"
+
+
+def read_http(scene: Scene, node: CanvasNode) -> list[ir.Node]:
+    """Calls a web service; any status is a result."""
+    config = Config(scene.draft, node)
+    if not config.text("url"):
+        incoming = scene.incoming(node.id)
+        if "url" not in incoming:
+            config.missing("url", "the address to call")
+    headers = _table(scene, config, "headers")
+    headers += _credentials(scene, config)
+    inputs: Inputs = [
+        ("method", ir.Constant(config.word("method", _METHODS, "GET"))),
+        ("url", _field(scene, config, "url")),
+        ("headers", ir.Fields(tuple(headers))),
+        ("body", _body(scene, config)),
+        ("accept_status", ir.Constant("any")),
+    ]
+    return [ir.Task(kind="http", inputs=ir.Fields(tuple(inputs)), **config.common(HTTP_TIMEOUT_S))]
+
+
+def _body(scene: Scene, config: Config) -> ir.Value:
+    if config.word("method", _METHODS, "GET") in ("GET", "HEAD", "OPTIONS"):
+        return ir.Constant(None)
+    written = config.get("body")
+    if isinstance(written, Scalar) and written.text.strip():
+        return read_text(scene, config.node.id, written)
+    if written is not None and not isinstance(written, Scalar):
+        return read_tree(scene, config.node.id, written)
+    incoming = scene.incoming(config.node.id)
+    source = incoming.get("body") or own_input(scene, config.node.id)
+    return ir.Constant(None) if source is None else expression(source)
+
+
+def _credentials(scene: Scene, config: Config) -> Inputs:
+    """Keys belong to the operator: a file can name one, but not hold it."""
+    kind = config.word("auth", _AUTH, "none")
+    if kind == "none":
+        return []
+    named = config.text("authTokenSettingsKey") or "(none)"
+    message = (
+        f"{config.node.id!r} wants {kind} authentication with the key {named!r}; keys stay in the "
+        "operator's configuration, so give this request to a task of [tasks] in whorl.toml"
+    )
+    scene.draft.warn("W023", message, config.span("auth"), label="needs a key")
+    header = config.text("authHeader", "Authorization")
+    return [(header, expression(called("refuse", quoted(message))))]
+
+
+def read_shell_exec(scene: Scene, node: CanvasNode) -> list[ir.Node]:
+    """Runs a command; values enter it as variables, never as text of the script."""
+    config = Config(scene.draft, node)
+    written = config.scalar("command")
+    if written is None or not written.text.strip():
+        config.missing("command", "the command to run")
+        return [ir.Compute(value=ir.Constant(None), **config.common())]
+    script, variables = _script(scene, config, written)
+    inputs: Inputs = [
+        ("script", ir.Constant(script)),
+        ("variables", ir.Fields(tuple(variables))),
+        ("shell", ir.Constant(config.text("shell", "bash"))),
+        ("folder", _field(scene, config, "workingDir")),
+        ("env", ir.Fields(tuple(_table(scene, config, "envVars")))),
+        ("check", ir.Constant(False)),
+    ]
+    return [ir.Task(kind="run", inputs=ir.Fields(tuple(inputs)), **config.common(SHELL_TIMEOUT_S))]
+
+
+def _script(scene: Scene, config: Config, written: Scalar) -> tuple[str, Inputs]:
+    script = read_shell(written.text)
+    for fault in script.faults:
+        span = written.locate(fault.offset, fault.length)
+        scene.draft.report("W021", fault.message, span, label="here", help=fault.help)
+    variables: Inputs = []
+    for number, placed in enumerate(script.placed, start=1):
+        source = _placed(scene, config.node.id, placed.source)
+        if source is None:
+            content = placed.source.strip()
+            scene.draft.report(
+                "W005",
+                f"{{{{{content[:60]}}}}} in the command of {config.node.id!r} stands for nothing",
+                written.locate(placed.offset, max(1, len(placed.source))),
+                label="unknown name",
+                help="name the input, a node before this one, or item",
+            )
+        variables.append((f"{PREFIX}{number}", expression(source or "none")))
+    if script.text.strip() == f'"${{{PREFIX}1}}"':
+        scene.draft.warn(
+            "W021",
+            f"the whole command of {config.node.id!r} is a value: it is taken for the name of one "
+            "program, never for a script",
+            written.span,
+            label="no script",
+            help="write the command here, with values as its arguments",
+        )
+    return script.text, variables
+
+
+def _placed(scene: Scene, node: str, content: str) -> str | None:
+    if "|" not in content:
+        return resolve(scene, node, content.strip(), "")
+    try:
+        script = read_script(content)
+    except ScriptFault:
+        return None
+    found = resolve(scene, node, script.reference or "input", "")
+    return None if found is None else piped(found, script)
+
+
+def read_file_glob(scene: Scene, node: CanvasNode) -> list[ir.Node]:
+    """Finds files of a folder."""
+    config = Config(scene.draft, node)
+    inputs: Inputs = [
+        ("folder", _field(scene, config, "directory")),
+        ("pattern", _field(scene, config, "pattern")),
+        (
+            "mode",
+            ir.Constant(config.word("mode", (*_MODES, "paths"), "text")),
+        ),
+        ("recursive", ir.Constant(config.flag("recursive", default=False))),
+        ("files_max", ir.Constant(config.number("maxFiles"))),
+        ("size_max_mb", ir.Constant(config.number("maxSize"))),
+        ("sort", ir.Constant(config.word("sortBy", ("name", "modified", "size"), "name"))),
+        ("descending", ir.Constant(config.word("sortOrder", ("asc", "desc"), "asc") == "desc")),
+    ]
+    return [_file_task("file_glob", config, inputs)]
+
+
+def read_file_read(scene: Scene, node: CanvasNode) -> list[ir.Node]:
+    """Reads a file."""
+    config = Config(scene.draft, node)
+    inputs: Inputs = [
+        ("path", _path(scene, config)),
+        ("mode", ir.Constant(config.word("mode", _MODES, "text"))),
+        ("size_max_mb", ir.Constant(config.number("maxSize"))),
+        ("delimiter", ir.Constant(config.text("delimiter") or None)),
+        ("header", ir.Constant(config.flag("hasHeader", default=True))),
+    ]
+    return [_file_task("file_read", config, inputs)]
+
+
+def read_file_write(scene: Scene, node: CanvasNode) -> list[ir.Node]:
+    """Writes a file."""
+    config = Config(scene.draft, node)
+    incoming = scene.incoming(node.id)
+    content: ir.Value = read_text(scene, node.id, config.scalar("content"))
+    if "content" in incoming or content == ir.Constant(None) or content == ir.Constant(""):
+        source = incoming.get("content") or own_input(scene, node.id) or "none"
+        content = expression(source)
+    written = config.word("writeMode", ("overwrite", "append", "create", "create_new"), "overwrite")
+    inputs: Inputs = [
+        ("path", _path(scene, config)),
+        ("content", content),
+        ("mode", ir.Constant(config.word("mode", _MODES, "text"))),
+        ("write", ir.Constant("create" if written == "create_new" else written)),
+        ("folders", ir.Constant(config.flag("createDirs", default=True))),
+    ]
+    return [_file_task("file_write", config, inputs)]
+
+
+def _path(scene: Scene, config: Config) -> ir.Value:
+    found = _field(scene, config, "path")
+    if found != ir.Constant(None):
+        return found
+    source = own_input(scene, config.node.id) if config.node.type == "file_read" else None
+    if source is None:
+        config.missing("path", "a path below the project's folder")
+        return ir.Constant("")
+    return expression(called("main", source, quoted("path")))
+
+
+def _file_task(kind: str, config: Config, inputs: Inputs) -> ir.Task:
+    return ir.Task(kind=kind, inputs=ir.Fields(tuple(inputs)), **config.common())
+
+
+def _field(scene: Scene, config: Config, name: str) -> ir.Value:
+    """What comes in at the handle of that name, or the field with places in it."""
+    incoming = scene.incoming(config.node.id)
+    if name in incoming:
+        return expression(incoming[name])
+    found = read_text(scene, config.node.id, config.scalar(name))
+    return ir.Constant(None) if found == ir.Constant("") else found
+
+
+def _table(scene: Scene, config: Config, name: str) -> Inputs:
+    """An object of texts, which may be written as JSON in a text."""
+    written = config.get(name)
+    if isinstance(written, Mapping):
+        return [(e.name, read_tree(scene, config.node.id, e.value)) for e in written]
+    if not isinstance(written, Scalar) or not written.text.strip():
+        return []
+    try:
+        found = json.loads(written.text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        config.wrong(name, "an object", written)
+        return []
+    return [
+        (key, read_text(scene, config.node.id, Scalar(value, written.span)))
+        for key, value in found.items()
+        if value is None or isinstance(value, str | int | float | bool)
+    ]

@@ -1,0 +1,113 @@
+"""`whorl cost` and `whorl test`: what runs cost, and replaying them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from whorl.interpreter.events import Event
+from whorl.runtimes.journal import NewRun, RunId
+from whorl.runtimes.sqlite import SqliteStore
+
+ROOT = Path(__file__).parents[2]
+WHORL = [sys.executable, "-m", "whorl.interfaces.cli"]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    for name, copy in (("polish.yaml", "polish.yaml"), ("demo.toml", "whorl.toml")):
+        (tmp_path / copy).write_text((ROOT / "examples" / name).read_text())
+    done = whorl(tmp_path, "run", "polish.yaml", "a haiku about rain")
+    assert done.returncode == 0, done.stderr
+    return tmp_path
+
+
+def whorl(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*WHORL, *words], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("by", "names"),
+    [
+        ("model", ["demo/scripted"]),
+        ("step", ["polish/review", "polish/write"]),
+        ("loop", ["polish"]),
+        ("iteration", ["polish[1]", "polish[2]", "polish[3]"]),
+        ("workflow", ["polish"]),
+    ],
+)
+def test_usage_is_rolled_up_and_adds_up(place: Path, by: str, names: list[str]) -> None:
+    told = json.loads(whorl(place, "cost", "last", "--by", by, "--json").stdout)
+    result = json.loads(whorl(place, "cost", "--json").stdout)["total"]
+
+    assert [line["name"] for line in told["lines"]] == names
+    assert told["total"]["calls"] == 6 == sum(line["calls"] for line in told["lines"])
+    assert told["total"]["cost_usd"] == pytest.approx(result["cost_usd"])
+    assert told["total"]["unpriced_calls"] == 0
+
+
+def test_a_price_that_is_not_known_is_said(tmp_path: Path) -> None:
+    usage = {"calls": 2, "input_tokens": 10, "output_tokens": 5, "cost_usd": None}
+    finished = Event("task.finished", "a", 1.0, {"value": "x", "usage": usage, "model": "new"})
+
+    async def make() -> None:
+        async with SqliteStore(tmp_path / ".whorl" / "whorl.db") as store:
+            made = NewRun(RunId("r1"), {}, "hash", "flow", "native")
+            await store.create(made, Event("run.started", "", 0.0, {"input": {}}))
+            owner = await store.claim(RunId("r1"))
+            await store.append(RunId("r1"), owner, [finished])
+            await store.release(RunId("r1"), owner)
+
+    asyncio.run(make())
+    told = whorl(tmp_path, "cost").stdout
+
+    assert "not known" in told
+    assert "2 calls had no known price" in told
+
+
+def test_the_same_workflow_replays_the_same(place: Path) -> None:
+    done = whorl(place, "test", "polish.yaml")
+
+    assert done.returncode == 0, done.stdout
+    assert "the same with 6 recorded replies" in done.stdout
+
+
+def test_a_changed_prompt_is_shown_with_both_versions(place: Path) -> None:
+    saved = whorl(place, "test", "polish.yaml", "--save", "polish.json")
+    text = (place / "polish.yaml").read_text()
+    (place / "polish.yaml").write_text(text.replace("Review this text strictly", "Judge this"))
+
+    done = whorl(place, "test", "polish.yaml", "--cassette", "polish.json")
+
+    assert "saved 6 calls" in saved.stdout
+    assert done.returncode == 1
+    assert '-  "prompt": "Review this text strictly' in done.stdout
+    assert '+  "prompt": "Judge this' in done.stdout
+    assert "3 changed calls, 0 misses" in done.stdout
+
+
+def test_a_call_that_was_never_recorded_is_a_loud_miss(place: Path) -> None:
+    text = (place / "polish.yaml").read_text()
+    added = '        extra: {ask: "Shorten: {{ write }}"}\n        review:'
+    (place / "polish.yaml").write_text(text.replace("        review:", added))
+
+    done = whorl(place, "test", "polish.yaml")
+
+    assert done.returncode == 1
+    assert "! polish[1]/extra was never recorded" in done.stdout
+
+
+def test_without_a_run_there_is_nothing_to_replay(place: Path) -> None:
+    (place / "other.yaml").write_text("whorl: 1\nsteps: {a: {value: 1}}\n")
+
+    done = whorl(place, "test", "other.yaml")
+
+    assert done.returncode == 2
+    assert "nothing to replay" in done.stderr

@@ -1,0 +1,59 @@
+"""Workflow files of mcp-cli in memory, and what reading them finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from whorl.dialects import Opened, read_workflow
+from whorl.errors import Diagnostic, InvalidWorkflow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from whorl.dialects import Reading
+    from whorl.errors import Span
+
+ROOT = Path(__file__).parents[3]
+SHARED = ROOT.parent / "shared"
+HEAD = '$schema: "workflow/v2.0"\nname: main\nversion: 1.0.0\nexecution: {provider: a, model: b}\n'
+CHILD = f'{HEAD}steps:\n  - {{name: only, run: "Go"}}\n'
+
+
+class Memory:
+    """Files by name; a workflow that is named and not there is a small one with one step."""
+
+    def __init__(self, files: dict[str, str], *, complete: bool = True) -> None:
+        self._files = files
+        self._complete = complete
+
+    def real_path(self, file: str) -> str:
+        """Names are paths here."""
+        return file
+
+    def open(self, base: str, reference: str, span: Span) -> Opened:
+        """Opens a file."""
+        if reference not in self._files and not (self._complete and reference[0] != "/"):
+            message = f"file {reference!r} does not exist, or is absolute"
+            raise InvalidWorkflow([Diagnostic("W016", message, span)])
+        return Opened(reference, reference, self._files.get(reference, CHILD))
+
+    def find(self, base: str, names: Sequence[str]) -> str | None:
+        """The first name that is there, or would be."""
+        found = next((name for name in names if name in self._files), None)
+        return found or (names[0] if self._complete else None)
+
+
+def read(text: str, files: dict[str, str] | None = None, *, complete: bool = True) -> Reading:
+    """Reads a file."""
+    return read_workflow(
+        text, "main.yaml", Memory(files or {}, complete=complete), dialect="mcp-cli"
+    )
+
+
+def found_in(text: str, files: dict[str, str] | None = None) -> list[Diagnostic]:
+    """What is wrong with a file, or odd about it."""
+    try:
+        return list(read(text, files).warnings)
+    except InvalidWorkflow as fault:
+        return list(fault.diagnostics)

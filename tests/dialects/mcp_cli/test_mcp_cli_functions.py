@@ -1,0 +1,136 @@
+"""The functions that workflows of mcp-cli are made of."""
+
+from __future__ import annotations
+
+import pytest
+
+from whorl.language import Expression, LanguageError, MappingScope, evaluate
+from whorl.language.functions.mcp_cli import HISTORY_MAX, LEFT_OUT
+
+
+def value(source: str, **names: object) -> object:
+    return evaluate(Expression("jinja", source, "mcp-cli"), MappingScope(names))  # type: ignore[arg-type]
+
+
+def items(text: str, most: int = 100) -> list[object]:
+    found = value(f"items_in(text, {most})", text=text)
+    assert isinstance(found, list)
+    return [one["current"] for one in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('["a", {"b": 1}]', ["a", {"b": 1}]),
+        ('{"a": 1}\n\n{"a": 2}\n', [{"a": 1}, {"a": 2}]),
+        ("one\n two \n\nthree", ["one", "two", "three"]),
+        ('["a"\n"b"]', ['["a"', '"b"]']),
+        ("1\n2", [1, 2]),
+        ("[1, 2]\n[3]", [[1, 2], [3]]),
+    ],
+)
+def test_items_are_an_array_or_lines(text: str, expected: list[object]) -> None:
+    assert items(text) == expected
+
+
+def test_items_are_cut_at_the_limit_and_know_their_place() -> None:
+    found = value("items_in('[7, 8, 9]', 2)")
+
+    assert found == [
+        {"iteration": "1", "index": "0", "count": "2", "current": 7, "item": 7},
+        {"iteration": "2", "index": "1", "count": "2", "current": 8, "item": 8},
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "  \n ", "[]"])
+def test_no_items_are_a_mistake(text: str) -> None:
+    with pytest.raises(LanguageError, match="there are no items"):
+        items(text)
+
+
+def test_a_history_is_joined() -> None:
+    assert value("joined(past)", past=["a", "b", 3]) == "a---b---3"
+    assert value("joined(past)", past=[]) == ""
+
+
+def test_a_history_that_is_too_long_is_cut_at_its_oldest_end() -> None:
+    found = value("joined(past)", past=["x" * HISTORY_MAX, "y" * 1000, "z"])
+
+    assert found == f"{LEFT_OUT}---{'y' * 1000}---z"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("", False), ("false", False), (" FALSE ", False), ("0", False), ("no", True), ("x", True)],
+)
+def test_conditions(text: str, expected: bool) -> None:
+    assert value("is_true(text)", text=text) is expected
+
+
+@pytest.mark.parametrize(
+    ("answers", "share", "winner"),
+    [
+        (["YES", "yes."], "unanimous", "YES"),
+        (["**NO**, because", "No"], "unanimous", "**NO**, because"),
+        (["a  b", "A B", "c"], "2/3", "a  b"),
+        (["a", "a", "b"], "majority", "a"),
+        (["it is a SUCCESS", "success"], "unanimous", "it is a SUCCESS"),
+        (["success? FAIL", "failed"], "unanimous", "success? FAIL"),
+        (["x", None, "x"], "unanimous", "x"),
+    ],
+)
+def test_votes(answers: list[object], share: str, winner: str) -> None:
+    assert value("vote(answers, share, 2, none)", answers=answers, share=share) == winner
+
+
+@pytest.mark.parametrize(
+    ("answers", "share"),
+    [
+        (["a", "b"], "unanimous"),
+        (["a", "b"], "majority"),
+        (["a", "a", "b", "b"], "majority"),
+        (["a", "a", "b", "c"], "2/3"),
+        (["a", None], "majority"),
+        ([None, None], "majority"),
+    ],
+)
+def test_votes_without_a_winner(answers: list[object], share: str) -> None:
+    with pytest.raises(LanguageError, match="no consensus"):
+        value("vote(answers, share, 2, none)", answers=answers, share=share)
+
+
+def test_one_answer_is_enough_where_partial_ones_are_allowed() -> None:
+    assert value("vote(['a', none], 'unanimous', 1, none)") == "a"
+
+
+def test_a_variable_that_must_be_set() -> None:
+    assert value("required(a, 'a')", a=None) is None
+    with pytest.raises(LanguageError, match="variable 'a' is not set"):
+        value("required(a, 'a')")
+
+
+def test_the_state_of_a_loop_begins_with_empty_texts() -> None:
+    first = value("loop_state()", **{"loop:number": 1, "loop:history": []})
+    later = value(
+        "loop_state()",
+        **{
+            "loop:number": 3,
+            "loop:previous": {"output": "b"},
+            "loop:history": [{"output": "a"}, {"output": "b"}],
+        },
+    )
+
+    assert first == {"iteration": "1", "output": "", "last": {"output": ""}, "history": ""}
+    assert later == {
+        "iteration": "3",
+        "output": "b",
+        "last": {"output": "b"},
+        "history": "a---b",
+    }
+
+
+def test_outputs_of_workflows() -> None:
+    assert value("main_output(it)", it={"a": 1, "b": 2}) == "1"
+    assert value("main_output(it)", it={}) == ""
+    assert value("merged(a, b)", a={"x": "1", "y": "1"}, b={"y": "2"}) == {"x": "1", "y": "2"}
+    assert value("merged(a, b)", b={"y": "2"}) == {"y": "2"}

@@ -1,0 +1,227 @@
+"""What files become: models, tools, judges, time limits, words; and which files are claimed."""
+
+from __future__ import annotations
+
+import pytest
+from mcp_cli_files import HEAD, Memory, found_in, read
+
+from whorl import ir
+from whorl.dialects import read_workflow
+from whorl.dialects.mcp_cli import McpCliReader
+from whorl.errors import InvalidWorkflow
+from whorl.providers.judge import judgement_of
+from whorl.providers.task import Request
+from whorl.source import read_json, read_yaml
+
+
+def inputs_of(workflow: ir.Workflow, name: str) -> dict[str, object]:
+    node = next(node for node in workflow.body.nodes if node.name == name)
+    assert isinstance(node, ir.Task)
+    return {
+        str(key): value.value
+        for key, value in node.inputs.entries
+        if isinstance(value, ir.Constant)
+    }
+
+
+def one_step(fields: str, execution: str = "") -> dict[str, object]:
+    head = HEAD.replace("{provider: a, model: b}", f"{{{execution}}}") if execution else HEAD
+    reading = read(f'{head}steps:\n  - {{name: s, run: "Go"{fields}}}\n')
+    return inputs_of(reading.workflow, "s")
+
+
+def test_the_file_names_the_model() -> None:
+    assert one_step("") == {"prompt": "Go", "provider": "a", "model": "b"}
+
+
+def test_a_step_names_its_own_model() -> None:
+    assert one_step(", model: c")["model"] == "c"
+    assert one_step(", model: c")["provider"] == "a"
+
+
+def test_another_provider_does_not_get_the_model_of_the_first() -> None:
+    found = one_step(", provider: z")
+
+    assert found["provider"] == "z"
+    assert "model" not in found
+
+
+def test_several_providers_are_tried_in_order() -> None:
+    listed = "providers: [{provider: x, model: m}, {provider: y}]"
+
+    assert one_step("", listed)["model"] == [{"provider": "x", "model": "m"}, {"provider": "y"}]
+    assert one_step(f", {listed}")["model"] == [{"provider": "x", "model": "m"}, {"provider": "y"}]
+
+
+def test_settings_of_the_file_hold_for_its_steps() -> None:
+    execution = "temperature: 0.5, max_tokens: 300"
+
+    assert one_step("", execution) == {"prompt": "Go", "temperature": 0.5, "max_tokens": 300}
+    assert one_step(", temperature: 0", execution)["temperature"] == 0
+
+
+def test_servers_are_tools_with_a_limit() -> None:
+    found = one_step(", max_iterations: 4", "servers: [filesystem, search]")
+
+    assert found["tools"] == ["filesystem", "search"]
+    assert found["max_turns"] == 4
+    assert one_step("", "servers: [filesystem]")["max_turns"] == 10
+    assert "tools" not in one_step(", servers: []", "servers: [filesystem]")
+    assert one_step(", servers: [mine]", "servers: [filesystem]")["tools"] == ["mine"]
+
+
+def test_a_step_has_the_time_of_the_file_unless_it_has_its_own() -> None:
+    text = (
+        "$schema: workflow/v2.0\nname: n\nexecution: {timeout: 2m}\nsteps:\n"
+        '  - {name: a, run: "A"}\n  - {name: b, run: "B", timeout: 45s}\n'
+    )
+
+    assert [node.timeout_s for node in read(text).workflow.body.nodes] == [120.0, 45.0]
+
+
+def loop_of(fields: str, files: dict[str, str] | None = None) -> ir.Loop:
+    text = f"{HEAD}loops:\n  - {{name: l, workflow: w, max_iterations: 3, until: done{fields}}}\n"
+    node = read(text, files).workflow.body.nodes[0]
+    assert isinstance(node, ir.Loop)
+    return node
+
+
+def test_the_judge_is_the_model_of_the_file_unless_another_is_configured() -> None:
+    until = loop_of("").until
+    assert isinstance(until, ir.Judge)
+
+    assert until.model == ()
+    assert ir.to_json(until.inputs) == ir.to_json(
+        ir.Fields((("defaults", ir.Constant({"provider": "a", "model": "b"})),))
+    )
+
+
+def test_the_judge_is_told_the_three_lines() -> None:
+    inputs = {"question": "The output says PASS", "text": "FAIL"}
+    conversation, _ = judgement_of(Request(kind="judge", inputs=inputs, run="r", address="l[1]"))
+    told = "\n".join(message.text for message in conversation.messages)
+
+    assert 'Evaluate this condition: "The output says PASS"' in told
+    assert "Output to evaluate:" in told
+    assert "Answer with YES if condition is met, NO if not met." in told
+
+
+def test_the_exit_reason_of_a_failure_is_called_error() -> None:
+    vocabulary = read(HEAD + "steps: [{name: a, run: A}]\n").workflow.vocabulary
+    assert isinstance(vocabulary, dict)
+
+    assert vocabulary["exit_reasons"] == {"failed": "error"}
+
+
+def test_the_words_for_a_judgement() -> None:
+    vocabulary = read(HEAD + "steps: [{name: a, run: A}]\n").workflow.vocabulary
+    assert isinstance(vocabulary, dict)
+    words = vocabulary["judgement"]
+    assert isinstance(words, dict)
+
+    line = str(words["line"]).format(question="It says DONE", verdict=words["met"])
+
+    assert line == "[INFO] Condition evaluation: 'It says DONE' -> YES"
+
+
+def test_a_history_is_kept_only_where_somebody_reads_it() -> None:
+    reader = HEAD + 'steps:\n  - {name: a, run: "{{loop.history}}"}\n'
+
+    assert loop_of("").history_keep == 0
+    assert loop_of(', with: {h: "{{loop.history}}"}').history_keep == 3
+    assert loop_of("", {"w.yaml": reader}).history_keep == 3
+
+
+def test_outputs_are_collected_only_where_somebody_reads_them() -> None:
+    assert loop_of("").collect == ()
+    assert [one.name for one in loop_of(", accumulate: all").collect] == ["accumulator"]
+
+
+def test_a_loop_has_time_limits() -> None:
+    limits = loop_of(", timeout_per_item: 30s, total_timeout: 5m").limits
+
+    assert (limits.iteration_time_s, limits.time_s) == (30.0, 300.0)
+
+
+def test_steps_follow_each_other_unless_they_run_in_parallel() -> None:
+    steps = "steps: [{name: a, run: A}, {name: b, run: B}, {name: c, run: '{{a}}'}]\n"
+    parallel = HEAD.replace("{provider: a, model: b}", "{parallel: true}")
+
+    def waits(text: str) -> list[list[str]]:
+        return [[after.node for after in node.after] for node in read(text).workflow.body.nodes]
+
+    assert waits(HEAD + steps) == [[], ["a"], ["a", "b"]]
+    assert waits(parallel + steps) == [[], [], ["a"]]
+    assert read(parallel + steps).workflow.body.concurrency == 3
+
+
+def test_a_workflow_of_another_format_can_be_called() -> None:
+    child = "whorl: 1\nname: child\ninputs: {topic: string}\nsteps: {a: {value: '{{ topic }}'}}\n"
+    loop = f"{HEAD}loops:\n  - {{name: l, workflow: w, max_iterations: 3, until: done"
+    files = {"w.yaml": child}
+
+    with pytest.raises(InvalidWorkflow):
+        read(f"{loop}, with: {{topic: x}}}}\n", files)
+    # Only the dialect that is asked for is known there; without one, every dialect is.
+    reading = read_workflow(f"{loop}, with: {{topic: x}}}}\n", "main.yaml", Memory(files))
+    node = reading.workflow.body.nodes[0]
+    assert isinstance(node, ir.Loop)
+    call = node.body.nodes[0]
+    assert isinstance(call, ir.Call)
+    assert [name for name, _ in call.inputs.entries] == ["topic"]
+
+
+def test_what_a_workflow_of_another_format_does_not_take_is_reported() -> None:
+    child = "whorl: 1\nname: child\ninputs: {topic: string}\nsteps: {a: {value: '{{ topic }}'}}\n"
+    loop = HEAD + "loops: [{name: l, workflow: w, max_iterations: 3, until: d, with: {t: x}}]\n"
+    with pytest.raises(InvalidWorkflow) as caught:
+        read_workflow(loop, "main.yaml", Memory({"w.yaml": child}))
+
+    assert sorted(d.code for d in caught.value.diagnostics) == ["W004", "W006"]
+
+
+@pytest.mark.parametrize(
+    ("text", "claimed"),
+    [
+        ("$schema: workflow/v2.0\n", True),
+        ("execution: {}\nsteps: []\n", True),
+        ("execution: {}\nloops: []\n", True),
+        ("execution: {}\nsteps: {}\n", False),
+        ("steps: []\n", False),
+        ("$schema: https://example.org/x\nexecution: {}\nsteps: []\n", False),
+        ("- 1\n", False),
+    ],
+)
+def test_files_that_are_claimed(text: str, claimed: bool) -> None:
+    assert McpCliReader().claims(read_yaml(text, "a.yaml")) is claimed
+
+
+def test_json_is_read_too_and_a_repeated_key_is_a_mistake() -> None:
+    good = '{"$schema": "workflow/v2.0", "name": "n", "steps": [{"name": "a", "run": "A"}]}'
+    assert McpCliReader().claims(read_json(good, "a.json"))
+    assert read_workflow(good, "a.json").workflow.name == "n"
+
+    with pytest.raises(InvalidWorkflow) as caught:
+        read_workflow(good.replace('"name": "n"', '"name": "n", "name": "m"'), "a.json")
+    assert [d.code for d in caught.value.diagnostics] == ["W003"]
+
+
+def test_a_run_must_be_given_what_loops_need() -> None:
+    loop = (
+        'loops:\n  - {name: l, workflow: w, with: {t: "{{topic}}"}, max_iterations: 3, until: d}\n'
+    )
+    step = 'steps:\n  - {name: s, run: "{{tone}}"}\n'
+
+    ports = {port.name: port for port in read(HEAD + loop + step).workflow.inputs}
+
+    assert ports["topic"].required
+    assert not ports["tone"].required
+    assert ports["tone"].default == "{{tone}}"
+    assert (ports["input"].required, ports["input"].default) == (False, "")
+
+
+def test_mistakes_of_a_called_file_are_told_with_its_name() -> None:
+    loop = "loops:\n  - {name: l, workflow: w, max_iterations: 3, until: done}\n"
+    found = found_in(HEAD + loop, {"w.yaml": HEAD + "steps:\n  - {name: s, rum: x}\n"})
+
+    assert {(d.span.file if d.span else "", d.code) for d in found} == {("w.yaml", "W004")}

@@ -1,0 +1,257 @@
+"""What is wrong or odd in a file: where, why, and what to write instead; all of it at once."""
+
+from __future__ import annotations
+
+import pytest
+from orka_runs import loop
+
+from whorl.dialects import read_workflow
+from whorl.errors import Diagnostic, InvalidWorkflow
+
+
+def found(text: str) -> list[Diagnostic]:
+    try:
+        reading = read_workflow(text, "file.yml")
+    except InvalidWorkflow as fault:
+        return list(fault.diagnostics)
+    return list(reading.warnings)
+
+
+def only(text: str) -> Diagnostic:
+    diagnostics = found(text)
+    assert len(diagnostics) == 1, diagnostics
+    return diagnostics[0]
+
+
+LEARNS = "{{ get_past_loops() }}"
+
+
+def test_good_loop_has_nothing_to_report() -> None:
+    assert found(loop(prompt=LEARNS)) == []
+
+
+def test_loop_that_does_not_learn() -> None:
+    diagnostic = only(loop())
+
+    assert (diagnostic.code, diagnostic.severity) == ("W023", "warning")
+    assert "reads the past loops" in diagnostic.message
+    assert "has_past_loops()" in diagnostic.help
+    assert diagnostic.span is not None
+    assert diagnostic.span.line == 4
+
+
+def test_loop_of_one_iteration_needs_no_lessons() -> None:
+    assert found(loop(most=1)) == []
+
+
+def test_ambiguous_pattern() -> None:
+    diagnostic = only(loop(prompt=LEARNS).replace("SCORE:\\\\s*(", "("))
+
+    assert (diagnostic.code, diagnostic.severity) == ("W023", "warning")
+    assert "matches any number" in diagnostic.message
+    assert diagnostic.span is not None
+    assert diagnostic.span.line == 8
+
+
+def test_pattern_without_a_group() -> None:
+    diagnostic = only(loop(prompt=LEARNS).replace("([0-9.]+)", "[0-9.]+"))
+
+    assert (diagnostic.code, diagnostic.severity) == ("W014", "warning")
+    assert "captures nothing" in diagnostic.message
+
+
+def test_pattern_that_does_not_compile() -> None:
+    diagnostic = only(loop(prompt=LEARNS).replace("([0-9.]+)", "([0-9.]+"))
+
+    assert (diagnostic.code, diagnostic.severity) == ("W014", "error")
+
+
+@pytest.mark.parametrize(
+    ("field", "told"), [("max_loops: 5", "it is 5"), ("score_threshold: 0.9", "it is 0.8")]
+)
+def test_missing_required_field_is_a_warning_with_the_public_default(field: str, told: str) -> None:
+    diagnostic = only(loop(prompt=LEARNS).replace(f"    {field}\n", ""))
+
+    assert (diagnostic.code, diagnostic.severity) == ("W006", "warning")
+    assert diagnostic.message.endswith(told)
+
+
+def test_loop_without_any_score_is_an_error() -> None:
+    lines = [line for line in loop(prompt=LEARNS).split("\n") if "pattern" not in line]
+    diagnostic = only("\n".join(lines))
+
+    assert (diagnostic.code, diagnostic.severity) == ("W006", "error")
+    assert "where its score comes from" in diagnostic.message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "told"),
+    [
+        ("max_loops: 5", "max_loops: 0", "W015", "at least 1"),
+        ("max_loops: 5", "max_loops: many", "W015", "at least 1"),
+        ("score_threshold: 0.9", "score_threshold: 90", "W007", "from 0 to 1"),
+        ("internal_workflow:", "inner:", "W006", "nothing to repeat"),
+        ("agents: [writer, critic]", "agents: [writer, critique]", "W010", "no agent 'critique'"),
+        ("type: openai-answer\n          model", "type: openai-anser\n          model", "W009", ""),
+        ("id: critic", "id: score", "W012", "another meaning"),
+        ("id: critic", "id: writer", "W012", "two agents are called 'writer'"),
+        ("{{ previous_outputs.writer }}", "{{ previous_outputs.writer", "W008", ""),
+        ("{{ previous_outputs.writer }}", "{{ x | nofilter }}", "W020", "nofilter"),
+    ],
+)
+def test_mistakes(old: str, new: str, code: str, told: str) -> None:
+    text = loop(prompt=LEARNS)
+    assert old in text
+    diagnostics = found(text.replace(old, new))
+    errors = [one for one in diagnostics if one.severity == "error"]
+
+    assert any(one.code == code and told in one.message for one in errors), diagnostics
+    assert all(one.span is not None for one in errors)
+
+
+@pytest.mark.parametrize(
+    ("kind", "near"),
+    [
+        ("openai-anser", "openai-answer"),
+        ("local-llm", "local_llm"),
+        ("graph-scout", "router"),
+        ("brain", "memory"),
+        ("anthropic", "openai-answer"),
+    ],
+)
+def test_unsupported_type_names_its_line_and_the_nearest_type(kind: str, near: str) -> None:
+    diagnostic = only(
+        f"orchestrator: {{agents: [one]}}\nagents:\n  - id: one\n    type: {kind}\n    prompt: x\n"
+    )
+
+    assert diagnostic.code == "W009"
+    assert repr(kind) in diagnostic.message
+    assert diagnostic.span is not None
+    assert (diagnostic.span.line, diagnostic.span.column) == (4, 11)
+    assert near in diagnostic.help
+
+
+def test_unknown_field_is_a_warning_with_the_nearest_one() -> None:
+    diagnostic = only(loop(prompt=LEARNS).replace("max_tokens", "max_token"))
+
+    assert (diagnostic.code, diagnostic.severity) == ("W004", "warning")
+    assert diagnostic.help == "did you mean 'max_tokens'?"
+
+
+def test_unknown_agent_in_a_template_is_a_warning_with_the_nearest_one() -> None:
+    diagnostic = only(
+        loop(prompt=LEARNS).replace("previous_outputs.writer", "previous_outputs.writter")
+    )
+
+    assert (diagnostic.code, diagnostic.severity) == ("W005", "warning")
+    assert diagnostic.help == "did you mean 'writer'?"
+    assert diagnostic.span is not None
+    assert diagnostic.span.line == 23
+
+
+VALIDATOR = """
+- id: polish
+  type: loop
+  max_loops: 1
+  score_threshold: 0.9
+  internal_workflow:
+    agents:
+      - {id: improver, type: openai-answer, prompt: Improve}
+      - id: judge
+        type: loop_validator
+        llm_model: m
+        provider: lm_studio
+        evaluation_target: improver
+"""
+
+
+def test_validator_scores_without_anything_else() -> None:
+    assert found(VALIDATOR) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "told"),
+    [
+        ("llm_model: m", "model: m", "W004", "takes 'llm_model', not 'model'"),
+        ("llm_model: m", "temperature: 1", "W006", "has no 'llm_model'"),
+        ("provider: lm_studio", "scoring_preset: harsh", "W007", "no scoring preset 'harsh'"),
+        ("target: improver", "target: improve", "W010", "no such agent"),
+        ("max_loops: 1", "scoring: {context: qualty}\n  max_loops: 1", "W007", "'qualty'"),
+        (
+            "max_loops: 1",
+            "scoring: {context: quality, custom_weights: {accuracy.right: 1}}\n  max_loops: 1",
+            "W007",
+            "no criterion 'accuracy.right'",
+        ),
+    ],
+)
+def test_mistakes_in_scoring(old: str, new: str, code: str, told: str) -> None:
+    diagnostic = only(VALIDATOR.replace(old, new))
+
+    assert diagnostic.code == code
+    assert told in diagnostic.message
+
+
+def test_all_mistakes_are_reported_at_once() -> None:
+    text = """
+orchestrator: {agents: [a, b, missing]}
+agents:
+  - {id: a, type: nothing}
+  - {id: b, type: loop, max_loops: 0}
+  - {type: local_llm}
+  - {id: f, type: fork}
+"""
+    codes = sorted(one.code for one in found(text) if one.severity == "error")
+
+    assert codes == ["W006", "W006", "W009", "W010", "W015"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("orchestrator: {agents: [j]}\nagents: [{id: j, type: join}]", "no fork before this"),
+        ("orchestrator: {agents: [j]}\nagents: [{id: j, type: join, group: g}]", "no fork 'g'"),
+        ("orchestrator: {agents: [r]}\nagents: [{id: r, type: router}]", "which agent decides"),
+        (
+            "orchestrator: {agents: [r]}\nagents: [{id: r, type: router, params: "
+            "{decision_key: x, routing_map: {a: [b]}}}]",
+            "no agent 'b'",
+        ),
+        ("orchestrator: {agents: [f]}\nagents: [{id: f, type: failover}]", "no 'children'"),
+        (
+            "orchestrator: {agents: [c]}\nagents: [{id: c, type: openai-classification}]",
+            "no 'options'",
+        ),
+        ("orchestrator: {agents: []}\nagents: []", "no agent is run"),
+        ("orchestrator: {agents: [a]}", "there are no agents"),
+        ("- {id: m, type: memory, config: {operation: burn}}", "burn"),
+        (
+            "orchestrator: {agents: [a, b]}\nagents: [{id: a, type: local_llm, prompt: x, "
+            "depends_on: [b]}, {id: b, type: local_llm, prompt: x, depends_on: [a]}]",
+            "wait for each other",
+        ),
+    ],
+)
+def test_mistakes_in_the_flow(text: str, told: str) -> None:
+    assert any(told in one.message for one in found(text)), found(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- id: a\n  type: local_llm\n",
+        "orchestrator: {id: x}\nagents: [{id: a, type: local_llm}]",
+        "agents: [{id: a, type: brain}]",
+    ],
+)
+def test_files_are_recognised(text: str) -> None:
+    diagnostics = found(text)
+
+    assert all(one.code != "W018" for one in diagnostics)
+
+
+@pytest.mark.parametrize(
+    "text", ["agents: [a, b]", "- a\n- b", "agents: [{name: a, type: local_llm}]", "steps: []"]
+)
+def test_files_of_others_are_left_alone(text: str) -> None:
+    assert "W018" in {one.code for one in found(text)}

@@ -1,0 +1,379 @@
+"""Agents and their order: forks, joins, routers, failovers, parallel strategy, memory, types."""
+
+from __future__ import annotations
+
+import pytest
+from orka_runs import run
+
+from whorl.errors import ProviderError
+
+DOWN = ProviderError("it is down", code="P100")
+
+
+def flow(agents: str, order: str, strategy: str = "sequential") -> str:
+    head = f"orchestrator: {{id: flow, strategy: {strategy}, agents: {order}}}\nagents:\n"
+    return head + agents
+
+
+ASK = "  - {id: %s, type: openai-answer, prompt: '%s'}\n"
+
+
+def asks(**prompts: str) -> str:
+    return "".join(ASK % (name, prompt) for name, prompt in prompts.items())
+
+
+def test_agents_run_in_the_order_of_the_orchestrator() -> None:
+    ran = run(
+        flow(asks(b="B {{ previous_outputs.a }}", a="A {{ input }}"), "[a, b]"), [(".", ["x"])]
+    )
+
+    assert ran.model.prompts == ["A the text", "B x"]
+    assert list(ran.outputs) == ["response", "a", "b"]
+
+
+def test_depends_on_orders_a_sequence() -> None:
+    agents = (
+        asks(c="C") + "  - {id: a, type: openai-answer, prompt: A, depends_on: [b]}\n" + asks(b="B")
+    )
+    ran = run(flow(agents, "[a, c, b]"), [(".", ["x"])])
+
+    assert ran.model.prompts == ["C", "B", "A"]
+
+
+def test_parallel_strategy_runs_independent_agents_side_by_side() -> None:
+    agents = (
+        asks(a="A", b="B", c="C of {{ previous_outputs.a }}")
+        + "  - {id: d, type: openai-answer, prompt: D, depends_on: [c]}\n"
+    )
+    ran = run(flow(agents, "[a, b, c, d]", "parallel"), [(".", ["x"])], delay_s=10)
+
+    assert ran.seconds == 30
+    assert ran.model.prompt_at("c") == "C of x"
+
+
+def test_fork_runs_its_branches_side_by_side_and_join_brings_them_together() -> None:
+    agents = (
+        "  - {id: split, type: fork, targets: [[a, a2], [b]]}\n"
+        + asks(a="A", a2="A2 {{ previous_outputs.a }}", b="B")
+        + "  - {id: all, type: join, group: split}\n"
+        + asks(end="{{ previous_outputs.all.merged.a2 }} {{ get_fork_responses('split').b }}")
+    ).replace("'split').b", '"split").b')
+    ran = run(flow(agents, "[split, all, end]"), [("^\nA2", ["two"]), (".", ["one"])], delay_s=10)
+
+    assert ran.seconds == 30
+    assert ran.model.prompt_at("end") == "two one"
+    assert ran.outputs["all"]["status"] == "done"
+    assert ran.outputs["all"]["merged"] == {"a": "one", "a2": "two", "b": "one"}
+
+
+def test_fork_can_be_sequential_where_it_says_so() -> None:
+    agents = "  - {id: split, type: fork, mode: sequential, targets: [a, b]}\n" + asks(a="A", b="B")
+    ran = run(flow(agents, "[split]"), [(".", ["x"])], delay_s=10)
+
+    assert ran.seconds == 20
+    assert ran.model.prompts == ["A", "B"]
+
+
+def test_agent_of_a_fork_runs_once_although_it_is_listed() -> None:
+    agents = "  - {id: split, type: fork, targets: [[a], [b]]}\n" + asks(a="A", b="B", c="C")
+    ran = run(flow(agents, "[split, a, b, c]"), [(".", ["x"])])
+
+    assert sorted(ran.model.prompts) == ["A", "B", "C"]
+
+
+def test_join_without_group_takes_the_last_fork() -> None:
+    agents = (
+        "  - {id: one, type: fork, targets: [[a]]}\n  - {id: two, type: fork, targets: [[b]]}\n"
+        "  - {id: all, type: join}\n" + asks(a="A", b="B")
+    )
+    ran = run(flow(agents, "[one, two, all]"), [(".", ["x"])])
+
+    assert ran.outputs["all"]["group"] == "two"
+
+
+ROUTER = (
+    asks(judge="Judge", good="Good", bad="Bad", last="Last")
+    + "  - {id: choose, type: router, params: {decision_key: judge, routing_map: "
+    + "{'true': [good], 'false': [bad]}}}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "taken"),
+    [
+        ("true", "Good"),
+        ("True.", "Good"),
+        ("Yes, it is right", "Good"),
+        ("false", "Bad"),
+        ("No, that is not right", "Bad"),
+        ('{"response": "true"}', "Good"),
+        (True, "Good"),
+    ],
+)
+def test_router_takes_one_way(said: object, taken: str) -> None:
+    ran = run(flow(ROUTER, "[judge, choose, last]"), [("Judge", [said]), (".", ["x"])])
+
+    assert ran.model.prompts == ["Judge", taken, "Last"]
+
+
+def test_router_by_category_and_shared_targets() -> None:
+    agents = (
+        "  - {id: kind, type: openai-classification, prompt: Kind, options: [news, story]}\n"
+        + asks(a="A", b="B", c="C")
+        + "  - {id: choose, type: router, params: {decision_key: kind, routing_map: "
+        + "{news: [a, c], story: [b, c]}}}\n"
+    )
+    ran = run(flow(agents, "[kind, choose]"), [("Kind", ["It is a Story"]), (".", ["x"])])
+
+    assert ran.model.prompts == ["Kind", "B", "C"]
+    assert ran.outputs["kind"] == "story"
+    assert ran.outputs["a"] is None
+
+
+def test_unselected_targets_that_fail_do_not_matter_but_the_selected_one_does() -> None:
+    ran = run(
+        flow(ROUTER, "[judge, choose]"), [("Judge", ["true"]), ("Good", [DOWN]), (".", ["x"])]
+    )
+
+    assert ran.status == "failed"
+    assert "it is down" in ran.document["error"]["message"]
+
+
+FAILOVER = (
+    "  - id: safe\n    type: failover\n    children:\n"
+    "      - {id: first, type: local_llm, prompt: First}\n"
+    "      - {id: second, type: openai-answer, prompt: Second}\n"
+    "      - {id: third, type: openai-answer, prompt: Third}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "prompts"),
+    [
+        ("fine", ["First"]),
+        (DOWN, ["First", "Second"]),
+        ("", ["First", "Second"]),
+        ("[LocalLLMAgent error: refused]", ["First", "Second"]),
+    ],
+)
+def test_failover_takes_the_first_usable_answer(first: object, prompts: list[str]) -> None:
+    agents = FAILOVER + asks(end="Got {{ previous_outputs.safe }}")
+    ran = run(
+        flow(agents, "[safe, end]"), [("First", [first]), ("Second", ["saved"]), (".", ["x"])]
+    )
+
+    assert ran.model.prompts[:-1] == prompts
+    expected = "fine" if first == "fine" else "saved"
+    assert ran.model.prompts[-1] == f"Got {expected}"
+    assert ran.outputs["safe"]["successful_child"] == ("first" if first == "fine" else "second")
+
+
+def test_failover_without_any_usable_answer_says_so() -> None:
+    ran = run(flow(FAILOVER, "[safe]"), [(".", [DOWN])])
+
+    assert ran.outputs["safe"]["status"] == "failed"
+    assert ran.outputs["safe"]["successful_child"] is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "said", "value"),
+    [
+        ("openai-answer", "", "text", "text"),
+        ("local_llm", "", "text", "text"),
+        ("openai-binary", "", "Yes, correct.", True),
+        ("openai-binary", "", "no", False),
+        ("openai-binary", "", "unclear", False),
+        ("binary", "", "TRUE", True),
+        ("openai-classification", ", options: [red, blue]", "blue!", "blue"),
+        ("openai-classification", ", params: {categories: [red]}", "green", "not-classified"),
+        ("classification", ", options: [red, blue]", "Red", "red"),
+        (
+            "validate_and_structure",
+            "",
+            '{"valid": true, "reason": "ok", "memory_object": {"a": 1}}',
+            {"valid": True, "reason": "ok", "memory_object": {"a": 1}},
+        ),
+        (
+            "validate_and_structure",
+            "",
+            "no json",
+            {"valid": False, "reason": "", "memory_object": {}, "response": "no json"},
+        ),
+        (
+            "local_llm",
+            ", params: {structured_output: {enabled: true, schema: {required: [response]}}}",
+            '{"response": "r", "confidence": 0.5}',
+            {"response": "r", "confidence": 0.5},
+        ),
+        (
+            "local_llm",
+            ", params: {structured_output: {enabled: true, schema: {required: [response]}}}",
+            "plain",
+            {"response": "plain"},
+        ),
+    ],
+)
+def test_kinds_of_agents(kind: str, more: str, said: str, value: object) -> None:
+    agents = f"  - {{id: one, type: {kind}, prompt: P{more}}}\n"
+    ran = run(flow(agents, "[one]"), [(".", [said])])
+
+    assert ran.outputs["one"] == value
+
+
+def test_strict_structure_is_checked_by_the_engine() -> None:
+    agents = (
+        "  - {id: one, type: local_llm, prompt: P, params: {structured_output: {enabled: true, "
+        "strict: true, schema: {required: [title], types: {title: string}}}}}\n"
+    )
+    ran = run(flow(agents, "[one]"), [(".", [{"title": "t"}])])
+
+    assert ran.model.requests[0].returns == {
+        "type": "object",
+        "properties": {"title": {"type": "string"}},
+        "required": ["title"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("provider", "url", "expected"),
+    [
+        ("lm_studio", "http://localhost:1234", "http://localhost:1234/v1"),
+        ("lmstudio", "http://localhost:1234/v1/chat/completions", "http://localhost:1234/v1"),
+        ("ollama", "http://localhost:11434/api/generate", "http://localhost:11434"),
+        ("openai_compatible", "https://x.example/v1/chat/completions", "https://x.example/v1"),
+        ("openai_compatible", "https://x.example/api/v3", "https://x.example/api/v3"),
+    ],
+)
+def test_local_models_are_found_where_the_file_says(provider: str, url: str, expected: str) -> None:
+    agents = (
+        f"  - {{id: one, type: local_llm, prompt: P, model: m, provider: {provider}, "
+        f"model_url: '{url}'}}\n"
+    )
+    ran = run(flow(agents, "[one]"), [(".", ["x"])])
+
+    inputs = ran.model.inputs_of("one")
+    named = {"lmstudio": "lm_studio", "openai_compatible": None}.get(provider, provider)
+    assert (inputs["model"], inputs["model_url"], inputs.get("provider")) == ("m", expected, named)
+
+
+MEMORY = (
+    "  - {id: keep, type: memory, namespace: facts, config: {operation: write}, "
+    "prompt: 'Paris is in {{ input }}', metadata: {about: '{{ input }}'}}\n"
+    "  - {id: recall, type: memory, namespace: facts, config: {operation: read, limit: 1}, "
+    "prompt: 'where is Paris'}\n"
+    "  - {id: other, type: memory, namespace: elsewhere, config: {operation: read}, prompt: P}\n"
+    + asks(
+        end="{{ previous_outputs.recall }}/{{ previous_outputs.recall.memories | length }}/"
+        "{{ previous_outputs.other }}/{{ previous_outputs.keep.status }}"
+    )
+)
+
+
+def test_memory_is_written_and_read_by_namespace() -> None:
+    ran = run(flow(MEMORY, "[keep, recall, other, end]"), [(".", ["x"])], "France")
+
+    assert ran.model.prompts == ["Paris is in France/1/NONE/success"]
+    assert ran.model.memories["memory/facts"][0] == {
+        "content": "Paris is in France",
+        "metadata": {"about": "France"},
+    }
+
+
+def test_rag_answers_from_the_memory() -> None:
+    agents = MEMORY.split("  - {id: recall")[0] + (
+        "  - {id: answer, type: rag, namespace: facts, prompt: 'Where is Paris?'}\n"
+    )
+    ran = run(flow(agents, "[keep, answer]"), [(".", ["in France"])], "France")
+
+    assert "Paris is in France" in ran.model.prompts[0]
+    assert ran.model.prompts[0].endswith("Question: Where is Paris?")
+    assert ran.outputs["answer"] == "in France"
+
+
+def test_web_search_is_a_task_that_an_operator_maps() -> None:
+    agents = "  - {id: web, type: duckduckgo, prompt: 'about {{ input }}', max_results: 3}\n"
+    ran = run(flow(agents, "[web]"), [], "cats")
+
+    request = ran.model.requests[0]
+    assert request.kind == "use"
+    assert request.inputs == {
+        "task": "duckduckgo",
+        "with": {"query": "about cats", "max_results": 3},
+    }
+    assert ran.document["output"] == "a page about it"
+
+
+def test_plan_validator_outside_of_a_loop() -> None:
+    agents = (
+        asks(plan="Plan")
+        + "  - {id: check, type: plan_validator, llm_model: m, provider: openai, "
+        + "scoring_preset: strict, evaluation_target: plan}\n"
+    )
+    said = (
+        '{"completeness": {"has_all_required_steps": true}, "safety": {"validates_inputs": "yes"}}'
+    )
+    ran = run(flow(agents, "[plan, check]"), [("criterion", [said]), (".", ["the plan"])])
+
+    assert "the plan" in ran.model.prompt_at("check")
+    assert ran.outputs["check"]["passed_criteria"] == [
+        "completeness.has_all_required_steps",
+        "safety.validates_inputs",
+    ]
+
+
+def test_nested_loops() -> None:
+    text = """
+- id: outer
+  type: loop
+  max_loops: 2
+  score_threshold: 1
+  score_extraction_pattern: "OUTER: ([0-9.]+)"
+  internal_workflow:
+    agents:
+      - id: inner
+        type: loop
+        max_loops: 3
+        score_threshold: 0.5
+        score_extraction_pattern: "INNER: ([0-9.]+)"
+        internal_workflow:
+          agents:
+            - id: work
+              type: openai-answer
+              prompt: "In {{ get_loop_number() }} of {{ get_past_loops() | length }}"
+      - id: judge
+        type: openai-answer
+        prompt: "Out {{ loop_number }} {{ previous_outputs.inner.loops_completed }}"
+"""
+    ran = run(text, [("In ", ["INNER: 0.1", "INNER: 0.6"]), ("Out", ["OUTER: 0"])])
+
+    assert sorted(row["path"] for row in ran.document["loops"]) == [
+        "outer",
+        "outer[1]/inner",
+        "outer[2]/inner",
+    ]
+    assert ran.model.prompts == [
+        "In 1 of 0",
+        "In 2 of 1",
+        "Out 1 2",
+        "In 1 of 0",
+        "Out 2 1",
+    ]
+
+
+def test_input_may_be_an_object() -> None:
+    ran = run(
+        flow(asks(a='{{ input.topic }} {{ get_input_field(input, "tone", "calm") }}'), "[a]"),
+        [(".", ["x"])],
+        {"topic": "rain"},
+    )
+
+    assert ran.model.prompts == ["rain calm"]
+
+
+def test_prompt_that_is_one_expression_is_a_text() -> None:
+    agents = asks(a="A", b="{{ previous_outputs.a }}")
+    ran = run(
+        flow(agents, "[a, b]"), [("A", ['{"response": "inner", "confidence": 1}']), (".", ["x"])]
+    )
+
+    assert ran.model.prompts[1] == "inner"

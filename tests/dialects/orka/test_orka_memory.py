@@ -1,0 +1,122 @@
+"""The task `memory` on a real store: by namespace, by words, and never twice."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from whorl.errors import ProviderError
+from whorl.providers.memory import KEPT_MAX, Memory, search
+from whorl.providers.registry import Providers
+from whorl.providers.settings import settings_from
+from whorl.providers.task import Request
+from whorl.runtimes.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from whorl.language import Json
+
+
+def request(key: str = "run:one", **inputs: Json) -> Request:
+    return Request("run", "one", "memory", {"namespace": "facts", **inputs}, key=key)
+
+
+def perform(store: SqliteStore | None, *requests: Request) -> list[Any]:
+    async def all_of_them() -> list[Any]:
+        providers = Providers(settings_from({}, {}))
+        providers.memories = store
+        kind = providers.kind("memory")
+        assert isinstance(kind, Memory)
+        return [(await kind.perform(one, lambda text: None)).value for one in requests]
+
+    return asyncio.run(all_of_them())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Any:
+    opened = SqliteStore(tmp_path / "store.db")
+    yield opened
+    opened.close()
+
+
+def test_what_is_written_is_found_by_its_words(store: SqliteStore) -> None:
+    *_, found, nothing = perform(
+        store,
+        request("a", operation="write", content="Paris is the capital of France"),
+        request("b", operation="write", content="Rome is in Italy", metadata={"kind": "city"}),
+        request("c", operation="read", query="what is the capital of France?"),
+        request("d", operation="read", query="Berlin"),
+    )
+
+    assert [one["content"] for one in found["memories"]] == ["Paris is the capital of France"]
+    assert nothing["memories"] == []
+
+
+def test_namespaces_are_apart(store: SqliteStore) -> None:
+    *_, found = perform(
+        store,
+        request("a", operation="write", content="Paris"),
+        Request("run", "x", "memory", {"namespace": "b", "operation": "read", "query": "Paris"}),
+    )
+
+    assert found["memories"] == []
+
+
+def test_repeated_write_adds_nothing(store: SqliteStore) -> None:
+    perform(
+        store,
+        request("same", operation="write", content="Paris"),
+        request("same", operation="write", content="Paris"),
+        request("other", operation="write", content="Paris"),
+    )
+
+    assert len(store.memory("memory/facts")) == 2
+
+
+def test_best_comes_first_then_the_newest() -> None:
+    records: list[Json] = [
+        {"content": "red fish"},
+        {"content": "red fish blue fish"},
+        {"content": "old red"},
+        {"content": "new red"},
+    ]
+    found = [one["content"] for one in search(records, "red blue")]
+
+    assert found == ["red fish blue fish", "new red", "old red", "red fish"]
+
+
+def test_empty_query_gives_the_newest() -> None:
+    assert [one["content"] for one in search([{"content": "a"}, {"content": "b"}], "")] == [
+        "b",
+        "a",
+    ]
+
+
+def test_only_the_newest_records_are_kept(store: SqliteStore) -> None:
+    async def fill() -> None:
+        for number in range(5):
+            record: Json = {"id": str(number), "content": str(number)}
+            await store.remember("memory/facts", record, once=str(number), keep=3)
+
+    asyncio.run(fill())
+
+    assert [one["content"] for one in store.memory("memory/facts")] == ["2", "3", "4"]  # type: ignore[index,call-overload]
+    assert KEPT_MAX > 100
+
+
+@pytest.mark.parametrize(
+    "inputs", [{"operation": "burn"}, {}, {"operation": "write", "content": "x" * 100_001}]
+)
+def test_wrong_inputs_are_named(store: SqliteStore, inputs: dict[str, Json]) -> None:
+    with pytest.raises(ProviderError) as caught:
+        perform(store, request(**inputs))
+
+    assert caught.value.code == "P113"
+
+
+def test_without_a_store_nothing_is_remembered() -> None:
+    with pytest.raises(ProviderError, match="no store"):
+        perform(None, request(operation="read", query="x"))

@@ -1,0 +1,160 @@
+"""Where scores come from: validators with their criteria, strategies, moderators, agreement."""
+
+from __future__ import annotations
+
+import pytest
+from orka_runs import loop, run
+
+CRITERIA = (
+    '{"improvement": {"better_than_previous": %s, "significant_delta": false,'
+    ' "approaching_target": true}, "stability": {"not_degrading": true,'
+    ' "consistent_direction": false}, "convergence": {"delta_decreasing": false,'
+    ' "within_tolerance": false}}'
+)
+VALIDATED = """
+orchestrator: {id: work, agents: [polish]}
+agents:
+  - id: polish
+    type: loop
+    max_loops: 2
+    score_threshold: 0.99
+    SCORING
+    internal_workflow:
+      orchestrator: {agents: [improver, judge]}
+      agents:
+        - {id: improver, type: openai-answer, prompt: "Improve {{ input }} {{ get_past_loops() }}"}
+        - id: judge
+          type: loop_validator
+          llm_model: gpt-oss
+          model_url: http://localhost:1234
+          provider: lm_studio
+          scoring_preset: PRESET
+          evaluation_target: improver
+"""
+
+
+def validated(scoring: str, preset: str = "moderate") -> str:
+    return VALIDATED.replace("SCORING", scoring).replace("PRESET", preset)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "preset", "score"),
+    [
+        ("scoring: {preset: strict, context: loop_convergence}", "moderate", 0.55),
+        ("scoring: {preset: moderate, context: loop_convergence}", "moderate", 0.53),
+        ("scoring: {preset: lenient}", "moderate", 0.53),
+        ("", "strict", 0.55),
+        ("", "lenient", 0.53),
+        (
+            "scoring: {preset: lenient, context: loop_convergence, custom_weights: {"
+            "improvement.better_than_previous: 0.5, convergence.within_tolerance: 0.3, "
+            "stability.consistent_direction: 0.2}}",
+            "moderate",
+            0.52,
+        ),
+    ],
+)
+def test_validator_scores(scoring: str, preset: str, score: float) -> None:
+    ran = run(
+        validated(scoring, preset), [("criterion", [CRITERIA % "true"]), ("Improve", ["text"])]
+    )
+
+    assert score == ran.loop["score"]
+    assert ran.outputs["polish"]["response"] == "text"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        CRITERIA % "true",
+        "Here it is:\n```json\n" + CRITERIA % "true" + "\n```",
+        (CRITERIA % "true").upper().replace("TRUE", "true").replace("FALSE", "false"),
+        "better_than_previous: True, approaching target is true, not_degrading - yes",
+    ],
+)
+def test_criteria_are_read_in_many_forms(said: str) -> None:
+    ran = run(validated("", "strict"), [("criterion", [said]), ("Improve", ["text"])])
+
+    passed = ran.outputs["polish"]["result"]["judge"]["passed_criteria"]
+    assert passed == [
+        "improvement.better_than_previous",
+        "improvement.approaching_target",
+        "stability.not_degrading",
+    ]
+
+
+def test_validator_without_an_answer_approves_nothing() -> None:
+    ran = run(validated(""), [("criterion", ["I cannot say"]), ("Improve", ["text"])])
+
+    judged = ran.outputs["polish"]["result"]["judge"]
+    assert (judged["overall_assessment"], judged["validation_score"]) == ("ERROR", 0.0)
+    assert ran.outputs["polish"]["threshold_met"] is False
+
+
+def test_validator_honours_its_model() -> None:
+    ran = run(validated(""), [("criterion", [CRITERIA % "true"]), ("Improve", ["one", "two"])])
+
+    inputs = ran.model.inputs_of("judge")
+    assert tuple(inputs[name] for name in ("model", "provider", "model_url", "temperature")) == (
+        "gpt-oss",
+        "lm_studio",
+        "http://localhost:1234/v1",
+        0.1,
+    )
+    assert "\ntwo\n" in str(inputs["prompt"])
+    assert "The version before it, whose score was 0.53:\n==========\none" in str(inputs["prompt"])
+
+
+def test_custom_prompt_of_a_validator_holds_the_content() -> None:
+    text = validated("").replace(
+        "evaluation_target: improver",
+        'evaluation_target: improver\n          custom_prompt: "Look: {content} for {{ input }}"',
+    )
+    ran = run(text, [("criterion", [CRITERIA % "true"]), ("Improve", ["the work"])], "me")
+
+    assert str(ran.model.inputs_of("judge")["prompt"]).startswith("Look: the work for me")
+
+
+STRATEGIES = """
+    score_extraction_config:
+      strategies: [STRATEGY]
+"""
+
+
+@pytest.mark.parametrize(
+    ("strategy", "said", "score"),
+    [
+        ("{type: pattern, patterns: ['A: ([0-9.]+)', 'B: ([0-9.]+)']}", "B: 0.5", 0.5),
+        ("{type: direct_key, key: quality}", '{"quality": 0.6}', 0.6),
+        ("{type: direct_key, key: quality}", '{"quality": "60%"}', 0.6),
+        ("{type: agent_key, agents: [critic], key: quality}", '{"quality": 7}', 0.07),
+        ("{type: agent_key, agents: [critic], key: response, transform: x}", "Score is 0.7", 0.7),
+        ("{type: nested_path, path: critic.review.score}", '{"review": {"score": 0.8}}', 0.8),
+        ("{type: json, path: $.review.score}", '```json\n{"review": {"score": 0.8}}\n```', 0.8),
+        ("{type: regex_pattern, pattern: 'A: ([0-9.]+)'}", "A: 9/10", 0.9),
+        ("{type: direct_key, key: quality}", '{"quality": true}', None),
+        ("{type: pattern, patterns: ['A: [0-9.]+']}", "A: 0.4", 0.4),
+    ],
+)
+def test_strategies(strategy: str, said: str, score: float | None) -> None:
+    lines = [line for line in loop(most=1).split("\n") if "score_extraction_pattern" not in line]
+    text = "\n".join(lines).replace(
+        "score_threshold: 0.9", "score_threshold: 0.9" + STRATEGIES.replace("STRATEGY", strategy)
+    )
+    ran = run(text, [("Rate", [said]), ("Write", ["a"])])
+
+    assert score == ran.loop["score"]
+
+
+def test_high_priority_agents_come_first() -> None:
+    text = loop(most=1, more="high_priority_agents: [writer]")
+    ran = run(text, [("Rate", ["SCORE: 0.1"]), ("Write", ["SCORE: 0.8"])])
+
+    assert ran.loop["score"] == 0.8
+
+
+def test_agreement_is_measured_only_where_asked() -> None:
+    text = loop(most=1, more="score_extraction_config: {agreement_fallback: true}")
+    ran = run(text, [("Rate", ["we agree on all"]), ("Write", ["we agree on all"])])
+
+    assert ran.loop["score"] == 1.0

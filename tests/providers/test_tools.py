@@ -1,0 +1,334 @@
+"""Tools that models are offered, in each wire format: what is sent, and whole runs with crashes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from provider_server import ask, events, providers_for, say, scripted, send, serve
+from wires import FORMATS, Format, anthropic_event, anthropic_message, every_format
+
+from whorl.dialects import ProjectFiles, read_workflow
+from whorl.errors import ProviderError
+from whorl.interfaces.staff import Staff
+from whorl.interpreter.events import Event
+from whorl.ir import content_hash, to_json
+from whorl.providers.functions import Functions
+from whorl.providers.settings import settings_from
+from whorl.providers.task import Request
+from whorl.runtimes.clock import SystemClock
+from whorl.runtimes.driver import Driver
+from whorl.runtimes.folding import fold
+from whorl.runtimes.journal import NewRun, RunId
+from whorl.runtimes.recall import MemoryJournal
+
+if TYPE_CHECKING:
+    from provider_server import Seen
+
+    from whorl.providers.settings import Settings
+
+PROGRAM = [sys.executable, str(Path(__file__).parent / "tool_server.py")]
+ARGUMENTS = {"text": "grüße"}
+
+
+def wanting(form: Format, name: str, *, stream: bool) -> bytes:
+    """A reply of the format that asks for a tool."""
+    given = json.dumps(ARGUMENTS)
+    match form.kind, stream:
+        case "openai", False:
+            call = {"id": "call_1", "type": "function", "function": {"name": name}}
+            call["function"]["arguments"] = given  # type: ignore[index]
+            message = {"role": "assistant", "content": None, "tool_calls": [call]}
+            choice = {"message": message, "finish_reason": "tool_calls"}
+            return json.dumps({"choices": [choice]}).encode()
+        case "openai", True:
+            pieces = [
+                {"index": 0, "id": "call_1", "function": {"name": name, "arguments": ""}},
+                {"index": 0, "function": {"arguments": given[:7]}},
+                {"index": 0, "function": {"arguments": given[7:]}},
+            ]
+            end = {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}
+            return events(*({"choices": [{"delta": {"tool_calls": [p]}}]} for p in pieces), end)
+        case "anthropic", False:
+            block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": ARGUMENTS}
+            message = anthropic_message("", content=[block], stop_reason="tool_use")
+            return json.dumps(message).encode()
+        case "anthropic", True:
+            start = anthropic_message("", content=[], stop_reason=None)
+            block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}
+            stream_events = [
+                {"type": "message_start", "message": start},
+                {"type": "content_block_start", "index": 0, "content_block": block},
+                *(
+                    {
+                        "type": "content_block_delta",
+                        "index": 0,
+                        "delta": {"type": "input_json_delta", "partial_json": piece},
+                    }
+                    for piece in ("", given[:7], given[7:])
+                ),
+                {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+                {"type": "message_stop"},
+            ]
+            return b"".join(map(anthropic_event, stream_events))
+    function = {"function": {"name": name, "arguments": ARGUMENTS}}
+    message = {"role": "assistant", "content": "", "tool_calls": [function]}
+    body = json.dumps({"message": message, "done": True, "done_reason": "stop"}).encode()
+    return body + b"\n"
+
+
+def functions() -> Functions:
+    registered = Functions()
+
+    @registered.task()
+    def shout(text: str, times: int = 1) -> str:
+        """Says a text loudly."""
+        return text.upper() * times
+
+    return registered
+
+
+def settings_with_tools(form: Format, url: str, **provider: Any) -> Settings:
+    table = {
+        "providers": {"one": {"kind": form.kind, "base_url": url, "model": "m", **provider}},
+        "allow": {"commands": True},
+        "mcp": {"t": {"command": PROGRAM, "tools": ["shout", "add"]}},
+    }
+    return settings_from(table, {"PATH": "/usr/bin:/bin"})
+
+
+@every_format
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "plain"])
+def test_a_model_asks_for_a_tool_and_gets_its_result(form: Format, stream: bool) -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        if len(server.seen) == 1:
+            kind = form.stream_type if stream else "application/json"
+            send(writer, wanting(form, "shout", stream=stream), kind=kind)
+        else:
+            send(writer, form.plain("It says GRÜSSE"))
+
+    async def main() -> tuple[Any, Any]:
+        nonlocal server
+        async with serve(answer) as server:
+            settings = settings_with_tools(form, server.url, stream=stream)
+            async with providers_for(settings, functions=functions()) as providers:
+                kind = providers.kind("ask")
+                first = await kind.perform(ask(tools=["shout"]), lambda _: None)
+                (call,) = first.detail["calls"]
+                request = Request("r", "a", call["kind"], call["inputs"])
+                value = (await providers.kind(call["kind"]).perform(request, print)).value
+                result = {"role": "tool", "id": call["id"], "value": value}
+                turns = [first.detail["said"], result]
+                last = await kind.perform(ask(tools=["shout"], turns=turns), lambda _: None)
+                return first, last
+
+    server: Any = None
+    first, last = asyncio.run(main())
+
+    assert first.detail["finish"] in ("tool_calls", "stop")
+    assert first.detail["calls"][0]["inputs"] == {"task": "shout", "with": ARGUMENTS}
+    assert last.value == "It says GRÜSSE"
+    assert "calls" not in last.detail
+    sent = server.seen[1].json
+    assert sent["messages"][-1] == _result_message(form)
+    assert "grüße" in json.dumps(sent["messages"][-2], ensure_ascii=False)
+    assert _offered(form, sent) == {
+        "shout": (
+            "Says a text loudly.",
+            {
+                "type": "object",
+                "properties": {"text": {"type": "string"}, "times": {"type": "integer"}},
+                "required": ["text"],
+                "additionalProperties": False,
+            },
+        )
+    }
+
+
+def _result_message(form: Format) -> dict[str, Any]:
+    match form.kind:
+        case "openai":
+            return {"role": "tool", "tool_call_id": "call_1", "content": "GRÜSSE"}
+        case "anthropic":
+            result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "GRÜSSE"}
+            return {"role": "user", "content": [result]}
+    return {"role": "tool", "content": "GRÜSSE", "tool_name": "shout"}
+
+
+def _offered(form: Format, sent: dict[str, Any]) -> dict[str, Any]:
+    if form.kind == "anthropic":
+        return {t["name"]: (t["description"], t["input_schema"]) for t in sent["tools"]}
+    functions = [t["function"] for t in sent["tools"]]
+    return {f["name"]: (f["description"], f["parameters"]) for f in functions}
+
+
+@every_format
+def test_in_its_last_turn_a_model_must_answer(form: Format) -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, form.plain("well then"))
+
+    async def main() -> Any:
+        async with serve(answer) as server:
+            settings = settings_with_tools(form, server.url)
+            async with providers_for(settings, functions=functions()) as providers:
+                call = {"id": "c", "name": "shout", "arguments": {}}
+                turns = [
+                    {"role": "assistant", "content": "", "calls": [call]},
+                    {"role": "tool", "id": "c", "error": "it broke"},
+                ]
+                request = ask(tools=["shout"], turns=turns, max_turns=2)
+                await providers.kind("ask").perform(request, lambda _: None)
+            return server.seen[0].json
+
+    sent = asyncio.run(main())
+
+    assert "error: it broke" in json.dumps(sent["messages"][-1])
+    match form.kind:
+        case "openai":
+            assert sent["tool_choice"] == "none"
+        case "anthropic":
+            assert sent["tool_choice"] == {"type": "none"}
+            assert sent["messages"][-1]["content"][0]["is_error"] is True
+        case "ollama":
+            assert "tools" not in sent
+
+
+def scripted_call(name: str, arguments: Any = None) -> dict[str, Any]:
+    return {"calls": [{"name": name, "arguments": arguments or {}}]}
+
+
+@pytest.mark.parametrize(
+    ("reply", "word"),
+    [
+        (scripted_call("shoud"), "did you mean 'shout'"),
+        (scripted_call("shout", "{not json"), "not JSON"),
+        (scripted_call("shout", [1]), "no JSON object"),
+    ],
+)
+def test_calls_that_make_no_sense_are_told_to_the_model(reply: Any, word: str) -> None:
+    async def main() -> Any:
+        settings = scripted({"match": ".", "replies": [reply]})
+        async with providers_for(settings, functions=functions()) as providers:
+            return await providers.kind("ask").perform(ask(tools=["shout"]), lambda _: None)
+
+    (call,) = asyncio.run(main()).detail["calls"]
+
+    assert word in call["error"]
+    assert "kind" not in call
+
+
+@pytest.mark.parametrize("name", ["nothing", 5, "t/nothing"])
+def test_tools_that_are_not_there(name: Any) -> None:
+    settings = scripted({"match": ".", "replies": ["x"]})
+
+    (fault,) = say(settings, ask(tools=[name]))
+
+    assert isinstance(fault, ProviderError)
+    assert fault.code == "P113"
+
+
+def test_keys_in_what_a_model_wants_do_not_reach_the_journal() -> None:
+    table = {
+        "providers": {
+            "s": {
+                "kind": "scripted",
+                "model": "m",
+                "api_key": "secret-key-1",
+                "replies": [{"replies": [scripted_call("shout", {"text": "secret-key-1"})]}],
+            }
+        }
+    }
+
+    async def main() -> Any:
+        async with providers_for(settings_from(table, {}), functions=functions()) as providers:
+            return await providers.kind("ask").perform(ask(tools=["shout"]), lambda _: None)
+
+    assert "secret-key-1" not in json.dumps(asyncio.run(main()).detail)
+
+
+WORKFLOW = """
+whorl: 1
+steps:
+  talk:
+    ask: "Shout it"
+    tools: [t]
+"""
+
+
+class Crash(Exception):
+    """The process is gone."""
+
+
+async def run_to_the_end(settings: Settings, journal: MemoryJournal) -> dict[str, Any]:
+    """Drives a run again and again until it ends."""
+    workflow = read_workflow(WORKFLOW, "w.yaml", ProjectFiles(".")).workflow
+    made = NewRun(RunId("r"), to_json(workflow), content_hash(workflow), "w", "native")
+    body: Any = {"run": "r", "seed": "s", "input": {}}
+    hook, journal.crash_hook = journal.crash_hook, None
+    await journal.create(made, Event("run.started", "", 0.0, body))
+    journal.crash_hook = hook
+    while True:
+        folded = fold(journal, RunId("r"))
+        async with providers_for(settings) as providers:
+            driver = Driver(
+                RunId("r"),
+                folded,
+                owner=await journal.claim(RunId("r")),
+                journal=journal,
+                workers=Staff(providers),
+                clock=SystemClock(),
+            )
+            try:
+                await driver.drive()
+            except Crash:
+                continue
+            found: dict[str, Any] = driver.machine.state["result"]
+            return found
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.kind)
+def test_a_crash_at_any_append_repeats_no_finished_call(form: Format) -> None:
+    pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        if len(seen.json["messages"]) == 1:
+            send(writer, wanting(form, "t__shout", stream=True), kind=form.stream_type)
+        else:
+            send(writer, b"".join(form.pieces(["It says ", "GRÜSSE"])), kind=form.stream_type)
+
+    async def attempt(point: int) -> tuple[Any, MemoryJournal, int, list[Seen]]:
+        struck = 0
+
+        def strike(when: str, run: RunId) -> None:
+            nonlocal struck
+            struck += 1
+            if struck == point:
+                raise Crash
+
+        journal = MemoryJournal(strike)
+        async with serve(answer) as server:
+            result = await run_to_the_end(settings_with_tools(form, server.url), journal)
+            return result, journal, struck, server.seen
+
+    async def main() -> None:
+        result, journal, points, seen = await attempt(0)
+        entries = [entry.event for entry in journal.read(RunId("r"))]
+        finished = [event.address for event in entries if event.kind == "task.finished"]
+        assert result["output"] == "It says GRÜSSE"
+        assert finished == ["talk", "talk/:tool1", "talk/:turn2"]
+        first = next(event for event in entries if event.kind == "task.finished")
+        assert set(first.body["tools"]) == {"t/shout", "t/add"}  # type: ignore[arg-type]
+        assert len(seen) == 2
+        for point in range(1, points + 1):
+            again, journal, _, seen = await attempt(point)
+            assert again["output"] == "It says GRÜSSE", point
+            told = Counter(e.event.kind for e in journal.read(RunId("r")))
+            assert told["task.finished"] == 3, point
+            assert len(seen) <= 2 + told["task.in_doubt"], point
+
+    asyncio.run(main())

@@ -1,0 +1,238 @@
+"""Turns of a task that wants tools: every event by hand, and a restored machine between all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from whorl import ir
+from whorl.interpreter.commands import Cancel, Perform, Send
+from whorl.interpreter.events import Event
+from whorl.interpreter.machine import Machine
+from whorl.interpreter.plan import Plan
+from whorl.ir import Block, Constant, Fields, Task, Workflow
+
+
+class Driven:
+    """Feeds a machine; with `restore` every event meets a machine made from a snapshot."""
+
+    def __init__(self, workflow: Workflow, *, restore: bool) -> None:
+        self.plan = Plan(workflow)
+        self.machine = Machine(self.plan)
+        self.restore = restore
+        self.wanted: dict[str, Perform] = {}
+        self.cancelled: list[str] = []
+        self.notes: list[Event] = []
+        self.feed("run.started", "", run="r", seed="s", input={})
+
+    def feed(self, kind: str, address: str, **body: Any) -> None:
+        if self.restore:
+            self.machine = Machine.restore(self.plan, self.machine.snapshot())
+        self.machine.feed(Event(kind, address, 1.0, body))
+        self.notes += self.machine.take_notes()
+        self._look()
+
+    def _look(self) -> None:
+        for command in self.machine.poll():
+            match command:
+                case Perform():
+                    self.wanted[command.address] = command
+                case Cancel():
+                    self.cancelled.append(command.address)
+                case Send():
+                    pass
+
+    def reply(self, address: str, value: Any = None, **more: Any) -> None:
+        """The intent and the reply of a call that is wanted."""
+        assert address in self.wanted, f"{address} is not wanted: {list(self.wanted)}"
+        self.feed("task.started", address, reserve={"calls": 1})
+        usage = {"calls": 1, "input_tokens": 2, "output_tokens": 1, "cost_usd": 0.5}
+        self.feed("task.finished", address, value=value, usage=usage, **more)
+
+    def fail(self, address: str, code: str, **more: Any) -> None:
+        """The intent and the failure of a call that is wanted."""
+        assert address in self.wanted
+        self.feed("task.started", address, reserve={"calls": 1})
+        error = {"code": code, "message": f"it is {code}", "retryable": False, **more}
+        self.feed("task.failed", address, error=error)
+
+    @property
+    def result(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.machine.state["result"]
+        return found
+
+
+def asking(**inputs: Any) -> Workflow:
+    given = Fields((("prompt", Constant("p")), *((k, Constant(v)) for k, v in inputs.items())))
+    task = Task(name="ask", kind="ask", inputs=given)
+    return Workflow(name="w", body=Block((task,)), outputs=())
+
+
+def tool(number: int, **inputs: Any) -> dict[str, Any]:
+    return {"id": f"c{number}", "name": "t__x", "kind": "tool", "inputs": inputs}
+
+
+both = pytest.mark.parametrize("restore", [False, True], ids=["straight", "restored"])
+
+
+@both
+def test_two_tools_and_then_an_answer(restore: bool) -> None:
+    driven = Driven(asking(tools=["t"]), restore=restore)
+    said = {"role": "assistant", "calls": []}
+
+    driven.reply("ask", "", calls=[tool(1, server="t"), tool(2, server="t")], said=said)
+    driven.reply("ask/:tool2", "two")
+    assert "ask/:turn2" not in driven.wanted
+    driven.reply("ask/:tool1", "one")
+
+    again = driven.wanted["ask/:turn2"]
+    assert (again.kind, again.attempt, again.inputs["prompt"]) == ("ask", 1, "p")
+    assert again.inputs["turns"] == [
+        said,
+        {"role": "tool", "id": "c1", "value": "one"},
+        {"role": "tool", "id": "c2", "value": "two"},
+    ]
+    assert driven.wanted["ask/:tool1"].inputs == {"server": "t"}
+
+    driven.reply("ask/:turn2", "", calls=[tool(3)], said="more")
+    driven.reply("ask/:tool3", 3)
+    driven.reply("ask/:turn3", "the answer")
+
+    assert driven.machine.status == "succeeded"
+    assert driven.machine.state["usage"]["calls"] == 6
+    assert driven.machine.state["reserved"].get("calls", 0) == 0
+    assert driven.machine.pending == {}
+    assert [f["kind"] for f in driven.machine.frames.values() if f["kind"] == "task"] == []
+    assert len(driven.wanted["ask/:turn3"].inputs["turns"]) == 5  # type: ignore[arg-type]
+
+
+@both
+def test_calls_that_cannot_be_carried_out_are_told_at_once(restore: bool) -> None:
+    driven = Driven(asking(tools=["t"]), restore=restore)
+
+    driven.reply("ask", "", calls=[{"id": "c1", "error": "there is no tool 'x'"}], said="s")
+
+    turns = driven.wanted["ask/:turn2"].inputs["turns"]
+    assert turns == ["s", {"role": "tool", "id": "c1", "error": "there is no tool 'x'"}]
+
+
+@both
+def test_a_tool_that_fails_is_told_to_the_model(restore: bool) -> None:
+    driven = Driven(asking(tools=["t"]), restore=restore)
+
+    driven.reply("ask", "", calls=[tool(1)], said="s")
+    driven.fail("ask/:tool1", "P123")
+
+    turns = driven.wanted["ask/:turn2"].inputs["turns"]
+    assert turns == ["s", {"role": "tool", "id": "c1", "error": "it is P123"}]
+
+
+@both
+@pytest.mark.parametrize("code", ["P122", "R110"])
+def test_a_tool_that_has_changed_or_has_no_leave_ends_the_task(restore: bool, code: str) -> None:
+    driven = Driven(asking(tools=["t"]), restore=restore)
+
+    driven.reply("ask", "", calls=[tool(1), tool(2)], said="s")
+    driven.feed("task.started", "ask/:tool2", reserve={"calls": 1})
+    driven.fail("ask/:tool1", code)
+
+    assert driven.machine.status == "failed"
+    assert code in str(driven.result["error"])
+    assert "ask/:tool2" in driven.cancelled
+    assert "ask/:turn2" not in driven.wanted
+
+
+@both
+def test_the_number_of_turns_is_limited(restore: bool) -> None:
+    driven = Driven(asking(tools=["t"], max_turns=2), restore=restore)
+
+    driven.reply("ask", "", calls=[tool(1)], said="s")
+    driven.reply("ask/:tool1", 1)
+    driven.reply("ask/:turn2", "", calls=[tool(2)], said="s")
+
+    assert driven.machine.status == "failed"
+    error = driven.result["error"]
+    assert error["cause"]["code"] == "P124"
+    assert "max_turns" in error["message"]
+
+
+@both
+def test_turns_are_ten_unless_said_otherwise(restore: bool) -> None:
+    driven = Driven(asking(tools=["t"]), restore=restore)
+
+    address = "ask"
+    for number in range(1, 10):
+        driven.reply(address, "", calls=[tool(number)], said="s")
+        driven.reply(f"ask/:tool{number}", 1)
+        address = f"ask/:turn{number + 1}"
+    driven.reply(address, "", calls=[tool(10)], said="s")
+
+    assert driven.machine.status == "failed"
+
+
+@both
+def test_a_turn_has_attempts_of_its_own(restore: bool) -> None:
+    driven = Driven(asking(tools=["t"]), restore=restore)
+
+    driven.fail("ask", "P103", retryable=True)
+    driven.feed("timer.fired", "ask/:retry")
+    driven.reply("ask#2", "", calls=[tool(1)], said="s")
+    driven.reply("ask#2/:tool1", 1)
+    driven.fail("ask#2/:turn2", "P105", detail={"answer": "x", "errors": ["y"]})
+
+    repaired = driven.wanted["ask#2/:turn2#2"]
+    assert repaired.repair == {"answer": "x", "errors": ["y"]}
+    assert repaired.attempt == 2
+    assert len(repaired.inputs["turns"]) == 2  # type: ignore[arg-type]
+    driven.reply("ask#2/:turn2#2", "done")
+    assert driven.machine.status == "succeeded"
+
+
+@both
+def test_a_tool_in_doubt_is_repeated_and_a_pause_hands_out_nothing(restore: bool) -> None:
+    driven = Driven(asking(tools=["t"]), restore=restore)
+
+    driven.reply("ask", "", calls=[tool(1)], said="s")
+    driven.feed("task.started", "ask/:tool1", reserve={"calls": 1})
+    driven.feed("run.paused", "")
+    driven.wanted.clear()
+    driven.feed("task.in_doubt", "ask/:tool1")
+    assert driven.wanted == {}
+    driven.feed("run.resumed", "")
+    driven.reply("ask/:tool1", 1)
+    driven.reply("ask/:turn2", "done")
+
+    assert driven.machine.status == "succeeded"
+    assert driven.machine.state["usage"]["in_doubt"] == 1
+
+
+def test_a_reply_of_another_kind_may_hold_anything() -> None:
+    task = Task(name="fetch", kind="http", inputs=Fields())
+    driven = Driven(Workflow(name="w", body=Block((task,)), outputs=()), restore=False)
+
+    driven.reply("fetch", 1, calls=[tool(1)])
+
+    assert driven.machine.status == "succeeded"
+
+
+@both
+def test_cancelling_ends_tools_under_way(restore: bool) -> None:
+    driven = Driven(asking(tools=["t"]), restore=restore)
+
+    driven.reply("ask", "", calls=[tool(1)], said="s")
+    driven.feed("task.started", "ask/:tool1", reserve={"calls": 1})
+    driven.feed("run.cancelled", "")
+
+    assert driven.machine.status == "cancelled"
+    assert "ask/:tool1" in driven.cancelled
+
+
+def test_the_tasks_behind_tools_keep_the_care_of_the_one_who_asks() -> None:
+    task = Task(name="ask", kind="ask", secure=True, delivery="ask", timeout_s=5.0)
+    nodes = Plan(Workflow(name="w", body=Block((task,)), outputs=())).nodes
+
+    found = [node for node in nodes.values() if isinstance(node, ir.Task) and node.kind != "ask"]
+
+    assert {node.kind for node in found} == {"tool", "use"}
+    assert {(node.secure, node.delivery, node.timeout_s) for node in found} == {(True, "ask", 5.0)}
