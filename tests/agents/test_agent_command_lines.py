@@ -245,6 +245,14 @@ def test_codex_is_told_where_its_key_belongs(tmp_path: Path) -> None:
     assert call["argv"][3:] == ["-c", 'openai_base_url="https://openai.example/v1"', "-"]
 
 
+def test_gemini_gets_no_key_of_another_host(tmp_path: Path) -> None:
+    other = {"base_url": "https://gateway.example/v1", "api_key": "gateway-key"}
+
+    call = started(tmp_path, {"agent": "gemini"}, table={"providers": {"gemini": other}})
+
+    assert "gateway-key" not in call["env"].values()
+
+
 def test_an_agent_works_in_its_folder(tmp_path: Path) -> None:
     (tmp_path / "project" / "part").mkdir(parents=True)
 

@@ -1,6 +1,6 @@
-"""The real programs, installed from npm, against a model on this machine: nothing is simulated but
+"""The real programs, installed from npm, against a model on this machine that says what it is told.
 
-the model. They are installed once into a cache folder; `WHORL_TEST_AGENTS` names another one.
+They are installed once into a cache folder; `WHORL_TEST_AGENTS` names another one.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def test_an_answer_by_schema_comes_through_a_tool(stream: bool) -> None:
             send(writer, anthropic_message("", content=[block], stop_reason="tool_use"))
             return
         text = json.dumps(value)
-        pieces = [
+        pieces: list[dict[str, Any]] = [
             {"type": "message_start", "message": anthropic_message("", content=[])},
             {"type": "content_block_start", "index": 0, "content_block": block | {"input": {}}},
             *(

@@ -296,7 +296,8 @@ def test_an_address_that_is_no_server(status: int) -> None:
 
     fault, seen = asyncio.run(main())
 
-    assert fault.code == "P120"
+    assert (fault.code, fault.retryable) == ("P120", status == 500)
+    assert f"gave status {status}" in str(fault)
     assert "key-of-it" not in str(fault)
     assert seen[0].headers["x-key"] == "key-of-it"
 

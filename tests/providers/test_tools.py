@@ -118,7 +118,7 @@ def test_a_model_asks_for_a_tool_and_gets_its_result(form: Format, stream: bool)
             settings = settings_with_tools(form, server.url, stream=stream)
             async with providers_for(settings, functions=functions()) as providers:
                 kind = providers.kind("ask")
-                first = await kind.perform(ask(tools=["shout"]), lambda _: None)
+                first: Any = await kind.perform(ask(tools=["shout"]), lambda _: None)
                 (call,) = first.detail["calls"]
                 request = Request("r", "a", call["kind"], call["inputs"])
                 value = (await providers.kind(call["kind"]).perform(request, print)).value

@@ -124,12 +124,21 @@ async def open_runtime(
     from whorl.interfaces.staff import Staff
     from whorl.runtimes.local import LocalRuntime
 
+    telemetry = None
+    if project.environment.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
+        from whorl.interfaces.telemetry import Together, telemetry_from
+
+        telemetry = telemetry_from(project.environment)
+        if telemetry is not None:
+            watcher = telemetry if watcher is None else Together(watcher, telemetry)
     try:
         async with project.open_store(create=True) as store:
             providers.memories = store
             yield LocalRuntime(store, workers or Staff(providers), watcher=watcher)
     finally:
         await providers.close()
+        if telemetry is not None:
+            telemetry.close()
 
 
 def _store_path(root: Path, here: Path, store: str | None, environment: Mapping[str, str]) -> Path:

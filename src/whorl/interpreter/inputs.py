@@ -34,10 +34,11 @@ def _renamed(workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
     found = dict(given)
     names = {port.name for port in workflow.inputs}
     used: set[str] = set()
+    claimed = {alias for port in workflow.inputs for alias in port.aliases}
     for port in workflow.inputs:
         known = [alias for alias in port.aliases if alias in given and alias not in names]
         if not known and "*" in port.aliases and len(given) == 1:
-            known = [name for name in given if name not in names]
+            known = [name for name in given if name not in names | claimed]
         if known and port.name not in given:
             found[port.name] = given[known[0]]
         used.update(known)

@@ -14,7 +14,7 @@ from whorl.providers.inputs import Inputs
 from whorl.providers.models.answers import correction_for, instruction_for, typed_answer
 from whorl.providers.models.asking import usage_json
 from whorl.providers.models.choosing import choose_models
-from whorl.providers.models.turns import is_last_turn, said_of, turn_messages
+from whorl.providers.models.turns import is_last_turn, pins_of, said_of, turn_messages
 from whorl.providers.models.wire import Conversation, Message
 from whorl.providers.secrets import redact
 from whorl.providers.task import Reply
@@ -76,12 +76,13 @@ class Ask:
             from whorl.providers.tools.toolbox import Toolbox
 
             self._toolbox = Toolbox(self._context)
-        return await self._toolbox.offered(names, request.run)
+        told = pins_of(Inputs("ask", request.inputs).items("turns"))
+        return await self._toolbox.offered(names, request.run, told)
 
     def _wanting(self, request: Request, outcome: Outcome, offered: Offered) -> Reply:
         """A reply that is no answer yet: what the model wants, and what it said."""
         turns = Inputs("ask", request.inputs).items("turns")
-        said, ids = said_of(outcome.answer, turns)
+        said, ids = said_of(outcome.answer, turns, offered.pins)
         found = [offered.wanted(c, i) for c, i in zip(outcome.answer.calls, ids, strict=True)]
         told: Json = {"calls": [*found], "said": said, "tools": offered.pins}
         redacted = redact(told, self._settings.secrets())

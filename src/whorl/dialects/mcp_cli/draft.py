@@ -44,6 +44,11 @@ class Draft:
         assert isinstance(self.document.root, Mapping)
         return self.document.root
 
+    @property
+    def is_full(self) -> bool:
+        """Whether so much was found that nothing more is looked for."""
+        return len(self.diagnostics) >= REPORTED_MAX
+
     def report(
         self,
         code: str,

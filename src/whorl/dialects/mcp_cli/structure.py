@@ -46,13 +46,16 @@ def check_structure(draft: Draft) -> None:
 def _check_table(
     draft: Draft, value: Mapping, table: Table, owner: str, at: Span | None = None
 ) -> None:
+    if draft.is_full:
+        return
     for entry in value:
         known = table.fields.get(entry.name)
         if known is None:
             _report_unknown(draft, entry, table, owner)
         else:
             _check_field(draft, entry, known, owner)
-    misspelt = {nearest(entry.name, table.fields) for entry in value}
+    unknown = [entry.name for entry in value if entry.name not in table.fields]
+    misspelt = {nearest(name, table.fields) for name in unknown}
     for name, known in table.fields.items():
         if known.required and name not in value and name not in misspelt:
             draft.report(

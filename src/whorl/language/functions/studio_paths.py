@@ -22,8 +22,9 @@ _INDEX = re.compile(r"-?\d{1,9}")
 _SLICE = re.compile(r"(-?\d{1,9})?\s*:\s*(-?\d{1,9})?(?:\s*:\s*(-?\d{1,9})?)?")
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
 _FILTER = re.compile(
-    r"\?\(?\s*@(?P<path>(?:\.[\w-]+)*)\s*(?:(?P<operator>==|!=|<=|>=|<|>)\s*(?P<value>[^()\]]+?))?"
-    r"\s*\)?"
+    r"\?\s*(?P<open>\()?\s*@(?P<path>(?:\.[\w-]+)*)\s*"
+    r"(?:(?P<operator>==|!=|<=|>=|<|>)\s*(?P<value>'[^'\n]*'|\"[^\"\n]*\"|[^()\]'\"]+?))?"
+    r"\s*(?(open)\)|(?=\]))"
 )
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 _WORDS: dict[str, Value] = {"true": True, "false": False, "null": None}

@@ -91,8 +91,8 @@ class Agent:
         if name not in agents:
             near = did_you_mean(name, agents) or f"known: {', '.join(agents)}"
             raise ProviderError(
-                f"agent {name!r} is not known; {near} Others are configured as [agents.NAME] in "
-                "whorl.toml",
+                f"agent {name!r} is not known ({near}); others are configured as [agents.NAME] "
+                "in whorl.toml",
                 code="P113",
             )
         return agents[name]

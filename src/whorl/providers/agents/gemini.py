@@ -54,8 +54,8 @@ class Gemini:
         return Command((*argv, *agent.flags), prompt_of(order, system=True, schema=True))
 
     def environment(self, key: str, base_url: str) -> dict[str, str]:
-        """Its key."""
-        return {"GEMINI_API_KEY": key} if key else {}
+        """Its key, unless that belongs to another host, to which the program would not go."""
+        return {"GEMINI_API_KEY": key} if key and not base_url else {}
 
     def reader(self, order: Order) -> Reader:
         """A reader of its events."""

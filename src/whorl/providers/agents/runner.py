@@ -72,9 +72,10 @@ class Runner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What a run is given: an unused id for its session, the file with the schema of the answer,
+    """What a run is given.
 
-    and the address of the provider, where that is another than the usual one.
+    `session` is an id that nobody uses yet; `schema_file` holds the schema of the answer;
+    `base_url` is the provider's address where that is not the usual one.
     """
 
     session: str

@@ -37,12 +37,13 @@ class Gathering:
 
     def __init__(self) -> None:
         self._found: dict[str, dict[str, str]] = {}
+        self._last: dict[str, str] = {}
 
     def add(
         self, place: Json, *, call_id: Json = None, name: Json = None, text: Json = None
     ) -> None:
         """Takes a piece."""
-        key = str(place)
+        key = self._key(str(place), call_id)
         if key not in self._found and len(self._found) >= CALLS_MAX:
             return
         call = self._found.setdefault(key, {"id": "", "name": "", "text": ""})
@@ -51,6 +52,15 @@ class Gathering:
                 call[field] = piece
         if isinstance(text, str):
             call["text"] += text
+
+    def _key(self, place: str, call_id: Json) -> str:
+        """Some servers give all calls the same place; another id then begins another call."""
+        key = self._last.get(place, place)
+        known = self._found.get(key, {}).get("id")
+        if known and isinstance(call_id, str) and call_id and call_id != known:
+            key = f"{place} {call_id}"
+        self._last[place] = key
+        return key
 
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls in the order in which they began."""

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl.providers.models.calls import tool_call
-from whorl.providers.models.streaming import tables_of
+from whorl.providers.models.streaming import table_of, tables_of
 from whorl.providers.models.wire import Message
 from whorl.providers.texts import clean
 
@@ -50,7 +50,16 @@ def is_last_turn(turns: list[Json], most: int | None) -> bool:
     return _number(turns) >= (most or TURNS_MAX)
 
 
-def said_of(answer: Answer, turns: list[Json]) -> tuple[Json, list[str]]:
+def pins_of(turns: list[Json]) -> dict[str, str]:
+    """The hashes of all descriptions of tools that the model was told in earlier turns."""
+    return {
+        name: str(pin)
+        for turn in tables_of(turns)
+        for name, pin in table_of(turn.get("tools")).items()
+    }
+
+
+def said_of(answer: Answer, turns: list[Json], pins: dict[str, Json]) -> tuple[Json, list[str]]:
     """What a model said that wants tools, for its next turn; and ids that no turn has used yet."""
     known = {str(call.get("id")) for turn in tables_of(turns) for call in _calls(turn)}
     ids: list[str] = []
@@ -63,7 +72,8 @@ def said_of(answer: Answer, turns: list[Json]) -> tuple[Json, list[str]]:
         {"id": known_as, "name": call.name, "arguments": call.arguments}
         for known_as, call in zip(ids, answer.calls, strict=True)
     ]
-    return {"role": "assistant", "content": answer.text, "calls": calls}, ids
+    said: Json = {"role": "assistant", "content": answer.text, "calls": calls, "tools": pins}
+    return said, ids
 
 
 def _calls(turn: dict[str, Json]) -> list[dict[str, Json]]:

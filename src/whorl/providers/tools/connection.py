@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError
 from whorl.providers.texts import NotJson, as_json, clean
+from whorl.providers.tools.trouble import Trouble, first_of, innermost
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from mcp import Client
 
@@ -34,8 +36,7 @@ class Connection:
         self._server = server
         self._outbound = outbound
         self._program = program
-        self._faults: list[ProviderError] = []
-        self._last_words: Callable[[], str] = str
+        self._trouble = Trouble()
         self._ready: asyncio.Future[Client] | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
@@ -45,13 +46,16 @@ class Connection:
         client = await self._client()
         found: list[Any] = []
         cursor: str | None = None
-        async with self._heard():
-            for _ in range(PAGES_MAX):
-                page = await client.list_tools(cursor=cursor)
-                found += page.tools
-                cursor = page.next_cursor
-                if cursor is None or len(found) > TOOLS_MAX:
-                    break
+        try:
+            async with asyncio.timeout(self._server.timeout_s), self._heard():
+                for _ in range(PAGES_MAX):
+                    page = await client.list_tools(cursor=cursor)
+                    found += page.tools
+                    cursor = page.next_cursor
+                    if cursor is None or len(found) > TOOLS_MAX:
+                        break
+        except TimeoutError:
+            raise self._fault("did not list its tools in time", code="P108") from None
         return found[:TOOLS_MAX]
 
     async def call(self, tool: str, arguments: dict[str, Json]) -> Json:
@@ -88,7 +92,7 @@ class Connection:
             await self.close()
         if self._ready is None:
             self._over = asyncio.Event()
-            self._faults.clear()
+            self._trouble = Trouble()
             self._ready = asyncio.get_running_loop().create_future()
             # Whoever waits for it may be gone by then.
             self._ready.add_done_callback(lambda done: done.exception())
@@ -108,6 +112,9 @@ class Connection:
         except ImportError:
             ready.set_exception(self._fault(f"needs the package mcp: {INSTALL}"))
             return
+        # What it has to say is in our errors; it must not write into somebody's terminal.
+        if not (logger := logging.getLogger("mcp")).handlers:
+            logger.addHandler(logging.NullHandler())
         from mcp import Client, Implementation
         from mcp.shared.exceptions import MCPError
 
@@ -126,26 +133,26 @@ class Connection:
 
     def _tell(self, ready: asyncio.Future[Client], cause: BaseException) -> None:
         """Passes on why there is no session, unless there was one, which its callers noticed."""
-        known = _first_of(cause, ProviderError) or next(iter(self._faults), None)
+        known = first_of(cause, ProviderError) or next(iter(self._trouble.faults), None)
         if ready.done():
             return
         if isinstance(known, ProviderError):
             code = known.code if known.code in ("P107", "R110") else "P120"
             fault = self._fault(f"cannot be reached: {known}", code=code, retryable=known.retryable)
         else:
-            fault = self._fault(f"cannot be used: {_innermost(cause)}")
+            refusal = self._trouble.refusal
+            retryable = refusal is not None and refusal.retryable
+            fault = self._fault(f"cannot be used: {innermost(cause)}", retryable=retryable)
         ready.set_exception(fault)
 
     def _streams(self) -> Any:
         if self._program is None:
             from whorl.providers.tools.web import web_streams
 
-            return web_streams(self._server, self._outbound, self._faults)
-        from whorl.providers.tools.stdio import Words, program_streams
+            return web_streams(self._server, self._outbound, self._trouble)
+        from whorl.providers.tools.stdio import program_streams
 
-        words = Words()
-        self._last_words = words.last_line
-        return program_streams(self._program, words)
+        return program_streams(self._program, self._trouble)
 
     @asynccontextmanager
     async def _heard(self) -> AsyncIterator[None]:
@@ -160,9 +167,8 @@ class Connection:
             raise await self._lost(cause) from cause
 
     def _fault(self, why: str, *, code: str = "P120", retryable: bool = False) -> ProviderError:
-        said = clean(self._last_words())
         return ProviderError(
-            f"MCP server {self._server.name!r} {why}{f'; it said: {said}' if said else ''}",
+            f"MCP server {self._server.name!r} {why}{self._trouble.words()}",
             code=code,
             retryable=retryable,
         )
@@ -172,7 +178,7 @@ class Connection:
         from mcp.shared.exceptions import MCPError
         from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
-        below = self._faults.pop() if self._faults else None
+        below = self._trouble.faults.pop() if self._trouble.faults else None
         code = cause.code if isinstance(cause, MCPError) else None
         over = self._keeper is None or self._keeper.done() or code == CONNECTION_CLOSED
         if code == REQUEST_TIMEOUT:
@@ -183,7 +189,7 @@ class Connection:
         if over:
             await self.close()
             return self._fault("ended in the middle of a call", code="P101", retryable=True)
-        return self._fault(f"refused the call: {_innermost(cause)}", code="P123")
+        return self._fault(f"refused the call: {innermost(cause)}", code="P123")
 
 
 def _value(result: Any) -> Json:
@@ -209,16 +215,3 @@ def _unwrapped(structured: Json, text: str) -> Json:
         if text in (inner, json.dumps(inner), json.dumps(inner, ensure_ascii=False)):
             return inner
     return structured
-
-
-def _first_of(cause: BaseException, kind: type[BaseException]) -> BaseException | None:
-    if isinstance(cause, kind):
-        return cause
-    inner = cause.exceptions if isinstance(cause, BaseExceptionGroup) else ()
-    return next((found for one in inner if (found := _first_of(one, kind))), None)
-
-
-def _innermost(cause: BaseException) -> str:
-    while isinstance(cause, BaseExceptionGroup):
-        cause = cause.exceptions[0]
-    return f"{cause}" or type(cause).__name__

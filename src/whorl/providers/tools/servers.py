@@ -82,7 +82,7 @@ class Servers:
                 code="P121",
             )
         if pin and known[tool].pin != pin:
-            raise _changed(name, tool)
+            raise changed(name, tool)
         return await self._connection(server).call(tool, arguments), known[tool].pin
 
     async def close(self) -> None:
@@ -94,7 +94,7 @@ class Servers:
         pins = self._pins.setdefault(run, {})
         self._pins.move_to_end(run)
         if pins.setdefault(f"{server}/{tool.name}", tool.pin) != tool.pin:
-            raise _changed(server, tool.name)
+            raise changed(server, tool.name)
         while len(self._pins) > RUNS_MAX:
             self._pins.popitem(last=False)
 
@@ -145,7 +145,8 @@ def _listed(name: str, description: str, schema: object) -> ListedTool:
     return ListedTool(clean(name), told, {"type": "object", **form}, pin)
 
 
-def _changed(server: str, tool: str) -> ProviderError:
+def changed(server: str, tool: str) -> ProviderError:
+    """The error for a tool that is no longer what the run began with."""
     return ProviderError(
         f"the description of tool {tool!r} of MCP server {server!r} has changed since this run "
         "began; look at what it says now, and start a new run if that is fine",

@@ -21,37 +21,21 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
     from whorl.providers.programs import Program
+    from whorl.providers.tools.trouble import Trouble
 
     Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
     Outgoing = MemoryObjectSendStream[SessionMessage]
 
 LINE_MAX = 10_000_000
 GRACE_S = 2.0
-STDERR_MAX = 4_000
-
-
-class Words:
-    """The last that a program said on its standard error, for messages about it."""
-
-    def __init__(self) -> None:
-        self._kept = b""
-
-    def add(self, piece: bytes) -> None:
-        """Takes the next piece; what is too long ago is forgotten."""
-        self._kept = (self._kept + piece)[-STDERR_MAX:]
-
-    def last_line(self) -> str:
-        """The last line that is not empty."""
-        lines = self._kept.decode("utf-8", "replace").strip().splitlines()
-        return lines[-1].strip()[:300] if lines else ""
 
 
 @asynccontextmanager
 async def program_streams(
-    program: Program, words: Words
+    program: Program, trouble: Trouble
 ) -> AsyncIterator[tuple[Incoming, Outgoing]]:
     """Starts the program; gives the streams of messages that a session needs."""
-    transport, watch = await _start(program, words)
+    transport, watch = await _start(program, trouble)
     told, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, wanted = anyio.create_memory_object_stream[SessionMessage](0)
     try:
@@ -72,10 +56,10 @@ async def program_streams(
 class _Watch(asyncio.SubprocessProtocol):
     """Takes in output as it comes, and knows when the program ended, whoever holds its pipes."""
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, trouble: Trouble) -> None:
         self.exited = asyncio.Event()
         self.lines = asyncio.StreamReader(limit=LINE_MAX)
-        self._words = words
+        self._trouble = trouble
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.SubprocessTransport)
@@ -88,7 +72,7 @@ class _Watch(asyncio.SubprocessProtocol):
         if fd == 1:
             self.lines.feed_data(data)
         else:
-            self._words.add(data)
+            self._trouble.hear(data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1:
@@ -98,10 +82,10 @@ class _Watch(asyncio.SubprocessProtocol):
         self.exited.set()
 
 
-async def _start(program: Program, words: Words) -> tuple[asyncio.SubprocessTransport, _Watch]:
+async def _start(program: Program, trouble: Trouble) -> tuple[asyncio.SubprocessTransport, _Watch]:
     try:
         return await asyncio.get_running_loop().subprocess_exec(
-            lambda: _Watch(words),
+            lambda: _Watch(trouble),
             *program.argv,
             stdin=PIPE,
             stdout=PIPE,

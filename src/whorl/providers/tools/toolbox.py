@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.models.wire import ToolOffer
+from whorl.providers.tools.servers import changed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from whorl.language import Json
     from whorl.providers.context import Context
@@ -57,8 +58,13 @@ class Toolbox:
         self._functions: Functions = context.functions
         self._servers = context.servers
 
-    async def offered(self, names: Sequence[Json], run: str) -> Offered:
-        """The tools behind the names; servers that are needed are started. Raises ProviderError."""
+    async def offered(
+        self, names: Sequence[Json], run: str, told: Mapping[str, str] | None = None
+    ) -> Offered:
+        """The tools behind the names; servers that are needed are started. Raises ProviderError.
+
+        `told` are the hashes of what the model was told before: P122 when one has changed.
+        """
         found = Offered()
         offers: list[ToolOffer] = []
         for name in names:
@@ -75,6 +81,9 @@ class Toolbox:
                 raise _unfit(self._unknown(name))
         if len(offers) > OFFERS_MAX:
             raise _unfit(f"stands for {len(offers)} tools, and at most {OFFERS_MAX} can be offered")
+        for name, pin in (told or {}).items():
+            if found.pins.get(name, pin) != pin:
+                raise changed(*name.split("/", 1))
         return Offered(tuple(offers), found.targets, found.pins)
 
     def _of_server(

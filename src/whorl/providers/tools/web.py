@@ -10,6 +10,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from whorl.errors import ProviderError
 from whorl.providers.outbound import Call, Credential, origin_of
+from whorl.providers.outbound.faults import status_fault
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from whorl.providers.outbound import Incoming, Outbound
     from whorl.providers.settings import ToolServer
+    from whorl.providers.tools.trouble import Trouble
 
 # A stream on which a server tells news stays open; a request has the time of its step.
 CALL_S = 600.0
@@ -29,10 +31,10 @@ _UNDONE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 @asynccontextmanager
 async def web_streams(
-    server: ToolServer, outbound: Outbound, faults: list[ProviderError]
+    server: ToolServer, outbound: Outbound, trouble: Trouble
 ) -> AsyncIterator[TransportStreams]:
-    """The streams of messages that a session needs; `faults` takes in what went wrong below."""
-    transport = _Transport(server, outbound, faults)
+    """The streams of messages that a session needs; `trouble` takes in what went wrong."""
+    transport = _Transport(server, outbound, trouble)
     async with (
         httpx2.AsyncClient(transport=transport, trust_env=False) as client,
         streamable_http_client(server.url, http_client=client) as streams,
@@ -43,10 +45,10 @@ async def web_streams(
 class _Transport(httpx2.AsyncBaseTransport):
     """Hands the requests of the MCP library to the outbound client."""
 
-    def __init__(self, server: ToolServer, outbound: Outbound, faults: list[ProviderError]) -> None:
+    def __init__(self, server: ToolServer, outbound: Outbound, trouble: Trouble) -> None:
         self._server = server
         self._outbound = outbound
-        self._faults = faults
+        self._trouble = trouble
         self._credential = (
             Credential(origin_of(server.url), server.headers) if server.headers else None
         )
@@ -67,29 +69,35 @@ class _Transport(httpx2.AsyncBaseTransport):
         try:
             incoming = await stack.enter_async_context(self._outbound.stream(call))
         except ProviderError as fault:
-            self._faults.append(fault)
+            self._trouble.faults.append(fault)
             raise httpx2.ConnectError(str(fault), request=request) from fault
+        if not news:
+            self._trouble.refusal = _refusal(incoming)
         headers = {k: v for k, v in incoming.headers.items() if k not in _UNDONE}
-        body = _Body(incoming, stack, self._faults)
+        body = _Body(incoming, stack, self._trouble)
         return httpx2.Response(incoming.status, headers=headers, stream=body, request=request)
+
+
+def _refusal(incoming: Incoming) -> ProviderError | None:
+    if incoming.status < 400:
+        return None
+    return status_fault(incoming.what, incoming.status, incoming.headers, "")
 
 
 class _Body(httpx2.AsyncByteStream):
     """The body of a reply; closing it gives the connection back."""
 
-    def __init__(
-        self, incoming: Incoming, stack: AsyncExitStack, faults: list[ProviderError]
-    ) -> None:
+    def __init__(self, incoming: Incoming, stack: AsyncExitStack, trouble: Trouble) -> None:
         self._incoming = incoming
         self._stack = stack
-        self._faults = faults
+        self._trouble = trouble
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for piece in self._incoming.chunks():
                 yield piece
         except ProviderError as fault:
-            self._faults.append(fault)
+            self._trouble.faults.append(fault)
             raise httpx2.ReadError(str(fault)) from fault
 
     async def aclose(self) -> None:

@@ -13,6 +13,7 @@ from whorl.dialects.studio.scene import MAIN_FIELDS
 from whorl.dialects.studio.texts.scripts import ScriptFault, read_script
 from whorl.dialects.studio.texts.sources import called, expression, known, quoted
 from whorl.ir.checks.suggest import suggest
+from whorl.language.functions.studio_pipes import PIPES
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
@@ -74,8 +75,14 @@ def script_source(scene: Scene, node: str, scalar: Scalar, script: Script) -> st
     if script.reference:
         source = resolve(scene, node, script.reference, written)
         if source is None:
-            _warn(scene, node, scalar, script.reference, script.offset)
-            source = quoted(script.reference)
+            names = [*PIPES, *scene.canvas.nodes, *scene.inputs, "input"]
+            scene.draft.report(
+                "W020",
+                f"{script.reference[:60]!r} in {node!r} is neither a pipe nor a name",
+                scalar.locate(script.offset, len(script.reference)),
+                label="unknown",
+                help=suggest(script.reference, names),
+            )
     return piped(source or "none", script)
 
 
