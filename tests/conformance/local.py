@@ -16,6 +16,8 @@ from conformance.replies import ScriptedWorkers
 from conformance.running import options_of, requests_of, result_of
 from whorl.ir.durations import parse_duration
 from whorl.runtimes.folding import fold
+from whorl.runtimes.forking import Fork, fork_run
+from whorl.runtimes.journal import RunId
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.simulated import EPOCH
 from whorl.runtimes.sqlite import SqliteStore
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from conformance.literate import Case
     from conformance.replies import Script
     from whorl.interpreter.events import Event
-    from whorl.runtimes.journal import RunId
 
 _STUCK_S = 30.0
 
@@ -116,14 +117,14 @@ async def _run(
         script.forget_calls()
         start = Start(input=dict(case.blocks.get("input") or {}), **options_of(case))
         run, _ = await runtime.start(workflow, start)
-        await drive(case, runtime, run, script, loop)
+        run = await drive(case, runtime, run, script, loop)
     return result_of(store, run), store.run(run).status
 
 
 async def drive(
     case: Case, runtime: LocalRuntime, run: RunId, script: Script, loop: StoreLoop
-) -> None:
-    """Drives a run, and makes the requests of its case."""
+) -> RunId:
+    """Drives a run, and makes the requests of its case; gives the run that is left at the end."""
     resting, busy = requests_of(case)
     asked: list[asyncio.Task[bool]] = []
 
@@ -137,10 +138,21 @@ async def drive(
     await runtime.drive(run)
     for request in resting:
         events: list[Event] = []
-        if "wait" in request:
+        if "fork" in request:
+            run = await _fork(runtime, run, request["fork"])
+        elif "wait" in request:
             loop.jump(parse_duration(request["wait"]))
         else:
             at = fold(runtime.store, run).machine.now
             events = events_for(request, runtime.store, run, at)
         await runtime.drive(run, events)
     await asyncio.gather(*asked)
+    return run
+
+
+async def _fork(runtime: LocalRuntime, source: RunId, told: dict[str, Any]) -> RunId:
+    run = RunId(f"fork-of-{source}")
+    now = fold(runtime.store, source).machine.now
+    fork = Fork(told["at"], told.get("set") or {})
+    await fork_run(runtime.store, source, fork, run=run, now=now)
+    return run

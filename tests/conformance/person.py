@@ -5,6 +5,7 @@
     accept            {at, iteration}
     resume, pause, cancel
     wait              a duration: nothing is asked, time passes
+    fork              {at, set}: the rest of the case is about the new run (needs `only: local`)
 
 A request with `during: ADDRESS` is made while the call at that address is under way; every other
 one when the run has come to rest, one after the other. `together: [...]` makes several at once.

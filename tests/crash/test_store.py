@@ -21,7 +21,7 @@ CASES = [
     case
     for case in load_cases()
     if "outcome" in case.blocks
-    and not {"not_yet", "runs", "crash"} & set(case.options)
+    and not {"not_yet", "only", "runs", "crash"} & set(case.options)
     and all(during(request) is None for request in case.blocks.get("requests") or [])
 ]
 _QUICK = CASES[3::13]
