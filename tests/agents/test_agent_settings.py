@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from whorl.errors import UsageError
-from whorl.providers.agents.settings import AgentSettings, agents_from
 from whorl.providers.secrets import Secret
+from whorl.providers.settings.agents import AgentSettings, agents_from
 
 
 def test_the_known_agents_need_no_configuration() -> None:

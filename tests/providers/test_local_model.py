@@ -206,7 +206,7 @@ def test_other_names_of_it() -> None:
         (keyed, {"model": "local"}),
         (keyed, {"model": "local/smollm2-135m"}),
     ]:
-        (candidate,) = choose_models(settings, inputs).candidates  # type: ignore[arg-type]
+        (candidate,) = choose_models(settings, inputs).candidates
         assert candidate.name == "local/smollm2-135m"
 
 

@@ -38,7 +38,7 @@ def settings(leave: Any = True, **server: Any) -> Settings:
 def tool(
     called: str, /, *, run: str = "r", timeout_s: float | None = None, **arguments: Any
 ) -> Request:
-    inputs = {"server": "t", "tool": called, "arguments": arguments}
+    inputs: Any = {"server": "t", "tool": called, "arguments": arguments}
     return Request(run, "step", "tool", inputs, timeout_s=timeout_s)
 
 

@@ -61,7 +61,7 @@ def wanting(form: Format, name: str, *, stream: bool) -> bytes:
         case "anthropic", True:
             start = anthropic_message("", content=[], stop_reason=None)
             block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}
-            stream_events = [
+            stream_events: list[dict[str, Any]] = [
                 {"type": "message_start", "message": start},
                 {"type": "content_block_start", "index": 0, "content_block": block},
                 *(
@@ -76,7 +76,7 @@ def wanting(form: Format, name: str, *, stream: bool) -> bytes:
                 {"type": "message_stop"},
             ]
             return b"".join(map(anthropic_event, stream_events))
-    function = {"function": {"name": name, "arguments": ARGUMENTS}}
+    function: Any = {"function": {"name": name, "arguments": ARGUMENTS}}
     message = {"role": "assistant", "content": "", "tool_calls": [function]}
     body = json.dumps({"message": message, "done": True, "done_reason": "stop"}).encode()
     return body + b"\n"
@@ -105,15 +105,17 @@ def settings_with_tools(form: Format, url: str, **provider: Any) -> Settings:
 @every_format
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "plain"])
 def test_a_model_asks_for_a_tool_and_gets_its_result(form: Format, stream: bool) -> None:
+    sent: list[Any] = []
+
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        if len(server.seen) == 1:
+        sent.append(seen.json)
+        if len(sent) == 1:
             kind = form.stream_type if stream else "application/json"
             send(writer, wanting(form, "shout", stream=stream), kind=kind)
         else:
             send(writer, form.plain("It says GRÜSSE"))
 
     async def main() -> tuple[Any, Any]:
-        nonlocal server
         async with serve(answer) as server:
             settings = settings_with_tools(form, server.url, stream=stream)
             async with providers_for(settings, functions=functions()) as providers:
@@ -127,17 +129,16 @@ def test_a_model_asks_for_a_tool_and_gets_its_result(form: Format, stream: bool)
                 last = await kind.perform(ask(tools=["shout"], turns=turns), lambda _: None)
                 return first, last
 
-    server: Any = None
     first, last = asyncio.run(main())
 
     assert first.detail["finish"] in ("tool_calls", "stop")
     assert first.detail["calls"][0]["inputs"] == {"task": "shout", "with": ARGUMENTS}
     assert last.value == "It says GRÜSSE"
     assert "calls" not in last.detail
-    sent = server.seen[1].json
-    assert sent["messages"][-1] == _result_message(form)
-    assert "grüße" in json.dumps(sent["messages"][-2], ensure_ascii=False)
-    assert _offered(form, sent) == {
+    messages = sent[1]["messages"]
+    assert messages[-1] == _result_message(form)
+    assert "grüße" in json.dumps(messages[-2], ensure_ascii=False)
+    assert _offered(form, sent[1]) == {
         "shout": (
             "Says a text loudly.",
             {

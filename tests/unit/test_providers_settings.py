@@ -61,7 +61,8 @@ def test_a_whole_file() -> None:
     assert settings.allow.commands is True
     assert settings.allow.private_network == ("localhost", "10.0.0.0/8")
     assert settings.tasks == {"activity:search": "python:activities:search"}
-    assert settings.agents == {"reviewer": {"program": "claude"}}
+    assert settings.agents["reviewer"].program == "claude"
+    assert settings.agents["reviewer"].kind == "claude-code"
     assert settings.retention == {"days": 30}
     assert settings.environment == {"PATH": "/bin"}
     assert "test-key" not in repr(settings)

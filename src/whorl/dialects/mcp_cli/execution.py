@@ -63,23 +63,20 @@ class Execution:
                 return named
         return {}
 
-    def asking(self, step: Mapping) -> dict[str, Json]:
-        """The inputs of a step's model call, its prompt aside."""
-        found: dict[str, Json] = dict(self.model(step))
+    def asking(self, *layers: Mapping) -> dict[str, Json]:
+        """The inputs of a model call, its prompt aside: the first layer that says one, else we."""
+        found: dict[str, Json] = dict(self.model(layers[0]))
+        fields = (*layers, self.fields)
         for name in ("temperature", "max_tokens"):
-            number = number_of(step.get(name))
-            if number is None:
-                number = number_of(self.fields.get(name))
+            numbers = (number_of(layer.get(name)) for layer in fields)
+            number = next((one for one in numbers if one is not None), None)
             if number is not None:
                 found[name] = number
-        servers = step.get("servers") if "servers" in step else self.fields.get("servers")
+        servers = next((layer.get("servers") for layer in fields if "servers" in layer), None)
         if texts_of(servers):
+            turns = (whole_of(layer.get("max_iterations")) for layer in fields)
             found["tools"] = list(texts_of(servers))
-            found["max_turns"] = (
-                whole_of(step.get("max_iterations"))
-                or whole_of(self.fields.get("max_iterations"))
-                or TURNS
-            )
+            found["max_turns"] = next((one for one in turns if one), TURNS)
         return found
 
     def timeout(self, step: Mapping) -> float | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.mcp_cli.calls import call_inputs, main_output, read_given
 from whorl.dialects.mcp_cli.execution import WORKERS
-from whorl.dialects.mcp_cli.nodes import RETRIES, read_common
+from whorl.dialects.mcp_cli.nodes import RETRIES, read_shared
 from whorl.dialects.mcp_cli.scalars import duration_of, is_true, number_of, text_of, whole_of
 from whorl.dialects.mcp_cli.texts import PLACE
 from whorl.dialects.mcp_cli.variables import LIBRARY, View
@@ -27,9 +27,9 @@ _FILE = "file://"
 
 def read_iterate(page: Page, item: Item, fields: Mapping, called: Called | None) -> ir.ForEach:
     """Reads a loop with `mode: iterate`."""
-    common = read_common(page, item)
-    limits = [common["timeout_s"], duration_of(fields.get("total_timeout"))]
-    common["timeout_s"] = min((time for time in limits if time is not None), default=None)
+    shared = read_shared(page, item)
+    limits = [shared["timeout_s"], duration_of(fields.get("total_timeout"))]
+    shared["timeout_s"] = min((time for time in limits if time is not None), default=None)
     word = text_of(fields.get("on_failure"))
     rate = number_of(fields.get("min_success_rate"))
     halts = word == "halt" or (word != "continue" and rate is None)
@@ -43,7 +43,7 @@ def read_iterate(page: Page, item: Item, fields: Mapping, called: Called | None)
         min_success_rate=1.0 if halts else max(rate or 0.0, _ANY),
         on_item_failure="halt" if halts else "continue",
         shape=ir.Expression("jinja", "each_result(it)", LIBRARY),
-        **common,
+        **shared,
     )
 
 

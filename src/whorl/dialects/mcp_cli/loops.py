@@ -13,7 +13,7 @@ from whorl.dialects.mcp_cli.calls import (
     reads_history,
 )
 from whorl.dialects.mcp_cli.iterate import read_iterate
-from whorl.dialects.mcp_cli.nodes import RETRIES, read_common
+from whorl.dialects.mcp_cli.nodes import RETRIES, read_shared
 from whorl.dialects.mcp_cli.scalars import duration_of, text_of, whole_of
 from whorl.dialects.mcp_cli.texts import places
 from whorl.dialects.mcp_cli.variables import LIBRARY, View
@@ -42,7 +42,7 @@ def read_loop(page: Page, item: Item, fields: Mapping) -> ir.Node:
         return read_iterate(page, item, fields, called)
     _check_refine(page, item, fields)
     accumulates = _accumulates(page, item, fields)
-    common = read_common(page, item)
+    shared = read_shared(page, item)
     return ir.Loop(
         body=_body(page, item, fields, called),
         until=_judge(page, item, fields),
@@ -53,7 +53,7 @@ def read_loop(page: Page, item: Item, fields: Mapping) -> ir.Node:
         history_keep=_history(page, fields, called),
         collect=(ir.Collect("accumulator", "all", _OUTPUT),) if accumulates else (),
         shape=ir.Fields((*_SHAPE, _ACCUMULATED) if accumulates else _SHAPE),
-        **common,
+        **shared,
     )
 
 

@@ -1,4 +1,4 @@
-"""What every step and loop has in common as a node: order, condition, failure, time."""
+"""What all steps and loops share as nodes: order, condition, failure, time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Page:
         return View(item, before=self.order.before.get(item.name))
 
 
-class Common(TypedDict):
+class Shared(TypedDict):
     """What all nodes take, by the names of the IR."""
 
     name: str
@@ -46,7 +46,7 @@ class Common(TypedDict):
     place: str
 
 
-def read_common(page: Page, item: Item) -> Common:
+def read_shared(page: Page, item: Item) -> Shared:
     """Reads the fields that every step has; those of a top-level loop are the loop's own."""
     is_step = item.loop is not item.fields
     failure = text_of(item.get("on_failure")) if is_step else ""

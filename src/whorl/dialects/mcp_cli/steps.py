@@ -9,8 +9,8 @@ from whorl import ir
 from whorl.dialects.mcp_cli.calls import call_inputs, find_workflow, main_output, read_given
 from whorl.dialects.mcp_cli.execution import inputs_of, sequence_of, warn_of_skills
 from whorl.dialects.mcp_cli.loops import read_loop
-from whorl.dialects.mcp_cli.nodes import read_common
-from whorl.dialects.mcp_cli.scalars import duration_of, is_true, number_of, text_of
+from whorl.dialects.mcp_cli.nodes import read_shared
+from whorl.dialects.mcp_cli.scalars import duration_of, is_true, text_of
 from whorl.dialects.mcp_cli.variables import LIBRARY, spelled
 from whorl.language.functions.mcp_cli import quoted
 from whorl.source import Mapping
@@ -34,11 +34,11 @@ def read_node(page: Page, item: Item) -> ir.Node:
 
 
 def _read_run(page: Page, item: Item) -> ir.Task:
-    common = read_common(page, item)
-    common["timeout_s"] = page.execution.timeout(item.fields)
+    shared = read_shared(page, item)
+    shared["timeout_s"] = page.execution.timeout(item.fields)
     prompt = page.texts.prompt(item.get("run"), page.view(item))
     return ir.Task(
-        kind="ask", inputs=inputs_of(page.execution.asking(item.fields), prompt), **common
+        kind="ask", inputs=inputs_of(page.execution.asking(item.fields), prompt), **shared
     )
 
 
@@ -56,7 +56,7 @@ def _read_template(page: Page, item: Item) -> ir.Node:
         workflow=called.key if called else "",
         inputs=inputs,
         shape=main_output(),
-        **read_common(page, item),
+        **read_shared(page, item),
     )
 
 
@@ -73,36 +73,33 @@ def _read_consensus(page: Page, item: Item) -> ir.Group:
             help="add another one: {provider: ..., model: ...}",
         )
     prompt = page.texts.prompt(consensus.get("prompt"), page.view(item))
-    tasks = [_read_voter(page, item, consensus, voter, prompt) for voter in voters]
-    tasks = _named_apart(tasks)
+    times = (duration_of(consensus.get("timeout")), page.execution.timeout(item.fields))
+    time = next((one for one in times if one is not None), None)
+    tasks = _named_apart(
+        [_read_voter(page, item, voter, prompt=prompt, time=time) for voter in voters]
+    )
     vote = ir.Compute(
         name="vote",
         after=tuple(ir.After(task.name) for task in tasks),
         value=_vote(item, consensus, tasks),
     )
-    common = read_common(page, item)
-    common["timeout_s"] = None
+    shared = read_shared(page, item)
+    shared["timeout_s"] = None
     body = ir.Block((*tasks, vote))
-    return ir.Group(body=body, shape=ir.Expression("jinja", "it.vote"), **common)
+    return ir.Group(body=body, shape=ir.Expression("jinja", "it.vote"), **shared)
 
 
 def _read_voter(
-    page: Page, item: Item, consensus: Mapping, voter: Mapping, prompt: ir.Value
+    page: Page, item: Item, voter: Mapping, *, prompt: ir.Value, time: float | None
 ) -> ir.Task:
-    asking = page.execution.asking(voter)
-    for name in ("temperature", "max_tokens"):
-        if number_of(voter.get(name)) is None and number_of(item.get(name)) is not None:
-            asking[name] = number_of(item.get(name))
     label = " ".join(text_of(voter.get(part)) for part in ("provider", "model")).strip()
     own = duration_of(voter.get("timeout"))
-    shared = duration_of(consensus.get("timeout"))
-    usual = page.execution.timeout(item.fields)
     return ir.Task(
         name=label or "model",
         kind="ask",
-        inputs=inputs_of(asking, prompt),
+        inputs=inputs_of(page.execution.asking(voter, item.fields), prompt),
         on_failure="continue",
-        timeout_s=next((time for time in (own, shared, usual) if time is not None), None),
+        timeout_s=time if own is None else own,
     )
 
 

@@ -44,7 +44,7 @@ def check_structure(draft: Draft) -> None:
 
 
 def _check_table(
-    draft: Draft, value: Mapping, table: Table, owner: str, at: Span | None = None
+    draft: Draft, value: Mapping, table: Table, owner: str, *, at: Span | None = None
 ) -> None:
     if draft.is_full:
         return
@@ -100,7 +100,7 @@ def _check_field(draft: Draft, entry: Entry, known: Field, owner: str) -> None:
 
 def _check_inner(draft: Draft, entry: Entry, table: Table, owner: str) -> None:
     if isinstance(entry.value, Mapping):
-        _check_table(draft, entry.value, table, f"{entry.name!r} of {owner}", entry.key.span)
+        _check_table(draft, entry.value, table, f"{entry.name!r} of {owner}", at=entry.key.span)
         return
     assert isinstance(entry.value, Sequence)
     for item in entry.value:

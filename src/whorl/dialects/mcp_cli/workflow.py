@@ -110,7 +110,25 @@ def _named_once(draft: Draft, items: list[Item]) -> list[Item]:
                 label="reserved" if item.name in RESERVED else "not a name",
                 help=f"choose another name, such as {'my_' + item.name[:40]!r}",
             )
+    _check_accumulators(draft, seen)
     return list(seen.values())
+
+
+def _check_accumulators(draft: Draft, items: dict[str, Item]) -> None:
+    taken = {name: item for name, item in items.items()}
+    for item in items.values():
+        named = item.loop.get("accumulate") if item.loop is not None else None
+        if not isinstance(named, Scalar) or not named.text:
+            continue
+        first = taken.setdefault(named.text, item)
+        if first is not item or named.text in RESERVED or named.text == item.name:
+            draft.report(
+                "W012",
+                f"{item.words} cannot accumulate as {named.text[:60]!r}: that name has a meaning",
+                named.span,
+                label="taken",
+                help=f"choose another name, such as {item.name[:40] + '_history'!r}",
+            )
 
 
 def _inputs(variables: Variables) -> tuple[ir.Port, ...]:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from whorl.errors import ProviderError, UsageError, did_you_mean
+from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.agents.claude import Claude
 from whorl.providers.agents.codex import Codex
 from whorl.providers.agents.gemini import Gemini
@@ -18,7 +18,6 @@ from whorl.providers.agents.order import cost_limit, order_of
 from whorl.providers.agents.plain import Plain
 from whorl.providers.agents.reply import reply_of, said_in
 from whorl.providers.agents.runner import Means, bare_model
-from whorl.providers.agents.settings import agents_from
 from whorl.providers.agents.stream import Stream, read_again
 from whorl.providers.command import folder_in
 from whorl.providers.inputs import Inputs
@@ -26,6 +25,7 @@ from whorl.providers.models.prices import Prices
 from whorl.providers.models.strict import closed, is_strict
 from whorl.providers.models.wire import Candidate
 from whorl.providers.programs import Finished, Program, run_program
+from whorl.providers.settings.agents import agents_from
 from whorl.providers.settings.known import KNOWN
 from whorl.providers.task import Estimate
 from whorl.providers.texts import clean
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from whorl.providers.agents.order import Order
     from whorl.providers.agents.runner import Runner, Said
-    from whorl.providers.agents.settings import AgentSettings
     from whorl.providers.context import Context
+    from whorl.providers.settings.agents import AgentSettings
     from whorl.providers.task import Effect, Emit, Reply, Request
 
 # How much of an output is followed as it comes; of a longer one the end is read when it is over.
@@ -70,7 +70,7 @@ class Agent:
         agent = self._agent(order.agent)
         runner = RUNNERS[agent.kind]
         self._check_leave(agent)
-        secrets = (*self._settings.secrets(), *agent.secrets())
+        secrets = self._settings.secrets()
         with _schema_file(runner, order) as schema_file:
             program = self._program(order, agent, runner, schema_file)
             reader = runner.reader(order)
@@ -84,10 +84,7 @@ class Agent:
         return reply_of(order, said, finished, cost_usd=cost_usd, secrets=secrets)
 
     def _agent(self, name: str) -> AgentSettings:
-        try:
-            agents = agents_from(self._settings.agents, self._settings.environment)
-        except UsageError as fault:
-            raise ProviderError(f"{fault}; {fault.help}", code=fault.code) from fault
+        agents = {**agents_from({}, {}), **self._settings.agents}
         if name not in agents:
             near = did_you_mean(name, agents) or f"known: {', '.join(agents)}"
             raise ProviderError(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.agents.order import Order
     from whorl.providers.agents.runner import Means, Reader
-    from whorl.providers.agents.settings import AgentSettings
+    from whorl.providers.settings.agents import AgentSettings
 
 # Modes in which the program still asks, or refuses, before it runs commands.
 MODES = ("default", "plan", "acceptEdits", "dontAsk")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.agents.order import Order
     from whorl.providers.agents.runner import Means, Reader
-    from whorl.providers.agents.settings import AgentSettings
+    from whorl.providers.settings.agents import AgentSettings
 
 MODES = ("default", "auto_edit", "plan")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.providers.agents.runner import Command, prompt_of, refuse, refuse_all
-from whorl.providers.agents.settings import PLAIN
+from whorl.providers.settings.agents import PLAIN
 
 if TYPE_CHECKING:
     from whorl.providers.agents.order import Order
     from whorl.providers.agents.runner import Means
-    from whorl.providers.agents.settings import AgentSettings
+    from whorl.providers.settings.agents import AgentSettings
 
 
 class Plain:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.agents.order import Order
-    from whorl.providers.agents.settings import AgentSettings
+    from whorl.providers.settings.agents import AgentSettings
 
 # Faults of a server that may be gone when the same is tried again.
 RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504, 529})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from whorl.providers.settings.agents import AgentSettings
 from whorl.providers.settings.reading import settings_from
 from whorl.providers.settings.shape import (
     Allow,
@@ -13,6 +14,7 @@ from whorl.providers.settings.shape import (
 )
 
 __all__ = [
+    "AgentSettings",
     "Allow",
     "Price",
     "ProviderSettings",

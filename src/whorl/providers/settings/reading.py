@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from whorl.providers.secrets import Secret
+from whorl.providers.settings.agents import agents_from
 from whorl.providers.settings.fields import (
     check_keys,
     count,
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
     Table = Mapping[str, object]
 
-SECTIONS = ("defaults", "providers", "prices", "allow", "tasks", "mcp")
-KEPT_SECTIONS = ("agents", "retention", "notify", "limits")
+SECTIONS = ("defaults", "providers", "prices", "allow", "tasks", "mcp", "agents")
+KEPT_SECTIONS = ("retention", "notify", "limits")
 DEFAULTS = ("provider", "model", "judge_model")
 ALLOW = ("commands", "private_network")
 PRICE = ("input", "output")
@@ -65,6 +66,7 @@ def settings_from(
         prices=_prices(section(table, "prices")),
         allow=_allow(section(table, "allow")),
         tasks=_tasks(section(table, "tasks")),
+        agents=agents_from(section(table, "agents"), environment),
         mcp=servers_from(section(table, "mcp"), environment),
         environment={k: environment[k] for k in COMMAND_VARIABLES if k in environment},
         project_root=project_root,

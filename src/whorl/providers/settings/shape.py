@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whorl.language import Json
+    from whorl.providers.settings.agents import AgentSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class Settings:
     """Everything that providers are told by the operator.
 
     `environment` holds the few variables that commands may see. The sections of other parts
-    (`agents`, `retention`, `notify`, `limits`) are kept as they were written.
+    (`retention`, `notify`, `limits`) are kept as they were written.
     """
 
     default_provider: str = ""
@@ -100,7 +101,7 @@ class Settings:
     prices: Mapping[str, Price] = field(default_factory=dict)
     allow: Allow = Allow()
     tasks: Mapping[str, str] = field(default_factory=dict)
-    agents: Mapping[str, object] = field(default_factory=dict)
+    agents: Mapping[str, AgentSettings] = field(default_factory=dict)
     mcp: Mapping[str, ToolServer] = field(default_factory=dict)
     retention: Mapping[str, object] = field(default_factory=dict)
     notify: Mapping[str, object] = field(default_factory=dict)
@@ -117,4 +118,6 @@ class Settings:
         for server in self.mcp.values():
             found += [text for _, text in server.headers]
             found += [text for _, text in server.env if isinstance(text, Secret)]
+        for agent in self.agents.values():
+            found += agent.secrets()
         return tuple(dict.fromkeys(found))
