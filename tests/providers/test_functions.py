@@ -235,15 +235,27 @@ def test_our_own_kinds_all_load() -> None:
     assert set(KINDS) <= set(Plugins("whorl.tasks", KINDS).names())
 
 
-def test_nothing_heavy_is_imported_before_it_is_used() -> None:
+@pytest.mark.parametrize(
+    ("code", "heavy"),
+    [
+        (
+            "import whorl.providers, whorl.providers.registry, whorl.providers.settings",
+            "httpcore2 httpx2 genai_prices asyncio anyio ssl xllamacpp mcp mcp_types pydantic",
+        ),
+        (
+            "from whorl.providers.registry import KINDS, Providers\n"
+            "from whorl.providers.settings import settings_from\n"
+            "providers = Providers(settings_from({'mcp': {'t': {'command': ['x']}}}, {}))\n"
+            "[providers.kind(name) for name in KINDS]",
+            "httpcore2 httpx2 genai_prices anyio xllamacpp mcp mcp_types pydantic",
+        ),
+    ],
+    ids=["settings", "all kinds"],
+)
+def test_nothing_heavy_is_imported_before_it_is_used(code: str, heavy: str) -> None:
     import subprocess
 
-    code = (
-        "import sys, whorl.providers, whorl.providers.registry, whorl.providers.settings\n"
-        "heavy = {'httpcore2', 'httpx2', 'genai_prices', 'asyncio', 'anyio', 'ssl',"
-        " 'xllamacpp', 'mcp', 'mcp_types', 'pydantic', 'threading', 'tempfile'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
+    code = f"import sys\n{code}\nprint(sorted(set({heavy.split()}) & set(sys.modules)))"
     source = str(Path(load_reference.__code__.co_filename).parents[1])
     done = subprocess.run(
         [sys.executable, "-c", code],

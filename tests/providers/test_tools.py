@@ -252,6 +252,92 @@ def test_keys_in_what_a_model_wants_do_not_reach_the_journal() -> None:
     assert "secret-key-1" not in json.dumps(asyncio.run(main()).detail)
 
 
+@pytest.mark.parametrize("places", [(0, 1), (0, 0), (None, None)])
+def test_two_calls_in_one_stream_are_kept_apart(places: tuple[Any, Any]) -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        pieces = [
+            {
+                "index": place,
+                "id": f"call_{number}",
+                "function": {"name": "shout", "arguments": json.dumps({"text": f"t{number}"})},
+            }
+            for number, place in enumerate(places)
+        ]
+        end = {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}
+        said = [{"choices": [{"delta": {"tool_calls": [piece]}}]} for piece in pieces]
+        send(writer, events(*said, end), kind="text/event-stream")
+
+    async def main() -> Any:
+        async with serve(answer) as server:
+            settings = settings_with_tools(FORMATS[0], server.url)
+            async with providers_for(settings, functions=functions()) as providers:
+                return await providers.kind("ask").perform(ask(tools=["shout"]), lambda _: None)
+
+    calls = asyncio.run(main()).detail["calls"]
+
+    assert [call["inputs"]["with"] for call in calls] == [{"text": "t0"}, {"text": "t1"}]
+
+
+def test_a_typed_answer_may_come_after_tools() -> None:
+    schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+    form = FORMATS[1]
+
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        block = {"type": "tool_use", "id": "t", "name": "give_answer", "input": {"ok": True}}
+        send(writer, anthropic_message("", content=[block], stop_reason="tool_use"))
+
+    async def main() -> tuple[Any, Any]:
+        async with serve(answer) as server:
+            settings = settings_with_tools(form, server.url)
+            async with providers_for(settings, functions=functions()) as providers:
+                request = ask(tools=["shout"], returns=schema)
+                reply = await providers.kind("ask").perform(request, lambda _: None)
+                return reply, server.seen[0].json
+
+    reply, sent = asyncio.run(main())
+
+    assert reply.value == {"ok": True}
+    assert [tool["name"] for tool in sent["tools"]] == ["shout", "give_answer"]
+    assert sent["tool_choice"] == {"type": "any"}
+
+
+def test_ids_that_are_used_twice_are_told_apart_and_long_results_are_cut() -> None:
+    call = {"id": "call1", "name": "shout", "arguments": {}}
+    turns = [
+        {"role": "assistant", "content": "", "calls": [call]},
+        {"role": "tool", "id": "call1", "value": "x" * 200_000},
+    ]
+
+    async def main() -> Any:
+        settings = scripted({"match": "150000 characters left out", "replies": [again]})
+        async with providers_for(settings, functions=functions()) as providers:
+            request = ask(tools=["shout"], turns=turns)
+            return await providers.kind("ask").perform(request, lambda _: None)
+
+    again = {"calls": [{"name": "shout", "arguments": {}}]}
+    found = asyncio.run(main()).detail
+
+    assert found["calls"][0]["id"] not in ("call1", "")
+    assert found["said"]["calls"][0]["id"] == found["calls"][0]["id"]
+
+
+def test_a_description_that_changed_since_the_last_turn_is_refused() -> None:
+    pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+    turns = [{"role": "assistant", "content": "", "calls": [], "tools": {"t/shout": "0" * 16}}]
+
+    async def main() -> Any:
+        async with providers_for(
+            settings_with_tools(FORMATS[0], "http://127.0.0.1:9")
+        ) as providers:
+            request = ask(tools=["t/shout"], turns=turns)
+            return await providers.kind("ask").perform(request, lambda _: None)
+
+    with pytest.raises(ProviderError, match="'shout'") as caught:
+        asyncio.run(main())
+
+    assert caught.value.code == "P122"
+
+
 WORKFLOW = """
 whorl: 1
 steps:

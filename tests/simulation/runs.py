@@ -83,6 +83,9 @@ def told(notes: list[Event]) -> dict[str, list[tuple[str, Any]]]:
     """What was said, by address, without times and amounts."""
     found: dict[str, list[tuple[str, Any]]] = {}
     for note in notes:
+        if note.kind == "run.waiting":
+            # Said anew after every event, and crashes make some more of them.
+            continue
         body = {key: value for key, value in note.body.items() if key not in _TIMES}
         found.setdefault(note.address, []).append((note.kind, body))
     return found

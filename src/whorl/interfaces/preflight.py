@@ -88,6 +88,15 @@ def is_left_to_toy(workflow: Workflow, providers: Providers) -> bool:
     return asked and not providers.settings.providers
 
 
+def scripted_by(workflow: Workflow, providers: Providers) -> str:
+    """The provider whose canned replies stand in for a model, if the default one has such."""
+    settings = providers.settings
+    default = settings.providers.get(settings.default_provider)
+    if default is None or default.kind != "scripted":
+        return ""
+    return default.name if any(one.kind in _MODELS for one in _asked(workflow)) else ""
+
+
 def forecast(
     workflow: Workflow,
     providers: Providers,

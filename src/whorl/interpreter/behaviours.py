@@ -16,7 +16,6 @@ from whorl.interpreter import (
     task,
     wait,
 )
-from whorl.interpreter.address import inner
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.frames import children_of
 from whorl.interpreter.loop_result import fail_loop
@@ -78,9 +77,8 @@ def leave(machine: Machine, key: str, outcome: Outcome) -> None:
     frame = machine.frames[key]
     if "node" in frame:
         outcome = _shaped(machine, frame, outcome)
-        alarm = inner(frame["address"], "timeout")
-        if alarm in machine.pending:
-            machine.forget(alarm)
+        if frame.get("alarm") in machine.pending:
+            machine.forget(frame["alarm"])
     parent = frame["parent"]
     if frame["kind"] in _KEPT:
         frame["ended"] = outcome["status"]

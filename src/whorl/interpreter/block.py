@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _SUCCEEDED: dict[str, Any] = {"status": "succeeded"}
 _SKIPPED_BY_CONDITION: dict[str, Any] = {"status": "skipped", "cause": "condition"}
 _SKIPPED_BY_ORDER: dict[str, Any] = {"status": "skipped", "cause": "order"}
+_SKIPPED_BY_HALT: dict[str, Any] = {"status": "skipped", "cause": "halt"}
 
 _LEAVES = frozenset({"task", "wait", "gate", "signal"})
 _KINDS = {
@@ -111,11 +112,7 @@ class BlockBehaviour:
         frame = machine.frames[key]
         plan = machine.plan.blocks[frame["block"]]
         frame.pop("ended", None)
-        lost = [
-            name
-            for name, end in frame["ends"].items()
-            if end["status"] in ("failed", "timed_out", "cancelled") and not end.get("tolerated")
-        ]
+        lost = [name for name, end in frame["ends"].items() if _is_lost(end)]
         for name in lost:
             reset_followers(machine, key, name)
         again: list[str] = []
@@ -132,6 +129,10 @@ class BlockBehaviour:
             if child is not None:
                 machine.drop(frame["children"].pop(name))
             frame.setdefault("attempts", {})[name] = end.get("attempt", 1)
+            again.append(name)
+        for name in [name for name, end in frame["ends"].items() if end.get("cause") == "halt"]:
+            del frame["ends"][name]
+            frame["left"] += 1
             again.append(name)
         _consider(machine, key, plan, [*frame.pop("queue", ()), *again])
 
@@ -170,6 +171,8 @@ def _consider(machine: Machine, key: str, plan: BlockPlan, names: list[str]) -> 
     """Starts or skips the nodes whose turn may have come; what ends at once is followed up here."""
     frame = machine.frames[key]
     ends = frame["ends"]
+    if plan.block.on_failure != "go_on" and any(map(_is_lost, ends.values())):
+        _halt(machine, frame, plan)
     for name in names:
         waits = plan.waits[name]
         if name in ends or name in frame["children"] or any(a.node not in ends for a in waits):
@@ -182,6 +185,25 @@ def _consider(machine: Machine, key: str, plan: BlockPlan, names: list[str]) -> 
             _start(machine, key, plan, plan.nodes[name])
     if frame["left"] == 0:
         machine.finish(key, _outcome(frame, plan))
+
+
+def _halt(machine: Machine, frame: Frame, plan: BlockPlan) -> None:
+    """A node has failed: nothing new begins here until the run is resumed."""
+    for name in plan.nodes:
+        child = frame["children"].get(name)
+        if name in frame["ends"] or (child is not None and plan.block.on_failure == "halt"):
+            continue
+        if child is not None:
+            frame.setdefault("attempts", {})[name] = machine.frames[child].get("attempt", 1)
+            machine.drop(frame["children"].pop(name))
+        pause = inner(join(frame["address"], name), "retry")
+        if pause in machine.pending:
+            machine.forget(pause)
+        _record(machine, frame, name, _SKIPPED_BY_HALT)
+
+
+def _is_lost(end: dict[str, Any]) -> bool:
+    return end["status"] in ("failed", "timed_out", "cancelled") and not end.get("tolerated")
 
 
 def _is_full(frame: Frame, plan: BlockPlan) -> bool:
@@ -247,8 +269,11 @@ def _start(machine: Machine, key: str, plan: BlockPlan, node: Node) -> None:
 def _arm(machine: Machine, node: Node, child: str) -> None:
     """Sets the clock of a node that is no task; a task's provider has its time."""
     if node.timeout_s is not None and not isinstance(node, Task):
-        address = inner(machine.frames[child]["address"], "timeout")
-        machine.expect(address, child, "alarm", due=machine.now + node.timeout_s)
+        frame = machine.frames[child]
+        # By its name, also where the node itself is unnamed: what is around it may have a clock.
+        named = join(machine.frames[frame["parent"]]["address"], node.name)
+        frame["alarm"] = inner(attempted(named, frame["attempt"]), "timeout")
+        machine.expect(frame["alarm"], child, "alarm", due=machine.now + node.timeout_s)
 
 
 def _compute(machine: Machine, frame: Frame, node: Compute | Assign) -> Outcome:
@@ -312,9 +337,9 @@ def _outcome(frame: Frame, plan: BlockPlan) -> Outcome:
             continue
         seen.add(name)
         end = ends[name]
-        if end["status"] == "skipped" and end["cause"] == "order":
+        if end["status"] == "skipped" and end["cause"] != "condition":
             leaves.extend(after.node for after in plan.waits[name])
-        elif end["status"] in ("failed", "timed_out", "cancelled") and not end.get("tolerated"):
+        elif _is_lost(end):
             blamed.append(name)
     if not blamed:
         return succeeded()

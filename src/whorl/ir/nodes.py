@@ -39,12 +39,15 @@ class Block:
     """A graph of nodes, ordered by `after`; nodes that do not wait for each other run in parallel.
 
     An open block puts its results into the scope around it, a closed one keeps them. At most
-    `concurrency` nodes run at once; None means as many as are ready.
+    `concurrency` nodes run at once; None means as many as are ready. When a node has failed, all
+    that does not wait for it goes on; with `halt` nothing new begins, and with `cancel` what runs
+    is cancelled, too.
     """
 
     nodes: tuple[Node, ...]
     open: bool = False
     concurrency: int | None = None
+    on_failure: Literal["go_on", "halt", "cancel"] = "go_on"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

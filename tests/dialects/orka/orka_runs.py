@@ -82,7 +82,8 @@ class Model:
                 answer = answers[min(self._used[index], len(answers)) - 1]
                 if isinstance(answer, Exception):
                     raise answer
-                return answer
+                said: Json = answer
+                return said
         raise ProviderError(f"no rule for {text[:200]!r}", code="P112")
 
     def _remember(self, request: Request) -> Json:
@@ -131,6 +132,11 @@ class Ran:
         """The outputs by name."""
         found: dict[str, Any] = self.document["outputs"]
         return found
+
+    def bodies(self, kind: str) -> list[Any]:
+        """The bodies of all events of a kind."""
+        entries = self.journal.read(RunId(self.document["run"]))
+        return [entry.event.body for entry in entries if entry.event.kind == kind]
 
     @property
     def seconds(self) -> float:

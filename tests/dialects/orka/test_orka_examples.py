@@ -32,17 +32,16 @@ class Ran:
         self.prompts = prompts
 
 
-def run(name: str, given: str, place: Path) -> Ran:
-    return asyncio.run(_run(name, given, place))
+def run(name: str, given: str, place: Path, **options: Any) -> Ran:
+    return asyncio.run(_run((EXAMPLES / name).read_text(), given, place, options))
 
 
-async def _run(name: str, given: str, place: Path) -> Ran:
+async def _run(text: str, given: str, place: Path, options: dict[str, Any]) -> Ran:
     project = Project(EXAMPLES, EXAMPLES / "demo.toml", place / "whorl.db", {})
-    text = (EXAMPLES / name).read_text()
-    workflow = read_workflow(text, name).workflow
+    workflow = read_workflow(text, "example.yml").workflow
     providers = Providers(project.settings())
     async with open_runtime(project, providers) as runtime:
-        started, _ = await runtime.start(workflow, Start(input={"input": given}))
+        started, _ = await runtime.start(workflow, Start(input={"input": given}, **options))
         status = await runtime.drive(started)
         events = [entry.event for entry in runtime.store.read(started)]
         final = next((event for event in events if event.kind == "run.finished"), None)
@@ -118,3 +117,14 @@ def test_remembering_remembers_between_runs(tmp_path: Path) -> None:
         assert [row.key for row in with_store.memories()] == ["memory/questions"]
     finally:
         with_store.close()
+
+
+def test_cold_run_ignores_what_was_kept_between_runs(tmp_path: Path) -> None:
+    kept = (EXAMPLES / "quality_loop.yml").read_text()
+    text = kept.replace("max_loops: 5", "max_loops: 5\n    persist_across_runs: true")
+    told = [
+        asyncio.run(_run(text, "rain", tmp_path, options)).prompts["polish[1]/improver"]
+        for options in ({}, {}, {"cold": True})
+    ]
+
+    assert ["attempts before" in prompt for prompt in told] == [False, True, False]

@@ -113,6 +113,14 @@ def test_missing_score_is_a_warning_that_names_the_pattern() -> None:
     assert ran.outputs["polish"]["threshold_met"] is False
 
 
+def test_answer_is_never_that_of_the_agent_which_is_asked_for_the_score() -> None:
+    text = loop(most=1).replace('"Rate: ', '"Rate, as SCORE: X.XX, ')
+    ran = run(text, [("Rate", ["I would rather not"]), ("Write", ["the text"])])
+
+    assert ran.loop["score"] is None
+    assert ran.outputs["polish"]["response"] == "the text"
+
+
 def test_later_agents_come_first_in_doubt() -> None:
     ran = run(loop(most=1), [("Rate", ["SCORE: 0.3"]), ("Write", ["They wrote SCORE: 1.0"])])
 
@@ -281,8 +289,7 @@ def test_history_is_not_kept_between_runs_by_default() -> None:
 def test_loop_without_timeout_has_the_usual_one() -> None:
     ran = run(loop(most=1), [("Rate", ["SCORE: 0.1"]), ("Write", ["a"])])
 
-    started = [e.event for e in ran.journal.read("run") if e.event.kind == "loop.started"]
-    assert started[0].body["limits"]["time_s"] == 300.0
+    assert ran.bodies("loop.started")[0]["limits"]["time_s"] == 300.0
 
 
 def test_loop_ends_at_its_timeout() -> None:
@@ -305,8 +312,7 @@ def test_agent_ends_at_its_own_timeout() -> None:
     ran = run(text, [("Rate", ["SCORE: 0.3"]), ("Write", ["a"])], delay_s=2)
 
     assert ran.model.requests[0].timeout_s == 1.0
-    failed = [e.event for e in ran.journal.read("run") if e.event.kind == "task.failed"]
-    assert failed[0].body["error"]["message"] == "no answer within 1 s"
+    assert ran.bodies("task.failed")[0]["error"]["message"] == "no answer within 1 s"
 
 
 def test_settings_of_agents_are_honoured() -> None:

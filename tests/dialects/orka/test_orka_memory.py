@@ -112,7 +112,7 @@ def test_only_the_newest_records_are_kept(store: SqliteStore) -> None:
 )
 def test_wrong_inputs_are_named(store: SqliteStore, inputs: dict[str, Json]) -> None:
     with pytest.raises(ProviderError) as caught:
-        perform(store, request(**inputs))
+        perform(store, Request("run", "one", "memory", {"namespace": "facts", **inputs}))
 
     assert caught.value.code == "P113"
 

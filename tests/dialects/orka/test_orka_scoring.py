@@ -158,3 +158,23 @@ def test_agreement_is_measured_only_where_asked() -> None:
     ran = run(text, [("Rate", ["we agree on all"]), ("Write", ["we agree on all"])])
 
     assert ran.loop["score"] == 1.0
+
+
+def test_plan_validator_in_a_loop_scores_as_the_loop_says() -> None:
+    text = """
+- id: plan
+  type: loop
+  max_loops: 1
+  score_threshold: 0.5
+  score_extraction_config:
+    strategies: [{type: agent_key, agents: [check], key: validation_score}]
+  internal_workflow:
+    agents:
+      - {id: planner, type: openai-answer, prompt: Plan}
+      - {id: check, type: plan_validator, llm_model: m, provider: openai}
+"""
+    said = '{"completeness": {"has_all_required_steps": true, "handles_edge_cases": true}}'
+    ran = run(text, [("criterion", [said]), ("Plan", ["the plan"])])
+
+    assert ran.loop["score"] == round(2 / 15, 4)
+    assert ran.outputs["plan"]["response"] == "the plan"

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from whorl.language import Expression, LanguageError, MappingScope, evaluate, functions
 
-FLOW = {
+if TYPE_CHECKING:
+    from whorl.language import Json
+
+FLOW: dict[str, Json] = {
     "agents": ["writer", "progressive_voice", "split", "together", "polish", "reader"],
     "forks": ["split"],
     "joins": ["together"],
     "loops": ["polish"],
     "here": [],
 }
-SCOPE = {
+SCOPE: dict[str, Json] = {
     "$flow": FLOW,
     "$threshold": 0.85,
     "input": {"topic": "rain", "size": 3},
@@ -77,9 +82,9 @@ NAMES = [
 ]
 
 
-def value(source: str, syntax: str = "template", **more: object) -> object:
-    scope = MappingScope({**SCOPE, **more})  # type: ignore[arg-type]
-    return evaluate(Expression(syntax, source, "orka"), scope)
+def value(source: str, **more: Json) -> Json:
+    scope = MappingScope(SCOPE | more)
+    return evaluate(Expression("template", source, "orka"), scope)
 
 
 def test_all_functions_of_the_public_system_are_there() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from whorl import ir
 from whorl.dialects.mcp_cli.scalars import (
@@ -46,6 +46,13 @@ class Execution:
     def tolerates(self) -> bool:
         """Whether the failure of a step stops nothing, unless the step says otherwise."""
         return text_of(self.fields.get("on_error")) == "continue"
+
+    @property
+    def on_failure(self) -> Literal["go_on", "halt", "cancel"]:
+        """What happens to other steps when one has failed; one after the other, there are none."""
+        if not self.parallel:
+            return "go_on"
+        return "cancel" if text_of(self.fields.get("on_error")) == "cancel_all" else "halt"
 
     def model(self, step: Mapping) -> dict[str, Json]:
         """The model of a step: its own, or that of the file. A provider brings its own model."""

@@ -48,7 +48,9 @@ def read_workflow(draft: Draft) -> ir.Workflow:
         inputs=_inputs(variables),
         main_input="input",
         open_inputs=True,
-        body=ir.Block(nodes, concurrency=page.execution.workers),
+        body=ir.Block(
+            nodes, concurrency=page.execution.workers, on_failure=page.execution.on_failure
+        ),
         outputs=_outputs(items, variables),
         variables=_env(draft),
         workflows=tuple(draft.workflows.items()),
@@ -115,7 +117,7 @@ def _named_once(draft: Draft, items: list[Item]) -> list[Item]:
 
 
 def _check_accumulators(draft: Draft, items: dict[str, Item]) -> None:
-    taken = {name: item for name, item in items.items()}
+    taken = dict(items)
     for item in items.values():
         named = item.loop.get("accumulate") if item.loop is not None else None
         if not isinstance(named, Scalar) or not named.text:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from whorl.dialects.orka.known import FIELDS, IGNORED, RESERVED, SUPPORTED, UNSUPPORTED
+from whorl.dialects.orka.known import FIELDS, IGNORED, RESERVED, STRATEGIES, SUPPORTED, UNSUPPORTED
 from whorl.dialects.orka.values import mapping_of, scalars_of, text_of, texts_of
 from whorl.errors import did_you_mean
 from whorl.source import Mapping, Scalar, Sequence
@@ -90,7 +90,21 @@ def read_section(
         outer,
     )
     section.order = _read_order(draft, section, ordered, named)
+    _check_strategy(draft, orchestrator)
     return section
+
+
+def _check_strategy(draft: Draft, orchestrator: Mapping | None) -> None:
+    written = orchestrator.get("strategy") if orchestrator is not None else None
+    word = text_of(written)
+    if written is not None and word not in STRATEGIES:
+        draft.warn(
+            "W007",
+            f"there is no strategy {word[:60]!r}: the agents run one after the other",
+            written.span,
+            label="unknown strategy",
+            help=did_you_mean(word, STRATEGIES) or f"strategies: {', '.join(STRATEGIES)}",
+        )
 
 
 def _read_agents(

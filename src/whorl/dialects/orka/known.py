@@ -75,6 +75,9 @@ FIELDS: dict[str, frozenset[str]] = {
 }
 SUPPORTED = frozenset(FIELDS)
 
+# All but `parallel` run the agents one after the other.
+STRATEGIES = ("sequential", "parallel", "decision-tree", "dynamic", "simple")
+
 # Agents that say nothing of their own.
 SILENT = frozenset({"fork", "join", "router", "memory"})
 

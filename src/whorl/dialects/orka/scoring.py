@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ _KINDS = {
     "nested_path": "nested_path",
     "path": "nested_path",
 }
+_WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_ ]{2,}:?")
 # Numbers that no author means when they are read alone.
 _BARE_NUMBERS = ("7", "42", "3.5")
 
@@ -52,6 +54,7 @@ class Scoring:
     high_priority: list[str] = field(default_factory=list)
     agreement: bool = False
     target: str = ""
+    scorer: str = ""
 
     @property
     def is_known(self) -> bool:
@@ -82,6 +85,8 @@ class Scoring:
             told["high_priority"] = list(self.high_priority)
         if self.agreement:
             told["agreement"] = True
+        if self.scorer:
+            told["scorer"] = self.scorer
         return told
 
 
@@ -100,7 +105,23 @@ def read_scoring(draft: Draft, agent: Agent, inner: Section | None) -> Scoring:
         strategies = config.get("strategies")
         for item in strategies if isinstance(strategies, Sequence) else ():
             _read_strategy(draft, item, scoring)
+    scoring.scorer = _likely_scorer(scoring, inner)
     return scoring
+
+
+def _likely_scorer(scoring: Scoring, inner: Section | None) -> str:
+    """The agent that is asked for the score: its prompt has the words that the pattern begins with.
+
+    It is known by what it said, too; but not in an iteration in which it gave no score.
+    """
+    for strategy in scoring.strategies:
+        patterns = strategy.get("patterns") if isinstance(strategy, dict) else None
+        for source in patterns if isinstance(patterns, list) else ():
+            words = _WORDS.match(str(source))
+            for agent in reversed(list(inner.agents.values()) if inner is not None else []):
+                if words is not None and words[0].strip() in text_of(agent.get("prompt")):
+                    return agent.id
+    return ""
 
 
 def _read_criteria(draft: Draft, agent: Agent, inner: Section | None, scoring: Scoring) -> None:
@@ -112,7 +133,7 @@ def _read_criteria(draft: Draft, agent: Agent, inner: Section | None, scoring: S
     if validator is not None and validator.type == "loop_validator":
         scoring.target = text_of(validator.get("evaluation_target"))
     context = context_of(draft, wanted.get("context")) if wanted is not None else ""
-    if wanted is None and validator is None:
+    if wanted is None and (validator is None or _scores_otherwise(agent, validator)):
         return
     usual = USUAL_CONTEXT if validator is None else criteria_of(validator, "")
     scoring.context = context or usual
@@ -123,6 +144,12 @@ def _read_criteria(draft: Draft, agent: Agent, inner: Section | None, scoring: S
         preset, changed = validator.get("scoring_preset"), validator.get("custom_weights")
     weights = changed_weights(draft, changed, scoring.context)
     scoring.weights = weights_of(scoring.context, preset_of(draft, preset), weights)
+
+
+def _scores_otherwise(agent: Agent, validator: Agent) -> bool:
+    """Whether a loop with a validator of plans says itself where its score is."""
+    named = agent.get("score_extraction_pattern", "score_extraction_key", "score_extraction_config")
+    return validator.type == "plan_validator" and named is not None
 
 
 def _read_pattern(draft: Draft, agent: Agent, scoring: Scoring) -> None:

@@ -58,7 +58,12 @@ def show_options(function: Callable[P, R]) -> Callable[P, R]:
         "--verbose", "-v", is_flag=True, help="Show every step, not only iterations."
     )(function)
     function = click.option(
-        "--events", is_flag=True, help="Print the events of the journal, one JSON object a line."
+        "--events",
+        type=click.Choice(["journal", "dialect"]),
+        is_flag=False,
+        flag_value="journal",
+        help="Print the events of the journal, one JSON object a line; =dialect: under the names "
+        "that the file's own dialect has for them.",
     )(function)
     return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(
         function

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.interfaces.cli.view.audience import Events, Lines, Silence
+from whorl.interfaces.cli.view.audience import DialectEvents, Events, Lines, Silence
 from whorl.interfaces.cli.view.closing import final_lines, show_result
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.project import open_runtime
@@ -41,15 +41,15 @@ class Show:
     """How a command shows what happens."""
 
     as_json: bool = False
-    events: bool = False
+    events: str | None = None
     verbose: bool = False
 
     def audience(self, providers: Providers) -> Audience:
         """Who looks on."""
         if self.as_json and not self.events:
-            return Silence()
+            return Lines(verbose=True) if self.verbose else Silence()
         if self.events:
-            return Events()
+            return DialectEvents() if self.events == "dialect" else Events()
         if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not self.verbose:
             from whorl.interfaces.cli.view.live import Live
             from whorl.providers.secrets import redact

@@ -54,9 +54,10 @@ SEMANTICS: dict[str, Callable[[], Semantics]] = {
 
 
 def _orka() -> Semantics:
-    from whorl.language.functions.orka import SPEAKING
+    from whorl.language.functions.orka.outputs import item, member, previous_outputs, printed
 
-    return SPEAKING
+    names = {"previous_outputs": previous_outputs}
+    return Semantics(member, item, printed, forgiving_item=item, names=names)
 
 
 # A library may have its own way to read and print values, whatever the syntax.

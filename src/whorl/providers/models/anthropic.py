@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from whorl.providers.models.calls import Gathering
-from whorl.providers.models.sparing import Sparing, post, refused_field
+from whorl.providers.models.speaking import Form, HttpWire
 from whorl.providers.models.sse import payloads
 from whorl.providers.models.streaming import (
     Saying,
@@ -29,10 +29,9 @@ from whorl.providers.texts import clean
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from whorl.errors import ProviderError
     from whorl.language import Json
     from whorl.providers.models.wire import Candidate, Conversation, Message
-    from whorl.providers.outbound import Incoming, Outbound
+    from whorl.providers.outbound import Outbound
     from whorl.providers.settings import ProviderSettings
     from whorl.providers.task import Emit
 
@@ -55,52 +54,21 @@ _FINISHES = {
 }
 
 
-class AnthropicWire:
-    """Speaks to servers with `/v1/messages`; learns what a model does not accept."""
+class AnthropicWire(HttpWire):
+    """Speaks to servers with `/v1/messages`."""
 
     def __init__(self, outbound: Outbound) -> None:
-        self._outbound = outbound
-        self._sparing = Sparing()
+        super().__init__(outbound, _FORM)
 
     async def converse(
         self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
     ) -> Answer:
-        """Asks once; where the server refuses a field that can be spared, asks without it."""
-        whole = body_of(candidate, conversation)
-
-        async def send(body: Body, key: str) -> Answer:
-            return await self._ask(candidate, body, key=key, timeout_s=timeout_s, emit=emit)
-
-        answer = await self._sparing.ask(
-            candidate.name,
-            conversation.key,
-            without=lambda left_out: {k: v for k, v in whole.items() if k not in left_out},
-            send=send,
-            refused=_refused,
-        )
+        """Asks once, and says that this format has no seed where one was given."""
+        answer = await super().converse(candidate, conversation, timeout_s=timeout_s, emit=emit)
         if conversation.seed is not None:
             left_out = answer.detail.get("left_out")
             answer.detail["left_out"] = [*(left_out if isinstance(left_out, list) else ()), "seed"]
         return answer
-
-    async def _ask(
-        self, candidate: Candidate, body: Body, *, key: str, timeout_s: float, emit: Emit
-    ) -> Answer:
-        call = post(
-            messages_url(candidate.provider.base_url),
-            body,
-            key=key,
-            accept="text/event-stream",
-            credential=credential_of(candidate.provider),
-            timeout_s=timeout_s,
-            headers=(("anthropic-version", VERSION),),
-        )
-        async with self._outbound.stream(call) as incoming:
-            if not 200 <= incoming.status < 300:
-                raise self._outbound.fault(incoming, await incoming.read())
-            if incoming.content_type == "text/event-stream":
-                return await _streamed(incoming.lines(), incoming.what, emit)
-            return await _plain(incoming, emit)
 
 
 def messages_url(base_url: str, last: str = "messages") -> str:
@@ -195,10 +163,6 @@ def _content(message: Message) -> Json:
     return said + used
 
 
-def _refused(body: Body, fault: ProviderError) -> str | None:
-    return refused_field(body, fault, DISPENSABLE)
-
-
 class _Reading:
     """What came of an answer so far, block by block."""
 
@@ -274,14 +238,13 @@ class _Reading:
         )
 
 
-async def _plain(incoming: Incoming, emit: Emit) -> Answer:
-    text = (await incoming.read()).decode("utf-8", "replace")
+async def _plain(text: str, what: str, emit: Emit) -> Answer:
     if text.lstrip().startswith(("data:", "event:")):  # a stream that does not say that it is one
-        return await _streamed(lines_of(text), incoming.what, emit)
-    reply = object_of(text, incoming.what)
-    raise_inner(reply, incoming.what)
+        return await _streamed(lines_of(text), what, emit)
+    reply = object_of(text, what)
+    raise_inner(reply, what)
     if not isinstance(reply.get("content"), list):
-        raise malformed(incoming.what, "the reply holds no message")
+        raise malformed(what, "the reply holds no message")
     reading = _Reading(emit)
     reading.begin_message(reply)
     for place, block in enumerate(tables_of(reply.get("content"))):
@@ -316,3 +279,15 @@ async def _streamed(lines: AsyncIterator[str], what: str, emit: Emit) -> Answer:
 
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else ""
+
+
+_FORM = Form(
+    stream_types=("text/event-stream",),
+    url=messages_url,
+    credential=credential_of,
+    body=body_of,
+    streamed=_streamed,
+    plain=_plain,
+    dispensable=DISPENSABLE,
+    headers=(("anthropic-version", VERSION),),
+)

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from whorl.providers.models.calls import CALLS_MAX, offered_json, tool_call
 from whorl.providers.models.openai import credential_of
-from whorl.providers.models.sparing import Sparing, post, refused_field
+from whorl.providers.models.speaking import Form, HttpWire
 from whorl.providers.models.streaming import (
     Saying,
     ended_early,
@@ -27,10 +27,9 @@ from whorl.providers.texts import NotJson, clean, parse_json
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from whorl.errors import ProviderError
     from whorl.language import Json
     from whorl.providers.models.wire import Candidate, Conversation, Message, ToolCall
-    from whorl.providers.outbound import Incoming, Outbound
+    from whorl.providers.outbound import Outbound
     from whorl.providers.task import Emit
 
     Body = dict[str, Json]
@@ -39,47 +38,11 @@ if TYPE_CHECKING:
 DISPENSABLE = ("format", "tools")
 
 
-class OllamaWire:
-    """Speaks to Ollama; learns what a model does not accept."""
+class OllamaWire(HttpWire):
+    """Speaks to Ollama."""
 
     def __init__(self, outbound: Outbound) -> None:
-        self._outbound = outbound
-        self._sparing = Sparing()
-
-    async def converse(
-        self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
-    ) -> Answer:
-        """Asks once; where the server refuses a field that can be spared, asks without it."""
-        whole = body_of(candidate, conversation)
-
-        async def send(body: Body, key: str) -> Answer:
-            return await self._ask(candidate, body, key=key, timeout_s=timeout_s, emit=emit)
-
-        return await self._sparing.ask(
-            candidate.name,
-            conversation.key,
-            without=lambda left_out: {k: v for k, v in whole.items() if k not in left_out},
-            send=send,
-            refused=_refused,
-        )
-
-    async def _ask(
-        self, candidate: Candidate, body: Body, *, key: str, timeout_s: float, emit: Emit
-    ) -> Answer:
-        call = post(
-            chat_url(candidate.provider.base_url),
-            body,
-            key=key,
-            accept="application/x-ndjson",
-            credential=credential_of(candidate.provider),
-            timeout_s=timeout_s,
-        )
-        async with self._outbound.stream(call) as incoming:
-            if not 200 <= incoming.status < 300:
-                raise self._outbound.fault(incoming, await incoming.read())
-            if "ndjson" in incoming.content_type or "jsonl" in incoming.content_type:
-                return await _streamed(incoming.lines(), incoming.what, emit)
-            return await _plain(incoming, emit)
+        super().__init__(outbound, _FORM)
 
 
 def chat_url(base_url: str, last: str = "chat") -> str:
@@ -127,22 +90,17 @@ def _message(message: Message) -> Body:
     return said
 
 
-def _refused(body: Body, fault: ProviderError) -> str | None:
-    return refused_field(body, fault, DISPENSABLE)
-
-
-async def _plain(incoming: Incoming, emit: Emit) -> Answer:
-    text = (await incoming.read()).decode("utf-8", "replace")
+async def _plain(text: str, what: str, emit: Emit) -> Answer:
     try:
         parse_json(text, in_part=True)
     except NotJson:
         if "\n" in text.strip():  # a stream that does not say that it is one
-            return await _streamed(lines_of(text), incoming.what, emit)
-    reply = object_of(text, incoming.what)
-    raise_inner(reply, incoming.what)
+            return await _streamed(lines_of(text), what, emit)
+    reply = object_of(text, what)
+    raise_inner(reply, what)
     message = reply.get("message")
     if not isinstance(message, dict):
-        raise malformed(incoming.what, "the reply holds no message")
+        raise malformed(what, "the reply holds no message")
     said = _text(message.get("content"))
     emit(clean(said))
     return _answer(said, reply, tuple(_calls(message, 0)))
@@ -199,3 +157,14 @@ def _answer(text: str, reply: Body, calls: tuple[ToolCall, ...]) -> Answer:
 
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else ""
+
+
+_FORM = Form(
+    stream_types=("application/x-ndjson", "application/ndjson", "application/jsonl"),
+    url=chat_url,
+    credential=credential_of,
+    body=body_of,
+    streamed=_streamed,
+    plain=_plain,
+    dispensable=DISPENSABLE,
+)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from whorl.providers.models.calls import Gathering, offered_json, tool_call
-from whorl.providers.models.sparing import Sparing, post, refused_field
+from whorl.providers.models.speaking import Form, HttpWire
 from whorl.providers.models.sse import DONE, payloads
 from whorl.providers.models.streaming import (
     Saying,
@@ -30,10 +30,9 @@ from whorl.providers.texts import clean
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from whorl.errors import ProviderError
     from whorl.language import Json
     from whorl.providers.models.wire import Candidate, Conversation, Message, ToolCall
-    from whorl.providers.outbound import Incoming, Outbound
+    from whorl.providers.outbound import Outbound
     from whorl.providers.settings import ProviderSettings
     from whorl.providers.task import Emit
 
@@ -45,47 +44,11 @@ DISPENSABLE = ("response_format", "stream_options", "temperature", "seed", "stre
 _NEW_LIMIT = "max_completion_tokens"
 
 
-class OpenAIWire:
-    """Speaks to any server with `/chat/completions`; learns what a model does not accept."""
+class OpenAIWire(HttpWire):
+    """Speaks to any server with `/chat/completions`."""
 
     def __init__(self, outbound: Outbound) -> None:
-        self._outbound = outbound
-        self._sparing = Sparing()
-
-    async def converse(
-        self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
-    ) -> Answer:
-        """Asks once; where the server refuses a field that can be spared, asks without it."""
-        whole = body_of(candidate, conversation)
-
-        async def send(body: Body, key: str) -> Answer:
-            return await self._ask(candidate, body, key=key, timeout_s=timeout_s, emit=emit)
-
-        return await self._sparing.ask(
-            candidate.name,
-            conversation.key,
-            without=lambda left_out: _without(whole, left_out),
-            send=send,
-            refused=_refused,
-        )
-
-    async def _ask(
-        self, candidate: Candidate, body: Body, *, key: str, timeout_s: float, emit: Emit
-    ) -> Answer:
-        call = post(
-            chat_url(candidate.provider.base_url),
-            body,
-            key=key,
-            accept="text/event-stream",
-            credential=credential_of(candidate.provider),
-            timeout_s=timeout_s,
-        )
-        async with self._outbound.stream(call) as incoming:
-            if not 200 <= incoming.status < 300:
-                raise self._outbound.fault(incoming, await incoming.read())
-            if incoming.content_type == "text/event-stream":
-                return await _streamed(incoming.lines(), incoming.what, emit)
-            return await _plain(incoming, emit)
+        super().__init__(outbound, _FORM)
 
 
 def chat_url(base_url: str) -> str:
@@ -161,28 +124,23 @@ def _limit_field(candidate: Candidate) -> str:
     return _NEW_LIMIT if official else "max_tokens"
 
 
-def _without(body: Body, left_out: tuple[str, ...]) -> Body:
-    kept = {name: value for name, value in body.items() if name not in left_out}
+def _adapt(kept: Body, whole: Body, left_out: tuple[str, ...]) -> Body:
     if "stream" in left_out:
         kept.pop("stream_options", None)
-    if "max_tokens" in left_out and "max_tokens" in body:
-        kept[_NEW_LIMIT] = body["max_tokens"]
+    if "max_tokens" in left_out and "max_tokens" in whole:
+        kept[_NEW_LIMIT] = whole["max_tokens"]
     return kept
 
 
-def _refused(body: Body, fault: ProviderError) -> str | None:
-    said = str(fault.detail.get("body", ""))
-    if fault.detail.get("status") in (400, 422) and "max_tokens" in body and _NEW_LIMIT in said:
-        return "max_tokens"
-    return refused_field(body, fault, DISPENSABLE)
+def _refused(body: Body, said: str) -> str | None:
+    return "max_tokens" if "max_tokens" in body and _NEW_LIMIT in said else None
 
 
-async def _plain(incoming: Incoming, emit: Emit) -> Answer:
-    text = (await incoming.read()).decode("utf-8", "replace")
+async def _plain(text: str, what: str, emit: Emit) -> Answer:
     if text.lstrip().startswith("data:"):  # a stream that does not say that it is one
-        return await _streamed(lines_of(text), incoming.what, emit)
-    reply = object_of(text, incoming.what)
-    raise_inner(reply, incoming.what)
+        return await _streamed(lines_of(text), what, emit)
+    reply = object_of(text, what)
+    raise_inner(reply, what)
     choice = _first(reply.get("choices"))
     message = choice.get("message") or {"content": choice.get("text")}
     calls = tuple(
@@ -196,7 +154,7 @@ async def _plain(incoming: Incoming, emit: Emit) -> Answer:
     )
     said = _content(message)
     if not choice or (said is None and not calls):
-        raise malformed(incoming.what, "the reply holds no message")
+        raise malformed(what, "the reply holds no message")
     emit(clean(said or ""))
     return _answer(said or "", str(choice.get("finish_reason") or ""), reply, calls)
 
@@ -271,3 +229,16 @@ def _content(message: Json) -> str | None:
     if isinstance(refusal, str):
         return refusal
     return "" if "content" in message else None
+
+
+_FORM = Form(
+    stream_types=("text/event-stream",),
+    url=chat_url,
+    credential=credential_of,
+    body=body_of,
+    streamed=_streamed,
+    plain=_plain,
+    dispensable=DISPENSABLE,
+    adapt=_adapt,
+    refused=_refused,
+)

@@ -115,7 +115,7 @@ def _run_paused(progress: Progress, event: Event) -> None:
 
 
 def _run_waiting(progress: Progress, event: Event) -> None:
-    progress.status = "waiting"
+    progress.status = text_of(event.body.get("status")) or "waiting"
 
 
 def _run_finished(progress: Progress, event: Event) -> None:

@@ -182,11 +182,11 @@ def _named(
     turn = _turn(scene, node, head)
     if turn is not None:
         return turn, path
+    if head in scene.canvas.nodes and _may_see(scene, node, head):
+        return _result(scene, node, head, path)
     incoming = scene.incoming(node)
     if head in incoming:
         return incoming[head], path
-    if head in scene.canvas.nodes:
-        return _result(scene, node, head, path)
     if head in scene.inputs:
         return _refer(scene, node, scene.inputs[head], "output"), path
     return (known(head), path) if head in scene.variables else None
@@ -224,9 +224,7 @@ def _turn(scene: Scene, node: str, head: str) -> str | None:
 
 def _result(
     scene: Scene, node: str, other: str, path: list[str | int]
-) -> tuple[str, list[str | int]] | None:
-    if not _may_see(scene, node, other):
-        return None
+) -> tuple[str, list[str | int]]:
     first = path[0] if path else "output"
     kind = scene.canvas.nodes[other].type
     if kind == "input" and first in ("value", *_MAIN, _name_of(scene, other)):

@@ -31,7 +31,7 @@ def accept(
     number: int,
     at: str,
     as_json: bool,
-    events: bool,
+    events: str | None,
     verbose: bool,
 ) -> int:
     """End a loop of a RUN with the result of iteration K; later steps run (again) with it.

@@ -31,7 +31,7 @@ def continue_command(
     budget: float | None,
     at: str,
     as_json: bool,
-    events: bool,
+    events: str | None,
     verbose: bool,
 ) -> int:
     """Reopen a loop of a RUN at its next iteration; later steps run again as second attempts.

@@ -29,7 +29,7 @@ def _command(name: str, words: str) -> click.Command:
         feedback: str,
         at: str,
         as_json: bool,
-        events: bool,
+        events: str | None,
         verbose: bool,
     ) -> int:
         show = Show(as_json=as_json, events=events, verbose=verbose)

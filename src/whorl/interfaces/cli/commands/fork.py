@@ -42,7 +42,7 @@ def fork(
     file: str | None,
     budget: float | None,
     as_json: bool,
-    events: bool,
+    events: str | None,
     verbose: bool,
 ) -> int:
     """Start a new run that keeps the iterations of a RUN before LOOP[K] and redoes that one.

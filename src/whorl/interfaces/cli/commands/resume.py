@@ -26,7 +26,7 @@ def resume(
     run: str,
     budget: float | None,
     as_json: bool,
-    events: bool,
+    events: str | None,
     verbose: bool,
 ) -> int:
     """Go on with a RUN that was interrupted or paused. Of a failed run, retry what failed.

@@ -19,6 +19,7 @@ from whorl.interfaces.preflight import (
     forecast_words,
     is_left_to_toy,
     refusal,
+    scripted_by,
 )
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def run_command(
     key: str,
     cold: bool,
     as_json: bool,
-    events: bool,
+    events: str | None,
     verbose: bool,
 ) -> int:
     """Run a workflow FILE. TEXT is its main input; - reads it from standard input.
@@ -126,6 +127,9 @@ def _foresee(reading: Reading, providers: Providers, start: Start) -> None:
     check_models(reading.workflow, providers)
     if is_left_to_toy(reading.workflow, providers):
         say(TOY)
+    script = scripted_by(reading.workflow, providers)
+    if script:
+        say(f"no model is asked: the replies are scripted (provider {script!r})")
     budget = start.limits.get("cost_usd")
     told = forecast(
         reading.workflow,

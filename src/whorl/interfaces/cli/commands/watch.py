@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.argument("run", metavar="RUN")
 @show_options
 @located
-def watch(project: Project, *, run: str, as_json: bool, events: bool, verbose: bool) -> int:
+def watch(project: Project, *, run: str, as_json: bool, events: str | None, verbose: bool) -> int:
     """Watch a RUN until it ends, pauses or waits. Ctrl-C leaves it alone.
 
     \b

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import click
 
-from whorl.errors import safe
+from whorl.errors import UsageError, safe
 from whorl.interfaces.figures import (
     count,
     difference,
@@ -18,12 +18,15 @@ from whorl.interfaces.figures import (
     seconds,
 )
 from whorl.interfaces.progress import Progress, name_of
+from whorl.interfaces.translation import Translator
+from whorl.interfaces.vocabulary import judgement_lines
 
 if TYPE_CHECKING:
     from whorl.errors import StoreError
     from whorl.interfaces.progress import Iteration, LoopProgress
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
+    from whorl.language import Json
     from whorl.runtimes.journal import Entry, RunId
 
 # By key: a word for it, and what it does.
@@ -90,21 +93,59 @@ class Events(Silence):
             click.echo(json.dumps(event_json(run, entry), ensure_ascii=False))
 
 
+class DialectEvents(Silence):
+    """Prints events under the names that the workflow's dialect has for them."""
+
+    def __init__(self) -> None:
+        self._translator: Translator | None = None
+
+    def begin(self, progress: Progress, workflow: Workflow) -> None:
+        """Learns the dialect's words."""
+        self._translator = Translator(progress.run, workflow)
+        if not self._translator.has_words:
+            raise UsageError(
+                f"the dialect {workflow.dialect!r} has no event names of its own",
+                help="use --events",
+            )
+        if not progress.steps and not progress.loops:
+            self._print(self._translator.started(progress.started_at))
+
+    def entries(self, run: RunId, entries: list[Entry]) -> None:
+        """Prints what the dialect has words for."""
+        if self._translator is not None:
+            for entry in entries:
+                self._print(self._translator.take(entry))
+
+    def text(self, run: RunId, address: str, text: str) -> None:
+        """Prints streamed text, where the dialect tells it."""
+        if self._translator is not None:
+            self._print(self._translator.streamed(address, text))
+
+    def _print(self, said: list[dict[str, Json]]) -> None:
+        for one in said:
+            click.echo(json.dumps(one, ensure_ascii=False))
+
+
 class Lines(Silence):
     """One line on standard error for each iteration; with `verbose`, for each step."""
 
     def __init__(self, *, verbose: bool = False) -> None:
         self.progress = Progress()
         self._verbose = verbose
+        self._vocabulary: Json = None
 
     def begin(self, progress: Progress, workflow: Workflow) -> None:
         """The lines go on where the run is."""
         self.progress = progress
+        self._vocabulary = workflow.vocabulary
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
         """Says what is worth a line."""
         for entry in entries:
             self.progress.take(entry.event)
+            if self._verbose:
+                for said in judgement_lines(self._vocabulary, entry.event):
+                    click.echo(said, err=True)
             for said in lines_of(self.progress, entry.event, verbose=self._verbose):
                 click.echo(said, err=True)
 

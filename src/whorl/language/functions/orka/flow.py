@@ -98,11 +98,8 @@ def _answer(given: dict[str, Value], table: dict[str, Value]) -> Value:
         return response_of(given[target])
     spoken = [name for name in _names(table.get("agents")) if name in given]
     found = find_score({name: given[name] for name in spoken}, table)
-    others = [
-        name
-        for name in spoken
-        if (found is None or name != found[1]) and not _is_validation(given[name])
-    ]
+    scorer = table.get("scorer") if found is None else found[1]
+    others = [name for name in spoken if name != scorer and not _is_validation(given[name])]
     last = (others or spoken)[-1:]
     return response_of(given[last[0]]) if last else None
 

@@ -1,0 +1,149 @@
+"""The journal in a dialect's own words: event names and fields that its reader left as data.
+
+`vocabulary["events"]` maps a *moment* of ours to the dialect's event:
+
+    {"iteration_started": {"event": "workflow.node.iteration",
+                           "fields": {"node_id": "node", "index": "index", "total": "limit"}}}
+
+A field takes one of the facts below by name, or `told.NAME`: what the loop tells about its
+iterations. A field whose value is not known at that moment is null; an object as field nests.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from whorl.interpreter.address import split_iteration, unescape
+from whorl.interpreter.events import Event
+from whorl.runtimes.journal import Entry
+
+if TYPE_CHECKING:
+    from whorl.ir import Workflow
+    from whorl.language import Json
+
+PREVIEW_MAX = 200
+
+_MOMENTS = {
+    "run.started": "run_started",
+    "loop.started": "loop_started",
+    "iteration.started": "iteration_started",
+    "iteration.finished": "iteration_finished",
+    "loop.finished": "loop_finished",
+    "task.started": "node_started",
+    "task.finished": "node_finished",
+    "task.failed": "node_failed",
+    "node.skipped": "node_skipped",
+    "gate.waiting": "waiting",
+}
+
+
+_COPIED = (
+    "iterations",
+    "stopped_by",
+    "score",
+    "status",
+    "message",
+    "outputs",
+    "usage",
+    "met",
+)
+
+
+class Translator:
+    """Turns the entries of one run into a dialect's events."""
+
+    def __init__(self, run: str, workflow: Workflow) -> None:
+        self._run = run
+        self._workflow = workflow.name
+        words: Any = workflow.vocabulary if isinstance(workflow.vocabulary, dict) else {}
+        self._events: dict[str, Any] = words.get("events") or {}
+        self._reasons: dict[str, str] = words.get("exit_reasons") or {}
+        self._started: dict[str, float] = {}
+        self._limits: dict[str, Json] = {}
+
+    @property
+    def has_words(self) -> bool:
+        """Whether the dialect has event names of its own."""
+        return bool(self._events)
+
+    def take(self, entry: Entry) -> list[dict[str, Json]]:
+        """The dialect's events for an entry."""
+        event = entry.event
+        facts = self._facts(event)
+        if event.kind in ("loop.started", "iteration.started", "task.started"):
+            self._started[event.address] = event.at
+        return self._said(self._moment(event), facts | {"seq": entry.seq})
+
+    def started(self, at: float) -> list[dict[str, Json]]:
+        """The dialect's events for the beginning of the run, which is made before it is watched."""
+        return self.take(Entry(1, Event("run.started", "", at)))
+
+    def streamed(self, address: str, text: str) -> list[dict[str, Json]]:
+        """The dialect's events for streamed text."""
+        facts: dict[str, Json] = {"node": _node(address), "address": address, "text": text}
+        return self._said("streaming", facts | {"run": self._run, "workflow": self._workflow})
+
+    def _moment(self, event: Event) -> str:
+        if event.kind == "run.finished":
+            return "run_succeeded" if event.body["status"] == "succeeded" else "run_failed"
+        return _MOMENTS.get(event.kind, "")
+
+    def _said(self, moment: str, facts: dict[str, Json]) -> list[dict[str, Json]]:
+        found = self._events.get(moment)
+        entries = found if isinstance(found, list) else [found] if found else []
+        return [
+            {"event": entry["event"]} | _filled(entry.get("fields", {}), facts) for entry in entries
+        ]
+
+    def _facts(self, event: Event) -> dict[str, Json]:
+        body = event.body
+        loop, number = split_iteration(event.address)
+        if event.kind == "loop.started":
+            limits: Any = body.get("limits") or {}
+            self._limits[event.address] = limits.get("iterations")
+        began = self._started.get(event.address)
+        value = body.get("value", body.get("output"))
+        facts: dict[str, Json] = {
+            "run": self._run,
+            "workflow": self._workflow,
+            "address": event.address,
+            "node": _node(event.address),
+            "time": event.at,
+            "number": number,
+            "index": None if number is None else number - 1,
+            "limit": self._limits.get(loop),
+            "duration_ms": None if began is None else round((event.at - began) * 1000),
+            "value": value,
+            "preview": _preview(value),
+        }
+        told: dict[str, Json] = {f"told.{name}": fact for name, fact in body.items()}
+        facts |= told
+        facts |= {name: body.get(name) for name in _COPIED}
+        error: Any = body.get("error")
+        facts["error"] = error.get("message") if isinstance(error, dict) else error
+        facts["exit_reason"] = self._reason(body)
+        return facts
+
+    def _reason(self, body: dict[str, Json]) -> Json:
+        reason, by = body.get("exit_reason"), body.get("stopped_by")
+        fine = f"{reason}.{by}" if by else str(reason)
+        return self._reasons.get(fine) or self._reasons.get(str(reason)) or reason
+
+
+def _filled(fields: dict[str, Any], facts: dict[str, Json]) -> dict[str, Json]:
+    return {
+        name: _filled(source, facts) if isinstance(source, dict) else facts.get(str(source))
+        for name, source in fields.items()
+    }
+
+
+def _node(address: str) -> str:
+    loop, number = split_iteration(address)
+    last = (loop if number is not None else address).rpartition("/")[2]
+    return unescape(last.partition("#")[0].partition("[")[0])
+
+
+def _preview(value: Json) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text[:PREVIEW_MAX]

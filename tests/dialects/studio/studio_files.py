@@ -1,0 +1,56 @@
+"""Canvas files in memory, and what reading them finds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from whorl.dialects import NoFiles, read_workflow
+from whorl.errors import Diagnostic, InvalidWorkflow
+
+if TYPE_CHECKING:
+    from whorl.dialects import Reading
+
+ROOT = Path(__file__).parents[3]
+SHARED = ROOT.parent / "shared"
+INPUT = {"id": "in", "type": "input", "data": {"name": "topic"}}
+OUTPUT = {"id": "out", "type": "output", "data": {"name": "text"}}
+
+
+def node(name: str, kind: str, **fields: Any) -> dict[str, Any]:
+    """A node of a canvas."""
+    return {"id": name, "type": kind, "position": {"x": 0, "y": 0}, "data": fields}
+
+
+def edges(*chains: str) -> list[dict[str, str]]:
+    """Edges from `a > b > c`; `a.done > b` leaves by a handle, `a > b.prompt` ends at one."""
+    found: list[dict[str, str]] = []
+    for chain in chains:
+        names = [name.strip() for name in chain.split(">")]
+        for left, right in zip(names, names[1:], strict=False):
+            source, _, out = left.partition(".")
+            target, _, into = right.partition(".")
+            edge = {"id": f"e{len(found)}", "source": source, "target": target}
+            edge |= {"sourceHandle": out} if out else {}
+            found.append(edge | ({"targetHandle": into} if into else {}))
+    return found
+
+
+def canvas(nodes: list[dict[str, Any]], *chains: str, **more: Any) -> str:
+    """The text of a canvas between an input and an output."""
+    drawn = more | {"nodes": [INPUT, *nodes, OUTPUT], "edges": edges(*chains)}
+    return json.dumps(drawn, indent=1)
+
+
+def read(text: str) -> Reading:
+    """Reads a canvas."""
+    return read_workflow(text, "canvas.json", NoFiles())
+
+
+def found_in(text: str) -> list[Diagnostic]:
+    """What is wrong with a canvas, or odd about it."""
+    try:
+        return list(read(text).warnings)
+    except InvalidWorkflow as fault:
+        return list(fault.diagnostics)

@@ -1,0 +1,225 @@
+"""The functions of canvases: pipes, paths, routes, results, and how alike two texts are."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from whorl.dialects.studio.texts.scripts import ScriptFault, read_script
+from whorl.dialects.studio.texts.sources import LIBRARY, quoted
+from whorl.interpreter.verdict import comparable, similarity
+from whorl.language import (
+    EvaluationError,
+    Expression,
+    LanguageError,
+    LimitExceeded,
+    MappingScope,
+    evaluate,
+)
+from whorl.language.functions.studio_paths import find_path, read_path
+from whorl.language.functions.studio_pipes import PIPES
+
+BOOKS = {"books": [{"t": "A", "p": 5}, {"t": "B", "p": 20, "old": True}], "n": {"p": 1}}
+
+
+def value_of(source: str, **values: Any) -> Any:
+    return evaluate(Expression("jinja", source, LIBRARY), MappingScope(values))
+
+
+def piped(script: str, value: Any) -> Any:
+    source = "known('v')"
+    for pipe in read_script(script).pipes:
+        arguments = [quoted(a) if isinstance(a, str) else repr(a) for a in pipe.arguments]
+        source = f"pipe({', '.join([source, quoted(pipe.name), *arguments])})"
+    return value_of(source, v=value)
+
+
+@pytest.mark.parametrize(
+    ("script", "value", "expected"),
+    [
+        ("length", "four", 4),
+        ("keys", {"a": 1, "b": 2}, ["a", "b"]),
+        ("values", {"a": 1, "b": 2}, [1, 2]),
+        ("first", [1, 2], 1),
+        ("last", [1, 2], 2),
+        ("first", [], None),
+        ("flatten", [[1], 2, [3, [4]]], [1, 2, 3, [4]]),
+        ("sort", [3, 1, 2], [1, 2, 3]),
+        ("sort(n)", [{"n": 2}, {"n": 1}], [{"n": 1}, {"n": 2}]),
+        ("reverse", [1, 2], [2, 1]),
+        ("unique", [1, "1", 1, {"a": 1}, {"a": 1}], [1, "1", {"a": 1}]),
+        ("to_string", {"a": 1}, '{"a": 1}'),
+        ("from_json", '{"a": [1]}', {"a": [1]}),
+        ("join(, )", ["a", 1], "a, 1"),
+        ('join("|")', ["a", "b"], "a|b"),
+        ("map(a.b)", [{"a": {"b": 1}}, {}], [1, None]),
+        ("select(k=1)", [{"k": 1}, {"k": 2}, {}], [{"k": 1}]),
+        ('select(k="x=y")', [{"k": "x=y"}], [{"k": "x=y"}]),
+        ("take(2)", [1, 2, 3], [1, 2]),
+        ("skip(2)", [1, 2, 3], [3]),
+        ("| map(n) | sort | take(1) | first", [{"n": 2}, {"n": 1}], 1),
+    ],
+)
+def test_a_pipe(script: str, value: Any, expected: Any) -> None:
+    assert expected == piped(script, value)
+
+
+def test_all_pipes_of_the_public_system_are_there() -> None:
+    words = "length keys values first last flatten sort reverse unique to_string from_json join map"
+    assert set(PIPES) == {*words.split(), "select", "take", "skip"}
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("keys", "keys needs an object, not a list"),
+        ("from_json", "needs a text"),
+        ("take(-1)", "at least 0"),
+    ],
+)
+def test_a_pipe_that_cannot_be_applied(script: str, words: str) -> None:
+    with pytest.raises(EvaluationError, match=words):
+        piped(script, [])
+
+
+@pytest.mark.parametrize("script", ["x | lenght", "x | map", "x | length(1)", "x |", "|" * 40])
+def test_a_script_that_cannot_be_read(script: str) -> None:
+    with pytest.raises(ScriptFault):
+        read_script(script)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("$", BOOKS),
+        ("$.n.p", 1),
+        ("n.p", 1),
+        ("$['n']['p']", 1),
+        ("$.books[0].t", "A"),
+        ("$.books[-1].t", "B"),
+        ("$.books[*].t", ["A", "B"]),
+        ("$.books[0:1].t", ["A"]),
+        ("$.books[0,1].p", [5, 20]),
+        ("$..p", [1, 5, 20]),
+        ("$.books[?(@.p > 5)].t", ["B"]),
+        ("$.books[?(@.t == 'A')].p", [5]),
+        ("$.books[?(@.old)].t", ["B"]),
+        ("$.books[?@.p<=5].t", ["A"]),
+        ("$.books[?(@.p > 'x')].t", []),
+        ("$.nothing.here", None),
+        ("$.books[9]", None),
+        ("$.n.*", [1]),
+    ],
+)
+def test_a_path(path: str, expected: Any) -> None:
+    found = find_path(path, BOOKS)
+    assert expected == (sorted(found) if path == "$..p" else found)
+
+
+@pytest.mark.parametrize(
+    "path", ["$.", "$.a[", "$.a[x]", "$[?(@.a == b c)]", "$.a]", "$a", "$[::0]"]
+)
+def test_a_path_that_cannot_be_read(path: str) -> None:
+    with pytest.raises(LanguageError):
+        read_path(path)
+
+
+def test_a_path_is_bounded() -> None:
+    with pytest.raises(LimitExceeded):
+        read_path("$" + ".a" * 100)
+    with pytest.raises(LimitExceeded):
+        find_path("$..*", [[0] * 1_000 for _ in range(200)])
+
+
+@pytest.mark.parametrize(
+    ("answer", "chosen", "explanation"),
+    [
+        ("done", "done", ""),
+        ("Done.", "done", ""),
+        ("**Continue** - two sources are missing", "continue", "two sources are missing"),
+        ("continue: it is not done yet", "continue", "it is not done yet"),
+        ("`done`\n\nAll is well.", "done", "All is well"),
+        ("I would say it is done", "done", "I would say it is done"),
+        ("undone", "continue", "undone"),
+        ("", "continue", ""),
+    ],
+)
+def test_a_route_by_a_models_answer(answer: str, chosen: str, explanation: str) -> None:
+    route = value_of(
+        "choose(known('a'), ['done', 'continue'], known('v'), 'continue')", a=answer, v=7
+    )
+
+    assert route == {"selectedBranch": chosen, "value": 7, "explanation": explanation}
+
+
+def test_the_longest_name_wins() -> None:
+    route = value_of("choose('not ok at all', ['ok', 'not ok'], none, 'ok')")
+
+    assert route["selectedBranch"] == "not ok"
+
+
+def test_a_route_by_words() -> None:
+    names = "['bug', 'praise']"
+    assert value_of(f"match('a BUG', {names})")["selectedBranch"] == "bug"
+    assert value_of(f"match('hm', {names})")["selectedBranch"] == "praise"
+
+
+def test_items_come_from_lists_json_and_lines() -> None:
+    assert value_of("items_of(known('v'), 'it')", v=[1, 2]) == [1, 2]
+    assert value_of("items_of(known('v'), 'it')", v="[1, 2]") == [1, 2]
+    assert value_of("items_of(known('v'), 'it')", v="a\n\n b \n[x") == ["a", "b", "[x"]
+    assert value_of("items_of(known('v'), 'it')", v={"files": [1], "count": 1}) == [1]
+    with pytest.raises(EvaluationError, match="'it' goes through a list"):
+        value_of("items_of(known('v'), 'it')", v=5)
+
+
+def test_merging_needs_objects() -> None:
+    with pytest.raises(EvaluationError, match="'all' merges objects, and item 2 is a text"):
+        value_of("gathered(known('v'), 'all', 'merge', '')", v=[{"all": {}}, {"all": "x"}])
+
+
+def test_a_tool_takes_an_object() -> None:
+    assert value_of("object_of('{\"a\": 1}', 't')") == {"a": 1}
+    with pytest.raises(EvaluationError, match="'t' takes an object as its input, not a number"):
+        value_of("object_of(5, 't')")
+
+
+def test_a_conversation_is_cut_at_the_oldest_end() -> None:
+    past = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+
+    kept = value_of("remembered(known('p'), 'c', 'd', 3)", p=past)
+
+    assert [message["content"] for message in kept] == ["b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("same", "same", 1.0),
+        ("", "", 1.0),
+        ("abc", "", 0.0),
+        ("abc", "xyz", 0.0),
+        ("kitten", "sitting", 4 / 7),
+        ("a" * 20_000 + "b", "a" * 20_000 + "c", 1.0),
+        ({"b": 1, "a": [2]}, {"a": [2], "b": 1}, 1.0),
+    ],
+)
+def test_how_alike_two_results_are(one: Any, other: Any, expected: float) -> None:
+    """One minus the edit distance over the longer length; compact, sorted, cut at 10,000."""
+    assert similarity(comparable(one), comparable(other)) == pytest.approx(expected)
+
+
+def test_long_results_are_compared_in_no_time() -> None:
+    """Two results of 10,000 characters, all over the place: under 20 ms."""
+    one = comparable("".join(chr(97 + i * 7 % 26) for i in range(10_000)))
+    other = comparable("".join(chr(97 + i * 11 % 26) for i in range(10_000)))
+    similarity("a", "b")
+    took = []
+    for _ in range(5):
+        began = time.perf_counter()
+        similarity(one, other)
+        took.append(time.perf_counter() - began)
+
+    assert min(took) < 0.020

@@ -1,0 +1,292 @@
+"""What becomes of a canvas: bodies, order, names, and what its author is told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from studio_files import canvas, edges, found_in, node, read
+
+from whorl import ir
+from whorl.ir.walk import walk
+from whorl.language import MappingScope, evaluate
+
+
+def named(text: str) -> dict[str, ir.Node]:
+    return dict(walk(read(text).workflow.body))
+
+
+def body_of(text: str, loop: str = "turn") -> set[str]:
+    found = named(text)[loop]
+    assert isinstance(found, ir.Loop | ir.ForEach)
+    return {inner.name for inner in found.body.nodes}
+
+
+def value_of(expression: Any, **values: Any) -> Any:
+    assert isinstance(expression, ir.Expression)
+    return evaluate(expression, MappingScope(values))
+
+
+EVALUATED = [
+    node("turn", "loop", exitCondition="evaluator"),
+    node("draft", "llm"),
+    node("judge", "router", mode="pattern", branches=["done", "continue"]),
+    node("more", "transform", template="x {{draft.output}}"),
+    node("leave", "exit"),
+]
+WAY = ("in > turn > draft > judge", "judge.done > leave > out", "judge.continue > more")
+
+
+def test_the_body_is_what_lies_between() -> None:
+    text = canvas(
+        [
+            node("before", "transform", template="x"),
+            node("turn", "loop"),
+            node("a", "llm"),
+            node("b", "llm"),
+            node("leave", "exit"),
+            node("after", "llm"),
+        ],
+        "in > before > turn > a > b > leave > after > out",
+    )
+
+    assert body_of(text) == {"a", "b", "leave"}
+    assert "before" in named(text)
+    assert "after" in named(text)
+
+
+def test_the_continue_path_belongs_to_the_body() -> None:
+    assert body_of(canvas(EVALUATED, *WAY)) == {"draft", "judge", "judge.branch", "more", "leave"}
+
+
+@pytest.mark.parametrize("back", ["more > draft", "more > turn"])
+def test_an_edge_back_is_no_circle(back: str) -> None:
+    assert body_of(canvas(EVALUATED, *WAY, back)) == body_of(canvas(EVALUATED, *WAY))
+
+
+def test_an_edge_back_outside_of_evaluators_is_a_circle() -> None:
+    plain = [node("turn", "loop"), *EVALUATED[1:]]
+
+    assert [d.code for d in found_in(canvas(plain, *WAY, "more > draft"))] == ["W011"]
+
+
+def test_values_from_outside_reach_the_body() -> None:
+    text = canvas(
+        [
+            node("facts", "transform", template="f"),
+            node("turn", "loop"),
+            node("a", "llm"),
+            node("leave", "exit"),
+        ],
+        "in > turn > a > leave > out",
+        "facts > a.context",
+    )
+    loop = named(text)["turn"]
+
+    assert {after.node for after in loop.after} == {"in", "facts"}
+
+
+def test_a_text_makes_its_node_wait() -> None:
+    text = canvas(
+        [node("a", "llm"), node("b", "transform", template="{{a.output}} {{c}}"), node("c", "llm")],
+        "in > a",
+        "in > c",
+        "in > b > out",
+    )
+
+    assert {after.node for after in named(text)["b"].after} == {"in", "a", "c"}
+
+
+def test_two_texts_never_wait_for_each_other() -> None:
+    text = canvas(
+        [
+            node("a", "transform", template="{{b}}"),
+            node("b", "transform", template="{{a}}"),
+        ],
+        "in > a > out",
+        "in > b",
+    )
+    found = named(text)
+
+    assert {after.node for after in found["a"].after} == {"in", "b"}
+    assert {after.node for after in found["b"].after} == {"in"}
+    assert [d.code for d in found_in(text)] == ["W005"]
+
+
+def test_what_is_inside_of_a_loop_is_not_seen_from_outside() -> None:
+    text = canvas(
+        [
+            node("turn", "loop"),
+            node("a", "llm"),
+            node("leave", "exit"),
+            node("b", "llm", prompt="{{a.output}}"),
+        ],
+        "in > turn > a > leave > b > out",
+    )
+
+    (warning,) = found_in(text)
+
+    assert (warning.code, warning.severity) == ("W005", "warning")
+    assert "runs inside of 'turn'; its result is 'leave'" in warning.help
+
+
+@pytest.mark.parametrize(
+    "nasty",
+    [
+        '{{ "x" }} {% if 1 %}',
+        "'; DROP \\",
+        '"] ~ known("secret") ~ ["',
+        "{{ '{{' }} \u2028 \U0001f600 \x7f",
+        "{{input.__class__}} {#",
+        "line\nline\ttab \\n",
+    ],
+)
+def test_texts_of_the_file_are_never_code(nasty: str) -> None:
+    text = canvas([node("t", "transform", template=nasty + "{{input}}")], "in > t > out")
+    compute = named(text)["t"]
+    assert isinstance(compute, ir.Compute)
+
+    assert value_of(compute.value, **{"in": "IN"}) == nasty + "IN"
+
+
+def test_ids_may_be_odd() -> None:
+    text = canvas(
+        [
+            node("my node.1", "transform", template="a"),
+            node("t-2", "transform", template="{{my node.1.output}}!"),
+        ],
+        "in > t-2 > out",
+    ).replace(
+        '"edges": [',
+        '"edges": [{"source": "in", "target": "my node.1"}, {"source": "my node.1", "target": "t-2"},',
+    )
+    compute = named(text)["t-2"]
+    assert isinstance(compute, ir.Compute)
+
+    assert value_of(compute.value, **{"my node.1": "a"}) == "a!"
+
+
+@pytest.mark.parametrize("name", ["a/b", "a[1]", "x:y", "a#2", "", 'a"b', "n" * 200])
+def test_ids_that_would_break_addresses_are_refused(name: str) -> None:
+    found = found_in(canvas([node(name, "llm")], "in > out"))
+
+    assert found[0].code in ("W012", "W006")
+
+
+def test_a_name_of_our_own_gives_way() -> None:
+    taken = [*EVALUATED, node("judge.branch", "transform", template="y")]
+
+    assert "judge.branch_" in body_of(canvas(taken, *WAY))
+
+
+def test_events_of_the_dialect_are_told_as_data() -> None:
+    vocabulary: Any = read(canvas(EVALUATED, *WAY)).workflow.vocabulary
+
+    started = vocabulary["events"]["iteration_started"]
+    assert started["event"] == "workflow.node.iteration"
+    assert set(started["fields"]) == {"node_id", "index", "total", "input_preview"}
+    streaming = vocabulary["events"]["streaming"]
+    assert (streaming["event"], set(streaming["fields"])) == (
+        "workflow.node.streaming",
+        {"node_id", "tokens"},
+    )
+    finished = vocabulary["events"]["loop_finished"]
+    assert finished["event"] == "workflow.node.completed"
+    assert set(finished["fields"]) == {"node_id", "iterations_run", "exit_reason"}
+    assert {"evaluator_done", "stable_output", "error"} == set(vocabulary["exit_reasons"].values())
+
+
+def test_an_iteration_tells_the_beginning_of_its_input() -> None:
+    loop = named(canvas(EVALUATED, *WAY))["turn"]
+    assert isinstance(loop, ir.Loop)
+    ((name, told),) = loop.tells
+
+    assert name == "input"
+    assert value_of(told, turn="x" * 500) == "x" * 200
+
+
+def test_limits_of_the_workflow() -> None:
+    timed = read(canvas(EVALUATED, *WAY, timeout=30, budget=1.5)).workflow
+    loop = dict(walk(timed.body))["turn"]
+    assert isinstance(loop, ir.Loop)
+
+    assert (loop.limits.iteration_time_s, timed.limits.time_s) == (30.0, None)
+    assert timed.limits.cost_usd == 1.5
+    flat = read(canvas([node("a", "llm")], "in > a > out", timeout=30)).workflow
+    assert flat.limits.time_s == 30.0
+
+
+def test_every_type_of_the_table_is_read() -> None:
+    text = canvas(
+        [
+            node("memo", "note", content="all of them"),
+            node("hook", "webhook_trigger"),
+            node("nine", "cron_trigger", expression="0 9 * * *"),
+            node("ask", "llm"),
+            node("way", "router", mode="pattern", branches=["a", "b"]),
+            node("shape", "transform", template="{{input}}"),
+            node("use", "tool", toolName="t", serverName="s"),
+            node("ok", "approval", message="ok?"),
+            node("call", "http_request", url="https://example.com"),
+            node("find", "file_glob", directory="docs", pattern="*.md"),
+            node("open", "file_read", path="a.txt"),
+            node("save", "file_write", path="b.txt"),
+            node("run", "shell_exec", command="ls"),
+            node("check", "validator", schema='{"type": "string"}'),
+            node("each", "iterator"),
+            node("one", "transform", template="{{item}}"),
+            node("all", "aggregator"),
+            node("turn", "loop"),
+            node("again", "transform", template="{{input}}"),
+            node("leave", "exit"),
+            node("docs", "knowledge_base"),
+            node("mail", "email_send"),
+        ],
+        "in > ask > way",
+        "way.a > shape > use > ok > call > find > open > save > run > check > each > one > all",
+        "all > turn > again > leave > docs > mail > out",
+        "hook > shape.hook",
+        "nine > shape.nine",
+    )
+    kinds = {found.kind for found in named(text).values() if isinstance(found, ir.Task)}
+
+    assert kinds == {
+        "ask",
+        "tool",
+        "http",
+        "file_glob",
+        "file_read",
+        "file_write",
+        "run",
+        "validate",
+        "use",
+    }
+
+
+def test_only_one_trigger_of_a_type() -> None:
+    text = canvas([node("a", "cron_trigger"), node("b", "cron_trigger")], "in > out", "a > out")
+
+    assert "a second cron_trigger" in found_in(text)[-1].message
+
+
+def test_a_key_is_never_part_of_a_request() -> None:
+    text = canvas(
+        [
+            node(
+                "call", "http_request", url="https://e.com", auth="bearer", authTokenSettingsKey="k"
+            )
+        ],
+        "in > call > out",
+    )
+
+    (warning,) = found_in(text)
+
+    assert "keys stay in the operator's configuration" in warning.message
+    assert "smtpPass" not in json.dumps(ir.to_json(read(text).workflow))
+
+
+def test_edges_helper_reads_handles() -> None:
+    assert edges("a.x > b.y") == [
+        {"id": "e0", "source": "a", "target": "b", "sourceHandle": "x", "targetHandle": "y"}
+    ]

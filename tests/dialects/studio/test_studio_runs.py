@@ -1,0 +1,368 @@
+"""Canvases on a real store with real providers: files, commands, schemas, single iterations."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from studio_files import canvas, node, read
+
+import whorl
+from whorl.errors import ProviderError
+from whorl.providers.registry import Providers
+from whorl.providers.settings import settings_from
+from whorl.providers.task import Estimate, Reply, Request
+from whorl.runtimes.recall import MemoryJournal
+from whorl.runtimes.simulated import SimulatedRuntime
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from whorl.providers.task import Effect, Emit
+
+CONFIG = """
+[defaults]
+provider = "canned"
+model = "m"
+[providers.canned]
+kind = "scripted"
+[[providers.canned.replies]]
+match = "."
+by = "iteration"
+replies = ["one", "two", "three"]
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [n for n in os.environ if n.endswith(("_API_KEY", "_BASE_URL")) or "WHORL" in n]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "whorl.toml").write_text(CONFIG)
+    return tmp_path
+
+
+def run(place: Path, text: str, **given: Any) -> whorl.Result:
+    (place / "canvas.json").write_text(text)
+    return whorl.run_sync(whorl.load(place / "canvas.json"), given or {"topic": "t"})
+
+
+def test_files_are_found_read_and_written(place: Path) -> None:
+    (place / "notes").mkdir()
+    (place / "notes" / "b.txt").write_text("beta")
+    (place / "notes" / "a.txt").write_text("alpha")
+    (place / "notes" / "c.md").write_text("gamma")
+    result = run(
+        place,
+        canvas(
+            [
+                node("find", "file_glob", directory="notes", pattern="*.txt", sortOrder="desc"),
+                node("each", "iterator"),
+                node("show", "transform", template="{{item.name}}={{item.content}}"),
+                node("all", "aggregator", strategy="concat", separator=";"),
+                node("save", "file_write", path="out/{{topic}}.txt", writeMode="append"),
+            ],
+            "in > find.none",
+            "find.files > each > show > all",
+            "all.result > save.content",
+            "all.result > out",
+        ),
+    )
+
+    assert result.status == "succeeded", result.error
+    assert result.output == "b.txt=beta;a.txt=alpha"
+    assert (place / "out" / "t.txt").read_text() == "b.txt=beta;a.txt=alpha"
+
+
+def test_json_and_tables_are_read(place: Path) -> None:
+    (place / "a.json").write_text('{"n": [1, 2]}')
+    (place / "b.csv").write_text("name,age\nAnn,5\n")
+    result = run(
+        place,
+        canvas(
+            [
+                node("a", "file_read", path="a.json", mode="json"),
+                node("b", "file_read", path="b.csv", mode="csv"),
+                node("t", "transform", template="{{a.content.n[1]}} {{b.output[0].name}}"),
+            ],
+            "in > a.x",
+            "in > b.x",
+            "a > t.a",
+            "b > t.b",
+            "t > out",
+        ),
+    )
+
+    assert result.output == "2 Ann"
+
+
+def test_what_does_not_fit_a_schema_is_told(place: Path) -> None:
+    schema = json.dumps({"type": "object", "required": ["n"]})
+    lenient, strict = (
+        canvas([node("check", "validator", schema=schema, failOnError=fails)], "in > check > out")
+        for fails in (False, True)
+    )
+
+    good = run(place, strict, topic='{"n": 1}')
+    bad = run(place, lenient, topic="{}")
+    failed = run(place, strict, topic="{}")
+
+    assert good.output == {"valid": True, "data": {"n": 1}, "errors": []}
+    assert (bad.output["valid"], bad.status) == (False, "succeeded")
+    assert failed.status == "failed"
+    assert "'check' refuses its input" in str(failed.error)
+
+
+def test_a_command_runs_with_leave_only(place: Path) -> None:
+    drawn = canvas(
+        [node("say", "shell_exec", command='echo "[{{topic}}]"; exit 3', workingDir=".")],
+        "in > say > out",
+    )
+
+    refused = run(place, drawn, topic="$(id); x")
+    (place / "whorl.toml").write_text(f"{CONFIG}\n[allow]\ncommands = true\n")
+    allowed = run(place, drawn, topic="$(id); x")
+
+    assert refused.status == "failed"
+    assert "commands are not allowed" in str(refused.error)
+    assert allowed.output == {"stdout": "[$(id); x]\n", "stderr": "", "exit_code": 3}
+
+
+def test_mail_says_what_it_needs(place: Path) -> None:
+    result = run(
+        place, canvas([node("mail", "email_send", to="a@b.c")], "in > mail.body", "mail > out")
+    )
+
+    assert result.status == "failed"
+    assert "add it to [tasks] of whorl.toml" in str(result.error)
+
+
+def test_mail_is_sent_by_a_task_of_the_operator(place: Path) -> None:
+    tasks = whorl.Tasks()
+
+    @tasks.task("email_send")
+    def send(to: str, body: str) -> str:
+        return f"{to}: {body}"
+
+    (place / "canvas.json").write_text(
+        canvas(
+            [node("mail", "email_send", to="a@b.c", smtpPass="x")], "in > mail.body", "mail > out"
+        )
+    )
+    result = whorl.run_sync(whorl.load(place / "canvas.json"), {"topic": "t"}, tasks=tasks)
+
+    assert result.output == "a@b.c: t"
+
+
+LOOP = canvas(
+    [node("turn", "loop", maxIterations=3), node("draft", "llm"), node("leave", "exit")],
+    "in > turn > draft > leave > out",
+)
+
+
+def whorl_says(place: Path, *arguments: str) -> str:
+    program = [sys.executable, "-m", "whorl.interfaces.cli", *arguments]
+    done = subprocess.run(program, cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_single_iterations_are_inspected_and_replayed(place: Path) -> None:
+    result = run(place, LOOP)
+
+    assert "two" in whorl_says(place, "show", f"{result.run}/turn[2]/draft")
+    forked = json.loads(whorl_says(place, "fork", result.run, "--at", "turn[2]", "--json"))
+    assert forked["outputs"] == {"text": "three"}
+    assert forked["usage"]["calls"] == 2
+    accepted = json.loads(whorl_says(place, "accept", result.run, "--iteration", "1", "--json"))
+    assert accepted["outputs"] == {"text": "one"}
+
+
+def test_an_iteration_is_announced_with_its_input(place: Path) -> None:
+    (place / "canvas.json").write_text(LOOP)
+    printed = whorl_says(place, "run", "canvas.json", "a topic", "--events")
+    events = [json.loads(line) for line in printed.splitlines()]
+    started = [event for event in events if event["kind"] == "iteration.started"]
+
+    assert [event["body"] for event in started] == [
+        {"number": 1, "input": "a topic"},
+        {"number": 2, "input": "one"},
+        {"number": 3, "input": "two"},
+    ]
+
+
+class _Kept:
+    """A model that answers with numbers and keeps what it was sent."""
+
+    effect: Effect = "none"
+
+    def __init__(self) -> None:
+        self.sent: list[dict[str, Any]] = []
+
+    def estimate(self, request: Request) -> Estimate:
+        return Estimate()
+
+    async def perform(self, request: Request, emit: Emit) -> Reply:
+        self.sent.append(request.inputs)
+        return Reply(str(len(self.sent)))
+
+
+class _Workers:
+    def __init__(self, kept: _Kept) -> None:
+        self._kept = kept
+
+    def kind(self, name: str) -> _Kept:
+        return self._kept
+
+    def effect(self, name: str, inputs: Any) -> Effect:
+        return "none"
+
+    def redacted(self, value: Any) -> Any:
+        return value
+
+
+def sent_in(text: str) -> list[dict[str, Any]]:
+    kept = _Kept()
+    runtime = SimulatedRuntime(_Workers(kept), MemoryJournal())
+    started = runtime.start(read(text).workflow, {"topic": "t"}, run="r")
+    runtime.resume(started)
+    return kept.sent
+
+
+def test_a_session_remembers_what_was_said() -> None:
+    talk = node("draft", "llm", sessionMode="session", maxHistory=2)
+    sent = sent_in(
+        canvas(
+            [node("turn", "loop", maxIterations=3), talk, node("leave", "exit")],
+            "in > turn > draft > leave > out",
+        )
+    )
+
+    assert [one["messages"] for one in sent] == [
+        [],
+        [{"role": "user", "content": "t"}, {"role": "assistant", "content": "1"}],
+        [{"role": "user", "content": "1"}, {"role": "assistant", "content": "2"}],
+    ]
+
+
+def test_what_a_model_is_sent() -> None:
+    (sent,) = sent_in(
+        canvas(
+            [node("a", "llm", provider="p", model="m", systemPrompt="s", maxTokens=5)],
+            "in > a > out",
+        )
+    )
+
+    assert sent == {
+        "prompt": "t",
+        "system": "s",
+        "temperature": 0.7,
+        "provider": "p",
+        "model": "m",
+        "max_tokens": 5,
+    }
+
+
+def perform(root: Path, kind: str, **inputs: Any) -> Any:
+    settings = settings_from({}, {}, project_root=str(root))
+    request = Request("r", "a", kind, inputs)
+
+    async def main() -> Any:
+        providers = Providers(settings)
+        try:
+            return (await providers.kind(kind).perform(request, lambda _: None)).value
+        finally:
+            await providers.close()
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "../x", "~/x", "a\\b", "file:///etc/passwd", "a\0b", "%2e%2e/x", "link"]
+)
+def test_files_outside_of_the_project_are_out_of_reach(tmp_path: Path, path: str) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (tmp_path / "secret").write_text("s")
+    (root / "link").symlink_to(tmp_path / "secret")
+
+    for kind in ("file_read", "file_write"):
+        with pytest.raises(ProviderError) as refused:
+            perform(root, kind, path=path, content="x")
+        assert refused.value.code == "P113"
+    assert (tmp_path / "secret").read_text() == "s"
+
+
+@pytest.mark.parametrize("path", ["whorl.toml", "sub/whorl.toml", ".git/config", ".env", "."])
+def test_what_steers_the_engine_is_not_written(tmp_path: Path, path: str) -> None:
+    with pytest.raises(ProviderError, match="may not write"):
+        perform(tmp_path, "file_write", path=path, content="x")
+
+
+def test_ways_to_write(tmp_path: Path) -> None:
+    assert perform(tmp_path, "file_write", path="d/a.txt", content="x") == {
+        "path": "d/a.txt",
+        "size": 1,
+    }
+    perform(tmp_path, "file_write", path="d/a.txt", content="y", write="append")
+    assert (tmp_path / "d" / "a.txt").read_text() == "xy"
+    with pytest.raises(ProviderError, match="it is there already"):
+        perform(tmp_path, "file_write", path="d/a.txt", content="z", write="create")
+    perform(tmp_path, "file_write", path="d/a.txt", content={"n": 1}, mode="json")
+    assert json.loads((tmp_path / "d" / "a.txt").read_text()) == {"n": 1}
+    rows = [{"a": 1, "b": "x,y"}, {"a": 2}]
+    perform(tmp_path, "file_write", path="t.csv", content=rows, mode="csv")
+    assert (tmp_path / "t.csv").read_text() == 'a,b\n1,"x,y"\n2,\n'
+    perform(tmp_path, "file_write", path="b.bin", content="AAE=", mode="binary")
+    assert (tmp_path / "b.bin").read_bytes() == b"\x00\x01"
+    with pytest.raises(ProviderError, match="base64"):
+        perform(tmp_path, "file_write", path="b.bin", content="?", mode="binary")
+
+
+def test_ways_to_read(tmp_path: Path) -> None:
+    (tmp_path / "big").write_bytes(b"x" * 2_000)
+    (tmp_path / "bad.json").write_text("{")
+    os.mkfifo(tmp_path / "pipe")
+
+    assert perform(tmp_path, "file_read", path="big", mode="binary")["size"] == 2_000
+    for path, more, words in (
+        ("big", {"size_max_mb": 0.001}, "more than 1,000 bytes"),
+        ("bad.json", {"mode": "json"}, "is not JSON"),
+        ("pipe", {}, "no regular file"),
+        ("nothing", {}, "does not exist"),
+        (".", {}, "folder"),
+        ("big", {"mode": "xml"}, "must be one of"),
+    ):
+        with pytest.raises(ProviderError, match=words):
+            perform(tmp_path, "file_read", path=path, **more)
+
+
+def test_ways_to_find(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt", "sub/c.txt", "sub/d.md", ".hidden/e.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(name)
+    os.utime(tmp_path / "a.txt", (2e9, 2e9))
+    (tmp_path / "link.txt").symlink_to("/etc/passwd")
+
+    def names(**inputs: Any) -> list[str]:
+        found = perform(tmp_path, "file_glob", mode="paths", **inputs)
+        return [file["path"] for file in found["files"]]
+
+    assert names(pattern="*.txt") == ["a.txt", "b.txt"]
+    assert names(pattern="*.txt", recursive=True) == ["a.txt", "b.txt", "sub/c.txt"]
+    assert names(pattern="**/*.md") == ["sub/d.md"]
+    assert names(pattern="*.txt", sort="modified", descending=True) == ["a.txt", "b.txt"]
+    assert names(pattern="*.txt", files_max=1) == ["a.txt"]
+    assert names(folder="sub") == ["sub/c.txt", "sub/d.md"]
+    assert perform(tmp_path, "file_glob", pattern="a*")["files"][0]["content"] == "a.txt"
+    for inputs in ({"folder": "../"}, {"folder": "nowhere"}, {"pattern": "../*"}):
+        with pytest.raises(ProviderError):
+            names(**inputs)
+    shutil.rmtree(tmp_path / "sub")
