@@ -113,7 +113,7 @@ def time_out(machine: Machine, key: str, address: str) -> None:
 
 def _shaped(machine: Machine, frame: Frame, outcome: Outcome) -> Outcome:
     shape = machine.node(frame).shape
-    if shape is None or is_failure(outcome):
+    if shape is None or (is_failure(outcome) and outcome.get("value") is None):
         return outcome
     known: dict[str, Json] = {"it": outcome.get("value"), "$usage": outcome.get("usage")}
     if frame["kind"] == "loop":

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whorl.interpreter import records
 from whorl.interpreter.address import attempted, inner, join
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.outcomes import failed, is_failure, language_failure, succeeded
 from whorl.ir import Assign, Call, Compute, Task
-from whorl.language import LanguageError, truth
+from whorl.language import EvaluationError, LanguageError, truth
 
 if TYPE_CHECKING:
     from typing import Any
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.plan import BlockPlan
     from whorl.ir import Node
     from whorl.ir.fields import After
-    from whorl.language import Json
+    from whorl.language import Json, Scope
 
 # How a node ended is kept by its name: status, and where needed: cause of a skip, whether a failure
 # is tolerated, the number of the attempt, the error. Most nodes just succeed.
@@ -32,6 +33,7 @@ _SKIPPED_BY_CONDITION: dict[str, Any] = {"status": "skipped", "cause": "conditio
 _SKIPPED_BY_ORDER: dict[str, Any] = {"status": "skipped", "cause": "order"}
 _SKIPPED_BY_HALT: dict[str, Any] = {"status": "skipped", "cause": "halt"}
 
+ITEMS_MAX = 100_000
 _LEAVES = frozenset({"task", "wait", "gate", "signal"})
 _KINDS = {
     "Task": "task",
@@ -93,6 +95,8 @@ class BlockBehaviour:
         if left["kind"] in _LEAVES:
             del frame["children"][name]
         end = _end(machine, frame, plan.nodes[name], outcome, attempt)
+        if machine.plan.records:
+            end = end | {"at": left["at"]}
         _record(machine, frame, name, end, outcome.get("value"))
         _consider(machine, key, plan, [*frame.pop("queue", ()), *plan.followers[name]])
 
@@ -262,6 +266,8 @@ def _start(machine: Machine, key: str, plan: BlockPlan, node: Node) -> None:
         attempt=attempt,
     )
     frame["children"][node.name] = child
+    if machine.plan.records:
+        machine.frames[child]["at"] = machine.now
     _arm(machine, node, child)
     machine.enter(child)
 
@@ -279,23 +285,40 @@ def _arm(machine: Machine, node: Node, child: str) -> None:
 def _compute(machine: Machine, frame: Frame, node: Compute | Assign) -> Outcome:
     scope = machine.scope(frame)
     if isinstance(node, Compute):
-        value = value_of(node.value, scope)
-        if node.shape is not None:
-            value = value_of(node.shape, OverlayScope({"it": value}, scope))
-        return succeeded(value)
+        value = value_of(node.value, scope) if node.over is None else _computed_over(node, scope)
+    else:
+        value = _assign(machine, frame, node)
+    if node.shape is not None:
+        value = value_of(node.shape, OverlayScope({"it": value}, scope))
+    return succeeded(value)
+
+
+def _computed_over(node: Compute, scope: Scope) -> list[Json]:
+    assert node.over is not None
+    items = value_of(node.over, scope)
+    if not isinstance(items, list) or len(items) > ITEMS_MAX:
+        raise EvaluationError(f"{node.name!r} needs a list of at most {ITEMS_MAX} items")
+    found: list[Json] = []
+    for item in items:
+        inside = OverlayScope({"$item": item}, scope)
+        if node.keep is None or truth(node.keep, inside):
+            found.append(value_of(node.value, inside))
+    return found
+
+
+def _assign(machine: Machine, frame: Frame, node: Assign) -> dict[str, Json]:
+    if machine.plan.records:
+        kept = records.assign(machine, frame, node)
+        if kept is not None:
+            return kept
+    scope = machine.scope(frame)
     assigned: dict[str, Json] = {}
-    variables = _variables(machine, frame["scope"])
+    variables = machine.root_values(frame["scope"])
     for name, assignment in node.sets:
-        assigned[name] = variables[name] = value_of(assignment, scope)
-    return succeeded(assigned)
-
-
-def _variables(machine: Machine, scope: str) -> dict[str, Json]:
-    scopes = machine.state["scopes"]
-    while scopes[scope]["up"] is not None:
-        scope = scopes[scope]["up"]
-    values: dict[str, Json] = scopes[scope]["values"]
-    return values
+        value = value_of(assignment, scope)
+        value = records.changed(node.operation, name, variables.get(name), value)
+        assigned[name] = variables[name] = value
+    return assigned
 
 
 def _end(
@@ -312,6 +335,7 @@ def _end(
             end["tolerated"] = True
             address = attempted(join(frame["address"], node.name), attempt)
             machine.note("node.finished", address, {"status": "failed", "error": end["error"]})
+            machine.warn(address, "R100", f"{end['error']['message']}; the run went on without it")
     return end
 
 
@@ -322,6 +346,8 @@ def _record(
     frame["left"] -= 1
     if end["status"] != "skipped":
         machine.state["scopes"][frame["scope"]]["values"][name] = value
+    if machine.plan.records:
+        records.keep(machine, frame, name, end, value)
 
 
 def _outcome(frame: Frame, plan: BlockPlan) -> Outcome:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import run
+from whorl.interpreter import records, run
 from whorl.interpreter.block import new_block
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.inputs import InputError, check_inputs
@@ -89,6 +89,8 @@ def start_workflow(
     except InputError as fault:
         machine.finish(key, failed(error("R111", str(fault), address)))
         return
+    if workflow.statuses:
+        values |= records.begin(machine, workflow)
     frame["own_scope"] = machine.new_scope(values, None)
     scope = machine.scope_at(frame["own_scope"])
     try:

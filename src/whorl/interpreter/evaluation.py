@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.ir.values import Constant, Expression, Items
 from whorl.language import UNDEFINED, evaluate, to_text
 
 if TYPE_CHECKING:
+    from whorl.interpreter.frames import Frame
     from whorl.ir import Value
     from whorl.language import Json, Scope, Undefined
 
 Scopes: TypeAlias = "dict[str, dict[str, Json]]"
 
+# Facts of the run, by the names that expressions know them by.
+_FACTS = {"$now": "at", "$run": "run"}
+
 
 class FrameScope:
     """The names that a frame sees: its own scope, then the scopes around it."""
 
-    __slots__ = ("_facts", "_scopes", "_start")
+    __slots__ = ("_drawn", "_frame", "_scopes", "_start", "_state")
 
-    def __init__(self, scopes: Scopes, start: str, facts: dict[str, Json]) -> None:
-        self._scopes = scopes
+    def __init__(self, state: dict[str, Any], start: str, frame: Frame | None = None) -> None:
+        self._state = state
+        self._scopes: Scopes = state["scopes"]
         self._start = start
-        self._facts = facts
+        self._frame = frame
+        self._drawn = 0
 
     def lookup(self, name: str) -> Json | Undefined:
         """The value of a name; names that begin with `$` are facts of the run."""
@@ -35,7 +41,17 @@ class FrameScope:
             here = scope["up"]  # type: ignore[assignment]
         if name == "results":
             return self._results()
-        return self._facts.get(name, UNDEFINED)
+        if name in _FACTS:
+            fact: Json = self._state[_FACTS[name]]
+            return fact
+        return self._seed() if name == "$seed" else UNDEFINED
+
+    def _seed(self) -> str:
+        """A text that is another one each time it is asked for, and the same in a replay."""
+        self._drawn += 1
+        frame = self._frame or {}
+        place = f"{frame.get('address')} {frame.get('left')} {self._start} {self._drawn}"
+        return f"{self._state['seed']} {place}"
 
     def _results(self) -> dict[str, Json]:
         """All names at once, for those that no expression can spell."""

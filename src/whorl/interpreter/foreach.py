@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from whorl.interpreter import records
 from whorl.interpreter.address import attempted, inner, numbered
 from whorl.interpreter.block import new_block, results
 from whorl.interpreter.evaluation import value_of
@@ -50,6 +51,8 @@ class ForEachBehaviour:
         alarm = inner(machine.frames[child]["address"], "time")
         if alarm in machine.pending:
             machine.forget(alarm)
+        if machine.plan.records:
+            records.keep_item(machine, frame, machine.frames[child])
         if is_failure(outcome):
             _item_failed(machine, key, index, outcome["error"])
             return
@@ -126,6 +129,8 @@ def _start(machine: Machine, key: str, index: int) -> None:
     values: dict[str, Json] = {node.item_name: frame["items"][index]}
     if node.index_name:
         values[node.index_name] = index
+    if machine.plan.records:
+        values |= records.item_values(machine, frame, node, index)
     scope = machine.new_scope(values, frame["scope"])
     tries = frame.setdefault("tries", {})
     attempt = tries.get(str(index), 0) + 1
@@ -154,6 +159,8 @@ def _arm(machine: Machine, key: str, index: int) -> None:
 def _outcome(machine: Machine, key: str) -> Outcome:
     frame = machine.frames[key]
     found = frame["results"]
+    if machine.plan.records:
+        records.join_items(machine, frame)
     rate = 1 - len(frame["failures"]) / len(found)
     if rate >= _node(machine, key).min_success_rate:
         return succeeded(found)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.address import inner
 from whorl.interpreter.evaluation import text_of, value_of
 from whorl.interpreter.outcomes import error, failed, language_failure, succeeded
 from whorl.ir import Gate
@@ -68,11 +67,6 @@ def decide(machine: Machine, key: str, approved: bool, feedback: Json) -> None:
         machine.finish(key, failed(error("R108", message, frame["address"])))
         return
     machine.finish(key, succeeded({"approved": approved, "feedback": feedback or ""}))
-
-
-def alarm_of(address: str) -> str:
-    """The address of the clock of a node with a time limit."""
-    return inner(address, "timeout")
 
 
 def _node(machine: Machine, key: str) -> Gate:

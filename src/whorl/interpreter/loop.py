@@ -17,7 +17,7 @@ from whorl.interpreter import loop_limit, loop_verdict
 from whorl.interpreter.address import attempted, inner, numbered
 from whorl.interpreter.block import new_block, results
 from whorl.interpreter.evaluation import value_of
-from whorl.interpreter.loop_record import close_iteration, loop_of, record_success
+from whorl.interpreter.loop_record import close_iteration, facts_of, loop_of, record_success
 from whorl.interpreter.loop_result import end_loop, fail_loop, forget_sessions
 from whorl.interpreter.outcomes import error, failed, is_failure, language_failure
 from whorl.interpreter.plan import inner_key
@@ -127,7 +127,8 @@ def next_iteration(machine: Machine, key: str) -> None:
     except LanguageError as fault:
         fail_loop(machine, key, language_failure(fault, frame["address"]))
         return
-    if loop.check == "before" and loop.until is not None and not frame.get("checked"):
+    is_due = loop.check == "before" or (loop.check == "between" and frame["count"] > 0)
+    if is_due and loop.until is not None and not frame.get("checked"):
         frame["phase"] = "judging"
         loop_verdict.begin_verdict(machine, key, before=True)
         _go_on(machine, key)
@@ -148,7 +149,7 @@ def begin_body(machine: Machine, key: str) -> None:
     loop = loop_of(machine, key)
     number = frame["count"]
     address = attempted(numbered(frame["address"], number), frame.get("retries", 0) + 1)
-    values = _visible(machine, frame, loop)
+    values = facts_of(frame, loop, number) | frame["carry"]
     frame["phase"] = "body"
     if loop.session == "fresh":
         forget_sessions(machine, key)
@@ -249,31 +250,6 @@ def _prepare(machine: Machine, frame: Frame, loop: Loop) -> None:
         frame["carry"] |= carried
         frame["fresh"] = False
     _drop_body(machine, frame)
-
-
-def _visible(machine: Machine, frame: Frame, loop: Loop) -> dict[str, Json]:
-    """The names that an iteration begins with: facts under the dialect's names, carried values."""
-    best = frame.get("best")
-    facts: dict[str, Json] = {
-        "number": frame["count"],
-        "index": frame["count"] - 1,
-        "limit": frame["limits"]["iterations"],
-        "previous": frame.get("previous"),
-        "history": frame.get("history", []),
-        "best": best["results"] if best else None,
-        "score": frame.get("score"),
-        "past": frame["past"],
-        "person": frame.get("person"),
-        "started_at": frame["started"],
-    }
-    hidden = {"previous", "best", "score", "person"}
-    values = {
-        name: facts[fact]
-        for name, fact in loop.facts
-        if facts[fact] is not None or fact not in hidden
-    }
-    carried: dict[str, Json] = frame["carry"]
-    return values | carried
 
 
 def _go_on(machine: Machine, key: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import budget
 from whorl.interpreter.address import inner
@@ -49,6 +49,10 @@ def reached(machine: Machine, key: str, reason: str, words: str) -> None:
     frame = machine.frames[key]
     loop = loop_of(machine, key)
     message = f"loop {frame['name']!r} reached {words} before it was done"
+    advice = f"{message}; raise {_RAISED_BY[reason]}"
+    own = dict(loop.limit_words).get(reason)
+    if own is not None:
+        advice = message = _filled(own, frame["limits"])
     disarm(machine, key)
     if loop.on_limit == "pause" or loop.ask == "at_limit":
         frame["phase"] = "limit"
@@ -66,13 +70,18 @@ def reached(machine: Machine, key: str, reason: str, words: str) -> None:
         )
     elif loop.on_limit == "fail":
         frame["phase"] = "limit"
-        cause = error("R102", f"{message}; raise {_RAISED_BY[reason]}", frame["address"])
+        cause = error("R102", advice, frame["address"])
         fail_loop(machine, key, cause, reason=reason)
     else:
         if loop.until is not None:
-            machine.warn(frame["address"], "R102", f"{message}; raise {_RAISED_BY[reason]}")
+            machine.warn(frame["address"], "R102", advice)
         frame["phase"] = "limit"
         end_loop(machine, key, reason)
+
+
+def _filled(words: str, limits: dict[str, Any]) -> str:
+    milliseconds = f"{float(limits.get('time_s') or 0) * 1_000:g}"
+    return words.replace("{iterations}", str(limits["iterations"])).replace("{ms}", milliseconds)
 
 
 def budget_reached(machine: Machine, key: str, words: str) -> None:

@@ -22,6 +22,29 @@ def loop_of(machine: Machine, key: str) -> Loop:
     return node
 
 
+def facts_of(frame: Frame, loop: Loop, number: int) -> dict[str, Json]:
+    """The facts that an iteration is told, under the names that the loop has for them."""
+    best = frame.get("best")
+    facts: dict[str, Json] = {
+        "number": number,
+        "index": number - 1,
+        "limit": frame["limits"]["iterations"],
+        "previous": frame.get("previous"),
+        "history": frame.get("history", []),
+        "best": best["results"] if best else None,
+        "score": frame.get("score"),
+        "past": frame["past"],
+        "person": frame.get("person"),
+        "started_at": frame["started"],
+    }
+    hidden = {"previous", "best", "score", "person"}
+    return {
+        name: facts[fact]
+        for name, fact in loop.facts
+        if facts[fact] is not None or fact not in hidden
+    }
+
+
 def record_success(machine: Machine, key: str, results: dict[str, Json]) -> None:
     """Keeps the results of an iteration that went through, wherever the loop wants them."""
     frame = machine.frames[key]

@@ -9,6 +9,7 @@ from whorl.interpreter.block import results
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.loop_record import (
     close_iteration,
+    facts_of,
     keep_best,
     loop_of,
     record_success,
@@ -25,7 +26,7 @@ from whorl.interpreter.verdict import (
     scores_of,
     stables_of,
 )
-from whorl.ir import AllOf, AnyOf, Plateau
+from whorl.ir import AllOf, AnyOf, Loop, Plateau
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def _weigh(machine: Machine, key: str) -> None:
     frame = machine.frames[key]
     loop = loop_of(machine, key)
     until, before = loop.until, frame["before"]
-    if until is None or (loop.check == "before" and not before):
+    if until is None or (loop.check != "after" and not before):
         _decide(machine, key, met=False, by="", facts=())
         return
     evidence = Evidence(
@@ -186,10 +187,12 @@ def _look_back(machine: Machine, frame: Frame) -> None:
         machine.drop_scope(frame["inner"])
     values: dict[str, Json] = frame["carry"] | frame.get("previous", {})
     node = machine.node(frame)
-    for name, fact in node.facts:  # type: ignore[union-attr]
-        if fact in ("number", "index"):
-            values[name] = frame["count"] + (1 if fact == "number" else 0)
+    assert isinstance(node, Loop)
+    values |= facts_of(frame, node, frame["count"] + 1)
     frame["inner"] = machine.new_scope(values, frame["scope"])
+    scope = machine.scope_at(frame["inner"])
+    for name, value in node.bind:
+        values[name] = value_of(value, scope)
 
 
 def _branches(found: dict[str, Json]) -> dict[str, str]:

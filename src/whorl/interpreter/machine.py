@@ -131,18 +131,25 @@ class Machine:
 
     def scope(self, frame: Frame) -> FrameScope:
         """The names that a frame sees."""
-        return self.scope_at(frame["scope"])
+        return FrameScope(self.state, frame["scope"], frame)
 
     def scope_at(self, scope: str) -> FrameScope:
         """The names that are seen in a scope."""
-        facts: dict[str, Json] = {"$now": self.state["at"], "$run": self.state["run"]}
-        return FrameScope(self.state["scopes"], scope, facts)
+        return FrameScope(self.state, scope)
 
     def new_scope(self, values: dict[str, Json], up: str | None) -> str:
         """Makes a scope inside another one (None: it sees nothing else)."""
         key = self._next()
         self.state["scopes"][key] = {"values": values, "up": up}
         return key
+
+    def root_values(self, scope: str) -> dict[str, Json]:
+        """The values of the outermost scope around a scope: inputs and variables."""
+        scopes = self.state["scopes"]
+        while scopes[scope]["up"] is not None:
+            scope = scopes[scope]["up"]
+        values: dict[str, Json] = scopes[scope]["values"]
+        return values
 
     def drop_scope(self, scope: str) -> None:
         """Forgets a scope."""

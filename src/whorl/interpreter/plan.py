@@ -51,6 +51,7 @@ class Plan:
     def __init__(self, workflow: Workflow) -> None:
         self.workflow = workflow
         self.workflows = dict(workflows_of(workflow))
+        self.records = any(part.statuses for part in self.workflows.values())
         self.nodes: dict[str, Node] = {}
         self.blocks: dict[str, BlockPlan] = {}
         self._owners: dict[str, Workflow] = {}

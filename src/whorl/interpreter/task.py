@@ -24,6 +24,7 @@ _USUAL_RETRY = Retry(times=3, wait_s=1.0, backoff=2.0, wait_max_s=30.0)
 _USUALLY_RETRIED = frozenset({"ask", "judge"})
 _TIMEOUTS = frozenset({"P108", "R101"})
 _REPAIRABLE = "P105"
+_REPLY = ("status", "headers", "body")
 _USAGE = ("calls", "input_tokens", "output_tokens", "cost_usd")
 
 
@@ -199,7 +200,16 @@ def _fail(machine: Machine, key: str, event: Event, node: Task) -> None:
     if code.startswith("R"):
         cause["code"] = code
     status = "timed_out" if code in _TIMEOUTS else "failed"
-    machine.finish(key, failed(cause, status=status, value=event.body.get("value")))
+    machine.finish(key, failed(cause, status=status, value=_given(event, fault)))
+
+
+def _given(event: Event, fault: dict[str, Any]) -> Json:
+    """What a task that failed gave all the same, such as the reply of a web service."""
+    value = event.body.get("value")
+    detail = fault.get("detail")
+    if value is None and isinstance(detail, dict) and all(name in detail for name in _REPLY):
+        return {name: detail[name] for name in (*_REPLY, "encoding") if name in detail}
+    return value
 
 
 def _named(frame: Frame) -> str:
@@ -211,7 +221,8 @@ def _may_help(policy: Retry, fault: dict[str, Any]) -> bool:
         return bool(fault.get("retryable"))
     detail = fault.get("detail")
     status = str(detail.get("status")) if isinstance(detail, dict) else ""
-    words = {"*", str(fault.get("code")), status}
+    kind = str(detail.get("type")) if isinstance(detail, dict) else ""
+    words = {"*", str(fault.get("code")), status, kind}
     if fault.get("code") in _TIMEOUTS:
         words.add("timeout")
     return any(word in words or (word == "5xx" and status[:1] == "5") for word in policy.on)
@@ -219,14 +230,12 @@ def _may_help(policy: Retry, fault: dict[str, Any]) -> bool:
 
 def _pause(machine: Machine, frame: Frame, policy: Retry, fault: dict[str, Any]) -> float:
     wait: float = policy.wait_s * policy.backoff ** (frame["retries"] - 1)
-    wait = max(policy.wait_min_s, min(wait, policy.wait_max_s))
-    asked = fault.get("retry_after_s")
-    if isinstance(asked, int | float):
-        wait = max(wait, float(asked))
     if policy.jitter:
         spread = chance(machine, frame["address"]) * 2 - 1
         wait *= 1 + policy.jitter * spread
-    return wait
+    wait = max(policy.wait_min_s, min(wait, policy.wait_max_s))
+    asked = fault.get("retry_after_s")
+    return max(wait, float(asked)) if isinstance(asked, int | float) else wait
 
 
 def chance(machine: Machine, address: str) -> float:

@@ -84,6 +84,8 @@ def outer_values(node: Node) -> Iterator[Value | None]:
                 yield case.equals
         case Compute():
             yield node.value
+            yield node.over
+            yield node.keep
         case Assign():
             yield from (value for _, value in node.sets)
         case Wait():

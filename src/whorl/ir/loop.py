@@ -88,12 +88,15 @@ class IterationFailure:
 class Loop(NodeFields):
     """Repeats its body until a condition is met or a limit is reached.
 
+    `check` says when the condition is weighed: before each iteration, after each, or between two.
     `tells` are values that the note about the beginning of an iteration holds beside its number.
+    `limit_words` are the dialect's words about a limit, by exit reason; in them stand
+    `{iterations}` and `{ms}`.
     """
 
     body: Block
     until: Condition | None = None
-    check: Literal["before", "after"] = "after"
+    check: Literal["before", "after", "between"] = "after"
     limits: LoopLimits = LoopLimits()
     on_limit: Literal["finish", "fail", "pause"] = "finish"
     carry: tuple[Carry, ...] = ()
@@ -108,3 +111,4 @@ class Loop(NodeFields):
     bind: tuple[tuple[str, Value], ...] = ()
     tells: tuple[tuple[str, Value], ...] = ()
     history_keep: int = 0
+    limit_words: tuple[tuple[str, str], ...] = ()

@@ -127,16 +127,22 @@ class Call(NodeFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compute(NodeFields):
-    """Computes a value."""
+    """Computes a value; with `over`, one for each item of a list that `keep` is true of.
+
+    Each item is visible as `$item` while its value is computed.
+    """
 
     value: Value
+    over: Value | None = None
+    keep: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assign(NodeFields):
-    """Sets variables of the workflow, in order."""
+    """Sets variables of the workflow, in order; or appends to them (lists, texts), or adds."""
 
     sets: tuple[tuple[str, Value], ...]
+    operation: Literal["set", "append", "join", "add"] = "set"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,8 @@ class Workflow:
 
     The first output is the main one. `defaults` fill the inputs of tasks by task kind. `workflows`
     holds every workflow that is called from here, by the key that `Call.workflow` names.
+    `statuses` are the dialect's words for how nodes end, by ours; where there are any, expressions
+    see a record of each node that has ended (`$actions`) and the variables as one (`$variables`).
     `vocabulary` is the dialect's own words for events and reasons: the interpreter never reads it.
     """
 
@@ -43,4 +45,5 @@ class Workflow:
     description: str = ""
     vocabulary: Json = None
     open_inputs: bool = False
+    statuses: tuple[tuple[str, str], ...] = ()
     format: int = 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -93,6 +95,20 @@ def test_each_judgement_tells_its_question_and_its_answer(folder: Path) -> None:
     assert [note["facts"] for note in notes] == [
         [{"by": "judge", "met": met, "answer": answer, "question": QUESTION}]
         for met, answer in ((False, "NO"), (False, "NO"), (True, "YES"))
+    ]
+
+
+def test_verbose_runs_show_each_judgement(folder: Path) -> None:
+    command = [sys.executable, "-m", "whorl.interfaces.cli", "run", "refine_document.yaml", "Text"]
+    done = subprocess.run(
+        [*command, "--verbose"], cwd=folder, capture_output=True, text=True, check=True
+    )
+    line = f"[INFO] Condition evaluation: '{QUESTION}' -> "
+
+    assert [said.strip() for said in done.stderr.splitlines() if line in said] == [
+        line + "NO",
+        line + "NO",
+        line + "YES",
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ def edges(*chains: str) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
     for chain in chains:
         names = [name.strip() for name in chain.split(">")]
-        for left, right in zip(names, names[1:], strict=False):
+        for left, right in pairwise(names):
             source, _, out = left.partition(".")
             target, _, into = right.partition(".")
             edge = {"id": f"e{len(found)}", "source": source, "target": target}

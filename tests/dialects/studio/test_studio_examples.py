@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from studio_files import ROOT
@@ -52,7 +53,7 @@ def test_a_summary_is_written_when_it_stops_changing(folder: Path) -> None:
 
 
 def test_chapters_are_revised_one_by_one(folder: Path) -> None:
-    titles = {"titles": ["Spring", "Summer"]}
+    titles: dict[str, Any] = {"titles": ["Spring", "Summer"]}
     result = whorl.run_sync(whorl.load(folder / "chapters.json"), titles)
 
     assert result.output == "Snow melts, and bees wake.\n\nIt is hot, and bees swarm."

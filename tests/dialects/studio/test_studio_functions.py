@@ -114,7 +114,7 @@ def test_a_script_that_cannot_be_read(script: str) -> None:
     ],
 )
 def test_a_path(path: str, expected: Any) -> None:
-    found = find_path(path, BOOKS)
+    found: Any = find_path(path, BOOKS)
     assert expected == (sorted(found) if path == "$..p" else found)
 
 

@@ -114,6 +114,7 @@ def test_what_does_not_fit_a_schema_is_told(place: Path) -> None:
     failed = run(place, strict, topic="{}")
 
     assert good.output == {"valid": True, "data": {"n": 1}, "errors": []}
+    assert isinstance(bad.output, dict)
     assert (bad.output["valid"], bad.status) == (False, "succeeded")
     assert failed.status == "failed"
     assert "'check' refuses its input" in str(failed.error)

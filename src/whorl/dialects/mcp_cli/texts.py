@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 PLACE = re.compile(r"\{\{([^{}]+)\}\}")
 _TOKEN = re.compile(r"'[^']*'|\"[^\"]*\"|[^\W\d][\w-]*(?:\.[\w-]+)*")
 _MARKS = re.compile(r"\$?\{\{|\}\}")
-_COMPARES = re.compile(r"[=!<>]=|[<>]|\b(?:and|or|not|in)\b")
+_COMPARES = re.compile(r"[=!<>]=|[<>]")
+_OPERATORS = frozenset(("and", "or", "not", "in"))
 COMPARED_MAX = 200
 _SPECIAL = ("{{", "{%", "{#")
 
@@ -95,15 +96,13 @@ class Texts:
         """An `if`: a comparison of variables, or a text that is not empty, `false` or `0`."""
         if not isinstance(value, Scalar) or value.value is None:
             return None
-        bare = _MARKS.sub(" ", value.text)
-        if PLACE.search(value.text) and _COMPARES.search(_TOKEN.sub("", bare) + _words_in(bare)):
+        if _is_comparison(value.text):
+            bare = _MARKS.sub(" ", value.text)
             source = _TOKEN.sub(lambda found: self._operand(found[0], value, view), bare)
-        elif PLACE.search(value.text):
-            texts = [self._operand(name, value, view) for _, name in places(value)]
-            source = " ~ ".join(texts) if _is_all_places(value.text) else quoted(value.text)
-            source = f"is_true({source})"
         else:
-            source = f"is_true({quoted(value.text)})"
+            texts = [self._operand(name, value, view) for _, name in places(value)]
+            is_literal = not texts or PLACE.sub("", value.text).strip(" \n$")
+            source = f"is_true({quoted(value.text) if is_literal else ' ~ '.join(texts)})"
         expression = ir.Expression("jinja", source, LIBRARY)
         self.draft.places.remember_part(expression, value.span)
         return expression
@@ -237,18 +236,19 @@ def names_in(value: Value) -> Iterator[str]:
 
 def operands_in(value: Value | None) -> list[str]:
     """Every name that a condition may mention."""
-    if not isinstance(value, Scalar) or not PLACE.search(value.text):
-        return []
+    if not isinstance(value, Scalar) or not _is_comparison(value.text):
+        return [] if value is None else list(names_in(value))
     return _TOKEN.findall(_MARKS.sub(" ", value.text))
 
 
-def _words_in(bare: str) -> str:
-    """The words of a condition that are operators."""
-    return " ".join(token for token in _TOKEN.findall(bare) if token in ("and", "or", "not", "in"))
-
-
-def _is_all_places(text: str) -> bool:
-    return not PLACE.sub("", text).strip()
+def _is_comparison(text: str) -> bool:
+    """Whether a condition compares variables; another one is a text that is empty or not."""
+    if not PLACE.search(text):
+        return False
+    bare = _MARKS.sub(" ", text)
+    if _COMPARES.search(_TOKEN.sub("", bare)):
+        return True
+    return text.strip().startswith("${{") and not _OPERATORS.isdisjoint(_TOKEN.findall(bare))
 
 
 def _literal(text: str) -> str:

@@ -42,6 +42,7 @@ COMMANDS: CommandTable = {
         "memory": ("memory", "List or delete what loops remember across runs."),
         "prune": ("prune", "Delete old runs."),
         "doctor": ("doctor", "Check the installation, the configuration and each provider."),
+        "mcp": ("mcp", "Serve workflows as MCP tools."),
     },
     "": {"drive": ("resume", "Drive a run that was just made.")},
 }

@@ -8,6 +8,8 @@
 | `$items`, `$iterations` | objects by loop name: the current item, the index from 0 |
 | `$item` | the item of the innermost loop |
 | `$results` | object by scope or loop name: array of the records of its actions |
+| `$scopes` | in place of it, object by scope or loop name: array of the names of its actions |
+| `$loop` | object: the variables of the loops around, by name |
 | `$workflow` | `{id, name, type, location, tags, run: {id, name, type}}` |
 | `$action` | the record of the action that is being evaluated, for `action()` |
 | `$settings`, `$secrets`, `$agent_parameters` | objects: value by name |
@@ -64,6 +66,27 @@ def named(
     )
 
 
+def variable(lenient: bool, run: Run, name: Value) -> Value:
+    loop = run.lookup("$loop")
+    if isinstance(loop, dict):
+        found = find_key(loop, text("variables", None, name))
+        if found is not None:
+            return loop[found]
+    return named("variables", "$variables", "variable", run, name, lenient=lenient)
+
+
+def result(lenient: bool, run: Run, name: Value) -> Value:
+    if run.lookup("$scopes") is UNDEFINED:
+        return named("result", "$results", "scope", run, name, lenient=lenient)
+    inside = named("result", "$scopes", "scope", run, name, lenient=lenient)
+    known = run.lookup("$actions")
+    if not isinstance(inside, list) or not isinstance(known, dict):
+        return None
+    run.spend(len(inside))
+    records = [known.get(action) for action in inside if isinstance(action, str)]
+    return [record for record in records if record is not None]
+
+
 def _record(function: str, run: Run, name: Value, lenient: bool) -> Value:
     return named(function, "$actions", "workflow action", run, name, lenient=lenient)
 
@@ -73,7 +96,11 @@ def outputs(function: str, lenient: bool, run: Run, name: Value) -> Value:
 
 
 def body(function: str, lenient: bool, run: Run, name: Value) -> Value:
-    return _body_of(outputs(function, lenient, run, name))
+    given = outputs(function, lenient, run, name)
+    if lenient and not (isinstance(given, dict) and find_key(given, "body") is not None):
+        # Whatever an action gives is its body there, unless it says which part of it is.
+        return given
+    return _body_of(given)
 
 
 def _body_of(given: Value) -> Value:
@@ -175,10 +202,8 @@ def _by_name(lenient: bool) -> tuple[FunctionEntry, ...]:
     family = Family("workflow")
     tables = (
         ("parameters(name)", "$parameters", "workflow parameter", "the value of a parameter"),
-        ("variables(name)", "$variables", "variable", "the value of a variable"),
         ("items(loop)", "$items", "loop", "the current item of a loop"),
         ("iterationIndexes(loop)", "$iterations", "loop", "the index of a loop, from 0"),
-        ("result(scope)", "$results", "scope", "the records of the actions in a scope or loop"),
         ("appsetting(name)", "$settings", "app setting", "the value of an app setting"),
         ("secret(name)", "$secrets", "secret", "the value of a secret; not in Azure"),
         ("agentParameters(name)", "$agent_parameters", "agent parameter", "what a model chose"),
@@ -192,6 +217,14 @@ def _by_name(lenient: bool) -> tuple[FunctionEntry, ...]:
         )
         for signature, place, noun, doc in tables
     ]
+    entries.append(
+        family.borrowing(
+            "variables(name)",
+            partial(variable, lenient),
+            "the value of a variable, or of a variable of the loop",
+            reads="$variables",
+        )
+    )
     reading = (
         ("body(action)", body, "the body of an action's outputs"),
         ("outputs(action)", outputs, "the outputs of an action"),
@@ -201,6 +234,14 @@ def _by_name(lenient: bool) -> tuple[FunctionEntry, ...]:
     for signature, call, doc in reading:
         bound = partial(call, signature.partition("(")[0], lenient)
         entries.append(family.borrowing(signature, bound, doc, reads="$actions"))
+    entries.append(
+        family.borrowing(
+            "result(scope)",
+            partial(result, lenient),
+            "the records of the actions in a scope or loop",
+            reads="$actions",
+        )
+    )
     entries.append(
         family.borrowing(
             "actions(action, part?)", partial(actions, lenient), "a record", reads="$actions"

@@ -1,0 +1,193 @@
+"""Workflows as MCP tools: any MCP client starts runs, and fetches the results of long ones later.
+
+Every workflow is a tool whose arguments are its inputs. A call waits a while for the run; if that
+is not enough, it answers with the run's id, and `whorl_result` gives the result when it is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import mcp_types as types
+from mcp.server import Server
+
+from whorl import __version__
+from whorl.errors import UsageError, WhorlError
+from whorl.interfaces.figures import written
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp.server import ServerRequestContext
+
+    from whorl.interfaces.python import Run, Session, Workflow
+    from whorl.ir import Port
+
+WAIT_S = 20.0
+WAIT_MAX_S = 300.0
+_TYPES = {
+    "string": "string",
+    "file": "string",
+    "number": "number",
+    "integer": "integer",
+    "boolean": "boolean",
+    "list": "array",
+    "files": "array",
+}
+_RUN = {"type": "string", "description": "the run's id, as the call of the workflow gave it"}
+_RESULT = types.Tool(
+    name="whorl_result",
+    description="The result of a run that was still going on when its workflow's call answered.",
+    input_schema={
+        "type": "object",
+        "properties": {
+            "run": _RUN,
+            "wait_s": {
+                "type": "number",
+                "description": "how long to wait for it",
+                "default": WAIT_S,
+            },
+        },
+        "required": ["run"],
+        "additionalProperties": False,
+    },
+)
+_CANCEL = types.Tool(
+    name="whorl_cancel",
+    description="Cancels a run.",
+    input_schema={
+        "type": "object",
+        "properties": {"run": _RUN},
+        "required": ["run"],
+        "additionalProperties": False,
+    },
+)
+
+
+class WorkflowTools:
+    """The tools of a server: the workflows by name, and what fetches and cancels runs."""
+
+    def __init__(
+        self, session: Session, workflows: Mapping[str, Workflow], *, wait_s: float = WAIT_S
+    ) -> None:
+        self._session = session
+        self._workflows = workflows
+        self._wait_s = wait_s
+
+    def server(self) -> Server[Any]:
+        """The MCP server with these tools."""
+        return Server(
+            "whorl",
+            version=__version__,
+            instructions="Each tool runs a workflow. A long run answers with its id: fetch its "
+            "result with whorl_result.",
+            on_list_tools=self.list_tools,
+            on_call_tool=self.call_tool,
+        )
+
+    async def list_tools(
+        self, context: ServerRequestContext[Any], page: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        """All tools."""
+        tools = [_tool(name, workflow) for name, workflow in self._workflows.items()]
+        return types.ListToolsResult(tools=[*tools, _RESULT, _CANCEL])
+
+    async def call_tool(
+        self, context: ServerRequestContext[Any], call: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        """Starts a run, or fetches or cancels one. Our own errors are answers, not crashes."""
+        given: dict[str, Any] = dict(call.arguments or {})
+        try:
+            if call.name == _RESULT.name:
+                run = self._session.run(str(given.get("run", "")))
+                return await self._answer(run, _seconds(given.get("wait_s", self._wait_s)))
+            if call.name == _CANCEL.name:
+                run = self._session.run(str(given.get("run", "")))
+                await run.cancel()
+                return await self._answer(run, self._wait_s)
+            if call.name not in self._workflows:
+                raise UsageError(f"there is no tool {call.name!r}")
+            run = await self._session.start(self._workflows[call.name], given)
+            return await self._answer(run, self._wait_s)
+        except WhorlError as fault:
+            return _said(str(fault), {"error": str(fault)}, is_error=True)
+
+    async def _answer(self, run: Run, seconds: float) -> types.CallToolResult:
+        waiting = asyncio.create_task(run.result())
+        done, _ = await asyncio.wait({waiting}, timeout=seconds)
+        if not done:
+            waiting.cancel()
+            text = f"run {run.id} goes on; fetch its result with {_RESULT.name}"
+            return _said(text, {"run": run.id, "status": "running"})
+        result = waiting.result()
+        told = {
+            "run": result.run,
+            "status": result.status,
+            "output": result.output,
+            "outputs": result.outputs,
+            "loops": [
+                {"path": loop.path, "iterations": loop.iterations, "exit_reason": loop.exit_reason}
+                for loop in result.loops
+            ],
+            "cost_usd": result.usage.cost_usd,
+            "error": result.error,
+        }
+        if result.status == "succeeded":
+            return _said(written(result.output), told)
+        words = str(result.error["message"]) if result.error else f"run {run.id} is {result.status}"
+        return _said(words, told, is_error=result.status == "failed")
+
+
+def tool_name(name: str) -> str:
+    """A workflow's name as MCP clients take it."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:64] or "workflow"
+
+
+async def serve_stdio(tools: WorkflowTools) -> None:
+    """Serves on standard input and output until the client goes away."""
+    from mcp.server.stdio import stdio_server
+
+    server = tools.server()
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+def _tool(name: str, workflow: Workflow) -> types.Tool:
+    ports = workflow.ir.inputs
+    required = [port.name for port in ports if port.required and port.default is None]
+    return types.Tool(
+        name=name,
+        description=workflow.ir.description or f"Runs the workflow {workflow.name!r}.",
+        input_schema={
+            "type": "object",
+            "properties": {port.name: _property(port) for port in ports},
+            "required": required,
+            "additionalProperties": workflow.ir.open_inputs,
+        },
+    )
+
+
+def _property(port: Port) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if port.type in _TYPES:
+        found["type"] = _TYPES[port.type]
+    if port.description:
+        found["description"] = port.description
+    if port.default is not None:
+        found["default"] = port.default
+    return found
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise UsageError(f"wait_s must be a number of seconds, not {value!r}")
+    return min(float(value), WAIT_MAX_S)
+
+
+def _said(text: str, told: dict[str, Any], *, is_error: bool = False) -> types.CallToolResult:
+    whole = json.loads(json.dumps(told))
+    content = types.TextContent(type="text", text=text)
+    return types.CallToolResult(content=[content], structured_content=whole, is_error=is_error)
