@@ -1,1 +1,1 @@
-"""Benchmarks, always as ratios in one run: `python -m bench` (all) or `python -m bench iteration`."""
+"""Benchmarks, always as ratios in one run: `python -m bench`, or `python -m bench iteration`."""

@@ -92,9 +92,8 @@ def measure(full: bool) -> None:
         seen = run_long(path, iterations, marks)
         for number, memory, seconds, size in seen:
             each = seconds / number * 1000
-            print(
-                f"  {number:>7,}  {memory:7.1f} MB resident  {each:6.3f} ms each  {size:7.1f} MB stored"
-            )
+            told = f"{memory:7.1f} MB resident  {each:6.3f} ms each  {size:7.1f} MB stored"
+            print(f"  {number:>7,}  {told}")
         growth = seen[-1][1] - seen[0][1]
         print(f"  memory from {seen[0][0]:,} to {seen[-1][0]:,}: {growth:+.1f} MB (goal: 20)")
         print(f"  bytes per iteration: {seen[-1][3] * 1e6 / seen[-1][0]:.0f} (goal: 1,638)")
