@@ -61,7 +61,17 @@ class Project:
         from whorl.source import open_file
 
         root = _files_root(self.root, file)
-        return read_workflow(open_file(file), file, ProjectFiles(str(root)))
+        return read_workflow(open_file(file), file, ProjectFiles(str(root), self._folders()))
+
+    def _folders(self) -> tuple[str, ...]:
+        """The folders of the project in which workflows are looked for by name."""
+        table = {} if self.config is None else _read_config(self.config)
+        section = table.get("workflows")
+        folders = section.get("folders", []) if isinstance(section, dict) else []
+        if not isinstance(folders, list) or not all(isinstance(one, str) for one in folders):
+            message = f"{self.config}: [workflows] folders must be a list of texts"
+            raise UsageError(message, code="W901")
+        return tuple(folders)
 
     def texts(self, diagnostics: Iterable[Diagnostic]) -> dict[str, str]:
         """The texts of the files that diagnostics point into, as far as they can be read."""

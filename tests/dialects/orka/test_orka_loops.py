@@ -333,6 +333,7 @@ def test_failing_agent_is_passed_over_but_the_last_one_fails_the_run() -> None:
     failed = run(loop(most=1), [("Rate", [down]), ("Write", ["a"])])
 
     assert (passed.status, passed.model.prompts[-1]) == ("succeeded", "Rate: ")
+    assert "it is down; the run went on" in passed.document["warnings"][0]["message"]
     assert failed.status == "failed"
     assert "it is down" in failed.document["error"]["message"]
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Table = Mapping[str, object]
 
 SECTIONS = ("defaults", "providers", "prices", "allow", "tasks", "mcp", "agents")
-KEPT_SECTIONS = ("retention", "notify", "limits")
+KEPT_SECTIONS = ("retention", "notify", "limits", "workflows")
 DEFAULTS = ("provider", "model", "judge_model")
 ALLOW = ("commands", "private_network")
 PRICE = ("input", "output")

@@ -91,7 +91,7 @@ class Settings:
     """Everything that providers are told by the operator.
 
     `environment` holds the few variables that commands may see. The sections of other parts
-    (`retention`, `notify`, `limits`) are kept as they were written.
+    (`retention`, `notify`, `limits`, `workflows`) are kept as they were written.
     """
 
     default_provider: str = ""
@@ -106,6 +106,7 @@ class Settings:
     retention: Mapping[str, object] = field(default_factory=dict)
     notify: Mapping[str, object] = field(default_factory=dict)
     limits: Mapping[str, object] = field(default_factory=dict)
+    workflows: Mapping[str, object] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     project_root: str = "."
 
