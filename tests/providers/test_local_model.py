@@ -16,8 +16,8 @@ import pytest
 from provider_server import ask, providers_for, say
 
 from whorl.providers.models.choosing import choose_models
-from whorl.providers.models.embedded import CONTEXT_TOKENS, Engine, is_installed
-from whorl.providers.models.local import bounded
+from whorl.providers.models.wires.embedded import CONTEXT_TOKENS, Engine, is_installed
+from whorl.providers.models.wires.local import bounded
 from whorl.providers.settings import settings_from
 from whorl.providers.task import Request
 

@@ -143,6 +143,8 @@ def _continued(machine: Machine, body: dict[str, Any]) -> None:
             limits["iterations"] = frame["count"] + more
     _raise_budget(machine, key, body)
     if "ended" not in frame and frame["phase"] != "limit":
+        if machine.status == "paused":
+            machine.note("run.waiting", "", {"status": "paused"})
         return
     _reopen(machine, key)
     loop_limit.arm(machine, key)

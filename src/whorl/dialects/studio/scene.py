@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from whorl.dialects.studio.canvas.kinds import MAIN_FIELDS
 from whorl.dialects.studio.texts.sources import called, known, quoted
 from whorl.dialects.studio.texts.sources import field as field_of
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 # Handles whose value a node takes bare, when nothing else comes in.
 BARE = ("input", "value")
-# What the handle `output` carries of results that have a main part.
-MAIN_FIELDS = {"llm": "response", "file_read": "content"}
 
 
 @dataclass(slots=True)

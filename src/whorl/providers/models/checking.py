@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
-from whorl.providers.models import anthropic, ollama, openai
+from whorl.providers.models.wires import anthropic, ollama, openai
 from whorl.providers.outbound import Call
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _call(provider: ProviderSettings) -> Call | None:
 
 
 def _check_local() -> tuple[bool, str]:
-    from whorl.providers.models.embedded import INSTALL, is_installed, weights_path
+    from whorl.providers.models.wires.embedded import INSTALL, is_installed, weights_path
 
     if not is_installed():
         return False, f"the embedded toy model is not installed: {INSTALL}"

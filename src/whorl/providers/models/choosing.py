@@ -130,7 +130,7 @@ def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
 
 def _embedded(settings: Settings, name: str) -> ProviderSettings:
     """The model of this process, which answers where nobody is configured to."""
-    from whorl.providers.models.embedded import INSTALL, is_installed
+    from whorl.providers.models.wires.embedded import INSTALL, is_installed
 
     if not is_installed():
         why = "provider 'local', the embedded toy model, is not installed"

@@ -6,9 +6,9 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from whorl.providers.models.calls import tool_call
-from whorl.providers.models.streaming import table_of, tables_of
 from whorl.providers.models.wire import Message
+from whorl.providers.models.wires.calls import tool_call
+from whorl.providers.models.wires.streaming import table_of, tables_of
 from whorl.providers.texts import clean
 
 if TYPE_CHECKING:

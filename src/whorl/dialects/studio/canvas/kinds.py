@@ -51,3 +51,6 @@ CLOSED_BY = {"loop": "exit", "iterator": "aggregator"}
 
 # The handles of a loop that carry something only when it has ended.
 LOOP_RESULTS = frozenset({"iterations", "count", "exit_reason"})
+
+# What the handle `output` carries of results that have a main part.
+MAIN_FIELDS = {"llm": "response", "file_read": "content"}

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.studio.scene import MAIN_FIELDS
+from whorl.dialects.studio.canvas.kinds import MAIN_FIELDS
 from whorl.dialects.studio.texts.scripts import ScriptFault, read_script
 from whorl.dialects.studio.texts.sources import called, expression, known, quoted
 from whorl.ir.checks.suggest import suggest

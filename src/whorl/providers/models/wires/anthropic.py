@@ -6,10 +6,12 @@ import json
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-from whorl.providers.models.calls import Gathering
-from whorl.providers.models.speaking import Form, HttpWire
-from whorl.providers.models.sse import payloads
-from whorl.providers.models.streaming import (
+from whorl.providers.models.tokens import counted
+from whorl.providers.models.wire import Answer
+from whorl.providers.models.wires.calls import Gathering
+from whorl.providers.models.wires.speaking import Form, HttpWire
+from whorl.providers.models.wires.sse import payloads
+from whorl.providers.models.wires.streaming import (
     Saying,
     ended_early,
     lines_of,
@@ -20,8 +22,6 @@ from whorl.providers.models.streaming import (
     table_of,
     tables_of,
 )
-from whorl.providers.models.tokens import counted
-from whorl.providers.models.wire import Answer
 from whorl.providers.outbound import Credential, origin_of
 from whorl.providers.outbound.faults import malformed
 from whorl.providers.texts import clean

@@ -14,17 +14,17 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError
-from whorl.providers.models.embedded import CONTEXT_TOKENS, shared_engine
 from whorl.providers.models.strict import closed
 from whorl.providers.models.tokens import counted
 from whorl.providers.models.wire import Answer, Message
+from whorl.providers.models.wires.embedded import CONTEXT_TOKENS, shared_engine
 from whorl.providers.outbound.faults import timed_out
 from whorl.providers.texts import clean
 
 if TYPE_CHECKING:
     from whorl.language import Json
-    from whorl.providers.models.embedded import Engine, Said
     from whorl.providers.models.wire import Candidate, Conversation
+    from whorl.providers.models.wires.embedded import Engine, Said
     from whorl.providers.outbound import Outbound
     from whorl.providers.task import Emit
 

@@ -6,10 +6,13 @@ import json
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-from whorl.providers.models.calls import Gathering, offered_json, tool_call
-from whorl.providers.models.speaking import Form, HttpWire
-from whorl.providers.models.sse import DONE, payloads
-from whorl.providers.models.streaming import (
+from whorl.providers.models.strict import closed, is_strict
+from whorl.providers.models.tokens import counted
+from whorl.providers.models.wire import Answer
+from whorl.providers.models.wires.calls import Gathering, offered_json, tool_call
+from whorl.providers.models.wires.speaking import Form, HttpWire
+from whorl.providers.models.wires.sse import DONE, payloads
+from whorl.providers.models.wires.streaming import (
     Saying,
     ended_early,
     lines_of,
@@ -20,9 +23,6 @@ from whorl.providers.models.streaming import (
     table_of,
     tables_of,
 )
-from whorl.providers.models.strict import closed, is_strict
-from whorl.providers.models.tokens import counted
-from whorl.providers.models.wire import Answer
 from whorl.providers.outbound import Credential, origin_of
 from whorl.providers.outbound.faults import malformed
 from whorl.providers.texts import clean

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-from whorl.providers.models.calls import CALLS_MAX, offered_json, tool_call
-from whorl.providers.models.openai import credential_of
-from whorl.providers.models.speaking import Form, HttpWire
-from whorl.providers.models.streaming import (
+from whorl.providers.models.tokens import counted
+from whorl.providers.models.wire import Answer
+from whorl.providers.models.wires.calls import CALLS_MAX, offered_json, tool_call
+from whorl.providers.models.wires.openai import credential_of
+from whorl.providers.models.wires.speaking import Form, HttpWire
+from whorl.providers.models.wires.streaming import (
     Saying,
     ended_early,
     lines_of,
@@ -19,8 +21,6 @@ from whorl.providers.models.streaming import (
     table_of,
     tables_of,
 )
-from whorl.providers.models.tokens import counted
-from whorl.providers.models.wire import Answer
 from whorl.providers.outbound.faults import malformed
 from whorl.providers.texts import NotJson, clean, parse_json
 

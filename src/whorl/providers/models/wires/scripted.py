@@ -7,9 +7,9 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
-from whorl.providers.models.calls import tool_call
-from whorl.providers.models.streaming import tables_of
 from whorl.providers.models.wire import Answer
+from whorl.providers.models.wires.calls import tool_call
+from whorl.providers.models.wires.streaming import tables_of
 from whorl.providers.outbound.faults import status_fault
 
 if TYPE_CHECKING:
