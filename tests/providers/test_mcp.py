@@ -98,12 +98,12 @@ def test_errors_say_whose_they_are() -> None:
 
 
 def test_what_the_program_sees_of_our_environment() -> None:
-    wanted = ("PATH", "OWN", "TOKEN", "TOKEN_OF_OURS", "USER")
-    given = settings(env={"OWN": "plain", "TOKEN": "env:TOKEN_OF_OURS"})
+    wanted = ("PATH", "OWN", "TOKEN", "TOKEN_OF_OURS", "USER", "NONE")
+    given = settings(env={"OWN": "plain", "TOKEN": "env:TOKEN_OF_OURS", "NONE": "env:NOWHERE"})
 
     found = calls(given, *(tool("variable", name=name) for name in wanted))
 
-    assert found == ["/usr/bin:/bin", "plain", "a-secret-token", "(unset)", "(unset)"]
+    assert found == ["/usr/bin:/bin", "plain", "a-secret-token", "(unset)", "(unset)", "(unset)"]
     assert "a-secret-token" in [secret.reveal() for secret in given.secrets()]
 
 

@@ -11,7 +11,7 @@ from whorl.plugins import Plugins
 from whorl.source import Mapping, read_json, read_text, read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Literal
 
     from whorl.dialects.files import SourceFiles
@@ -26,6 +26,7 @@ _BUILT_IN = {
     "mcp-cli": "whorl.dialects.mcp_cli:McpCliReader",
     "orka": "whorl.dialects.orka:OrkaReader",
     "studio": "whorl.dialects.studio:StudioReader",
+    "loom": "whorl.dialects.loom:LoomReader",
 }
 
 
@@ -38,22 +39,39 @@ def read_workflow(
     text: str | bytes, file: str, files: SourceFiles | None = None, *, dialect: str = ""
 ) -> Reading:
     """Reads a workflow file of any dialect; loading it runs nothing and fetches nothing."""
-    library = _Library(files or NoFiles(), _load_readers(dialect))
+    library = _Library(files or NoFiles(), _Readers(dialect))
     if isinstance(text, bytes):
         text = read_text(text, file)
     return library.read(text, file, library.files.real_path(file))
 
 
-def _load_readers(dialect: str) -> list[Reader]:
-    plugins = dialects()
-    names = [dialect] if dialect else plugins.names()
-    return [cast("Callable[[], Reader]", plugins.load(name))() for name in names]
+class _Readers:
+    """The readers, ours first, each imported when the ones before it do not know a file."""
+
+    def __init__(self, dialect: str) -> None:
+        self._plugins = dialects()
+        self._names = self._named(dialect)
+        self._loaded: list[Reader] = []
+
+    def __iter__(self) -> Iterator[Reader]:
+        yield from list(self._loaded)
+        for name in self._names:
+            make = cast("Callable[[], Reader]", self._plugins.load(name))
+            self._loaded.append(make())
+            yield self._loaded[-1]
+
+    def _named(self, dialect: str) -> Iterator[str]:
+        if dialect:
+            yield dialect
+            return
+        yield from _BUILT_IN
+        yield from (name for name in self._plugins.names() if name not in _BUILT_IN)
 
 
 class _Library:
     """The workflow files of one reading: each is read once, and none may call itself."""
 
-    def __init__(self, files: SourceFiles, readers: list[Reader]) -> None:
+    def __init__(self, files: SourceFiles, readers: _Readers) -> None:
         self.files = files
         self._readers = readers
         self._called: dict[str, Called | None] = {}
@@ -106,7 +124,7 @@ class _Library:
         for reader in self._readers:
             if reader.claims(document):
                 return reader
-        raise InvalidWorkflow([_unknown(document, self._readers)])
+        raise InvalidWorkflow([_unknown(document, list(self._readers))])
 
 
 class _Beside:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from whorl.interpreter.machine import Machine
 
 _RAISED_BY = {
-    "max_iterations": "`at_most.iterations`, or `whorl continue RUN --iterations N`",
-    "timeout": "`at_most.time`",
-    "budget": "`at_most.cost`, `budget`, or `whorl continue RUN --budget +AMOUNT`",
+    "max_iterations": "`{field}`, or `whorl continue RUN --iterations N`",
+    "timeout": "`{field}`",
+    "budget": "`{field}`, or `whorl continue RUN --budget +AMOUNT`",
 }
 
 
@@ -49,7 +49,8 @@ def reached(machine: Machine, key: str, reason: str, words: str) -> None:
     frame = machine.frames[key]
     loop = loop_of(machine, key)
     message = f"loop {frame['name']!r} reached {words} before it was done"
-    advice = f"{message}; raise {_RAISED_BY[reason]}"
+    field = dict(loop.limit_fields).get(reason, "the limit")
+    advice = f"{message}; raise {_RAISED_BY[reason].replace('{field}', field)}"
     own = dict(loop.limit_words).get(reason)
     if own is not None:
         advice = message = _filled(own, frame["limits"])

@@ -110,5 +110,10 @@ class Loop(NodeFields):
     facts: tuple[tuple[str, Fact], ...] = ()
     bind: tuple[tuple[str, Value], ...] = ()
     tells: tuple[tuple[str, Value], ...] = ()
+    limit_fields: tuple[tuple[str, str], ...] = (
+        ("max_iterations", "at_most.iterations"),
+        ("timeout", "at_most.time"),
+        ("budget", "at_most.cost"),
+    )
     history_keep: int = 0
     limit_words: tuple[tuple[str, str], ...] = ()

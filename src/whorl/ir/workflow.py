@@ -29,7 +29,8 @@ class Workflow:
     holds every workflow that is called from here, by the key that `Call.workflow` names.
     `statuses` are the dialect's words for how nodes end, by ours; where there are any, expressions
     see a record of each node that has ended (`$actions`) and the variables as one (`$variables`).
-    `vocabulary` is the dialect's own words for events and reasons: the interpreter never reads it.
+    `vocabulary` is the dialect's own words for events and reasons, in the shape of decision 0006:
+    the interpreter never reads it.
     """
 
     name: str

@@ -46,7 +46,7 @@ def canvas(nodes: list[dict[str, Any]], *chains: str, **more: Any) -> str:
 
 def read(text: str) -> Reading:
     """Reads a canvas."""
-    return read_workflow(text, "canvas.json", NoFiles())
+    return read_workflow(text, "canvas.json", NoFiles(), dialect="studio")
 
 
 def found_in(text: str) -> list[Diagnostic]:

@@ -47,6 +47,7 @@ def read_loop(page: Page, item: Item, fields: Mapping) -> ir.Node:
         body=_body(page, item, fields, called),
         until=_judge(page, item, fields),
         limits=_limits(fields),
+        limit_fields=(("max_iterations", "max_iterations"), ("budget", "--budget")),
         on_iteration_failure=_failure(fields),
         facts=((NUMBER, "number"), (PREVIOUS, "previous"), (HISTORY, "history")),
         bind=(("loop", ir.Expression("jinja", "loop_state()", LIBRARY)),),

@@ -26,6 +26,11 @@ USUAL_LOOPS = 5
 USUAL_THRESHOLD = 0.8
 USUAL_TIMEOUT_S = 300.0
 LOOPS_MAX = 1_000_000
+_LIMIT_FIELDS = (
+    ("max_iterations", "max_loops"),
+    ("timeout", "timeout"),
+    ("budget", "--budget"),
+)
 _FACTS: tuple[tuple[str, Fact], ...] = (
     ("loop_number", "number"),
     ("score", "score"),
@@ -62,6 +67,7 @@ def read_loop(draft: Draft, agent: Agent, common: Common, scene: Scene) -> ir.No
             iterations=loops, time_s=seconds_of(agent.get("timeout")) or USUAL_TIMEOUT_S
         ),
         memory=read_memory(draft, agent, speaking, path),
+        limit_fields=_LIMIT_FIELDS,
         facts=_FACTS,
         bind=((FLOW, ir.Constant(flow.told())), (THRESHOLD, ir.Constant(threshold))),
         shape=_shape(inner, speaking, scoring),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # Handles whose value a node takes bare, when nothing else comes in.
 BARE = ("input", "value")
+LOOKED_AT_MAX = 500_000
 
 
 @dataclass(slots=True)
@@ -38,11 +39,22 @@ class Scene:
     # The names that a stretch binds for its body, beside its input.
     conversations: dict[str, list[Conversation]] = field(default_factory=dict)
     _dead: dict[str, bool] = field(default_factory=dict)
+    # The nodes before each one, as bits.
+    _before: dict[str, int] = field(default_factory=dict)
+    _incoming: dict[str, dict[str, str]] = field(default_factory=dict)
+    _bits: dict[str, int] = field(default_factory=dict)
+    _referred: dict[str, list[str]] = field(default_factory=dict)
+    _looked_at: int = 0
 
     def __post_init__(self) -> None:
+        bits = {name: 1 << index for index, name in enumerate(self.canvas.nodes)}
         for name in self.canvas.order():
             edges = self.canvas.incoming[name]
             self._dead[name] = bool(edges) and all(self._may_be_dead(edge) for edge in edges)
+            self._before[name] = bits[name]
+            for edge in edges:
+                self._before[name] |= self._before[edge.source]
+        self._bits = bits
 
     def helper(self, node: str, word: str) -> str:
         """The name of something that is there for a node and is no node of the canvas."""
@@ -123,10 +135,14 @@ class Scene:
 
     def incoming(self, node: str) -> dict[str, str]:
         """What comes in, by the handle where it ends; of several live edges the last one counts."""
-        by_handle: dict[str, list[Edge]] = {}
-        for edge in self.canvas.incoming[node]:
-            by_handle.setdefault(edge.target_handle, []).append(edge)
-        return {handle: self._picked(edges) for handle, edges in by_handle.items()}
+        if node not in self._incoming:
+            by_handle: dict[str, list[Edge]] = {}
+            for edge in self.canvas.incoming[node]:
+                by_handle.setdefault(edge.target_handle, []).append(edge)
+            self._incoming[node] = {
+                handle: self._picked(edges) for handle, edges in by_handle.items()
+            }
+        return self._incoming[node]
 
     def _picked(self, edges: list[Edge]) -> str:
         if len(edges) == 1:
@@ -156,23 +172,34 @@ class Scene:
         return self._dead.get(ended.start if ended else edge.source, False)
 
     def leads_to(self, node: str, other: str) -> bool:
-        """Whether another node waits for this one, by edges, by texts, or by their stretches."""
-        referred: dict[str, list[str]] = {}
-        for holder, names in self.references.items():
-            for name in names:
-                referred.setdefault(name, []).append(holder)
+        """Whether another node waits for this one, by edges, by texts, or by their stretches.
+
+        When a file asks that too often, the answer is yes: its texts then wait for nothing more.
+        """
+        if self._before[node] & self._bits[other]:
+            return False
+        if self._looked_at > LOOKED_AT_MAX:
+            return True
         seen = {node}
         queue = [node]
         for name in queue:
             around = self.regions.around(name)
             following = [edge.target for edge in self.canvas.outgoing[name]]
-            following += referred.get(name, ())
+            following += self._referred.get(name, ())
             following += [around.end] if around is not None and name != around.end else []
+            self._looked_at += len(following)
             for found in following:
                 if found not in seen:
                     seen.add(found)
                     queue.append(found)
         return other in seen
+
+    def refer(self, node: str, other: str) -> None:
+        """A text of a node mentions another one."""
+        known = self.references.setdefault(node, set())
+        if other not in known:
+            known.add(other)
+            self._referred.setdefault(other, []).append(node)
 
     def input_nodes(self) -> list[CanvasNode]:
         """The nodes that take what a run is given."""

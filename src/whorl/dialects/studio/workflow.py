@@ -38,6 +38,8 @@ def read_file(draft: Draft, root: Mapping) -> ir.Workflow | None:
         return None
     regions = find_regions(draft, canvas)
     deciders = find_deciders(draft, canvas, regions)
+    if any(found.code == "W002" for found in draft.diagnostics):
+        return None
     scene = Scene(draft, canvas, regions, feedback, deciders)
     return _workflow(draft, root, scene)
 

@@ -15,6 +15,7 @@ from whorl.language.entry import FunctionEntry, Kind, Refused
 from whorl.language.faults import LanguageError
 from whorl.language.functions.json import JSON
 from whorl.language.functions.lists import LISTS
+from whorl.language.functions.loom import LOOM
 from whorl.language.functions.mcp_cli import MCP_CLI
 from whorl.language.functions.methods import METHODS
 from whorl.language.functions.numbers import NUMBERS
@@ -35,6 +36,7 @@ CORE: tuple[FunctionEntry, ...] = (
 )
 
 LIBRARIES: dict[str, tuple[FunctionEntry, ...]] = {
+    "loom": LOOM,
     "mcp-cli": MCP_CLI,
     "orka": ORKA,
     "studio": STUDIO,

@@ -70,6 +70,8 @@ def _variables(
     for name, text in section(table, "env", place).items():
         if not isinstance(text, str):
             refuse(f"{place} env.{name} must be a text")
-        secret = text.startswith("env:")
-        found.append((name, Secret(resolved(text, environment)) if secret else text))
+        value = resolved(text, environment)
+        # One that is not set here is not set there either.
+        if value or not text.startswith("env:"):
+            found.append((name, Secret(value) if text.startswith("env:") else text))
     return tuple(found)

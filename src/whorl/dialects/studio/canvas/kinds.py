@@ -54,3 +54,10 @@ LOOP_RESULTS = frozenset({"iterations", "count", "exit_reason"})
 
 # What the handle `output` carries of results that have a main part.
 MAIN_FIELDS = {"llm": "response", "file_read": "content"}
+
+# How large a canvas may be; a hostile one ends here and not in time.
+NODES_MAX = 1_000
+EDGES_MAX = 10_000
+ROUTERS_MAX = 200
+REGIONS_MAX = 100
+DEPTH_MAX = 16

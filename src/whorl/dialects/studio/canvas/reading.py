@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from whorl.dialects.studio.canvas.kinds import FIELDS, SHARED
+from whorl.dialects.studio.canvas.kinds import (
+    CLOSED_BY,
+    EDGES_MAX,
+    FIELDS,
+    NODES_MAX,
+    REGIONS_MAX,
+    ROUTERS_MAX,
+    SHARED,
+)
 from whorl.dialects.studio.canvas.parts import Canvas, CanvasNode, Edge
 from whorl.ir.checks.suggest import suggest
 from whorl.source import Mapping, Scalar, Sequence
@@ -15,7 +23,6 @@ if TYPE_CHECKING:
     from whorl.errors import Span
     from whorl.source import Value
 
-NODES_MAX = 2_000
 _NAME = re.compile(r"[^\x00-\x1f\x7f/@?#:\[\]%\"'\\]{1,128}")
 _BRANCH = re.compile(r"branch-(\d{1,4})")
 
@@ -23,14 +30,33 @@ _BRANCH = re.compile(r"branch-(\d{1,4})")
 def read_canvas(draft: Draft, root: Mapping) -> Canvas:
     """Reads all nodes and edges."""
     canvas = Canvas()
-    for item in _items(draft, root, "nodes"):
+    nodes, edges = _items(draft, root, "nodes"), _items(draft, root, "edges")
+    if _is_too_large(draft, root, nodes=len(nodes), edges=len(edges)):
+        return canvas
+    for item in nodes:
         _read_node(draft, canvas, item)
-    if len(canvas.nodes) > NODES_MAX:
-        draft.report("W002", f"a canvas has at most {NODES_MAX:,} nodes", root.span)
+    routers, opening = canvas.of_type("router"), canvas.of_type(*CLOSED_BY)
+    if _is_too_large(draft, root, routers=len(routers), loops=len(opening)):
         return Canvas()
-    for item in _items(draft, root, "edges"):
+    for item in edges:
         _read_edge(draft, canvas, item)
     return canvas
+
+
+_MOST = {"nodes": NODES_MAX, "edges": EDGES_MAX, "routers": ROUTERS_MAX, "loops": REGIONS_MAX}
+
+
+def _is_too_large(draft: Draft, root: Mapping, **counts: int) -> bool:
+    over = [name for name, count in counts.items() if count > _MOST[name]]
+    for name in over:
+        draft.report(
+            "W002",
+            f"a canvas has at most {_MOST[name]:,} {name}, not {counts[name]:,}",
+            root.span,
+            label="too large",
+            help="put parts of it into files of their own, and call them as subworkflows",
+        )
+    return bool(over)
 
 
 def _items(draft: Draft, root: Mapping, name: str) -> list[Mapping]:

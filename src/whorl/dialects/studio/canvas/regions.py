@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whorl.dialects.studio.canvas.feedback import CONTINUE, is_evaluated
-from whorl.dialects.studio.canvas.kinds import CLOSED_BY, LOOP_RESULTS
+from whorl.dialects.studio.canvas.kinds import CLOSED_BY, DEPTH_MAX, LOOP_RESULTS
 
 if TYPE_CHECKING:
     from whorl.dialects.studio.canvas.parts import Canvas, CanvasNode
@@ -75,8 +75,23 @@ def find_regions(draft: Draft, canvas: Canvas) -> Regions:
         region.body = _body(draft, canvas, region)
     _nest(draft, canvas, regions)
     for region in regions.by_start.values():
+        _check_depth(draft, canvas, region)
         _check_borders(draft, canvas, regions, region)
     return regions
+
+
+def _check_depth(draft: Draft, canvas: Canvas, region: Region) -> None:
+    depth, around = 1, region.parent
+    while around is not None:
+        depth, around = depth + 1, around.parent
+    if depth == DEPTH_MAX + 1:
+        draft.report(
+            "W002",
+            f"{region.kind} {region.start!r} is one too deep: at most {DEPTH_MAX} in each other",
+            canvas.nodes[region.start].span,
+            label="too deep",
+            help="put the inner ones into a file of their own, and call it as a subworkflow",
+        )
 
 
 def _pair(draft: Draft, canvas: Canvas, regions: Regions, kind: str, closing: str) -> None:

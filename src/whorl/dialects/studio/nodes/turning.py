@@ -45,6 +45,7 @@ def read_loop(scene: Scene, region: Region, body: ir.Block) -> list[ir.Node]:
         body=body,
         until=until,
         limits=limits,
+        limit_fields=(("max_iterations", "maxIterations"), ("budget", "--budget")),
         carry=(_carry(scene, region, appends=appends), *_conversations(scene, region)),
         collect=(ir.Collect("iterations", "all", expression(known(region.end))),),
         facts=facts,  # type: ignore[arg-type]
@@ -164,7 +165,7 @@ def read_exit(scene: Scene, node: CanvasNode) -> list[ir.Node]:
     choices: list[str] = []
     if router is not None:
         choices = [called("ran", quoted(router)), field(router, "value")]
-        scene.references.setdefault(node.id, set()).add(router)
+        scene.refer(node.id, router)
     for edge in scene.canvas.incoming[node.id]:
         choices += [scene.live(edge) or "true", scene.carried(edge)]
     return [ir.Compute(value=expression(called("pick", *choices)), **common)]

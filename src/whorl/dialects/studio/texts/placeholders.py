@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.studio.canvas.kinds import MAIN_FIELDS
+from whorl.dialects.studio.draft import REPORTED_MAX
 from whorl.dialects.studio.texts.scripts import ScriptFault, read_script
 from whorl.dialects.studio.texts.sources import called, expression, known, quoted
 from whorl.ir.checks.suggest import suggest
@@ -26,6 +27,7 @@ _PLACE = re.compile(r"\{\{([^{}]*)\}\}")
 _PATH = re.compile(r"(?:\.[\w-]+|\[\s*(?:-?\d{1,9}|'[^'\n]*'|\"[^\"\n]*\")\s*\])*")
 _STEP = re.compile(r"\.([\w-]+)|\[\s*(?:(-?\d+)|'([^']*)'|\"([^\"]*)\")\s*\]")
 _MAIN = ("output", "result")
+PLACES_MAX = 1_000
 _COUNTED = ("index", "total", "iteration")
 
 
@@ -53,7 +55,12 @@ def text_source(scene: Scene, node: str, scalar: Scalar) -> str | None:
     text = scalar.text
     parts: list[str] = []
     end = 0
-    for place in _PLACE.finditer(text):
+    for number, place in enumerate(_PLACE.finditer(text)):
+        if number == PLACES_MAX:
+            message = f"a text of {node!r} has more than {PLACES_MAX:,} places"
+            span = scalar.locate(place.start())
+            scene.draft.report("W002", message, span, help="split it into several transforms")
+            break
         source = _place(scene, node, scalar, place)
         if source is None:
             continue
@@ -115,6 +122,8 @@ def _place(scene: Scene, node: str, scalar: Scalar, place: re.Match[str]) -> str
 
 
 def _warn(scene: Scene, node: str, scalar: Scalar, content: str, offset: int) -> None:
+    if len(scene.draft.warnings) >= REPORTED_MAX:
+        return
     names = [*scene.canvas.nodes, *scene.inputs, *scene.variables, "input"]
     head = re.split(r"[.\[]", content, maxsplit=1)[0]
     region = scene.regions.around(head) if head in scene.canvas.nodes else None
@@ -258,5 +267,5 @@ def _may_see(scene: Scene, node: str, other: str) -> bool:
 
 
 def _refer(scene: Scene, node: str, other: str, handle: str) -> str:
-    scene.references.setdefault(node, set()).add(other)
+    scene.refer(node, other)
     return scene.output(other, handle, node)

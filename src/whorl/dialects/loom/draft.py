@@ -1,0 +1,80 @@
+"""One file while it is being read: what was found wrong, and what its parts share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from whorl.errors import Diagnostic
+from whorl.ir.places import Places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from whorl import ir
+    from whorl.dialects.reader import Files
+    from whorl.errors import Severity, Span
+    from whorl.source import Document, Mapping
+
+REPORTED_MAX = 100
+
+
+@dataclass(slots=True)
+class Draft:
+    """Everything that the readers of the parts of one file share.
+
+    A lenient file follows the seed's rules (what is missing is null, actions run in the order in
+    which they stand), any other one follows Azure's.
+    """
+
+    document: Document
+    files: Files
+    lenient: bool = False
+    places: Places = field(default_factory=Places)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    warnings: list[Diagnostic] = field(default_factory=list)
+    workflows: dict[str, ir.Workflow] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    # The variables by their names in lower case: the spelling of whoever declares or sets them.
+    variables: dict[str, str] = field(default_factory=dict)
+    # What answers in place of an action, by the name that its settings give.
+    static_results: Mapping | None = None
+    # The names of the actions inside of each scope and loop, and the responses, as they are read.
+    scopes: dict[str, list[str]] = field(default_factory=dict)
+    responses: list[str] = field(default_factory=list)
+
+    def report(
+        self,
+        code: str,
+        message: str,
+        span: Span | None,
+        *,
+        label: str = "",
+        help: str = "",  # noqa: A002
+        severity: Severity = "error",
+    ) -> None:
+        """Keeps a finding and reads on."""
+        self.adopt([Diagnostic(code, message, span, label, help, severity)])
+
+    def warn(
+        self,
+        code: str,
+        message: str,
+        span: Span | None,
+        *,
+        label: str = "",
+        help: str = "",  # noqa: A002
+    ) -> None:
+        """Keeps something that is allowed and probably not meant."""
+        self.report(code, message, span, label=label, help=help, severity="warning")
+
+    def adopt(self, found: Iterable[Diagnostic]) -> None:
+        """Keeps what others found, once each, up to a number that a person would still read."""
+        for one in found:
+            kept = self.warnings if one.severity == "warning" else self.diagnostics
+            if len(kept) < REPORTED_MAX and one not in kept:
+                kept.append(one)
+
+    def variable(self, name: str) -> str:
+        """A variable's name as it is declared."""
+        return self.variables.get(name.lower(), name)

@@ -1,0 +1,51 @@
+"""The dialect's own words for what a run tells, as data that the interfaces can print."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from whorl.language import Json
+
+# How actions end, by the engine's words.
+STATUSES: tuple[tuple[str, str], ...] = (
+    ("succeeded", "Succeeded"),
+    ("failed", "Failed"),
+    ("skipped", "Skipped"),
+    ("timed_out", "TimedOut"),
+    ("cancelled", "Cancelled"),
+)
+
+LIMIT_WORDS: tuple[tuple[str, str], ...] = (
+    ("max_iterations", "Loop exceeded maximum iterations: {iterations}; raise limit.count"),
+    ("timeout", "Loop timeout after {ms}ms; raise limit.timeout"),
+)
+
+VOCABULARY: dict[str, Json] = {
+    # An event for each iteration, filled from the facts of the notes about it.
+    "events": {
+        "iteration.finished": {
+            "name": "loop:iteration",
+            "fields": {
+                "workflowId": "run",
+                "actionName": "loop",
+                "loopType": "kind",
+                "iteration": "index",
+                "conditionResult": "met",
+                "result": "result",
+                "duration": "milliseconds",
+                "timestamp": "time",
+            },
+        }
+    },
+    # What `status` prints about a run, line by line.
+    "status": [
+        "Workflow: {workflow}",
+        "Status: {status}",
+        "Current Action: {loop} ({kind})",
+        "  Iteration: {number}/{limit}",
+        "  Condition: {condition}",
+        "  Duration: {seconds}s",
+        "  Last Result: {result}",
+    ],
+}

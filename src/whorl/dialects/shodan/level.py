@@ -1,0 +1,244 @@
+"""One level of a graph: what comes in at each port there, and what each name stands for.
+
+A level is the outside of a file or component, or the inside of a loop; from a level everything of
+the levels around it is seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from whorl.dialects.shodan.parts import PortSpec
+from whorl.dialects.shodan.sources import called, given, output, packed, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.dialects.shodan.draft import Draft
+    from whorl.dialects.shodan.parts import Edge, Graph, GraphNode, Handle
+
+
+@dataclass(slots=True)
+class LoopScene:
+    """What the inside of a loop sees of it, by the names that the loop binds."""
+
+    node: GraphNode
+    number: str
+    inputs: dict[str, str] = field(default_factory=dict)
+    slots: dict[str, str] = field(default_factory=dict)
+    previous: dict[tuple[str, str], str] = field(default_factory=dict)
+    # What is mapped to an input of an inner node: in which iterations, and from where.
+    mappings: dict[tuple[str, str], list[tuple[str, str]]] = field(default_factory=dict)
+    # The name that holds the inputs of a for-each, whose body has no other way to them.
+    held: str = ""
+
+    def seen(self, handle: Handle) -> str | None:
+        """What a handle of the loop carries to the nodes inside of it."""
+        kind, name, side = handle
+        if kind == "dock":
+            return given(self.number) if side == "output" else self._slot(name)
+        if name in self.inputs:
+            return self._input(name)
+        if name in ("iteration", "iteration_count"):
+            return given(self.number)
+        return self._slot(name.removeprefix("prev."))
+
+    def _input(self, name: str) -> str:
+        if self.held:
+            return called("dig", given(self.held), quoted(name))
+        return given(self.inputs[name])
+
+    def _slot(self, name: str) -> str | None:
+        return given(self.slots[name]) if name in self.slots else None
+
+
+@dataclass(slots=True)
+class Level:
+    """The nodes on the outside of a graph, or right inside of one of its loops."""
+
+    draft: Draft
+    graph: Graph
+    holder: str = ""
+    around: Level | None = None
+    loop: LoopScene | None = None
+    # Where the unfed inputs of nodes are given from outside, by name; None where they are not.
+    ports: dict[str, PortSpec] | None = None
+    renamed: dict[str, str] = field(default_factory=dict)
+    waits: dict[str, set[str]] = field(default_factory=dict)
+    exports: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
+
+    def chain(self) -> Iterator[Level]:
+        """This level and those around it."""
+        level: Level | None = self
+        while level is not None:
+            yield level
+            level = level.around
+
+    @property
+    def members(self) -> list[GraphNode]:
+        """The nodes of this level."""
+        return self.graph.members(self.holder)
+
+    def free_name(self, wanted: str) -> str:
+        """A name that no node has which is seen from here or from further inside."""
+        taken = {name for level in self.chain() for name in level.graph.nodes}
+        while wanted in taken:
+            wanted += "_"
+        return wanted
+
+    def workflow_input(self, port: PortSpec) -> str:
+        """An input of the workflow; several nodes may share one."""
+        assert self.ports is not None
+        known = self.ports.get(port.name)
+        if known is not None and known != port:
+            port = PortSpec(
+                port.name,
+                port.type if port.type == known.type else "any",
+                required=port.required or known.required,
+                default=known.default if known.default is not None else port.default,
+                description=known.description or port.description,
+            )
+        self.ports[port.name] = port
+        name = self.free_name(port.name)
+        if name != port.name:
+            self.renamed[port.name] = name
+        return given(name)
+
+    def refer(self, viewer: str, name: str) -> Level | None:
+        """The level that a node is on, seen from another one, which from now on waits for it."""
+        member = viewer
+        for level in self.chain():
+            found = level.graph.nodes.get(name)
+            if found is not None and found.holder == level.holder:
+                if member != name:
+                    level.waits.setdefault(member, set()).add(name)
+                return level
+            if level.loop is not None:
+                member = level.loop.node.id
+        return None
+
+    def leads_to(self, start: str, end: str) -> bool:
+        """Whether a node of this level waits for another one, directly or through others."""
+        queue, seen = [start], {start}
+        while queue:
+            here = queue.pop()
+            if here == end:
+                return True
+            for name in self.before(here) - seen:
+                seen.add(name)
+                queue.append(name)
+        return False
+
+    def before(self, name: str) -> set[str]:
+        """The nodes of this level that a node, or anything inside of it, waits for."""
+        found = set(self.waits.get(name, ()))
+        for edge in self.graph.edges:
+            if self._member(edge.target) == name:
+                source = self._member(edge.source)
+                if source and source != name:
+                    found.add(source)
+        return {one for one in found if not self.graph.nodes[one].type.startswith("interface-")}
+
+    def _member(self, name: str) -> str:
+        """The node of this level that another one is, or stands in; empty if there is none."""
+        while name and self.graph.nodes[name].holder != self.holder:
+            name = self.graph.nodes[name].holder
+        return name
+
+    def scene_of(self, name: str) -> LoopScene | None:
+        """The loop of that name, if this is inside of it."""
+        for level in self.chain():
+            if level.loop is not None and level.loop.node.id == name:
+                return level.loop
+        return None
+
+    def carried(self, edge: Edge, viewer: str) -> str | None:
+        """What an edge carries, as the node where it ends sees it."""
+        return self.value_at(edge.source, edge.out, viewer)
+
+    def value_at(self, name: str, handle: Handle, viewer: str) -> str | None:
+        """What a handle of a node carries, as another node sees it."""
+        node = self.graph.nodes[name]
+        scene = self.scene_of(name)
+        if scene is not None:
+            return scene.seen(handle)
+        home = self.refer(viewer, name)
+        if home is None:
+            return self._exported(name, handle[1], viewer)
+        if node.type == "interface-input":
+            return home.interface_input(node, handle[1])
+        return output(name, handle[1])
+
+    def interface_input(self, node: GraphNode, name: str) -> str | None:
+        """What the input node of a loop or component gives: what that one is given."""
+        if self.loop is not None:
+            return self.loop.seen(("input", name, ""))
+        spec = next((port for port in node.outputs if port.name == name), None)
+        return self.workflow_input(spec or PortSpec(name)) if self.ports is not None else None
+
+    def _exported(self, name: str, port: str, viewer: str) -> str | None:
+        """An output of a node inside of a loop beside this one; the loop hands it out."""
+        for holder in self.graph.holders(name):
+            if holder and self.refer(viewer, holder) is not None:
+                return output(holder, f"{name}.{port}")
+        return None
+
+    def fed(self, node: GraphNode, name: str) -> str | None:
+        """What comes in at a port by edges and mappings; None if nothing does."""
+        choices: list[tuple[str, str]] = []
+        for edge in self.graph.leading_to(node.id):
+            if edge.into[0] == "input" and edge.into[1] == name:
+                source = self.carried(edge, node.id)
+                choices.append(("all", source or "none"))
+        if self.loop is not None:
+            choices += self.loop.mappings.get((node.id, name), [])
+        if not choices:
+            return None
+        if len(choices) == 1 and choices[0][0] == "all":
+            return choices[0][1]
+        assert self.loop is not None
+        pairs = [part for when, source in choices for part in (quoted(when), source)]
+        return called("mapped", given(self.loop.number), *pairs)
+
+    def arrived(self, node: GraphNode, port: PortSpec) -> str:
+        """What a declared port takes in; on the outside of a file, what nobody feeds is given."""
+        source = self.fed(node, port.name)
+        if source is None and self.ports is not None:
+            source = self.workflow_input(port)
+        source = source or "none"
+        if port.type == "any" and not port.required and port.default is None:
+            return source
+        return called("arrive", source, quoted(node.id), packed(port.packed()))
+
+    def own(self, node: GraphNode, name: str) -> str | None:
+        """An input of a node by its name; None if it has none of that name."""
+        port = node.input(name)
+        if port is not None:
+            return self.arrived(node, port)
+        parts = self.array_parts(node, name)
+        if parts:
+            return f"[{', '.join(parts)}]"
+        return self.fed(node, name)
+
+    def array_parts(self, node: GraphNode, name: str) -> list[str]:
+        """What comes in at the ports `name[0]`, `name[1]` and so on, as far as they are fed."""
+        ports = sorted((p for p in node.inputs if p.parent == name), key=lambda port: port.index)
+        return [self.arrived(node, p) for p in ports if self.fed(node, p.name) is not None]
+
+    def input_names(self, node: GraphNode) -> list[str]:
+        """All inputs of a node: declared, connected and mapped ones; arrays by their own name."""
+        names = {port.parent or port.name: None for port in node.inputs}
+        for edge in self.graph.leading_to(node.id):
+            if edge.into[0] == "input" and edge.into[1].partition("[")[0] not in names:
+                names[edge.into[1]] = None
+        if self.loop is not None:
+            names |= {name: None for id, name in self.loop.mappings if id == node.id}
+        return list(names)
+
+    def checked(self, node: GraphNode) -> str:
+        """A condition that fails unless all that must arrive does; empty where nothing must."""
+        bound = [p for p in node.inputs if p.required or p.type not in ("any", "string", "json")]
+        if not bound:
+            return ""
+        return called("ready", *(self.arrived(node, port) for port in bound))

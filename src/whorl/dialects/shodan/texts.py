@@ -1,0 +1,173 @@
+"""Templates: `{{ task }}`, `{{ inputs.x }}`, `{{ node.output }}`, `{{ iteration_count }}`.
+
+One that stands for nothing stays as it is written, with a warning.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.dialects.native.shell import PREFIX, read_script
+from whorl.dialects.shodan.sources import called, expression, given, quoted
+from whorl.ir.checks.suggest import suggest
+
+if TYPE_CHECKING:
+    from whorl.dialects.native.shell import Fault
+    from whorl.dialects.shodan.level import Level
+    from whorl.dialects.shodan.parts import GraphNode
+    from whorl.source import Scalar
+
+NUMBERS = "WHORL_NUMBER_"
+_PLACE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+_WORDS = re.compile(r"[A-Za-z0-9_-]+(?:\[\d{1,4}\])?(?:\.[A-Za-z0-9_-]+(?:\[\d{1,4}\])?)*")
+_COUNTS = ("iteration_count", "iteration")
+
+
+def read_text(level: Level, node: GraphNode, scalar: Scalar | None) -> ir.Value:
+    """A field of a node with places in it, as a text."""
+    if scalar is None:
+        return ir.Constant(None)
+    source = text_source(level, node, scalar)
+    return ir.Constant(scalar.text) if source is None else expression(source)
+
+
+def text_source(level: Level, node: GraphNode, scalar: Scalar) -> str | None:
+    """The source of a text; None if no place in it stands for anything."""
+    text = scalar.text
+    parts: list[str] = []
+    end = 0
+    for place in _PLACE.finditer(text):
+        source = resolve(level, node, place[1])
+        if source is None:
+            _warn(level, node, scalar, place)
+            continue
+        if place.start() > end:
+            parts.append(quoted(text[end : place.start()]))
+        parts.append(called("shown", source))
+        end = place.end()
+    if not parts:
+        return None
+    if end < len(text):
+        parts.append(quoted(text[end:]))
+    return " ~ ".join(parts)
+
+
+def read_shell(
+    level: Level, node: GraphNode, scalar: Scalar, text: str
+) -> tuple[str, list[tuple[str, ir.Value]]]:
+    """A script whose places are variables, and the variables."""
+    variables: list[tuple[str, ir.Value]] = []
+    text = _numbers(level, node, text, variables)
+    script = read_script(text)
+    for fault in script.faults:
+        span = scalar.locate(fault.offset, fault.length)
+        level.draft.report("W021", fault.message, span, label="here", help=fault.help)
+    for number, placed in enumerate(script.placed, start=1):
+        content = placed.source.strip()
+        source = resolve(level, node, content)
+        if source is None:
+            _warn_at(level, node, scalar, content, placed.offset)
+            source = quoted(f"{{{{ {content} }}}}")
+        variables.append((f"{PREFIX}{number}", expression(called("shown", source))))
+    return script.text, variables
+
+
+def _numbers(
+    level: Level, node: GraphNode, text: str, variables: list[tuple[str, ir.Value]]
+) -> str:
+    """Puts variables for the places in calculations; they can hold nothing but whole numbers."""
+    faults: list[Fault] = [
+        fault for fault in read_script(text).faults if "calculation of the shell" in fault.message
+    ]
+    for fault in reversed(faults):
+        written = text[fault.offset : fault.offset + fault.length]
+        place = _PLACE.fullmatch(written)
+        source = resolve(level, node, place[1]) if place else None
+        if source is None:
+            continue
+        name = f"{NUMBERS}{len(variables) + 1}"
+        # The spaces keep every later place where it stands in the file.
+        variable = f"${{{name}}}"
+        text = text[: fault.offset] + variable + text[fault.offset + fault.length :]
+        what = quoted(f"{written} in the script of {node.id!r}")
+        variables.append((name, expression(called("whole", source, what))))
+    return text
+
+
+def resolve(level: Level, node: GraphNode, content: str) -> str | None:
+    """The source of what a place stands for at a node; None if it stands for nothing."""
+    if not _WORDS.fullmatch(content):
+        return None
+    words = content.split(".")
+    if words[0] == "inputs" and len(words) > 1:
+        return _own(level, node, words[1:])
+    found = _own(level, node, words)
+    if found is not None:
+        return found
+    if content in _COUNTS:
+        scene = next((one.loop for one in level.chain() if one.loop is not None), None)
+        return None if scene is None else given(scene.number)
+    return _of_node(level, node, words)
+
+
+def _own(level: Level, node: GraphNode, words: list[str]) -> str | None:
+    """An input of the node itself; the names of ports may hold dots."""
+    for count in range(len(words), 0, -1):
+        source = level.own(node, ".".join(words[:count]))
+        if source is not None:
+            return _dug(source, words[count:])
+    return None
+
+
+def _of_node(level: Level, node: GraphNode, words: list[str]) -> str | None:
+    if len(words) < 2:
+        return None
+    inside = node.id
+    for home in level.chain():
+        other = _named(home, words[0])
+        if other is not None:
+            return _seen(level, home, (node.id, inside, other), words[1:])
+        if home.loop is not None:
+            inside = home.loop.node.id
+            if words[0] in (inside, home.loop.node.slug):
+                source = home.loop.seen(("input", words[1], ""))
+                return None if source is None else _dug(source, words[2:])
+    return None
+
+
+def _named(level: Level, name: str) -> GraphNode | None:
+    members = level.members
+    by_id = next((node for node in members if node.id == name), None)
+    return by_id or next((node for node in members if node.slug == name), None)
+
+
+def _seen(
+    level: Level, home: Level, names: tuple[str, str, GraphNode], words: list[str]
+) -> str | None:
+    viewer, member, other = names
+    if other.id == member or home.leads_to(other.id, member):
+        return None
+    source = level.value_at(other.id, ("output", words[0], ""), viewer)
+    return None if source is None else _dug(source, words[1:])
+
+
+def _dug(source: str, path: list[str]) -> str:
+    return called("dig", source, *map(quoted, path)) if path else source
+
+
+def _warn(level: Level, node: GraphNode, scalar: Scalar, place: re.Match[str]) -> None:
+    _warn_at(level, node, scalar, place[1], place.start(1))
+
+
+def _warn_at(level: Level, node: GraphNode, scalar: Scalar, content: str, offset: int) -> None:
+    names = [port.name for port in node.inputs]
+    names += [one.id for home in level.chain() for one in home.members if one.id != node.id]
+    level.draft.warn(
+        "W005",
+        f"{{{{ {content[:60]} }}}} in {node.id!r} stands for nothing here, and stays as written",
+        scalar.locate(offset, max(1, len(content))),
+        label="unknown name",
+        help=suggest(content.partition(".")[0], names) or "name an input, or a node before it",
+    )
