@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from whorl.ir.workflow import Workflow
 
 PRICED = frozenset({"ask", "agent", "judge"})
+# The turns of a model with tools, where the author says nothing.
+TURNS = 10
 # An answer that is neither yes nor no is asked for once more.
 _ASKS_PER_VOTE = 2
 
@@ -88,7 +90,8 @@ class _Count:
     def _node(self, node: Node, path: str, runs: int | None, stack: tuple[str, ...]) -> _Total:
         match node:
             case Task():
-                return _Total(1, 1, 1) if node.kind in PRICED else _Total()
+                turns = _turns(node)
+                return _Total(turns, 1, turns) if node.kind in PRICED else _Total()
             case Loop():
                 return self._loop(node, path, runs, stack)
             case ForEach():
@@ -140,6 +143,16 @@ class _Count:
             inner._called = self._called
             self._called[key] = inner.block(workflow.body, "", 1, (*stack, key))
         return self._called[key]
+
+
+def _turns(node: Task) -> int:
+    """How often a model may be asked in one task: once, or as long as it uses tools."""
+    given = {name: value for name, value in node.inputs.entries if isinstance(name, str)}
+    if "tools" not in given:
+        return 1
+    limit = given.get("max_turns")
+    number = limit.value if isinstance(limit, Constant) else None
+    return number if isinstance(number, int) else TURNS
 
 
 def _length(node: ForEach) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.commands import Cancel, Perform, Send, SetTimer
@@ -273,7 +273,9 @@ class Driver:
         return lambda text: watcher.text(self.run, address, text)
 
     def _finished(self, address: str, reply: Reply) -> Event:
-        body = dict(reply.detail) | {"value": self._workers.redacted(reply.value)}
+        told: dict[str, Json] = dict(reply.detail)
+        told["value"] = reply.value
+        body = cast("dict[str, Json]", self._workers.redacted(told))
         _add_usage(body, reply.usage)
         return Event("task.finished", address, self._clock.now(), body)
 

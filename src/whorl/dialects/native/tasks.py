@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whorl.dialects.native.draft import Draft, Step
     from whorl.dialects.native.fields import Common
 
-_ASK = ("system", "model", "temperature", "max_tokens", "tools")
+_ASK = ("system", "model", "temperature", "max_tokens", "max_turns", "tools")
 _AGENT = ("prompt", "system", "model", "folder", "tools")
 _RUN = ("folder", "env", "stdin", "check")
 _HTTP = ("method", "url", "headers", "query", "body", "accept_status")

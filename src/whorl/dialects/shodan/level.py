@@ -66,7 +66,6 @@ class Level:
     ports: dict[str, PortSpec] | None = None
     renamed: dict[str, str] = field(default_factory=dict)
     waits: dict[str, set[str]] = field(default_factory=dict)
-    exports: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
 
     def chain(self) -> Iterator[Level]:
         """This level and those around it."""
@@ -159,13 +158,13 @@ class Level:
 
     def value_at(self, name: str, handle: Handle, viewer: str) -> str | None:
         """What a handle of a node carries, as another node sees it."""
-        node = self.graph.nodes[name]
         scene = self.scene_of(name)
-        if scene is not None:
+        if scene is not None and self.graph.nodes.get(name) in (None, scene.node):
             return scene.seen(handle)
         home = self.refer(viewer, name)
         if home is None:
             return self._exported(name, handle[1], viewer)
+        node = home.graph.nodes[name]
         if node.type == "interface-input":
             return home.interface_input(node, handle[1])
         return output(name, handle[1])

@@ -77,6 +77,9 @@ _KINDS = (
             "returns": _RETURNS,
             "temperature": Field(Number(0, 10), "how freely the model chooses its words"),
             "max_tokens": Field(Number(1, 10_000_000, whole=True), "the longest answer"),
+            "max_turns": Field(
+                Number(1, 100, whole=True), "how often it may answer with tools in hand; default 10"
+            ),
             "tools": Field(
                 ListOf(Text("the name of an MCP server or task")),
                 "MCP servers and tasks that the model may use, by name",

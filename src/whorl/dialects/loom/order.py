@@ -1,0 +1,106 @@
+"""The order of the actions of one block, and which of them is its last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.dialects.loom.action import find, text_at
+from whorl.source import Mapping, Scalar, Sequence
+
+if TYPE_CHECKING:
+    from whorl.dialects.loom.draft import Draft
+    from whorl.ir.fields import Wanted
+    from whorl.source import Value
+
+_STATUSES: dict[str, Wanted] = {
+    "succeeded": "succeeded",
+    "failed": "failed",
+    "skipped": "skipped",
+    "timedout": "timed_out",
+    "timeout": "timed_out",
+    "cancelled": "cancelled",
+    "canceled": "cancelled",
+    "aborted": "cancelled",
+}
+# The types whose result is what they compute, without a body around it.
+BARE = frozenset({"compose"})
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Who waits for whom; `last` is the action whose result counts as that of the block."""
+
+    after: dict[str, tuple[ir.After, ...]]
+    bare: dict[str, bool]
+    last: str
+
+    @property
+    def is_last_bare(self) -> bool:
+        """Whether the result of the last action stands without a body around it."""
+        return self.bare.get(self.last, False)
+
+
+def order_of(draft: Draft, actions: Mapping, *, parallel: bool = False) -> Order:
+    """The order of actions: by `runAfter`, and in lenient files also as they stand."""
+    names = {entry.name.lower(): entry.name for entry in actions}
+    after: dict[str, tuple[ir.After, ...]] = {}
+    bare: dict[str, bool] = {}
+    before = ""
+    for entry in actions:
+        written = find(entry.value, "runAfter")
+        if isinstance(written, Mapping):
+            after[entry.name] = _read(draft, written, names)
+        elif before and draft.lenient and not parallel:
+            after[entry.name] = (ir.After(before, ("succeeded",)),)
+        else:
+            after[entry.name] = ()
+        bare[entry.name] = _is_bare(entry.value)
+        if all("succeeded" in wait.statuses for wait in after[entry.name]):
+            # An action that only deals with failures is none that others follow by standing below.
+            before = entry.name
+    return Order(after, bare, _last(after))
+
+
+def _is_bare(action: Value) -> bool:
+    kind = text_at(action, "type").lower()
+    if kind == "retry":
+        inner = find(action, "action")
+        kind = text_at(inner if inner is not None else find(action, "inputs"), "type").lower()
+    return kind in BARE
+
+
+def _last(after: dict[str, tuple[ir.After, ...]]) -> str:
+    awaited = {wait.node for waits in after.values() for wait in waits}
+    # An action that only deals with failures gives no result of the whole.
+    leaves = [
+        name
+        for name, waits in after.items()
+        if name not in awaited and all("succeeded" in wait.statuses for wait in waits)
+    ]
+    others = [name for name in after if name not in awaited]
+    return (leaves or others or [""])[-1]
+
+
+def _read(draft: Draft, written: Mapping, names: dict[str, str]) -> tuple[ir.After, ...]:
+    found: list[ir.After] = []
+    for entry in written:
+        listed = entry.value if isinstance(entry.value, Sequence) else Sequence((), entry.key.span)
+        statuses: list[Wanted] = []
+        for item in listed:
+            status = _STATUSES.get(item.text.lower()) if isinstance(item, Scalar) else None
+            if status is None:
+                draft.report(
+                    "W007",
+                    f"runAfter of {entry.name!r} names a status that there is not",
+                    item.span,
+                    label="unknown status",
+                    help="write Succeeded, Failed, Skipped or TimedOut",
+                )
+            else:
+                statuses.append(status)
+        wait = ir.After(names.get(entry.name.lower(), entry.name), tuple(statuses or ["succeeded"]))
+        draft.places.remember_part(wait, entry.key.span)
+        found.append(wait)
+    return tuple(found)

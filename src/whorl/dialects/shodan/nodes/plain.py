@@ -1,0 +1,95 @@
+"""Nodes that only compute: triggers, constants, working folders, wires."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.dialects.shodan.fields import scalar_of, span_of, text_of
+from whorl.dialects.shodan.nodes.shared import common
+from whorl.dialects.shodan.parts import USUAL, PortSpec
+from whorl.dialects.shodan.sources import expression, quoted
+from whorl.dialects.shodan.texts import read_text
+from whorl.source import Scalar, plain
+
+if TYPE_CHECKING:
+    from whorl.dialects.shodan.level import Level
+    from whorl.dialects.shodan.parts import GraphNode
+
+TEXT = PortSpec("text", "string", description="the text that the workflow is started with")
+PARAMS = PortSpec("params", "json", description="further parameters")
+_TRIGGERS = ("manual", "cron", "idle")
+
+
+def read_trigger(level: Level, node: GraphNode) -> list[ir.Node]:
+    """Where a workflow begins; its outputs are what the workflow is given."""
+    kind = text_of(node.fields, "triggerType") or "manual"
+    if kind != "manual":
+        level.draft.warn(
+            "W023",
+            f"trigger {node.id!r} is of the type {kind[:40]!r}; nothing starts it by itself here",
+            span_of(node.fields, "triggerType"),
+            label="never fires",
+            help="run the workflow by hand, or from a scheduler of your system",
+        )
+    fields: list[tuple[str | ir.Expression, ir.Value]] = [
+        ("timestamp", expression("timestamp()")),
+        ("type", ir.Constant(kind if kind in _TRIGGERS else "manual")),
+    ]
+    for port in trigger_ports(level, node):
+        source = "none" if level.ports is None else level.workflow_input(port)
+        fields.append((port.name, expression(source)))
+    return [ir.Compute(value=ir.Fields(tuple(fields)), **common(node))]
+
+
+def trigger_ports(level: Level, node: GraphNode) -> list[PortSpec]:
+    """What a trigger is given: a text, parameters, and whatever it declares or hands on."""
+    found = {port.name: port for port in (TEXT, PARAMS, *node.outputs)}
+    for edge in level.graph.edges:
+        if edge.source == node.id and edge.out[0] == "output" and edge.out[1] != "output":
+            found.setdefault(edge.out[1], PortSpec(edge.out[1]))
+    own = USUAL["trigger"][:2]
+    return [port for name, port in found.items() if name not in own]
+
+
+def read_constant(level: Level, node: GraphNode) -> list[ir.Node]:
+    """A value that stands in the file."""
+    written = node.fields.get("value")
+    value = None if written is None else plain(written)
+    wanted = text_of(node.fields, "valueType")
+    kinds: dict[str, type | tuple[type, ...]] = {
+        "boolean": bool,
+        "number": (int, float),
+        "string": str,
+    }
+    is_wrong = wanted in kinds and not isinstance(value, kinds[wanted])
+    if is_wrong or (wanted == "number" and isinstance(value, bool)):
+        shown = repr(written.text[:40]) if isinstance(written, Scalar) else "an object or a list"
+        level.draft.report(
+            "W007",
+            f"constant {node.id!r} must be a {wanted}, not {shown}",
+            span_of(node.fields, "value"),
+            label=f"expected a {wanted}",
+            help=f"write a {wanted}, or change its valueType",
+        )
+    return [ir.Compute(value=ir.Fields((("value", ir.Constant(value)),)), **common(node))]
+
+
+def read_workdir(level: Level, node: GraphNode) -> list[ir.Node]:
+    """A path that other nodes read."""
+    path = read_text(level, node, scalar_of(node.fields, "path"))
+    return [ir.Compute(value=ir.Fields((("path", path),)), **common(node))]
+
+
+def read_wire(level: Level, node: GraphNode) -> list[ir.Node]:
+    """Hands on what comes in."""
+    source = level.own(node, "value") or "none"
+    value = ir.Fields((("value", expression(source)),))
+    return [ir.Compute(value=value, **common(node))]
+
+
+def read_refused(level: Level, node: GraphNode) -> list[ir.Node]:
+    """A node that cannot stand where it does; its reader has said so."""
+    del level
+    message = expression(quoted(f"{node.id} is no node"))
+    return [ir.Compute(value=message, **common(node))]
