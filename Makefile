@@ -7,8 +7,13 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test check bench lock format clean
 
+# Asks the model whose key is set, else the embedded one; without that, the replies are scripted.
 demo: .venv/.installed
-	$(BIN)/whorl --config examples/demo.toml run examples/polish.yaml "a haiku about rain"
+	@if [ -n "$$OPENAI_API_KEY$$ANTHROPIC_API_KEY" ] || $(BIN)/python -c 'import xllamacpp' 2>/dev/null; then \
+		$(BIN)/whorl run examples/polish.yaml "a haiku about rain"; \
+	else \
+		$(BIN)/whorl --config examples/demo.toml run examples/polish.yaml "a haiku about rain"; \
+	fi
 
 test: .venv/.developed
 	$(MAKE) --no-print-directory lint
