@@ -60,6 +60,7 @@ def test_a_thousand_concurrent_appends_take_few_commits(path: Path) -> None:
 def test_the_event_loop_is_woken_once_per_commit(store: SqliteStore) -> None:
     async def write() -> int:
         run, owner = await started(store)
+        await started(store, "run-2")  # with one run alone, its owner's loop commits by itself
         loop = asyncio.get_running_loop()
         wakes = 0
         original = loop.call_soon_threadsafe

@@ -1,0 +1,185 @@
+"""Blocks of actions: each is read by its type, and stands behind all that it waits for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.dialects.loom import control, loops, plain, variables, work
+from whorl.dialects.loom.action import Action, Scene, find, text_at
+from whorl.dialects.loom.durations import retry_of, timeout_of
+from whorl.errors import did_you_mean
+from whorl.source import Entry, Mapping, Scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.dialects.loom.draft import Draft
+    from whorl.dialects.loom.order import Order
+
+READERS: dict[str, Callable[[Action], ir.Node]] = {
+    "compose": plain.read_compose,
+    "wait": plain.read_wait,
+    "delay": plain.read_wait,
+    "terminate": plain.read_terminate,
+    "response": plain.read_response,
+    "parsejson": plain.read_parse_json,
+    "query": plain.read_query,
+    "select": plain.read_select,
+    "join": plain.read_join,
+    "table": plain.read_table,
+    "expression": plain.read_time,
+    "initializevariable": variables.read_initialize,
+    **dict.fromkeys(variables.SETTING, variables.read_set),
+    "http": work.read_http,
+    "ai": work.read_ask,
+    "actor": work.read_operator_task,
+    "activity": work.read_operator_task,
+    "if": control.read_if,
+    "condition": control.read_if,
+    "switch": control.read_switch,
+    "foreach": control.read_foreach,
+    "scope": control.read_scope,
+    "parallel": control.read_parallel,
+    "until": loops.read_loop,
+    "while": loops.read_loop,
+    "dountil": loops.read_loop,
+}
+# The types that only this dialect has: a file that uses one follows the seed's rules.
+OWN = frozenset({"ai", "actor", "activity", "while", "dountil", "retry", "parallel", "condition"})
+CONNECTORS = frozenset(
+    {
+        "apiconnection",
+        "apiconnectionwebhook",
+        "apiconnectionnotification",
+        "apimanagement",
+        "openapiconnection",
+        "openapiconnectionwebhook",
+        "serviceprovider",
+        "function",
+        "invokefunction",
+        "workflow",
+        "httpwebhook",
+        "sendtobatch",
+        "javascriptcode",
+        "csharpscriptcode",
+        "powershellcode",
+        "xslt",
+        "xmlvalidation",
+        "xmlcompose",
+        "xmlparse",
+        "liquid",
+        "flatfileencoding",
+        "flatfiledecoding",
+        "integrationaccountartifactlookup",
+        "parsedocument",
+        "chunktext",
+        "agent",
+        "agenthandoff",
+        "swiftencode",
+        "swiftdecode",
+        "rosettanetencode",
+        "as2decode",
+        "as2encode",
+        "x12decode",
+        "x12encode",
+        "edifactencode",
+        "edifactdecode",
+        "datamapper",
+        "batch",
+        "nestedagent",
+        "mcpclienttool",
+    }
+)
+TYPES = frozenset({*READERS, *CONNECTORS, "retry"})
+
+
+def read_block(draft: Draft, actions: Mapping, order: Order, scene: Scene) -> ir.Block:
+    """The block of some actions."""
+    nodes: list[ir.Node] = []
+    for entry in actions:
+        node = _read(draft, entry, scene)
+        if node is not None:
+            nodes.append(replace(node, after=order.after[entry.name]))
+    return ir.Block(tuple(nodes))
+
+
+def _read(draft: Draft, entry: Entry, scene: Scene) -> ir.Node | None:
+    fields = entry.value
+    if not isinstance(fields, Mapping):
+        draft.report(
+            "W007",
+            f"action {entry.name!r} is an object",
+            fields.span,
+            label="no object",
+            help='write {"type": "compose", "inputs": ...}',
+        )
+        return None
+    kind = find(fields, "type")
+    written = kind.text if isinstance(kind, Scalar) else ""
+    action = Action(draft, entry.name, written.lower(), fields, entry.key.span, scene)
+    draft.places.remember_node(action.path, entry.key.span)
+    place = find(fields, "limit") or fields
+    draft.places.remember_field(action.path, "at_most", place.span)
+    if action.type == "retry":
+        return _read_retry(action)
+    return _finished(action, read_action(action))
+
+
+def read_action(action: Action) -> ir.Node:
+    """The node of an action, without its place in the order."""
+    static = work.read_static_result(action)
+    if static is not None:
+        return static
+    reader = READERS.get(action.type)
+    if reader is not None:
+        return reader(action)
+    if action.type in CONNECTORS:
+        return work.read_connector(action)
+    kind = find(action.fields, "type")
+    known = sorted(TYPES)
+    draft, name = action.draft, action.type
+    if kind is None:
+        draft.report("W006", f"action {action.name!r} has no type", action.span, label="no type")
+    else:
+        draft.report(
+            "W009",
+            f"action {action.name!r} has the unknown type {text_at(action.fields, 'type')!r}",
+            kind.span,
+            label="unknown type",
+            help=did_you_mean(name, known) or "a type such as compose, http, ai, until, foreach",
+        )
+    return ir.Compute(name=action.name, value=ir.Constant(None))
+
+
+def _finished(action: Action, node: ir.Node) -> ir.Node:
+    retry = retry_of(action)
+    if retry is not None:
+        node = replace(node, retry=None if retry.times == 0 else retry)
+    timeout_s = timeout_of(action)
+    return node if timeout_s is None else replace(node, timeout_s=timeout_s)
+
+
+def _read_retry(action: Action) -> ir.Node:
+    """An action that is tried again: the node is the inner action under the outer name."""
+    inner = action.setting("action")
+    if not isinstance(inner, Mapping):
+        action.draft.report(
+            "W006",
+            f"{action.name!r} needs the action that it tries again",
+            action.span,
+            label="no action",
+            help='write "action": {"type": "http", "inputs": {"uri": "..."}}',
+        )
+        return ir.Compute(name=action.name, value=ir.Constant(None))
+    kind = text_at(inner, "type").lower()
+    held = Action(action.draft, action.name, kind, inner, action.span, action.scene)
+    node = _finished(held, read_action(held))
+    policy = retry_of(action)
+    if policy is None:
+        # As an action, it retries without saying so: three times, each wait twice as long.
+        policy = ir.Retry(
+            times=3, wait_s=5.0, backoff=2.0, wait_max_s=60.0, wait_min_s=1.0, jitter=0.1, on=("*",)
+        )
+    return replace(node, retry=None if policy.times == 0 else policy)
