@@ -21,7 +21,7 @@ test: .venv/.developed
 
 check: .venv/.developed
 	$(MAKE) --no-print-directory lint
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" tests/unit tests/python tests/test_*.py
 
 .PHONY: lint
 lint: .venv/.developed

@@ -26,6 +26,7 @@ KINDS = {
     "http": "whorl.providers.http:Http",
     "run": "whorl.providers.command:Command",
     "agent": "whorl.providers.agents.agent:Agent",
+    "javascript": "whorl.providers.javascript:JavaScript",
     "use": "whorl.providers.use:Use",
     "memory": "whorl.providers.memory:Memory",
     "tool": "whorl.providers.tools.tool:Tool",
@@ -36,7 +37,7 @@ KINDS = {
 }
 
 # Kinds that start programs on this machine.
-COMMAND_KINDS = frozenset({"run", "agent"})
+COMMAND_KINDS = frozenset({"run", "agent", "javascript"})
 
 
 @dataclass(frozen=True, slots=True)

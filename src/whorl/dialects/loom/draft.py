@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from whorl.dialects.loom.templates import Template
 from whorl.errors import Diagnostic
 from whorl.ir.places import Places
 
@@ -30,6 +31,7 @@ class Draft:
     document: Document
     files: Files
     lenient: bool = False
+    template: Template = field(default_factory=Template)
     places: Places = field(default_factory=Places)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     warnings: list[Diagnostic] = field(default_factory=list)

@@ -107,7 +107,10 @@ def _seed(draft: Draft, policy: Mapping, kind: str) -> ir.Retry:
     most = find(policy, "maxInterval") or find(policy, "maximumInterval")
     if kind == "fixed":
         return ir.Retry(
-            times=_count(draft, policy, 3), wait_s=wait, backoff=1.0, wait_max_s=wait,
+            times=_count(draft, policy, 3),
+            wait_s=wait,
+            backoff=1.0,
+            wait_max_s=wait,
             on=_on(policy),
         )
     return ir.Retry(

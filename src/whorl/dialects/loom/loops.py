@@ -179,7 +179,8 @@ def _count(action: Action, count: Scalar, is_azure: bool) -> int:
 def _warn_unchanging(action: Action, condition: Value) -> None:
     """A condition over variables that no action of the loop sets can never change."""
     texts = [scalar.text for scalar in scalars_in(condition)]
-    read = {name.lower() for text in texts for name in names_read(text)}
+    spelled = {name for text in texts for name in names_read(text)}
+    read = {name.lower() for name in spelled}
     special = {name.lower() for name in LOOP_NAMES}
     if not read or any(map(reads_more, texts)):
         return
@@ -189,10 +190,10 @@ def _warn_unchanging(action: Action, condition: Value) -> None:
         return
     action.draft.warn(
         "W023",
-        f"no action of loop {action.name!r} changes {', '.join(map(repr, sorted(read)))}",
+        f"no action of loop {action.name!r} changes {', '.join(map(repr, sorted(spelled)))}",
         condition.span,
         label="never changes",
-        help="set it in the loop: {\"type\": \"setVariable\", \"name\": ..., \"value\": ...}",
+        help='set it in the loop: {"type": "setVariable", "name": ..., "value": ...}',
     )
 
 

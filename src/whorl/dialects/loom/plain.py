@@ -43,6 +43,8 @@ _TIMES = {
     "subtractfromtime": ("subtractFromTime", ("baseTime", "interval", "timeUnit")),
     "getpasttime": ("getPastTime", ("interval", "timeUnit")),
     "getfuturetime": ("getFutureTime", ("interval", "timeUnit")),
+    "indexof": ("indexOf", ("text", "searchText")),
+    "substring": ("substring", ("text", "startPosition", "length")),
 }
 
 
@@ -88,9 +90,7 @@ def read_response(action: Action) -> ir.Node:
 def read_parse_json(action: Action) -> ir.Node:
     """JSON text as a value."""
     content = value_of(action.draft, action.setting("content"))
-    return ir.Compute(
-        name=action.name, value=content, shape=bodied(computed("content_of", IT))
-    )
+    return ir.Compute(name=action.name, value=content, shape=bodied(computed("content_of", IT)))
 
 
 def read_query(action: Action) -> ir.Node:

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.loom.templates import is_deployed
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
@@ -59,7 +60,14 @@ def value_of(draft: Draft, value: Value | None) -> ir.Value:
         case None:
             return ir.Constant(None)
         case Scalar():
-            if isinstance(value.value, str) and has_expression(value.value):
+            if not isinstance(value.value, str):
+                return ir.Constant(value.value)
+            if not draft.lenient and is_deployed(value.value):
+                text = draft.template.deployed(value.value)
+                if is_deployed(text) or not has_expression(text):
+                    return ir.Constant(text)
+                return expression(draft, value, text)
+            if has_expression(value.value):
                 return expression(draft, value)
             return ir.Constant(value.value)
         case Sequence():

@@ -83,9 +83,7 @@ def read_set(action: Action) -> ir.Node:
             if action.type == "decrementvariable":
                 given = _negative(action, value, given)
     sets = [(name, given)]
-    return ir.Assign(
-        name=action.name, sets=tuple(sets), operation=operation, shape=_shape(sets)
-    )
+    return ir.Assign(name=action.name, sets=tuple(sets), operation=operation, shape=_shape(sets))
 
 
 def name_of(action: Mapping) -> str:

@@ -183,6 +183,4 @@ def read_static_result(action: Action) -> ir.Node | None:
     if status == "succeeded":
         return ir.Compute(name=action.name, value=outputs)
     message = text_at(result, "error", "message") or f"the static result {name!r} says so"
-    return ir.Compute(
-        name=action.name, value=computed("fail_with", message), shape=None
-    )
+    return ir.Compute(name=action.name, value=computed("fail_with", message), shape=None)

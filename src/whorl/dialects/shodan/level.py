@@ -30,18 +30,27 @@ class LoopScene:
     previous: dict[tuple[str, str], str] = field(default_factory=dict)
     # What is mapped to an input of an inner node: in which iterations, and from where.
     mappings: dict[tuple[str, str], list[tuple[str, str]]] = field(default_factory=dict)
-    # The name that holds the inputs of a for-each, whose body has no other way to them.
+    # Of a for-each: the name that holds its inputs, those of the item and of its index.
     held: str = ""
+    item: tuple[str, str] = ("", "")
+    index: str = ""
+
+    @property
+    def counted(self) -> str:
+        """The number of the iteration, from 1."""
+        return f"({given(self.index)} + 1)" if self.held else given(self.number)
 
     def seen(self, handle: Handle) -> str | None:
         """What a handle of the loop carries to the nodes inside of it."""
         kind, name, side = handle
+        if self.held and name == self.item[0]:
+            return given(self.item[1])
         if kind == "dock":
-            return given(self.number) if side == "output" else self._slot(name)
+            return self.counted if side == "output" else self._slot(name)
         if name in self.inputs:
             return self._input(name)
         if name in ("iteration", "iteration_count"):
-            return given(self.number)
+            return self.counted
         return self._slot(name.removeprefix("prev."))
 
     def _input(self, name: str) -> str:
@@ -64,8 +73,11 @@ class Level:
     loop: LoopScene | None = None
     # Where the unfed inputs of nodes are given from outside, by name; None where they are not.
     ports: dict[str, PortSpec] | None = None
+    # Whether what is given from outside is all that an interface names.
+    has_interface: bool = False
     renamed: dict[str, str] = field(default_factory=dict)
     waits: dict[str, set[str]] = field(default_factory=dict)
+    claimed: set[str] = field(default_factory=set)
 
     def chain(self) -> Iterator[Level]:
         """This level and those around it."""
@@ -85,6 +97,15 @@ class Level:
         while wanted in taken:
             wanted += "_"
         return wanted
+
+    def claim(self, wanted: str) -> str:
+        """A name for something that is bound here, and that nothing else has."""
+        name = self.free_name(wanted)
+        taken = {name for level in self.chain() for name in level.claimed}
+        while name in taken:
+            name = self.free_name(f"{name}_")
+        self.claimed.add(name)
+        return name
 
     def workflow_input(self, port: PortSpec) -> str:
         """An input of the workflow; several nodes may share one."""
@@ -152,10 +173,6 @@ class Level:
                 return level.loop
         return None
 
-    def carried(self, edge: Edge, viewer: str) -> str | None:
-        """What an edge carries, as the node where it ends sees it."""
-        return self.value_at(edge.source, edge.out, viewer)
-
     def value_at(self, name: str, handle: Handle, viewer: str) -> str | None:
         """What a handle of a node carries, as another node sees it."""
         scene = self.scene_of(name)
@@ -185,11 +202,11 @@ class Level:
 
     def fed(self, node: GraphNode, name: str) -> str | None:
         """What comes in at a port by edges and mappings; None if nothing does."""
-        choices: list[tuple[str, str]] = []
-        for edge in self.graph.leading_to(node.id):
-            if edge.into[0] == "input" and edge.into[1] == name:
-                source = self.carried(edge, node.id)
-                choices.append(("all", source or "none"))
+        edges = self.edges_into(node, name)
+        if len(edges) > 1:
+            message = f"Multiple edges connected to input {name!r} of {node.id!r}"
+            return called("refuse", quoted(message))
+        choices = [("all", self.value_at(edge.source, edge.out, node.id) or "none") for edge in edges]
         if self.loop is not None:
             choices += self.loop.mappings.get((node.id, name), [])
         if not choices:
@@ -198,12 +215,17 @@ class Level:
             return choices[0][1]
         assert self.loop is not None
         pairs = [part for when, source in choices for part in (quoted(when), source)]
-        return called("mapped", given(self.loop.number), *pairs)
+        return called("mapped", self.loop.counted, *pairs)
+
+    def edges_into(self, node: GraphNode, name: str) -> list[Edge]:
+        """The edges that end at a port."""
+        edges = self.graph.leading_to(node.id)
+        return [edge for edge in edges if edge.into[0] == "input" and edge.into[1] == name]
 
     def arrived(self, node: GraphNode, port: PortSpec) -> str:
         """What a declared port takes in; on the outside of a file, what nobody feeds is given."""
         source = self.fed(node, port.name)
-        if source is None and self.ports is not None:
+        if source is None and self.ports is not None and not self.has_interface:
             source = self.workflow_input(port)
         source = source or "none"
         if port.type == "any" and not port.required and port.default is None:
@@ -232,12 +254,19 @@ class Level:
             if edge.into[0] == "input" and edge.into[1].partition("[")[0] not in names:
                 names[edge.into[1]] = None
         if self.loop is not None:
-            names |= {name: None for id, name in self.loop.mappings if id == node.id}
+            names |= {name: None for owner, name in self.loop.mappings if owner == node.id}
         return list(names)
 
     def checked(self, node: GraphNode) -> str:
         """A condition that fails unless all that must arrive does; empty where nothing must."""
-        bound = [p for p in node.inputs if p.required or p.type not in ("any", "string", "json")]
-        if not bound:
-            return ""
-        return called("ready", *(self.arrived(node, port) for port in bound))
+        looked_at = [
+            self.own(node, name) or "none"
+            for name in self.input_names(node)
+            if self._may_be_refused(node, name)
+        ]
+        return called("ready", *looked_at) if looked_at else ""
+
+    def _may_be_refused(self, node: GraphNode, name: str) -> bool:
+        port = node.input(name)
+        is_bound = port is not None and (port.required or port.type in ("number", "boolean"))
+        return is_bound or len(self.edges_into(node, name)) > 1

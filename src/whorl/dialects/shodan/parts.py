@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.source import Mapping
 
-LOOP_PARTS = frozenset({"interface-input", "interface-output", "interface-continue"})
 # The fields that each type of node has in its data, beside those that all have.
 FIELDS: dict[str, frozenset[str]] = {
     "trigger": frozenset({"triggerType", "cron", "idleMinutes"}),
@@ -48,6 +47,7 @@ USUAL = {
     "wire": ("value",),
     "workdir": ("path",),
     "trigger": ("timestamp", "type", "text", "params"),
+    "loop": ("iteration_count",),
 }
 
 Handle = tuple[Literal["output", "input", "dock"], str, str]

@@ -67,8 +67,8 @@ def _read_node(draft: Draft, graph: Graph, item: Mapping) -> None:
         text_of(fields, "label"),
         fields,
         span,
-        inputs=_ports(draft, fields, "inputs", name),
-        outputs=_ports(draft, fields, "outputs", name),
+        inputs=read_ports(draft, fields, "inputs", name),
+        outputs=read_ports(draft, fields, "outputs", name),
         holder=text_of(item, "parentId"),
     )
     _check_fields(draft, graph.nodes[name])
@@ -106,7 +106,8 @@ def _check_fields(draft: Draft, node: GraphNode) -> None:
             )
 
 
-def _ports(draft: Draft, fields: Mapping, name: str, node: str) -> tuple[PortSpec, ...]:
+def read_ports(draft: Draft, fields: Mapping, name: str, node: str) -> tuple[PortSpec, ...]:
+    """The ports that a node or an interface declares."""
     found: dict[str, PortSpec] = {}
     for item in items_of(draft, fields, name):
         port = _port(draft, item, node)
@@ -253,11 +254,11 @@ def _check_doubles(draft: Draft, graph: Graph) -> None:
     for edge in graph.edges:
         key = (edge.target, edge.into)
         if key in seen and edge.into[0] != "output":
-            draft.report(
+            draft.warn(
                 "W012",
                 f"Multiple edges connected to input {edge.into[1]!r} of {edge.target!r}",
                 edge.span,
                 label="a second edge",
-                help="keep one of them, or give the node an input for each",
+                help="the node will fail; keep one of them, or give the node an input for each",
             )
         seen.add(key)

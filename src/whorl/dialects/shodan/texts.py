@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.native.shell import PREFIX, read_script
-from whorl.dialects.shodan.sources import called, expression, given, quoted
+from whorl.dialects.shodan.sources import called, expression, quoted
 from whorl.ir.checks.suggest import suggest
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def resolve(level: Level, node: GraphNode, content: str) -> str | None:
         return found
     if content in _COUNTS:
         scene = next((one.loop for one in level.chain() if one.loop is not None), None)
-        return None if scene is None else given(scene.number)
+        return None if scene is None else scene.counted
     return _of_node(level, node, words)
 
 

@@ -80,6 +80,8 @@ class Stage:
         """Drives a run to its end, a pause or a question; shows it; gives the exit code."""
         self.audience.offer({"p": ("pause", lambda: self._pause(run))})
         self.audience.begin(past_of(self.store, run), self.runtime.plan(run).workflow)
+        if self.show.events == "journal" and self.store.run(run).last_seq == 1:
+            self.audience.entries(run, list(self.store.read(run)))
         try:
             with self._leaving_on_signals():
                 await self.runtime.drive(run, requests)

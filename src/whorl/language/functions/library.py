@@ -24,6 +24,7 @@ from whorl.language.functions.ordering import ORDERING
 from whorl.language.functions.orka import ORKA
 from whorl.language.functions.regex import REGEX
 from whorl.language.functions.selecting import SELECTING
+from whorl.language.functions.shodan import SHODAN
 from whorl.language.functions.studio import STUDIO
 from whorl.language.functions.tests import TESTS
 from whorl.language.functions.text import TEXT
@@ -39,6 +40,7 @@ LIBRARIES: dict[str, tuple[FunctionEntry, ...]] = {
     "loom": LOOM,
     "mcp-cli": MCP_CLI,
     "orka": ORKA,
+    "shodan": SHODAN,
     "studio": STUDIO,
 }
 

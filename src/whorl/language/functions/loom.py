@@ -15,7 +15,7 @@ from whorl.language.values import UNDEFINED, kind_of
 
 if TYPE_CHECKING:
     from whorl.language.run import Run
-    from whorl.language.values import Value
+    from whorl.language.values import Json, Value
 
 _QUOTED = (",", '"', "\n", "\r")
 
@@ -118,6 +118,19 @@ def trigger_body(run: Run, body: Value, given: Value) -> Value:
     return fields or None
 
 
+def as_outputs(run: Run, given: Value) -> Value:
+    """What answered for a connector as its outputs."""
+    del run
+    if isinstance(given, dict) and ("body" in given or "statusCode" in given):
+        return given
+    return {"statusCode": 200, "body": given}
+
+
+def fail_with(run: Run, message: Value) -> Value:
+    """Nothing: it fails, with these words."""
+    raise EvaluationError(run.text(message))
+
+
 def joined(run: Run, inputs: Value) -> Value:
     """The items of an array as one text."""
     from whorl.language.functions.logic.strings import join
@@ -168,7 +181,7 @@ def _html(lines: list[list[str]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _record(run: Run, name: Value) -> dict[str, Value] | None:
+def _record(run: Run, name: Value) -> dict[str, Json] | None:
     known = run.lookup("$actions")
     record = known.get(name) if isinstance(known, dict) and isinstance(name, str) else None
     return record if isinstance(record, dict) else None
@@ -198,6 +211,8 @@ LOOM: tuple[FunctionEntry, ...] = (
     _function("parsed", parsed, ("answer",)),
     _function("content_of", content_of, ("content",)),
     _function("trigger_body", trigger_body, ("body", "given")),
+    _function("as_outputs", as_outputs, ("given",)),
+    _function("fail_with", fail_with, ("message",)),
     _function("joined", joined, ("inputs",)),
     _function("table_of", table_of, ("inputs",)),
 )

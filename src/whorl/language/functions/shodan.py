@@ -65,9 +65,11 @@ def ready(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> bool:
     return True
 
 
-def mapped(
-    run: Run, number: Value, choices: tuple[Value, ...], named: dict[str, Value]
-) -> Value:
+def refuse(run: Run, message: Value) -> Value:
+    raise EvaluationError(str(message))
+
+
+def mapped(run: Run, number: Value, choices: tuple[Value, ...], named: dict[str, Value]) -> Value:
     """Of pairs of `first`, `subsequent` or `all` and a value: the one meant for this iteration.
 
     A mapping for just this iteration goes before one for all; null stands for no value.
@@ -91,26 +93,34 @@ def continues(run: Run, value: Value, sign: Value, wanted: Value, name: Value) -
     """Whether a loop goes on; an output that is missing or cannot be compared is an error."""
     if (value is None or value is UNDEFINED) and wanted is not None:
         raise EvaluationError(f"continueWhile: output {name!r} is missing; its node gave no value")
+    return _compared(value, str(sign), wanted, f"continueWhile: output {name!r}")
+
+
+def leaves(run: Run, value: Value, sign: Value, wanted: Value, name: Value) -> bool:
+    """Whether a loop is left early; an output that is missing does not say so."""
+    if (value is None or value is UNDEFINED) and wanted is not None:
+        return False
+    return _compared(value, str(sign), wanted, f"exitWhen: output {name!r}")
+
+
+def _compared(value: Value, sign: str, wanted: Value, what: str) -> bool:
     if sign in ("==", "!="):
         if wanted is not None and not _are_alike(value, wanted):
-            raise _incomparable(value, wanted, name)
+            raise _incomparable(value, wanted, what)
         return (value == wanted) is (sign == "==")
     if not _are_alike(value, wanted) or not isinstance(value, int | float | str):
-        raise _incomparable(value, wanted, name)
+        raise _incomparable(value, wanted, what)
     if isinstance(value, bool):
-        raise _incomparable(value, wanted, name)
-    return _ORDER[str(sign)](value, wanted)
+        raise _incomparable(value, wanted, what)
+    return _ORDER[sign](value, wanted)
 
 
 def _are_alike(value: Value, wanted: Value) -> bool:
     return kind_of(value) == kind_of(wanted)
 
 
-def _incomparable(value: Value, wanted: Value, name: Value) -> EvaluationError:
-    return EvaluationError(
-        f"continueWhile: output {name!r} is {told(value)}, which cannot be compared with "
-        f"{told(wanted)}"
-    )
+def _incomparable(value: Value, wanted: Value, what: str) -> EvaluationError:
+    return EvaluationError(f"{what} is {told(value)}, which cannot be compared with {told(wanted)}")
 
 
 def goes_on(run: Run, value: Value) -> bool:
@@ -195,9 +205,11 @@ SHODAN: tuple[FunctionEntry, ...] = (
     _function("port(name, key)", port, "an output of a node"),
     _function("arrive(value, node, port)", arrive, "what a typed port takes in"),
     _function("ready(...)", ready, "true, once all that arrives was looked at"),
+    _function("refuse(message)", refuse, "fails with a message"),
     _function("mapped(number, ...)", mapped, "the mapping that is meant for this iteration"),
     _function("kept(new, old)", kept, "the new value, or the old one where there is no new one"),
     _function("continues(value, operator, wanted, name)", continues, "whether a loop goes on"),
+    _function("leaves(value, operator, wanted, name)", leaves, "whether a loop is left early"),
     _function("goes_on(value)", goes_on, "whether a continue value means true"),
     _function("picked(value, key, node, type)", picked, "an output of a loop"),
     _function("gathered(value, node, key, take)", gathered, "an output of all items"),

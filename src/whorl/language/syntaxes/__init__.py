@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypeAlias
 
 from whorl.errors import did_you_mean
 from whorl.language.faults import LanguageError
-from whorl.language.tree import Tree
+from whorl.language.tree import Name, Tree
 
 Read: TypeAlias = Callable[[str, str], Tree]
 
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Words that Jinja2 reads as constants or operators.
+_WORDS = frozenset(("true", "false", "none", "and", "or", "not", "in", "is", "if", "else", "elif"))
+
 
 def _jinja(source: str, library: str) -> Tree:
+    # A step's name alone is the output of most small files: it needs no parser.
+    if _NAME.fullmatch(source) and source.lower() not in _WORDS:
+        return Tree("jinja", library, Name(source, 0), (), frozenset())
     from whorl.language.syntaxes.jinja import read_expression
 
     return read_expression(source, library)

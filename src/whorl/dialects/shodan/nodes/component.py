@@ -44,9 +44,7 @@ def read_component(
     return [ir.Call(workflow=key, inputs=ir.Fields(tuple(given)), **common(node))]
 
 
-def _inline(
-    level: Level, node: GraphNode, read_inline: Callable[[Draft, str], ir.Workflow]
-) -> str:
+def _inline(level: Level, node: GraphNode, read_inline: Callable[[Draft, str], ir.Workflow]) -> str:
     """The key of a component of this file, which is read when it is first used."""
     draft = level.draft
     written = scalar_of(node.fields, "componentRef")

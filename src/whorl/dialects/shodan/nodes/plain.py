@@ -8,7 +8,7 @@ from whorl import ir
 from whorl.dialects.shodan.fields import scalar_of, span_of, text_of
 from whorl.dialects.shodan.nodes.shared import common
 from whorl.dialects.shodan.parts import USUAL, PortSpec
-from whorl.dialects.shodan.sources import expression, quoted
+from whorl.dialects.shodan.sources import expression, literal
 from whorl.dialects.shodan.texts import read_text
 from whorl.source import Scalar, plain
 
@@ -37,9 +37,16 @@ def read_trigger(level: Level, node: GraphNode) -> list[ir.Node]:
         ("type", ir.Constant(kind if kind in _TRIGGERS else "manual")),
     ]
     for port in trigger_ports(level, node):
-        source = "none" if level.ports is None else level.workflow_input(port)
-        fields.append((port.name, expression(source)))
+        fields.append((port.name, expression(_given(level, port))))
     return [ir.Compute(value=ir.Fields(tuple(fields)), **common(node))]
+
+
+def _given(level: Level, port: PortSpec) -> str:
+    """What a trigger is given: by the workflow's start, or by the loop that holds the workflow."""
+    if level.ports is not None:
+        return level.workflow_input(port)
+    source = level.loop.seen(("input", port.name, "")) if level.loop is not None else None
+    return source or literal(port.default)
 
 
 def trigger_ports(level: Level, node: GraphNode) -> list[PortSpec]:
@@ -86,10 +93,3 @@ def read_wire(level: Level, node: GraphNode) -> list[ir.Node]:
     source = level.own(node, "value") or "none"
     value = ir.Fields((("value", expression(source)),))
     return [ir.Compute(value=value, **common(node))]
-
-
-def read_refused(level: Level, node: GraphNode) -> list[ir.Node]:
-    """A node that cannot stand where it does; its reader has said so."""
-    del level
-    message = expression(quoted(f"{node.id} is no node"))
-    return [ir.Compute(value=message, **common(node))]

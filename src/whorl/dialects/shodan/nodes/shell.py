@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 def read_shell_node(level: Level, node: GraphNode) -> list[ir.Node]:
     """Runs a script; any other exit code than 0 is a failure."""
-    shape = called("finished", "it", quoted(node.id), packed_ports(node.outputs))
     written = _script(level, node)
     fields = common(node)
     if written is None:
         nothing = literal({"stdout": "", "stderr": "", "exit_code": 0})
-        return [ir.Compute(value=expression(shape.replace("it", nothing, 1)), **fields)]
+        return [ir.Compute(value=_outputs(node, nothing), **fields)]
     script, variables = read_shell(level, node, written, written.text)
     is_tolerated = flag_of(node.fields, "continueOnFailure")
     inputs: list[tuple[str | ir.Expression, ir.Value]] = [
@@ -34,7 +33,13 @@ def read_shell_node(level: Level, node: GraphNode) -> list[ir.Node]:
         # One that others may go on after is a result, so that they can read its exit code.
         ("check", ir.Constant(not is_tolerated)),
     ]
-    return [ir.Task(kind="run", inputs=ir.Fields(tuple(inputs)), shape=expression(shape), **fields)]
+    given = ir.Fields(tuple(inputs))
+    return [ir.Task(kind="run", inputs=given, shape=_outputs(node, "it"), **fields)]
+
+
+def _outputs(node: GraphNode, source: str) -> ir.Expression:
+    ports = packed_ports(node.outputs)
+    return expression(called("finished", source, quoted(node.id), ports))
 
 
 def _script(level: Level, node: GraphNode) -> Scalar | None:

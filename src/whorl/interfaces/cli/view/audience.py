@@ -92,6 +92,11 @@ class Events(Silence):
         for entry in entries:
             click.echo(json.dumps(event_json(run, entry), ensure_ascii=False))
 
+    def text(self, run: RunId, address: str, text: str) -> None:
+        """Prints streamed text as it comes; it is not in the journal, so it has no number."""
+        said = {"run": run, "seq": None, "kind": "task.text", "address": address, "text": text}
+        click.echo(json.dumps(said, ensure_ascii=False))
+
 
 class DialectEvents(Silence):
     """Prints events under the names that the workflow's dialect has for them."""

@@ -1,0 +1,219 @@
+"""A definition as a workflow: its parameters, trigger and variables become inputs."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.dialects.loom.action import Scene, find, find_deep, text_at
+from whorl.dialects.loom.block import read_block
+from whorl.dialects.loom.loops import LOOP_NAMES, set_in
+from whorl.dialects.loom.order import order_of
+from whorl.dialects.loom.texts import computed, names_read, scalars_in, value_of
+from whorl.dialects.loom.vocabulary import STATUSES, VOCABULARY
+from whorl.source import Mapping, Scalar, plain
+
+if TYPE_CHECKING:
+    from whorl.dialects.loom.draft import Draft
+    from whorl.dialects.loom.forms import Form
+    from whorl.dialects.loom.order import Order
+    from whorl.language import Json
+    from whorl.source import Value
+
+BODY, HEADERS, QUERIES = "body", "headers", "queries"
+_NAMED = re.compile(r"\b(parameters|appsetting)\(\s*'((?:[^']|'')*)'\s*\)", re.IGNORECASE)
+
+
+def read_definition(draft: Draft, form: Form) -> ir.Workflow:
+    """The workflow of a definition."""
+    definition = form.definition
+    actions = find(definition, "actions")
+    assert isinstance(actions, Mapping)
+    static = find(definition, "staticResults")
+    draft.static_results = static if isinstance(static, Mapping) else None
+    _collect_variables(draft, actions)
+    order = order_of(draft, actions)
+    body = read_block(draft, actions, order, Scene())
+    parameters = _parameters(form)
+    settings = _referred(form.definition, "appsetting")
+    undeclared = _undeclared_variables(draft, definition)
+    fields = _trigger_fields(definition)
+    ports = {port.name: port for port in parameters}
+    for name in (*settings, *undeclared, BODY, HEADERS, QUERIES, *fields):
+        ports.setdefault(name, ir.Port(name, required=False))
+    return ir.Workflow(
+        name=form.name or _stem(draft.document.file),
+        dialect="loom",
+        body=body,
+        inputs=tuple(ports.values()),
+        main_input=BODY,
+        outputs=_outputs(draft, definition, order),
+        variables=(
+            ("$parameters", _facts(port.name for port in parameters)),
+            ("$settings", _facts(settings)),
+            ("$variables", _facts(undeclared)),
+            ("$trigger", _trigger(definition, fields)),
+            ("$scopes", ir.Constant({name: [*held] for name, held in draft.scopes.items()})),
+        ),
+        statuses=STATUSES,
+        vocabulary=VOCABULARY,
+        workflows=tuple(draft.workflows.items()),
+    )
+
+
+def _facts(names: object) -> ir.Value:
+    listed = [str(name) for name in names]  # type: ignore[attr-defined]
+    return ir.Fields(tuple((name, computed("fact", name)) for name in listed))
+
+
+def _parameters(form: Form) -> list[ir.Port]:
+    """The parameters that the definition declares or that expressions mention."""
+    found: dict[str, ir.Port] = {}
+    declared = find(form.definition, "parameters")
+    for entry in declared if isinstance(declared, Mapping) else ():
+        default = find(entry.value, "defaultValue")
+        given = find_deep(form.parameters, entry.name, "value")
+        value = plain(given) if given is not None else plain(default) if default else None
+        found[entry.name] = ir.Port(entry.name, required=False, default=value)
+    for entry in form.parameters or ():
+        given = find(entry.value, "value")
+        if given is not None and entry.name not in found:
+            found[entry.name] = ir.Port(entry.name, required=False, default=plain(given))
+    known = {name.lower() for name in found}
+    for name in _referred(form.definition, "parameters"):
+        if name.lower() not in known:
+            found[name] = ir.Port(name, required=False)
+    return list(found.values())
+
+
+def _referred(definition: Mapping, function: str) -> list[str]:
+    """The names that calls of a function mention."""
+    found: dict[str, str] = {}
+    for scalar in scalars_in(definition):
+        for called, name in _NAMED.findall(scalar.text):
+            if called.lower() == function:
+                found.setdefault(name.lower(), name.replace("''", "'"))
+    return list(found.values())
+
+
+def _collect_variables(draft: Draft, actions: Mapping) -> None:
+    """Finds how variables are spelled where they are declared, or else set."""
+    from whorl.dialects.loom.variables import SETTING, declared, name_of
+
+    queue: list[Value] = [actions]
+    for value in queue:
+        if not isinstance(value, Mapping):
+            continue
+        kind = text_at(value, "type").lower()
+        if kind == "initializevariable":
+            listed = find_deep(value, "inputs", "variables") or find(value, "variables")
+            for item in declared(listed):
+                name = text_at(item, "name")
+                draft.variables[name.lower()] = name
+        elif kind in SETTING:
+            name = name_of(value)
+            draft.variables.setdefault(name.lower(), name)
+        queue.extend(entry.value for entry in value)
+
+
+def _undeclared_variables(draft: Draft, definition: Mapping) -> list[str]:
+    """The variables that no action initialises: they may be given to the run."""
+    declared = _initialised(find(definition, "actions"))
+    is_set = set_in(find(definition, "actions"))
+    special = tuple(name.lower() for name in LOOP_NAMES)
+    found: dict[str, str] = {}
+    for scalar in scalars_in(definition):
+        for name in names_read(scalar.text):
+            lowered = name.lower()
+            if lowered in declared or lowered.endswith(special) or lowered in found:
+                continue
+            found[lowered] = draft.variable(name)
+            if lowered not in is_set:
+                _warn_undeclared(draft, name, scalar)
+    for lowered in is_set - declared - found.keys():
+        found[lowered] = draft.variable(lowered)
+    return list(found.values())
+
+
+def _warn_undeclared(draft: Draft, name: str, scalar: Scalar) -> None:
+    draft.warn(
+        "W005",
+        f"variable {name!r} is set nowhere; without `-i {name}=VALUE` it is null",
+        scalar.span,
+        label="not declared",
+        help=f'declare it: {{"type": "InitializeVariable", "inputs": {{"variables": '
+        f'[{{"name": "{name}", "type": "string", "value": ""}}]}}}}',
+    )
+
+
+def _initialised(value: Value | None) -> set[str]:
+    from whorl.dialects.loom.variables import declared
+
+    found: set[str] = set()
+    if isinstance(value, Mapping):
+        if text_at(value, "type").lower() == "initializevariable":
+            listed = find_deep(value, "inputs", "variables") or find(value, "variables")
+            found |= {text_at(item, "name").lower() for item in declared(listed)}
+        for entry in value:
+            found |= _initialised(entry.value)
+    return found
+
+
+def _trigger_fields(definition: Mapping) -> list[str]:
+    """The fields that the schema of a request names: each may be given to the run by name."""
+    triggers = find(definition, "triggers")
+    for entry in triggers if isinstance(triggers, Mapping) else ():
+        properties = find_deep(entry.value, "inputs", "schema", "properties")
+        if isinstance(properties, Mapping):
+            return [field.name for field in properties]
+    return []
+
+
+def _trigger(definition: Mapping, fields: list[str]) -> ir.Value:
+    """The record of the trigger: what the run was given."""
+    triggers = find(definition, "triggers")
+    names = [entry.name for entry in triggers] if isinstance(triggers, Mapping) else []
+    given = ", ".join(f"{computed('fact', name).source}" for name in (BODY,))
+    listed = ", ".join(f"{_quoted(name)}: {computed('fact', name).source}" for name in fields)
+    body = ir.Expression("jinja", f"trigger_body({given}, {{ {listed} }})", "loom")
+    outputs = ir.Fields(
+        (
+            ("headers", computed("fact", HEADERS)),
+            ("queries", computed("fact", QUERIES)),
+            ("body", body),
+        )
+    )
+    return ir.Fields(
+        (
+            ("name", ir.Constant(names[0] if names else "manual")),
+            ("status", ir.Constant("Succeeded")),
+            ("outputs", outputs),
+        )
+    )
+
+
+def _quoted(text: str) -> str:
+    import json
+
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _outputs(draft: Draft, definition: Mapping, order: Order) -> tuple[tuple[str, ir.Value], ...]:
+    """The outputs that the definition names; else the response, else the last action's result."""
+    written = find(definition, "outputs")
+    found: list[tuple[str, ir.Value]] = []
+    for entry in written if isinstance(written, Mapping) else ():
+        inner = find(entry.value, "value")
+        found.append((entry.name, value_of(draft, entry.value if inner is None else inner)))
+    if draft.responses:
+        names: list[Json] = [*draft.responses]
+        answer = ("body", computed("response_of", names))
+        return (answer, *(one for one in found if one[0] != "body")) if not found else tuple(found)
+    if not found and order.last:
+        found.append(("result", computed("final_of", order.last, order.is_last_bare)))
+    return tuple(found)
+
+
+def _stem(file: str) -> str:
+    return file.replace("\\", "/").rpartition("/")[2].rpartition(".")[0] or file
