@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,6 +178,8 @@ def _read_config(path: Path) -> dict[str, object]:
 
 
 def _read_toml(path: Path) -> dict[str, object]:
+    import tomllib
+
     try:
         content = path.read_bytes()
         if len(content) > CONFIG_BYTES_MAX:

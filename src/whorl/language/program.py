@@ -10,13 +10,13 @@ from whorl.language.evaluator.context import Context, Evaluate
 from whorl.language.evaluator.expressions import compile_expression
 from whorl.language.evaluator.semantics import semantics_of
 from whorl.language.evaluator.statements import Execute, compile_body
-from whorl.language.functions.library import find
 from whorl.language.names import free_names_of, is_borrowed
 from whorl.language.walk import weight_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from whorl.language.entry import FunctionEntry, Kind
     from whorl.language.evaluator.semantics import Semantics
     from whorl.language.run import FindFunction
     from whorl.language.tree import Tree
@@ -47,7 +47,14 @@ def compile_tree(tree: Tree) -> Program:
         0 if tree.value is None else tree.value.offset,
         0 if tree.value is None else weight_of(tree.value),
         tree.value is not None and is_borrowed(tree.value),
-        partial(find, tree.library),
+        partial(_find, tree.library),
         context.semantics,
         lru_cache(maxsize=1)(partial(free_names_of, tree)),
     )
+
+
+def _find(library: str, kind: Kind, name: str) -> FunctionEntry:
+    # The functions are imported when an expression first looks one up by name.
+    from whorl.language.functions.library import find
+
+    return find(library, kind, name)

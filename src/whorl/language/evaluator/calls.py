@@ -10,8 +10,6 @@ from whorl.language.access import Joiner
 from whorl.language.entry import FunctionEntry, call_entry
 from whorl.language.evaluator.context import Context, Evaluate
 from whorl.language.faults import EvaluationError, LanguageError
-from whorl.language.functions.library import methods
-from whorl.language.functions.methods import owner_of
 from whorl.language.values import UNDEFINED, Opaque, Value, kind_of
 
 if TYPE_CHECKING:
@@ -87,6 +85,9 @@ def _fault(entry: FunctionEntry, error: Exception, offset: int) -> EvaluationErr
 
 def compile_method_call(node: tree.MethodCall, context: Context, compile_: Compile) -> Evaluate:
     """Turn `target.name(...)` into a closure."""
+    from whorl.language.functions.library import methods
+    from whorl.language.functions.methods import owner_of
+
     target, name, offset = compile_(node.target, context), node.name, node.offset
     arguments = [compile_(argument, context) for argument in node.arguments]
     keywords = [(key, compile_(argument, context)) for key, argument in node.keywords]

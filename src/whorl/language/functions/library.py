@@ -15,17 +15,12 @@ from whorl.language.entry import FunctionEntry, Kind, Refused
 from whorl.language.faults import LanguageError
 from whorl.language.functions.json import JSON
 from whorl.language.functions.lists import LISTS
-from whorl.language.functions.loom import LOOM
-from whorl.language.functions.mcp_cli import MCP_CLI
 from whorl.language.functions.methods import METHODS
 from whorl.language.functions.numbers import NUMBERS
 from whorl.language.functions.objects import OBJECTS
 from whorl.language.functions.ordering import ORDERING
-from whorl.language.functions.orka import ORKA
 from whorl.language.functions.regex import REGEX
 from whorl.language.functions.selecting import SELECTING
-from whorl.language.functions.shodan import SHODAN
-from whorl.language.functions.studio import STUDIO
 from whorl.language.functions.tests import TESTS
 from whorl.language.functions.text import TEXT
 
@@ -36,12 +31,44 @@ CORE: tuple[FunctionEntry, ...] = (
     TEXT + LISTS + ORDERING + SELECTING + NUMBERS + JSON + REGEX + OBJECTS + TESTS + METHODS
 )
 
-LIBRARIES: dict[str, tuple[FunctionEntry, ...]] = {
-    "loom": LOOM,
-    "mcp-cli": MCP_CLI,
-    "orka": ORKA,
-    "shodan": SHODAN,
-    "studio": STUDIO,
+
+def _loom() -> tuple[FunctionEntry, ...]:
+    from whorl.language.functions.loom import LOOM
+
+    return LOOM
+
+
+def _mcp_cli() -> tuple[FunctionEntry, ...]:
+    from whorl.language.functions.mcp_cli import MCP_CLI
+
+    return MCP_CLI
+
+
+def _orka() -> tuple[FunctionEntry, ...]:
+    from whorl.language.functions.orka import ORKA
+
+    return ORKA
+
+
+def _shodan() -> tuple[FunctionEntry, ...]:
+    from whorl.language.functions.shodan import SHODAN
+
+    return SHODAN
+
+
+def _studio() -> tuple[FunctionEntry, ...]:
+    from whorl.language.functions.studio import STUDIO
+
+    return STUDIO
+
+
+# Imported on demand: a file is written in one dialect.
+LIBRARIES: dict[str, Callable[[], tuple[FunctionEntry, ...]]] = {
+    "loom": _loom,
+    "mcp-cli": _mcp_cli,
+    "orka": _orka,
+    "shodan": _shodan,
+    "studio": _studio,
 }
 
 
@@ -84,8 +111,13 @@ def table(library: str) -> dict[tuple[Kind, str], FunctionEntry]:
         raise LanguageError(
             f"there is no function library {library!r}", help=did_you_mean(library, known)
         )
-    entries = (*CORE, *LIBRARIES.get(library, ()))
+    entries = (*CORE, *additions(library))
     return {(entry.kind, entry.name): entry for entry in entries if entry.kind != "method"}
+
+
+def additions(library: str) -> tuple[FunctionEntry, ...]:
+    """What a dialect's library adds; nothing, where there is no such library."""
+    return LIBRARIES[library]() if library in LIBRARIES else ()
 
 
 def find(library: str, kind: Kind, name: str) -> FunctionEntry:

@@ -13,7 +13,7 @@ from whorl.errors import did_you_mean
 from whorl.language import tree
 from whorl.language.entry import FunctionEntry
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
-from whorl.language.functions.library import APART, LIBRARIES
+from whorl.language.functions.library import APART, LIBRARIES, additions
 from whorl.language.functions.logic.logical import condition_check
 from whorl.language.syntaxes.logic_tokens import CLOSING, Token, next_token
 from whorl.language.values import INTEGER_MAX, LIMITS
@@ -49,7 +49,7 @@ def _functions(library: str, lenient: bool) -> Mapping[str, FunctionEntry]:
             help=did_you_mean(library, [*LIBRARIES, *APART]),
         )
     own = APART["logic-lenient" if lenient else "logic"]()
-    return {entry.name.lower(): entry for entry in (*own, *LIBRARIES.get(library, ()))}
+    return {entry.name.lower(): entry for entry in (*own, *additions(library))}
 
 
 class ExpressionReader:

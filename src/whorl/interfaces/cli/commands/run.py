@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -157,6 +156,8 @@ async def _attach(stage: Stage, run: RunId, key: str) -> int:
 
 def _detach(project: Project, run: RunId, *, as_json: bool) -> int:
     """Hands the run to a process of its own, which outlives this one and its terminal."""
+    import subprocess
+
     folder = project.store.parent / "logs"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{run}.log"

@@ -18,12 +18,12 @@ from whorl.interfaces.figures import (
     seconds,
 )
 from whorl.interfaces.progress import Progress, name_of
-from whorl.interfaces.translation import Translator
 from whorl.interfaces.vocabulary import judgement_lines
 
 if TYPE_CHECKING:
     from whorl.errors import StoreError
     from whorl.interfaces.progress import Iteration, LoopProgress
+    from whorl.interfaces.translation import Translator
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
     from whorl.language import Json
@@ -106,6 +106,8 @@ class DialectEvents(Silence):
 
     def begin(self, progress: Progress, workflow: Workflow) -> None:
         """Learns the dialect's words."""
+        from whorl.interfaces.translation import Translator
+
         self._translator = Translator(progress.run, workflow)
         if not self._translator.has_words:
             raise UsageError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -150,6 +149,8 @@ class Runs:
         return is_alive(Identity(*process[:4]), Pulse(*process[4:]), self._here, now)
 
     def _unknown(self, text: str) -> UsageError:
+        import difflib
+
         with self._reader.lend() as connection:
             ids = _newest(connection, 1000)
         near = difflib.get_close_matches(text, ids, n=3, cutoff=0.4) or ids[:3]
