@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.loom import control, loops, plain, variables, work
 from whorl.dialects.loom.action import Action, Scene, find, text_at
-from whorl.dialects.loom.durations import retry_of, timeout_of
+from whorl.dialects.loom.durations import default_retry, retry_of, timeout_of
 from whorl.errors import did_you_mean
 from whorl.source import Entry, Mapping, Scalar
 
@@ -178,8 +178,5 @@ def _read_retry(action: Action) -> ir.Node:
     node = _finished(held, read_action(held))
     policy = retry_of(action)
     if policy is None:
-        # As an action, it retries without saying so: three times, each wait twice as long.
-        policy = ir.Retry(
-            times=3, wait_s=5.0, backoff=2.0, wait_max_s=60.0, wait_min_s=1.0, jitter=0.1, on=("*",)
-        )
+        policy = default_retry(action.draft)
     return replace(node, retry=None if policy.times == 0 else policy)

@@ -24,6 +24,7 @@ _UNITS_S = {
     "week": 604_800,
     "month": 2_592_000,
 }
+JITTER = 0.1
 _RETRY_TYPES = ("fixed", "exponential", "none", "default")
 # Azure retries calls that failed for a passing reason, unless the action says otherwise.
 AZURE_RETRY = ir.Retry(times=4, wait_s=7.5, backoff=2.0, wait_min_s=5.0, wait_max_s=3_600.0)
@@ -76,6 +77,11 @@ def timeout_of(action: Action) -> float | None:
     return seconds(action.draft, own, 0) if own is not None else None
 
 
+def default_retry(draft: Draft) -> ir.Retry:
+    """What an action that is there to try again does where it does not say how."""
+    return _seed(draft, Mapping((), draft.document.root.span), "exponential")
+
+
 def retry_of(action: Action) -> ir.Retry | None:
     """How often an action is tried again."""
     policy = find(action.fields, "retry") or find(action.fields, "retryPolicy")
@@ -115,11 +121,12 @@ def _seed(draft: Draft, policy: Mapping, kind: str) -> ir.Retry:
         )
     return ir.Retry(
         times=_count(draft, policy, 3),
-        wait_s=wait,
+        # The seed adds up to a tenth; the engine spreads to both sides of the middle.
+        wait_s=wait * (1 + JITTER / 2),
         backoff=2.0,
         wait_max_s=seconds(draft, most, 60.0),
         wait_min_s=min(seconds(draft, find(policy, "minimumInterval"), 1.0), wait),
-        jitter=0.1,
+        jitter=JITTER / 2 / (1 + JITTER / 2),
         on=_on(policy),
     )
 

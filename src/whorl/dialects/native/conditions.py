@@ -65,13 +65,11 @@ def _read_score(draft: Draft, entry: Entry, body: ir.Block) -> ir.Condition | No
         measured = read_computed(draft, source)
     else:
         measured = read_subject(draft, score.get("of"), body)
-    condition = ir.Score(
-        measured,
-        pattern=text_of(pattern),
-        at_least=_float(score.get("at_least")),
-        low=_float(score.get("low")),
-        high=_float(score.get("high")),
-    )
+    at_least, low, high = (_float(score.get(name)) for name in ("at_least", "low", "high"))
+    if at_least is not None and 0 < at_least <= 1 and low is None and high is None:
+        # A threshold from 0 to 1 means that scale; a model that answers 20 has not answered.
+        low, high = 0.0, 1.0
+    condition = ir.Score(measured, pattern=text_of(pattern), at_least=at_least, low=low, high=high)
     if isinstance(pattern, Scalar):
         draft.places.remember(condition, pattern)
     return condition

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from whorl.errors import InternalError
 from whorl.interpreter.events import Event
@@ -35,8 +34,7 @@ _ENCODER: Final = json.JSONEncoder(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(NamedTuple):
     """An event that is ready to be written; `large` holds the texts that go to the payloads."""
 
     kind: int
@@ -54,6 +52,8 @@ def encode(event: Event) -> Encoded:
     """The row of an event."""
     kind = _kind_number(event.kind)
     text = _bounded(event)
+    if len(text) < DEFLATE_MIN:
+        return Encoded(kind, float(event.at), whole(event.address), text)
     large: list[tuple[Path, str]] = []
     if len(text) > INLINE_MAX:
         text = _split(event.body, large)

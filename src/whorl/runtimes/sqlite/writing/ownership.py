@@ -89,9 +89,9 @@ class Ownership:
         self._unsure.clear()
         self._registered = False
 
-    def is_beat_due(self, every_s: float) -> bool:
-        """Whether the heartbeat has to be written again."""
-        return self.has_runs and self._pulse().monotonic - self._beaten >= every_s
+    def is_beat_due(self, every_s: float, monotonic: float) -> bool:
+        """Whether the heartbeat has to be written again at this time."""
+        return bool(self._runs) and monotonic - self._beaten >= every_s
 
     def beat(self) -> None:
         """Writes the heartbeat, for all runs at once."""

@@ -121,7 +121,7 @@ class Writer:
             while is_open:
                 jobs, is_open = self._collect()
                 with self._turn:
-                    if jobs or self._ledger.ownership.is_beat_due(BEAT_EVERY_S):
+                    if jobs or self._is_beat_due(self._monotonic()):
                         self._serve(jobs)
                     self._checkpoint()
             self._leave()
@@ -182,7 +182,7 @@ class Writer:
             if not begun:
                 begin(self._connection)
             outcomes = self._apply(jobs)
-            if self._ledger.ownership.is_beat_due(BEAT_EVERY_S):
+            if self._is_beat_due(started):
                 self._ledger.ownership.beat()
             self._announce("inside", jobs)
             self._connection.execute("COMMIT")
@@ -196,6 +196,9 @@ class Writer:
             if len(jobs) <= _FEW:
                 self._commit_s += (self._monotonic() - started - self._commit_s) * 0.25
         settle(outcomes, here=loop)
+
+    def _is_beat_due(self, now: float) -> bool:
+        return self._ledger.ownership.is_beat_due(BEAT_EVERY_S, now)
 
     def _apply(self, jobs: list[Job]) -> list[Outcome]:
         outcomes: list[Outcome] = []

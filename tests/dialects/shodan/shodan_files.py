@@ -1,0 +1,42 @@
+"""Graph files in memory and in folders, and what reading and running them gives."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import whorl
+from whorl.dialects import NoFiles, read_workflow
+
+if TYPE_CHECKING:
+    import pytest
+
+    from whorl.dialects import Reading
+
+ROOT = Path(__file__).parents[3]
+SHARED = ROOT.parent / "shared"
+CORPUS = SHARED / "corpora" / "shodan"
+SEED = SHARED / "seeds" / "000_1b8886cb98d88a3b.txt"
+HEAD = "version: 1\nmetadata: {name: case}\n"
+
+
+def read(text: str) -> Reading:
+    """Reads a file that came alone."""
+    return read_workflow(text, "case.yaml", NoFiles())
+
+
+def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Makes a folder a project of its own, where commands are allowed and no key is set."""
+    for name in [n for n in os.environ if n.endswith(("_API_KEY", "_BASE_URL")) or "WHORL" in n]:
+        monkeypatch.delenv(name)
+    folder.mkdir(exist_ok=True)
+    if not (folder / "whorl.toml").exists():
+        (folder / "whorl.toml").write_text("[allow]\ncommands = true\n")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def run(path: Path, **inputs: Any) -> Any:
+    """Runs a file on a real store."""
+    return whorl.run_sync(whorl.load(path), inputs)
