@@ -8,7 +8,7 @@ from whorl.dialects.files import NoFiles
 from whorl.dialects.reader import Called
 from whorl.errors import Diagnostic, InvalidWorkflow, did_you_mean
 from whorl.plugins import Plugins
-from whorl.source import Mapping, read_json, read_text, read_yaml
+from whorl.source import Mapping, read_text, read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -162,6 +162,8 @@ def parse(
     if not file.endswith((".json", ".yaml", ".yml")):
         is_json = text.lstrip("\ufeff \t\r\n").startswith(("{", "["))
     if is_json:
+        from whorl.source import read_json
+
         return read_json(text, file, repeated="error" if joined is None and not lenient else "warn")
     repeated: Literal["keep", "error"] = "keep" if lenient else "error"
     return read_yaml(text, file, repeated=repeated, joined=joined or frozenset())

@@ -74,13 +74,14 @@ def _order(node: Node, before: str) -> str:
 
 def _words(node: Node) -> str:
     name = line(node.name, 60)
-    detail = _detail(node)
+    detail = detail_words(node)
     when = f"  if {line(node.when.source, 60)}" if node.when is not None else ""
     mark = "↻ " if isinstance(node, Loop | ForEach) else "? " if isinstance(node, Branch) else ""
     return f"{mark}{name}  {detail}{when}".rstrip()
 
 
-def _detail(node: Node) -> str:
+def detail_words(node: Node) -> str:
+    """What a node does, in a few words."""
     match node:
         case Task():
             return node.kind
@@ -180,7 +181,7 @@ def mermaid(workflow: Workflow) -> str:
 
 
 def _small(node: Node) -> str:
-    return f"<br/><small>{_label(_detail(node))}</small>"
+    return f"<br/><small>{_label(detail_words(node))}</small>"
 
 
 def _label(text: str) -> str:

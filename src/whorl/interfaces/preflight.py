@@ -10,7 +10,6 @@ from whorl.ir import Constant, Expression, Fields, Items, Judge, Loop, Task, fro
 from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk, workflows_of
 from whorl.ir.worst_case import PRICED, worst_case
-from whorl.providers.task import Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.providers.settings import Settings
+    from whorl.providers.task import Request
 
 COMMANDS = frozenset({"run", "agent"})
 _MODELS = frozenset({"ask", "judge"})
@@ -143,6 +143,8 @@ def _cost(workflow: Workflow, providers: Providers, calls: int) -> float | None:
 
 
 def _request(asked: _Asked) -> Request:
+    from whorl.providers.task import Request
+
     return Request("", asked.path, asked.kind, asked.inputs)
 
 

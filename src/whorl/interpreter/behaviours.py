@@ -77,7 +77,7 @@ def leave(machine: Machine, key: str, outcome: Outcome) -> None:
     frame = machine.frames[key]
     if "node" in frame:
         outcome = _shaped(machine, frame, outcome)
-        if frame.get("alarm") in machine.pending:
+        if "alarm" in frame and frame["alarm"] in machine.pending:
             machine.forget(frame["alarm"])
     parent = frame["parent"]
     if frame["kind"] in _KEPT:

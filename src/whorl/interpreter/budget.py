@@ -21,9 +21,11 @@ _ABANDONED_MAX = 1_000
 
 def add_usage(machine: Machine, loop: str | None, usage: dict[str, Any]) -> None:
     """Adds what a call used to every loop around it and to the run."""
-    counted = _sane(usage)
-    for scope in _scopes(machine, loop):
+    counted = _sane(usage) if usage else {}
+    for _, scope in _keyed_scopes(machine, loop):
         scope["begun"] = True
+        if not counted:
+            continue
         total = scope["usage"]
         for name, amount in counted.items():
             total[name] = total.get(name, 0) + amount
@@ -101,8 +103,9 @@ def add_late_doubt(machine: Machine, address: str) -> None:
 def exhausted(machine: Machine, key: str) -> str | None:
     """The limit of a loop that is used up already, if there is one."""
     scope = machine.frames[key]
+    limits = scope["limits"]
     for name in _LIMITED:
-        limit = scope["limits"].get(name)
+        limit = limits.get(name)
         if limit is not None and _taken(scope, name) >= limit:
             return name
     return None

@@ -311,6 +311,8 @@ def _iteration_failed(machine: Machine, key: str, outcome: Outcome) -> None:
         numbers.append(frame["count"])
     close_iteration(machine, key, status=outcome["status"], error=outcome["error"])
     if failure.action == "continue":
+        if failure.last_counts:
+            frame["failure"] = {"number": frame["count"], "error": outcome["error"]}
         _drop_body(machine, frame)
         _pause(machine, key)
         return

@@ -26,7 +26,8 @@ def arm(machine: Machine, key: str) -> None:
     frame = machine.frames[key]
     seconds = frame["limits"].get("time_s")
     address = inner(frame["address"], "time")
-    if seconds is not None and address not in machine.pending:
+    interrupts = loop_of(machine, key).limits.interrupts
+    if seconds is not None and interrupts and address not in machine.pending:
         machine.expect(address, key, "alarm", due=machine.now + seconds)
 
 
@@ -36,6 +37,10 @@ def before_iteration(machine: Machine, key: str) -> tuple[str, str] | None:
     limit = frame["limits"]["iterations"]
     if frame["count"] >= limit:
         return "max_iterations", f"its limit of {limit} iterations"
+    seconds = frame["limits"].get("time_s")
+    is_over = seconds is not None and machine.now >= frame["started"] + seconds
+    if is_over and not loop_of(machine, key).limits.interrupts:
+        return "timeout", f"its time of {seconds:g} s"
     spent = budget.exhausted(machine, key)
     if spent is not None:
         return "budget", f"its budget of {frame['limits'][spent]:g} ({spent})"

@@ -19,9 +19,13 @@ def end_loop(
     """The loop has ended well; its value is that of the iteration that it returns."""
     frame = machine.frames[key]
     failures = frame.get("failures", 0)
-    if failures and "last" not in frame:
+    if failures and "last" not in frame and "failure" not in frame:
         message = f"all {failures} iterations of {frame['name']!r} failed"
         fail_loop(machine, key, error("R112", message, frame["address"]))
+        return
+    failure = frame.get("failure")
+    if failure is not None and failure["number"] == frame["count"] and iteration is None:
+        fail_loop(machine, key, failure["error"], reason=reason)
         return
     number, results = _returned(machine, key)
     if iteration is not None:

@@ -23,16 +23,13 @@ from whorl.interpreter.verdict import (
     Weighing,
     comparable,
     measure,
-    scores_of,
-    stables_of,
 )
-from whorl.ir import AllOf, AnyOf, Loop, Plateau
+from whorl.ir import Loop
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Frame, Outcome
     from whorl.interpreter.machine import Machine
-    from whorl.ir import Condition
     from whorl.language import Json
 
 
@@ -111,10 +108,12 @@ def ask_judge(machine: Machine, key: str) -> None:
 
 def _measure(machine: Machine, key: str) -> None:
     frame = machine.frames[key]
-    until = loop_of(machine, key).until
+    wanted = machine.plan.measures[frame["node"]]
+    if wanted is None:
+        return
     scope = machine.scope_at(frame["inner"])
-    scored = [measure(score, scope) for score in scores_of(until)]
-    for score, number in zip(scores_of(until), scored, strict=True):
+    scored = [measure(score, scope) for score in wanted.scores]
+    for score, number in zip(wanted.scores, scored, strict=True):
         if number is None:
             pattern = f"pattern {score.pattern!r}" if score.pattern else "expression"
             how = score.described or pattern
@@ -123,16 +122,15 @@ def _measure(machine: Machine, key: str) -> None:
     first = scored[0] if scored else None
     best = frame.get("best")
     frame["is_best"] = keep_best(machine, key, first) if scored else False
-    delta = _min_delta(until)
-    if delta is not None:
+    if wanted.min_delta is not None:
         mark = frame.get("mark", best["score"] if best else None)
-        if first is not None and (mark is None or first > mark + delta):
+        if first is not None and (mark is None or first > mark + wanted.min_delta):
             frame["mark"] = first
             frame["stale"] = 0
         else:
             frame["stale"] = frame.get("stale", 0) + 1
     frame["texts_before"] = frame.get("texts", [])
-    frame["texts"] = [comparable(value_of(s.subject, scope)) for s in stables_of(until)]
+    frame["texts"] = [comparable(value_of(s.subject, scope)) for s in wanted.stables]
 
 
 def _weigh(machine: Machine, key: str) -> None:
@@ -144,7 +142,7 @@ def _weigh(machine: Machine, key: str) -> None:
         return
     evidence = Evidence(
         scope=machine.scope_at(frame["inner"]),
-        branches=_branches(frame.get("previous", {})),
+        results=frame.get("previous", {}),
         scored=dict(enumerate(frame.get("scored", []))),
         texts=frame.get("texts", []),
         texts_before=frame.get("texts_before", []),
@@ -193,25 +191,6 @@ def _look_back(machine: Machine, frame: Frame) -> None:
     scope = machine.scope_at(frame["inner"])
     for name, value in node.bind:
         values[name] = value_of(value, scope)
-
-
-def _branches(found: dict[str, Json]) -> dict[str, str]:
-    return {
-        name: str(value["branch"])
-        for name, value in found.items()
-        if isinstance(value, dict) and "branch" in value
-    }
-
-
-def _min_delta(condition: Condition | None) -> float | None:
-    if isinstance(condition, Plateau):
-        return condition.min_delta
-    if isinstance(condition, AnyOf | AllOf):
-        for part in condition.conditions:
-            found = _min_delta(part)
-            if found is not None:
-                return found
-    return None
 
 
 def _count_vote(current: dict[str, Any], value: Any, wanted: int) -> None:

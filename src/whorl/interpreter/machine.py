@@ -7,7 +7,7 @@ therefore a fold over its journal, and resuming, replaying and simulating are th
 from __future__ import annotations
 
 import json
-from collections import Counter, deque
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import StoreError
@@ -46,7 +46,9 @@ class Machine:
         # Iterations whose results a time traveller wants to see, and what was found; no state.
         self.wanted: frozenset[str] = frozenset()
         self.found: dict[str, dict[str, Json]] = {}
-        self._open = Counter(entry["what"] for entry in self.pending.values())
+        self._open = dict.fromkeys(_TOLD_BY, 0)
+        for entry in self.pending.values():
+            self._open[entry["what"]] += 1
         if state is not None:
             self.recover()
 
@@ -82,10 +84,11 @@ class Machine:
         """Takes one event in and advances as far as that leads."""
         if event.kind not in FED_KINDS:
             raise StoreError(f"an event of kind {event.kind!r} cannot be fed", code="R903")
-        self.state["at"] = max(self.state["at"], event.at)
-        if self.state["status"] == "waiting":
+        state = self.state
+        state["at"] = max(state["at"], event.at)
+        if state["status"] == "waiting":
             # Every event moves the run on; that it waits for somebody else now is said anew.
-            self.state["status"] = "running"
+            state["status"] = "running"
         if event.kind.startswith("run."):
             control.receive(self, event)
         else:
@@ -98,6 +101,8 @@ class Machine:
 
         A task that was wanted twice since the last call, or is no longer wanted, is not repeated.
         """
+        if not self._commands:
+            return []
         commands, self._commands = self._commands, []
         performs = {c.address: c for c in commands if isinstance(c, Perform)}
         return [
@@ -162,7 +167,13 @@ class Machine:
         if parent is not None:
             above = self.frames[parent]
             loop = parent if above["kind"] == "loop" else above["loop"]
-        self.frames[key] = {"kind": kind, "parent": parent, "scope": scope, "loop": loop} | fields
+        self.frames[key] = {
+            "kind": kind,
+            "parent": parent,
+            "scope": scope,
+            "loop": loop,
+            **fields,
+        }
         return key
 
     def enter(self, key: str) -> None:
@@ -182,7 +193,8 @@ class Machine:
 
     def only_people_can_move_it(self) -> bool:
         """Whether the run waits for a person and for nothing else."""
-        return bool(self._open["gate"]) and not self._open["task"] and not self._open["timer"]
+        waits = self._open
+        return waits["gate"] > 0 and not waits["task"] and not waits["timer"]
 
     def clear_agenda(self) -> None:
         """Forgets what was to be done next."""
@@ -200,7 +212,7 @@ class Machine:
 
     def expect(self, address: str, key: str, what: str, **fields: Json) -> None:
         """Waits for an event at an address: a task, a timer, a gate, or an alarm (a time limit)."""
-        self.pending[address] = {"frame": key, "what": what} | fields
+        self.pending[address] = {"frame": key, "what": what, **fields}
         self.frames[key].setdefault("waits", []).append(address)
         self._open[what] += 1
         if "due" in fields:
@@ -242,11 +254,12 @@ class Machine:
                 loop_result.abandon_loop(self, doomed_key)
             if "reserve" in frame:
                 budget.abandon(self, frame)
-            for address in list(frame.get("waits", ())):
-                self.forget(address)
-            for scope in (frame.get("own_scope"), frame.get("inner")):
-                if scope is not None:
-                    self.drop_scope(scope)
+            if frame.get("waits"):
+                for address in list(frame["waits"]):
+                    self.forget(address)
+            for scope in ("own_scope", "inner"):
+                if scope in frame:
+                    self.drop_scope(frame[scope])
         for doomed_key in doomed:
             del self.frames[doomed_key]
 
@@ -270,13 +283,14 @@ class Machine:
 
     def _advance(self) -> None:
         steps = 0
-        while self._agenda:
+        agenda, frames = self._agenda, self.frames
+        while agenda:
             steps += 1
             if steps > STEPS_MAX:
                 run.stop_endless(self, STEPS_MAX)
                 return
-            key, outcome = self._agenda.popleft()
-            frame = self.frames.get(key)
+            key, outcome = agenda.popleft()
+            frame = frames.get(key)
             if frame is None:
                 continue
             if outcome is None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from whorl.interpreter.verdict import measures_of
 from whorl.ir import AllOf, AnyOf, Constant, Fields, Items, Judge, Loop, Task
 from whorl.ir.walk import blocks_of, workflows_of
 
 if TYPE_CHECKING:
+    from whorl.interpreter.verdict import Measures
     from whorl.ir import Block, Condition, Expression, Node, Value, Workflow
     from whorl.ir.fields import After
 
@@ -54,6 +56,7 @@ class Plan:
         self.records = any(part.statuses for part in self.workflows.values())
         self.nodes: dict[str, Node] = {}
         self.blocks: dict[str, BlockPlan] = {}
+        self.measures: dict[str, Measures | None] = {}
         self._owners: dict[str, Workflow] = {}
         for key, part in self.workflows.items():
             self._add(part.body, f"{key}:", part)
@@ -83,6 +86,7 @@ class Plan:
                 for kind in TOOL_KINDS:
                     self._add_node(tool_key(key + node.name, kind), _tool_task(node, kind), owner)
             if isinstance(node, Loop):
+                self.measures[key + node.name] = measures_of(node.until)
                 for index, judge in enumerate(judges_of(node.until)):
                     self._add_node(judge_key(key + node.name, index), _judge_task(judge), owner)
             for slot, inner in blocks_of(node):

@@ -79,13 +79,13 @@ def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
         case "task.finished":
             _account(machine, frame, event)
             machine.settle(event.address)
-            session = _session(machine, frame, node)
-            if session and event.body.get("session"):
+            if event.body.get("session") and (session := _session(machine, frame, node)):
                 machine.state["sessions"][session] = event.body["session"]
             calls = turns.wanted(node, event)
             if not calls:
                 outcome = succeeded(event.body.get("value"))
-                machine.finish(key, outcome | {"usage": event.body.get("usage")})
+                outcome["usage"] = event.body.get("usage")
+                machine.finish(key, outcome)
             elif turns.begin(machine, key, calls, event.body.get("said")):
                 ask(machine, key)
         case "task.failed":
@@ -109,8 +109,8 @@ def _inputs(machine: Machine, frame: Frame, node: Task) -> dict[str, Json]:
             inputs |= _object(value_of(fields, scope))
     given = _object(value_of(node.inputs, scope))
     inputs |= {name: value for name, value in given.items() if value is not None}
-    extra: dict[str, Json] = frame.get("extra", {})
-    return inputs | extra
+    inputs |= frame.get("extra", {})
+    return inputs
 
 
 def _object(value: Json) -> dict[str, Json]:
@@ -122,6 +122,7 @@ def _perform(machine: Machine, key: str) -> Perform:
     frame = machine.frames[key]
     node = machine.node(frame)
     assert isinstance(node, Task)
+    sessions = machine.state["sessions"]
     return Perform(
         frame["address"],
         node.kind,
@@ -129,7 +130,7 @@ def _perform(machine: Machine, key: str) -> Perform:
         attempt=_attempt(frame),
         timeout_s=node.timeout_s,
         returns=node.returns,
-        session=machine.state["sessions"].get(_session(machine, frame, node), ""),
+        session=sessions.get(_session(machine, frame, node), "") if sessions else "",
         repair=frame.get("repair"),
         secure=node.secure,
     )
@@ -171,8 +172,8 @@ def _account(machine: Machine, frame: Frame, event: Event) -> None:
     if reserved:
         budget.release(machine, frame["loop"], reserved)
     usage = event.body.get("usage")
-    told: dict[str, Any] = usage if isinstance(usage, dict) else {}
-    budget.add_usage(machine, frame["loop"], {name: told.get(name) for name in _USAGE})
+    told = {name: usage.get(name) for name in _USAGE} if usage and isinstance(usage, dict) else {}
+    budget.add_usage(machine, frame["loop"], told)
 
 
 def _fail(machine: Machine, key: str, event: Event, node: Task) -> None:

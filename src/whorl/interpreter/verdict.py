@@ -25,7 +25,7 @@ class Evidence:
     """What the conditions are judged by, in the order in which they are written."""
 
     scope: Scope
-    branches: dict[str, str]
+    results: dict[str, Json]
     score: float | None = None
     scored: dict[int, float | None] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
@@ -44,22 +44,33 @@ class Verdict:
     judge: int = 0
 
 
-def scores_of(condition: Condition | None) -> Iterator[Score]:
-    """The score conditions, in the order in which they are written."""
-    if isinstance(condition, Score):
-        yield condition
-    elif isinstance(condition, AnyOf | AllOf):
-        for part in condition.conditions:
-            yield from scores_of(part)
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What is measured of every iteration, in the order in which the condition is written."""
+
+    scores: tuple[Score, ...]
+    stables: tuple[Stable, ...]
+    min_delta: float | None = None
 
 
-def stables_of(condition: Condition | None) -> Iterator[Stable]:
-    """The stability conditions, in the order in which they are written."""
-    if isinstance(condition, Stable):
-        yield condition
-    elif isinstance(condition, AnyOf | AllOf):
+def measures_of(condition: Condition | None) -> Measures | None:
+    """What a condition wants measured; None where that is nothing."""
+    parts = list(_simple(condition))
+    deltas = [part.min_delta for part in parts if isinstance(part, Plateau)]
+    found = Measures(
+        scores=tuple(part for part in parts if isinstance(part, Score)),
+        stables=tuple(part for part in parts if isinstance(part, Stable)),
+        min_delta=deltas[0] if deltas else None,
+    )
+    return found if found.scores or found.stables or deltas else None
+
+
+def _simple(condition: Condition | None) -> Iterator[Condition]:
+    if isinstance(condition, AnyOf | AllOf):
         for part in condition.conditions:
-            yield from stables_of(part)
+            yield from _simple(part)
+    elif condition is not None:
+        yield condition
 
 
 def measure(score: Score, scope: Scope) -> float | None:
@@ -116,7 +127,7 @@ class Weighing:
             case Judge():
                 return self._judge(condition)
             case BranchTaken():
-                taken = self._evidence.branches.get(condition.node)
+                taken = _taken(self._evidence.results.get(condition.node))
                 return _verdict(taken == condition.name, "branch", {"branch": taken})
             case Stable():
                 return self._stable(condition)
@@ -178,6 +189,13 @@ class Weighing:
                 if part.state == state:
                     return Verdict(state, part.by, facts, part.judge)
         return Verdict("met" if parts else "not_met", parts[-1].by if parts else "", facts)
+
+
+def _taken(result: Json) -> str | None:
+    """The branch that was taken, by the result of a branch."""
+    if isinstance(result, dict) and "branch" in result:
+        return str(result["branch"])
+    return None
 
 
 def _verdict(met: bool, by: str, facts: dict[str, Json]) -> Verdict:

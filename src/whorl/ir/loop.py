@@ -33,7 +33,10 @@ Fact = Literal[
 
 @dataclass(frozen=True, slots=True)
 class LoopLimits:
-    """What bounds a loop; reaching one of them is an exit reason of its own."""
+    """What bounds a loop; reaching one of them is an exit reason of its own.
+
+    A time limit interrupts the iteration that runs, or else only forbids the next one.
+    """
 
     iterations: int | Expression = 10
     time_s: float | Expression | None = None
@@ -41,6 +44,7 @@ class LoopLimits:
     cost_usd: float | None = None
     tokens: int | None = None
     calls: int | None = None
+    interrupts: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +81,15 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class IterationFailure:
-    """What happens when an iteration fails."""
+    """What happens when an iteration fails.
+
+    With `last_counts` a loop that went on has failed all the same where its last iteration did.
+    """
 
     action: Literal["halt", "continue", "retry"] = "halt"
     times: int = 0
     wait_s: float = 0.0
+    last_counts: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

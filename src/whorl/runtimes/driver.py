@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal import Journal, RunId
 
 SNAPSHOT_EVERY = 256
-NOTES_WAIT_S = 0.1
+NOTES_WAIT_S = 0.25
 TROUBLE_PAUSE_S = 2.0
 
 
@@ -90,6 +90,7 @@ class Driver:
         self._snapshot_size = 0
         self._logged = 0
         self._stopping = False
+        self._started = False
         self._notes_due = False
         self._notes_timer: asyncio.TimerHandle | None = None
         self.asleep_until: float | None = None
@@ -111,31 +112,41 @@ class Driver:
         """
         for address in self.machine.in_flight():
             self.deliver(Event("task.in_doubt", address, self._clock.now()))
+        machine = self.machine
         try:
             while not self._stopping:
-                self._unsaid += self.machine.take_notes()
-                intents = self._carry_out(self.machine.poll())
-                arrived, letters = self._take_arrived()
-                fed = intents + arrived
-                if fed or (self._unsaid and self._may_not_wait()):
+                self._unsaid += machine.take_notes()
+                fed = self._carry_out(machine.poll())
+                letters = self._take_arrived(fed)
+                is_over = not fed and self._is_over()
+                if fed or (self._unsaid and (is_over or self._may_not_wait())):
                     await self._log(fed, letters)
                     for event in fed:
-                        self.machine.feed(event)
-                elif self._is_over():
-                    return self.machine.status
+                        machine.feed(event)
+                elif is_over:
+                    return machine.status
                 elif self._sleeps_longer_than(patience_s):
                     self.asleep_until = self._wakes_at()
                     return "asleep"
                 elif not self._arrived:
-                    await self._awake.wait()
-                    self._awake.clear()
+                    await self._wait()
             return "stopped"
         finally:
             await self._let_go()
 
+    async def _wait(self) -> None:
+        """Waits for something to arrive."""
+        if self._started:
+            # What was just started has its turn before this goes on; it may be done by then.
+            self._started = False
+            await asyncio.sleep(0)
+        else:
+            await self._awake.wait()
+        self._awake.clear()
+
     def _may_not_wait(self) -> bool:
         """Whether notes must be written now; what arrives soon shares its transaction with them."""
-        if self._is_over() or self._notes_due:
+        if self._notes_due:
             return True
         if self._notes_timer is None:
             loop = asyncio.get_running_loop()
@@ -152,10 +163,11 @@ class Driver:
         return min((due for due, _ in self._timers.values()), default=None)
 
     def _is_over(self) -> bool:
+        if self._work or self.machine.status == "running":
+            return False
         if self.machine.status == "waiting" and self._is_overdue():
             return False
-        rests = self.machine.done or self.machine.status in ("waiting", "paused")
-        return rests and not self._work
+        return self.machine.done or self.machine.status in ("waiting", "paused")
 
     def _is_overdue(self) -> bool:
         """Whether a timer is about to fire: a person was given a time that is over."""
@@ -163,16 +175,20 @@ class Driver:
         return due is not None and due <= self._clock.now()
 
     def _sleeps_longer_than(self, patience_s: float | None) -> bool:
-        due = self._wakes_at()
-        if patience_s is None or self._work or self._arrived or self._unsaid or due is None:
+        if patience_s is None or self._work or self._arrived or self._unsaid:
             return False
-        return due - self._clock.now() > patience_s
+        due = self._wakes_at()
+        return due is not None and due - self._clock.now() > patience_s
 
-    def _take_arrived(self) -> tuple[list[Event], list[int]]:
-        events = [event for event, _ in self._arrived]
-        letters = [letter for _, letter in self._arrived if letter is not None]
+    def _take_arrived(self, fed: list[Event]) -> list[int]:
+        """Adds what has arrived; gives the letters that it came in."""
+        letters: list[int] = []
+        for event, letter in self._arrived:
+            fed.append(event)
+            if letter is not None:
+                letters.append(letter)
         self._arrived.clear()
-        return events, letters
+        return letters
 
     def _carry_out(self, commands: Iterable[Command]) -> list[Event]:
         """Starts what is wanted; gives the intents that must be journaled before their calls."""
@@ -240,6 +256,7 @@ class Driver:
         if perform.address not in self._work:
             task = asyncio.create_task(self._perform(perform))
             self._work[perform.address] = task
+            self._started = True
 
     async def _perform(self, perform: Perform) -> None:
         address = perform.address
@@ -322,7 +339,9 @@ class Driver:
         notes, self._unsaid = self._unsaid, []
         self._notes_due = False
         events = notes + fed
-        memories = [record for note in notes for record in _memories(note)]
+        memories = [
+            record for note in notes if "remember" in note.body for record in _memories(note)
+        ]
         while True:
             try:
                 last = await self._journal.append(
@@ -340,20 +359,18 @@ class Driver:
                 if self._watcher is not None:
                     self._watcher.trouble(self.run, fault)
                 await self._clock.sleep(TROUBLE_PAUSE_S)
-        first = last - len(events) + 1
         if self._watcher is not None:
+            first = last - len(events) + 1
             entries = [Entry(first + index, event) for index, event in enumerate(events)]
             self._watcher.entries(self.run, entries)
         self._seq = last
-        await self._snapshot_now_and_then(first + len(notes) - 1)
+        said = last - len(fed)
+        # Reading the state back is the shorter way only once enough has happened.
+        if said - self._snapshot_seq >= SNAPSHOT_EVERY + self._snapshot_size // 64:
+            await self._snapshot(said)
 
-    async def _snapshot_now_and_then(self, seq: int) -> None:
-        """Stores the state once enough has happened that reading it back is the shorter way.
-
-        It is taken before the new events are fed, when all notes are in the journal.
-        """
-        if seq - self._snapshot_seq < SNAPSHOT_EVERY + self._snapshot_size // 64:
-            return
+    async def _snapshot(self, seq: int) -> None:
+        """Stores the state before the new events are fed, when all notes are in the journal."""
         state = self.machine.snapshot()
         self._snapshot_seq, self._snapshot_size = seq, len(state)
         try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from whorl.source.json import read_json
+from typing import TYPE_CHECKING
+
 from whorl.source.paths import open_beside, open_file, resolve_beside
 from whorl.source.reading import read_text
 from whorl.source.searching import find_beside
@@ -19,6 +20,11 @@ from whorl.source.tree import (
     plain,
 )
 from whorl.source.yaml import read_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.source.json import read_json
 
 __all__ = [
     "LIMITS",
@@ -39,3 +45,12 @@ __all__ = [
     "read_yaml",
     "resolve_beside",
 ]
+
+
+def __getattr__(name: str) -> Callable[..., Document]:
+    # Most files are YAML.
+    if name == "read_json":
+        from whorl.source.json import read_json
+
+        return read_json
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

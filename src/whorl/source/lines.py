@@ -15,15 +15,13 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 _BREAK = r"(?:\r\n|[\n\r\x85\u2028\u2029])"
 _YAML_BREAK = re.compile(_BREAK)
 _FOLD = rf"[ \t]*+{_BREAK}(?:[ \t]*+{_BREAK})*+[ \t]*+"
-_SINGLE = re.compile(rf"(?P<fold>{_FOLD})|''")
-_DOUBLE = re.compile(
-    rf"(?P<fold>{_FOLD})|(?P<joined>\\{_FOLD})"
-    r"|\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)",
-    re.DOTALL,
+# Compiled when a place inside of a text is asked for: most files are never asked.
+_SINGLE = rf"(?P<fold>{_FOLD})|''"
+_DOUBLE = (
+    rf"(?s)(?P<fold>{_FOLD})|(?P<joined>\\{_FOLD})"
+    r"|\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)"
 )
-_JSON = re.compile(
-    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(?:u[0-9a-fA-F]{4}|.)",
-)
+_JSON = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(?:u[0-9a-fA-F]{4}|.)"
 
 
 class Lines:
@@ -105,10 +103,10 @@ def _segments(text: str, value: str, style: Style, extent: tuple[int, int]) -> l
             return _line_segments(text, value, start, end)
 
 
-def _quoted_segments(text: str, drift: re.Pattern[str], start: int, end: int) -> list[Segment]:
+def _quoted_segments(text: str, drift: str, start: int, end: int) -> list[Segment]:
     segments = [(0, start)]
     offset, index = 0, start
-    for match in drift.finditer(text, start, end):
+    for match in re.compile(drift).finditer(text, start, end):
         offset += match.start() - index
         index = match.end()
         segments.append((offset, match.start()))

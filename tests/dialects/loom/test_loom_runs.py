@@ -146,7 +146,10 @@ def test_a_retry_without_conditions_tries_again_after_every_error() -> None:
 
 
 def test_a_call_of_azure_is_tried_again_unless_it_says_none() -> None:
-    call = {"type": "Http", "inputs": {"method": "GET", "uri": "https://api.test/x"}}
+    call: dict[str, Any] = {
+        "type": "Http",
+        "inputs": {"method": "GET", "uri": "https://api.test/x"},
+    }
     quiet = {**call, "inputs": {**call["inputs"], "retryPolicy": {"type": "none"}}}
     two = {"X": {"type": "If", "expression": True}}
 

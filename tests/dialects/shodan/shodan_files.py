@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import whorl
-from whorl.dialects import NoFiles, read_workflow
+from whorl.dialects import NoFiles, ProjectFiles, read_workflow
 
 if TYPE_CHECKING:
     import pytest
@@ -38,5 +38,9 @@ def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(path: Path, **inputs: Any) -> Any:
-    """Runs a file on a real store."""
-    return whorl.run_sync(whorl.load(path), inputs)
+    """Runs a file of the project in the present folder on a real store, as the program does."""
+    reading = read_workflow(path.read_text(), str(path), ProjectFiles(str(Path.cwd())))
+    workflow = whorl.Workflow(
+        reading.workflow.name, reading.workflow, str(path), dict(reading.sources), reading.warnings
+    )
+    return whorl.run_sync(workflow, inputs)

@@ -14,9 +14,7 @@ from whorl.dialects import ProjectFiles, read_workflow
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(
-    not CORPUS.is_dir(), reason="the files are not beside the project"
-)
+pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the files are not beside the project")
 FILES = sorted(str(path.relative_to(CORPUS)) for path in CORPUS.rglob("*.yaml"))
 # Two files name a component that was never published; this one does what its name says.
 TRANSFORM = """

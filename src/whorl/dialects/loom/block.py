@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.loom import control, loops, plain, variables, work
+from whorl.dialects.loom import calls, control, loops, plain, variables, work
 from whorl.dialects.loom.action import Action, Scene, find, text_at
 from whorl.dialects.loom.durations import default_retry, retry_of, timeout_of
 from whorl.errors import did_you_mean
@@ -45,6 +45,7 @@ READERS: dict[str, Callable[[Action], ir.Node]] = {
     "until": loops.read_loop,
     "while": loops.read_loop,
     "dountil": loops.read_loop,
+    "workflow": calls.read_call,
 }
 # The types that only this dialect has: a file that uses one follows the seed's rules.
 OWN = frozenset({"ai", "actor", "activity", "while", "dountil", "retry", "parallel", "condition"})
@@ -59,7 +60,6 @@ CONNECTORS = frozenset(
         "serviceprovider",
         "function",
         "invokefunction",
-        "workflow",
         "httpwebhook",
         "sendtobatch",
         "javascriptcode",

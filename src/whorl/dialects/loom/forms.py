@@ -118,7 +118,8 @@ def _is_own(action: Mapping) -> bool:
 
 
 def _is_azure(action: Mapping) -> bool:
-    return text_at(action, "type").lower() in CONNECTORS or find(action, "expression") is not None
+    kind = text_at(action, "type").lower()
+    return kind in CONNECTORS or kind == "workflow" or find(action, "expression") is not None
 
 
 def _actions_in(actions: Value | None, depth: int) -> Iterator[Mapping]:

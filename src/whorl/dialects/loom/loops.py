@@ -67,7 +67,9 @@ def read_loop(action: Action) -> ir.Node:
         on_limit="fail" if fails else "finish",
         limit_words=LIMIT_WORDS,
         delay=interval(action.draft, _delay(action)) if _delay(action) else None,
-        on_iteration_failure=ir.IterationFailure("continue" if is_azure else "halt"),
+        on_iteration_failure=(
+            ir.IterationFailure("continue", last_counts=True) if is_azure else ir.IterationFailure()
+        ),
         facts=(
             (f"{around.place}:index", "index"),
             (f"{around.place}:number", "number"),
@@ -154,7 +156,7 @@ def _limits(action: Action, is_azure: bool) -> ir.LoopLimits:
                 label="too long",
                 help="write PT24H or less",
             )
-    return ir.LoopLimits(iterations=iterations, time_s=time_s)
+    return ir.LoopLimits(iterations=iterations, time_s=time_s, interrupts=not is_azure)
 
 
 def _count(action: Action, count: Scalar, is_azure: bool) -> int:

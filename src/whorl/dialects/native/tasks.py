@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, cast
 from whorl import ir
 from whorl.dialects.native.returns import read_returns
 from whorl.dialects.native.scalars import is_true, text_of, word_of
-from whorl.dialects.native.shell import PREFIX, read_script
 from whorl.dialects.native.values import read_fields, read_value
 from whorl.source import Mapping, Scalar
 
@@ -75,6 +74,8 @@ def _exit_code_is_read(draft: Draft, name: str) -> bool:
 
 
 def _script(draft: Draft, scalar: Scalar) -> tuple[tuple[str, ir.Value], ...]:
+    from whorl.dialects.native.shell import PREFIX, read_script
+
     script = read_script(scalar.text)
     for fault in script.faults:
         span = scalar.locate(fault.offset, fault.length)

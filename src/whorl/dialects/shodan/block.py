@@ -52,9 +52,10 @@ def build_block(
         here = f"{path}/{node.id}" if path else node.id
         level.draft.places.remember_node(here, node.span)
         built.append((node, _read(level, node, read_inline, here)))
+    order = {node.id: place for place, node in enumerate(level.members)}
     found: list[ir.Node] = []
     for node, nodes in built:
-        found.extend(_ordered(level, node, nodes))
+        found.extend(_ordered(sorted(level.before(node.id), key=order.__getitem__), nodes))
     return ir.Block(tuple(found), concurrency=CONCURRENCY)
 
 
@@ -75,10 +76,9 @@ def _read(
     return nodes
 
 
-def _ordered(level: Level, node: GraphNode, nodes: list[ir.Node]) -> list[ir.Node]:
+def _ordered(before: list[str], nodes: list[ir.Node]) -> list[ir.Node]:
     """The first node waits for all that its own waits for, each other one for the one before."""
-    order = {one.id: place for place, one in enumerate(level.members)}
-    after = tuple(ir.After(name) for name in sorted(level.before(node.id), key=order.__getitem__))
+    after = tuple(ir.After(name) for name in before)
     found: list[ir.Node] = []
     for one in nodes:
         found.append(replace(one, after=after))

@@ -68,6 +68,11 @@ class Draft:
             if len(kept) < REPORTED_MAX and one not in kept:
                 kept.append(one)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether another warning would not be kept."""
+        return len(self.warnings) >= REPORTED_MAX
+
     def reference(self, written: str) -> str:
         """How a file is opened: from the project's folder, as files name each other, or beside."""
         return self.files.find([written]) or written

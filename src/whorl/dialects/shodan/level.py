@@ -76,8 +76,13 @@ class Level:
     # Whether what is given from outside is all that an interface names.
     has_interface: bool = False
     renamed: dict[str, str] = field(default_factory=dict)
-    waits: dict[str, set[str]] = field(default_factory=dict)
+    _before: dict[str, set[str]] = field(default_factory=dict)
+    _behind: dict[str, set[str]] = field(default_factory=dict)
     claimed: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        for source, target in self.graph.connected.get(self.holder, ()):
+            self.wait(target, source)
 
     def chain(self) -> Iterator[Level]:
         """This level and those around it."""
@@ -132,7 +137,7 @@ class Level:
             found = level.graph.nodes.get(name)
             if found is not None and found.holder == level.holder:
                 if member != name:
-                    level.waits.setdefault(member, set()).add(name)
+                    level.wait(member, name)
                 return level
             if level.loop is not None:
                 member = level.loop.node.id
@@ -140,31 +145,29 @@ class Level:
 
     def leads_to(self, start: str, end: str) -> bool:
         """Whether a node of this level waits for another one, directly or through others."""
-        queue, seen = [start], {start}
-        while queue:
-            here = queue.pop()
-            if here == end:
-                return True
-            for name in self.before(here) - seen:
-                seen.add(name)
-                queue.append(name)
-        return False
+        sides = ([start], [end])
+        seen = ({start}, {end})
+        while sides[0] and sides[1]:
+            for side, near in enumerate((self._before, self._behind)):
+                here = sides[side].pop()
+                if here in seen[1 - side]:
+                    return True
+                fresh = near.get(here, set()) - seen[side]
+                seen[side].update(fresh)
+                sides[side].extend(fresh)
+                if not sides[side]:
+                    break
+        return bool(seen[0] & seen[1])
 
     def before(self, name: str) -> set[str]:
         """The nodes of this level that a node, or anything inside of it, waits for."""
-        found = set(self.waits.get(name, ()))
-        for edge in self.graph.edges:
-            if self._member(edge.target) == name:
-                source = self._member(edge.source)
-                if source and source != name:
-                    found.add(source)
+        found = self._before.get(name, set())
         return {one for one in found if not self.graph.nodes[one].type.startswith("interface-")}
 
-    def _member(self, name: str) -> str:
-        """The node of this level that another one is, or stands in; empty if there is none."""
-        while name and self.graph.nodes[name].holder != self.holder:
-            name = self.graph.nodes[name].holder
-        return name
+    def wait(self, name: str, source: str) -> None:
+        """From now on a node of this level waits for another one."""
+        self._before.setdefault(name, set()).add(source)
+        self._behind.setdefault(source, set()).add(name)
 
     def scene_of(self, name: str) -> LoopScene | None:
         """The loop of that name, if this is inside of it."""
@@ -206,7 +209,9 @@ class Level:
         if len(edges) > 1:
             message = f"Multiple edges connected to input {name!r} of {node.id!r}"
             return called("refuse", quoted(message))
-        choices = [("all", self.value_at(edge.source, edge.out, node.id) or "none") for edge in edges]
+        choices = [
+            ("all", self.value_at(edge.source, edge.out, node.id) or "none") for edge in edges
+        ]
         if self.loop is not None:
             choices += self.loop.mappings.get((node.id, name), [])
         if not choices:

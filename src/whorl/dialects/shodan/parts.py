@@ -129,10 +129,40 @@ class Graph:
     nodes: dict[str, GraphNode] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
     span: Span | None = None
+    _leading_to: dict[str, list[Edge]] = field(default_factory=dict)
+    _members: dict[str, list[GraphNode]] = field(default_factory=dict)
+    # By loop: the edges that lead out of it.
+    leaving: dict[str, list[Edge]] = field(default_factory=dict)
+    # By loop: the pairs of nodes right inside of it that edges connect, from them or from inside.
+    connected: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+
+    def settle(self) -> None:
+        """Looks all nodes and edges over, once they are known."""
+        for node in self.nodes.values():
+            self._members.setdefault(node.holder, []).append(node)
+        for edge in self.edges:
+            self._leading_to.setdefault(edge.target, []).append(edge)
+            self._follow(edge)
+
+    def _follow(self, edge: Edge) -> None:
+        """Finds the loop that holds both ends of an edge, and those that it leads out of."""
+        inner = {"": edge.target}
+        name = edge.target
+        while name:
+            inner[self.nodes[name].holder] = name
+            name = self.nodes[name].holder
+        name = edge.source
+        while self.nodes[name].holder not in inner:
+            name = self.nodes[name].holder
+            if name != edge.target:
+                self.leaving.setdefault(name, []).append(edge)
+        holder = self.nodes[name].holder
+        if inner[holder] != name:
+            self.connected.setdefault(holder, []).append((name, inner[holder]))
 
     def members(self, holder: str) -> list[GraphNode]:
         """The nodes that stand right inside of a loop, or on the outside for an empty name."""
-        return [node for node in self.nodes.values() if node.holder == holder]
+        return self._members.get(holder, [])
 
     def holders(self, node: str) -> list[str]:
         """The loops around a node, the innermost first, and the outside last."""
@@ -144,4 +174,4 @@ class Graph:
 
     def leading_to(self, node: str) -> list[Edge]:
         """The edges that end at a node."""
-        return [edge for edge in self.edges if edge.target == node]
+        return self._leading_to.get(node, [])

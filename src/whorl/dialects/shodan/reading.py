@@ -37,6 +37,7 @@ def read_graph(draft: Draft, root: Mapping) -> Graph:
     for item in items_of(draft, root, "edges"):
         _read_edge(draft, graph, item)
     _check_doubles(draft, graph)
+    graph.settle()
     return graph
 
 

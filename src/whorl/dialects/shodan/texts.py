@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whorl.dialects.shodan.parts import GraphNode
     from whorl.source import Scalar
 
-NUMBERS = "WHORL_NUMBER_"
+NUMBERS = "WHORL_N"
 _PLACE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 _WORDS = re.compile(r"[A-Za-z0-9_-]+(?:\[\d{1,4}\])?(?:\.[A-Za-z0-9_-]+(?:\[\d{1,4}\])?)*")
 _COUNTS = ("iteration_count", "iteration")
@@ -88,8 +88,8 @@ def _numbers(
         if source is None:
             continue
         name = f"{NUMBERS}{len(variables) + 1}"
-        # The spaces keep every later place where it stands in the file.
-        variable = f"${{{name}}}"
+        # Spaces, which mean nothing in a calculation, keep later places where they stand.
+        variable = f"${{{name}}}".ljust(fault.length)
         text = text[: fault.offset] + variable + text[fault.offset + fault.length :]
         what = quoted(f"{written} in the script of {node.id!r}")
         variables.append((name, expression(called("whole", source, what))))
@@ -162,6 +162,8 @@ def _warn(level: Level, node: GraphNode, scalar: Scalar, place: re.Match[str]) -
 
 
 def _warn_at(level: Level, node: GraphNode, scalar: Scalar, content: str, offset: int) -> None:
+    if level.draft.is_full:
+        return
     names = [port.name for port in node.inputs]
     names += [one.id for home in level.chain() for one in home.members if one.id != node.id]
     level.draft.warn(

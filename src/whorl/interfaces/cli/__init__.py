@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
 COMMANDS: CommandTable = {
     "Write": {
+        "templates": ("templates", "List the workflows to begin with."),
+        "new": ("templates", "Write a workflow file from a template."),
         "validate": ("validate", "Check workflow files and list all mistakes."),
-        "graph": ("graph", "Draw a workflow as text or as a Mermaid diagram."),
+        "graph": ("graph", "Draw a workflow as text, as SVG or as a Mermaid diagram."),
         "test": ("test", "Run a workflow against recorded replies and show what changed."),
         "schema": ("reference", "Print the JSON Schema of native files, for editors."),
         "explain": ("reference", "Explain an error code."),

@@ -118,6 +118,12 @@ def trigger_body(run: Run, body: Value, given: Value) -> Value:
     return fields or None
 
 
+def main_of(run: Run, outputs: Value) -> Value:
+    """The first output of a workflow that was called."""
+    del run
+    return next(iter(outputs.values()), None) if isinstance(outputs, dict) else outputs
+
+
 def as_outputs(run: Run, given: Value) -> Value:
     """What answered for a connector as its outputs."""
     del run
@@ -211,6 +217,7 @@ LOOM: tuple[FunctionEntry, ...] = (
     _function("parsed", parsed, ("answer",)),
     _function("content_of", content_of, ("content",)),
     _function("trigger_body", trigger_body, ("body", "given")),
+    _function("main_of", main_of, ("outputs",)),
     _function("as_outputs", as_outputs, ("given",)),
     _function("fail_with", fail_with, ("message",)),
     _function("joined", joined, ("inputs",)),

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import zlib
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias, cast
 
 from whorl.errors import InternalError
 from whorl.interpreter.events import Event
 from whorl.runtimes.sqlite.schema import BODY_BYTES_MAX, KIND_NAMES, KIND_NUMBERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from whorl.language import Json
 
@@ -32,6 +32,21 @@ Stored: TypeAlias = str | bytes
 _ENCODER: Final = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
 )
+
+
+def _chunks_of(encoder: json.JSONEncoder) -> Callable[[Json, int], Iterable[str]]:
+    """What `encoder.encode` uses, made once: making it takes longer than encoding a small body."""
+    make = json.encoder.c_make_encoder  # type: ignore[attr-defined]
+    if make is None:  # a Python without the C part of `json`
+        return lambda value, level: encoder.encode(value)
+    quote = json.encoder.encode_basestring
+    return cast(
+        "Callable[[Json, int], Iterable[str]]",
+        make(None, encoder.default, quote, None, ":", ",", False, False, encoder.allow_nan),
+    )
+
+
+_CHUNKS: Final = _chunks_of(_ENCODER)
 
 
 class Encoded(NamedTuple):
@@ -94,7 +109,7 @@ def restore(body: Json, large: str, fetch: Callable[[int], Json]) -> Json:
 def to_text(value: Json) -> str:
     """Compact JSON that any SQLite can hold: no lone surrogates, NUL escaped."""
     try:
-        return whole(_ENCODER.encode(value))
+        return whole("".join(_CHUNKS(value, 0)))
     except (TypeError, ValueError, RecursionError) as error:
         raise InternalError(f"a value for the journal is not JSON: {error}") from error
 

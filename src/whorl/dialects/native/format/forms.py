@@ -9,21 +9,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Text:
     """A text."""
 
     words: str = "a text"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Condition:
     """A Jinja expression: a text, or true or false."""
 
     words: str = "an expression such as review.approved"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Number:
     """A number within bounds; `template` allows a text with {{ }} in its place.
 
@@ -47,21 +47,21 @@ class Number:
         return f"{kind} from {self.low:,} to {self.high:,}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Truth:
     """True or false."""
 
     words: str = "true or false"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Nothing:
     """A field without a value."""
 
     words: str = "nothing"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Duration:
     """A duration such as 5s; `template` allows a text with {{ }} in its place."""
 
@@ -69,21 +69,21 @@ class Duration:
     words: str = "a duration such as 250ms, 5s, 10m, 1h30m or PT5S"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Moment:
     """A duration or a point in time."""
 
     words: str = "a duration such as 5s or PT5S, or a time such as 2030-01-31T09:00:00Z"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Count:
     """A positive whole number, also as 100k."""
 
     words: str = "a whole number such as 5000 or 100k"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Choice:
     """One of a few words."""
 
@@ -95,14 +95,14 @@ class Choice:
         return "one of " + ", ".join(self.options) if len(self.options) > 1 else self.options[0]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Anything:
     """Any JSON value, with templates in its texts."""
 
     words: str = "any value"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ListOf:
     """A list."""
 
@@ -115,7 +115,7 @@ class ListOf:
         return "a list"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MapOf:
     """An object whose keys the author chooses: names for expressions, names, or any texts."""
 
@@ -129,7 +129,7 @@ class MapOf:
         return self.what
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Field:
     """A field: what it holds, and one line about it for people."""
 
@@ -138,7 +138,7 @@ class Field:
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Object:
     """An object of known fields; with `exactly_one` it has one of them and no more."""
 
@@ -153,7 +153,7 @@ class Object:
         return f"an object with {'one of ' if self.exactly_one else ''}{names}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class OneOf:
     """Any of several forms, which are told apart by the kind of value."""
 
@@ -165,7 +165,7 @@ class OneOf:
         return ", or ".join(form.words for form in self.forms)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Ref:
     """A form that is defined elsewhere, since forms contain each other."""
 

@@ -135,10 +135,7 @@ def _exports(inner: Level) -> list[tuple[str, str]]:
     if inner.holder != loop:
         return []
     found: list[tuple[str, str]] = []
-    for edge in graph.edges:
-        around = graph.holders(edge.source)
-        stays = edge.target == loop or loop in graph.holders(edge.target)
-        if loop in around and not stays:
-            source = inner.value_at(edge.source, edge.out, "")
-            found.append((f"{edge.source}.{edge.out[1]}", source or "none"))
+    for edge in graph.leaving.get(loop, ()):
+        source = inner.value_at(edge.source, edge.out, "")
+        found.append((f"{edge.source}.{edge.out[1]}", source or "none"))
     return found

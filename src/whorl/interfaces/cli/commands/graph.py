@@ -2,32 +2,55 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from whorl.errors import UsageError
 from whorl.interfaces.cli.options import located
 from whorl.interfaces.diagram import mermaid, text_tree
+from whorl.interfaces.picture import svg
 
 if TYPE_CHECKING:
     from whorl.interfaces.project import Project
+    from whorl.ir import Workflow
 
 
 @click.command()
 @click.argument("file", metavar="FILE")
 @click.option("--text", "form", flag_value="text", default="text", help="A tree of text. [default]")
 @click.option("--mermaid", "form", flag_value="mermaid", help="A Mermaid flowchart.")
+@click.option("--svg", "form", flag_value="svg", help="An SVG picture.")
+@click.option("-o", "--output", metavar="FILE", help="Write to a file instead of the terminal.")
 @located
-def graph(project: Project, *, file: str, form: str) -> int:
+def graph(project: Project, *, file: str, form: str, output: str | None) -> int:
     """Draw a workflow FILE. Nothing is run.
 
     \b
       whorl graph polish.yaml
+      whorl graph polish.yaml --svg -o polish.svg
       whorl graph polish.yaml --mermaid > polish.mmd
     """
-    workflow = project.read(file).workflow
-    click.echo(mermaid(workflow) if form == "mermaid" else text_tree(workflow))
+    drawn = _draw(project.read(file).workflow, form)
+    if output is None:
+        click.echo(drawn)
+        return 0
+    if Path(output).resolve() == Path(file).resolve():
+        raise UsageError(f"{output!r} is the workflow itself", help="name another file")
+    try:
+        Path(output).write_text(drawn + "\n", encoding="utf-8")
+    except OSError as fault:
+        raise UsageError(
+            f"cannot write {output!r}: {fault.strerror or fault}", help="name another file"
+        ) from None
     return 0
+
+
+def _draw(workflow: Workflow, form: str) -> str:
+    if form == "svg":
+        return svg(workflow)
+    return mermaid(workflow) if form == "mermaid" else text_tree(workflow)
 
 
 COMMANDS = {"graph": graph}

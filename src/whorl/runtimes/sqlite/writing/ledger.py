@@ -292,7 +292,7 @@ class Ledger:
 def in_chunks(flat: Sequence[Column], width: int) -> Iterator[tuple[Sequence[Column], int]]:
     """Cuts a flat list of values into parts of as many rows as a statement takes."""
     start, left = 0, len(flat) // width
-    if left in INSERT_ENTRIES:
+    if left in ROW_COUNTS:
         yield flat, left
         return
     for count in ROW_COUNTS:

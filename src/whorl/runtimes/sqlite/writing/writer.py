@@ -182,7 +182,7 @@ class Writer:
             if not begun:
                 begin(self._connection)
             outcomes = self._apply(jobs)
-            if self._is_beat_due(started):
+            if self._is_beat_due(self._monotonic()):
                 self._ledger.ownership.beat()
             self._announce("inside", jobs)
             self._connection.execute("COMMIT")

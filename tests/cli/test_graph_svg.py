@@ -1,0 +1,144 @@
+"""`whorl graph --svg`: well-formed, complete, nothing in it runs or loads, nothing overlaps."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from whorl.dialects import read_workflow
+from whorl.interfaces.picture import svg
+from whorl.interfaces.picture.layout import lay_out
+from whorl.interfaces.picture.rows import Size, place, reduced
+from whorl.interfaces.project import find_project
+from whorl.ir import After, Block, Task, Workflow
+from whorl.ir.walk import index_nodes
+
+if TYPE_CHECKING:
+    from command_line import Whorl
+
+    from whorl.interfaces.picture.layout import Area, Box
+
+ROOT = Path(__file__).parents[2]
+FILES = [
+    path
+    for folder in (ROOT / "examples", ROOT / "src" / "whorl" / "templates")
+    for path in sorted(folder.rglob("*"))
+    if path.suffix in (".yaml", ".yml", ".json")
+]
+NAMES = [str(path.relative_to(ROOT)) for path in FILES]
+SPACE = "{http://www.w3.org/2000/svg}"
+
+
+def drawing(text: str) -> ET.Element:
+    return ET.fromstring(text)
+
+
+def words(root: ET.Element) -> list[str]:
+    return [(one.text or "").lstrip("↻⇉◇☺ ") for one in root.iter(f"{SPACE}text")]
+
+
+def overlap(one: Box, other: Box) -> bool:
+    (x, y), (to_x, to_y) = one.corner, other.corner
+    apart_x = x + one.size.width <= to_x or to_x + other.size.width <= x
+    apart_y = y + one.size.height <= to_y or to_y + other.size.height <= y
+    return not (apart_x or apart_y)
+
+
+def check(boxes: tuple[Box, ...], size: Size) -> None:
+    """Boxes stand inside of what is around them, and beside each other."""
+    for at, box in enumerate(boxes):
+        x, y = box.corner
+        assert x >= -0.1
+        assert y >= -0.1
+        assert x + box.size.width <= size.width + 0.1
+        assert y + box.size.height <= size.height + 0.1
+        assert not any(overlap(box, other) for other in boxes[at + 1 :])
+        check(box.inner, box.size)
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_every_example_and_template_is_drawn(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)
+    workflow = find_project({}, store=None, config=None).read(path.name).workflow
+
+    root = drawing(svg(workflow))
+    area: Area = lay_out(workflow)
+
+    assert root.tag == f"{SPACE}svg"
+    assert {node.name for node in index_nodes(workflow).values()} <= set(words(root))
+    check(area.boxes, area.size)
+
+
+def test_names_stay_texts_and_nothing_runs_or_loads() -> None:
+    name = '<script>alert("1")</script>&\x00\x1b[31m\ufffe'
+    text = svg(Workflow(name=name, description=name, body=Block((Task(name=name, kind="ask"),))))
+    root = drawing(text)
+
+    assert {one.tag.removeprefix(SPACE) for one in root.iter()} == {
+        *("svg", "title", "desc", "style", "defs", "marker", "path", "rect", "g", "text")
+    }
+    assert any(said.startswith('<script>alert("1")</script>&') for said in words(root))
+    assert "href" not in text
+    assert "@import" not in text
+    assert text.count("http") == 1
+
+
+def test_light_and_dark() -> None:
+    text = svg(Workflow(name="w", body=Block(())))
+
+    assert "@media (prefers-color-scheme: dark)" in text
+
+
+def test_a_loop_is_a_box_around_its_steps_with_a_way_back() -> None:
+    workflow = read_workflow(
+        (ROOT / "examples" / "polish.yaml").read_text(), "polish.yaml"
+    ).workflow
+    root = drawing(svg(workflow))
+
+    [loop] = [one for one in root.iter(f"{SPACE}g") if one.get("class") == "box loop"]
+    inner = [one for one in loop if one.get("class") == "box step"]
+    assert [words(one)[0] for one in inner] == ["write", "review"]
+    paths = [one.get("class") for one in loop.findall(f"{SPACE}path")]
+    assert sorted(map(str, paths)) == ["arrow", "arrow back"]
+
+
+def test_an_arrow_says_when_it_counts() -> None:
+    steps = (
+        Task(name="a", kind="ask"),
+        Task(name="b", kind="ask", after=(After("a"),)),
+        Task(name="c", kind="ask", after=(After("b"), After("a", ("failed", "timed_out")))),
+    )
+    root = drawing(svg(Workflow(name="w", body=Block(steps))))
+
+    assert "failed, timed_out" in words(root)
+    assert len(root.findall(f".//{SPACE}path[@class='arrow']")) == 3
+
+
+def test_what_follows_from_a_longer_way_is_not_drawn() -> None:
+    assert reduced(4, [(0, 1), (1, 2), (0, 2), (2, 3), (0, 3)]) == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_a_long_arrow_passes_beside_the_boxes_between() -> None:
+    found = place([Size(100, 40)] * 3, [(0, 1), (1, 2), (0, 2)])
+
+    left, right = found.corners[1][0], found.corners[1][0] + 100
+    passing = [x for x, _ in found.paths[2][2:-1]]
+    assert passing
+    assert all(x < left or x > right for x in passing)
+    assert [len(row) for row in found.rows] == [1, 1, 1]
+
+
+def test_graph_writes_a_file(whorl: Whorl, project: Path) -> None:
+    done = whorl("graph", "polish.yaml", "--svg", "-o", "polish.svg")
+    nowhere = whorl("graph", "polish.yaml", "--svg", "-o", "no/polish.svg")
+
+    assert (done.code, done.out) == (0, "")
+    assert "polish" in words(drawing((project / "polish.svg").read_text()))
+    assert drawing(whorl("graph", "polish.yaml", "--svg").out).tag == f"{SPACE}svg"
+    assert whorl("graph", "polish.yaml", "-o", "./polish.yaml").code == 2
+    assert (project / "polish.yaml").read_text().startswith("\nwhorl: 1")
+    assert nowhere.code == 2
+    assert "cannot write 'no/polish.svg'" in nowhere.err

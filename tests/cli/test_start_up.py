@@ -1,0 +1,129 @@
+"""What a command loads before it does its work: a small run must not wait for what it never uses.
+
+Times differ from machine to machine; what is imported does not.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from whorl.language import Expression, LanguageError, parse
+from whorl.language.syntaxes.jinja import read_expression
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+TINY = 'whorl: 1\nname: tiny\nsteps: {a: {value: "done"}}\n'
+
+PROGRAM = """
+import atexit, sys
+from whorl.interfaces.cli import main
+atexit.register(lambda: print(*sys.modules, file=open("modules.txt", "w")))
+main(sys.argv[1:])
+"""
+
+NEVER = (
+    "fastapi",
+    "genai_prices",
+    "httpcore2",
+    "httpx2",
+    "importlib.metadata",
+    "jinja2",
+    "pydantic",
+    "rapidfuzz",
+    "re2",
+    "rich",
+    "tomllib",
+    "whorl.dialects.loom",
+    "whorl.dialects.mcp_cli",
+    "whorl.dialects.native.shell",
+    "whorl.dialects.orka",
+    "whorl.dialects.shodan",
+    "whorl.dialects.studio",
+    "whorl.interfaces.cli.view.live",
+    "whorl.interfaces.http",
+    "whorl.interfaces.telemetry",
+    "whorl.interfaces.translation",
+    "whorl.language.functions.library",
+    "whorl.providers.ask",
+    "whorl.providers.models",
+    "whorl.providers.outbound",
+    "whorl.source.json",
+    "xllamacpp",
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    return tmp_path
+
+
+def loaded_by(folder: Path, *words: str) -> set[str]:
+    """The modules that are loaded when a command has ended."""
+    environment = {
+        name: text
+        for name, text in os.environ.items()
+        if not name.startswith(("COV", "OTEL", "WHORL"))
+    }
+    argv = [sys.executable, "-I", "-c", PROGRAM, *words]
+    subprocess.run(argv, cwd=folder, env=environment, check=True, capture_output=True, timeout=60)
+    return set((folder / "modules.txt").read_text().split())
+
+
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_a_small_file_loads_nothing_that_it_does_not_use(folder: Path, command: str) -> None:
+    loaded = loaded_by(folder, command, "tiny.yaml")
+
+    assert "whorl.dialects.native" in loaded
+    assert sorted(loaded & set(NEVER)) == []
+
+
+def test_checking_a_file_needs_no_store_and_no_runtime(folder: Path) -> None:
+    loaded = loaded_by(folder, "validate", "tiny.yaml")
+
+    assert sorted(loaded & {"apsw", "asyncio", "whorl.interpreter", "whorl.runtimes"}) == []
+
+
+def test_help_loads_only_click(folder: Path) -> None:
+    loaded = loaded_by(folder, "--help")
+    ours = {name for name in loaded if name.partition(".")[0] == "whorl"}
+
+    assert ours == {
+        "whorl",
+        "whorl.errors",
+        "whorl.interfaces",
+        "whorl.interfaces.cli",
+        "whorl.interfaces.cli.failures",
+        "whorl.interfaces.cli.group",
+        "whorl.interfaces.cli.view",
+        "whorl.interfaces.cli.view.paint",
+    }
+    assert "click" in loaded
+    assert sorted(loaded & {*NEVER, "apsw", "asyncio", "json", "ssl", "yaml"}) == []
+
+
+@pytest.mark.parametrize("source", ["a", "_", "loop", "Draft_2", "self", "x" * 300])
+def test_a_bare_name_is_read_as_jinja2_reads_it(source: str) -> None:
+    """The parser is left out for these, so its answer is the measure."""
+    assert repr(parse(Expression("jinja", source))) == repr(read_expression(source, ""))
+
+
+@pytest.mark.parametrize("source", ["true", "False", "none", "None", "TRUE", "not", "é", " a", "1"])
+def test_other_words_are_left_to_jinja2(source: str) -> None:
+    assert _outcome(lambda: parse(Expression("jinja", source))) == _outcome(
+        lambda: read_expression(source, "")
+    )
+
+
+def _outcome(read: Callable[[], object]) -> str:
+    try:
+        return repr(read())
+    except LanguageError as fault:
+        return f"{fault.message} {fault.offset}"

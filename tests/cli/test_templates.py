@@ -1,0 +1,264 @@
+"""Templates: every one loads, turns, and ends alike in both forms; `new` writes them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from whorl.templates import ENDINGS, find, names, read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from command_line import Whorl
+
+    from whorl.templates import Form
+
+FORMS = list(ENDINGS)
+EVERY = [(name, form) for name in names() for form in FORMS]
+
+Rules = dict[str, list[Any]]
+
+SERVER = """
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("search")
+
+
+@server.tool()
+def search(query: str) -> str:
+    with open("queries.txt", "a") as file:
+        print(query, file=file)
+    return f"found by {query}"
+
+
+server.run()
+"""
+
+CHECKS = """
+import unittest
+from solution import double
+
+
+class Doubling(unittest.TestCase):
+    def test_it_doubles(self):
+        self.assertEqual(double(3), 6)
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """How models answer, by what their prompts hold, and what comes of it in both forms."""
+
+    native: Rules
+    studio: Rules
+    outcome: str
+    iterations: int = 2
+    reason: str = "condition_met"
+    files: dict[str, str] = field(default_factory=dict)
+    leaves: dict[str, str] = field(default_factory=dict)
+    # Replies that are given in turn, and not by the iteration that asks.
+    in_turn: frozenset[str] = frozenset()
+
+
+def called(query: str) -> dict[str, Any]:
+    return {"calls": [{"name": "search__search", "arguments": {"query": query}}]}
+
+
+DRAFTS = ["first draft", "second draft", "third draft"]
+BROKEN, WORKING = "def double(x):\n    return x", "def double(x):\n    return 2 * x"
+CODES: Rules = {"Write solution.py": [BROKEN, WORKING]}
+RECORDS: Rules = {"RECORD SO FAR": ['{"from": "Ada"}', '{"from": "Ada", "euros": 120}']}
+TURNED: Rules = {
+    "Render this": ["It rains.", "It never rains but it pours."],
+    "Translate into French": ["Il pleut.", "Il ne pleut jamais, il tombe des cordes."],
+}
+WORDS: Rules = {"Which word": ["castle", "mill"]}
+FIXES: Rules = {"Fix the findings": ["code one", "code two"]}
+
+CASES = {
+    "self-refine": Case(
+        native={"Critique this draft": ["Too short."], "": DRAFTS},
+        studio={"Critique this draft": ["Too short."], "": DRAFTS},
+        outcome="third draft",
+        iterations=3,
+        reason="max_iterations",
+    ),
+    "agentic-search": Case(
+        native={
+            "Evaluate if": [
+                {"json": {"enough": False, "missing": "the year"}},
+                {"json": {"enough": True, "missing": ""}},
+            ],
+            "Search for what": [called("zip"), "a note", called("zip year"), "found by zip year"],
+        },
+        studio={
+            "Evaluate if": ["continue: the year", "done"],
+            "What should be searched": ["zip", "zip year"],
+        },
+        outcome="found by zip year",
+        files={"server.py": SERVER},
+        leaves={"queries.txt": "zip\nzip year\n"},
+        in_turn=frozenset({"Search for what"}),
+    ),
+    "code-review": Case(
+        native=FIXES
+        | {
+            "Review this code": [
+                {"json": {"clean": False, "findings": "no zero check"}},
+                {"json": {"clean": True, "findings": "none"}},
+            ]
+        },
+        studio={"Read the review": ["continue", "done"]}
+        | FIXES
+        | {"Review this code": ["no zero check", "nothing"]},
+        outcome="code two",
+    ),
+    "until-tests-pass": Case(
+        native=CODES,
+        studio=CODES,
+        outcome="return 2 * x",
+        files={"test_solution.py": CHECKS},
+        leaves={"solution.py": WORKING},
+    ),
+    "research-until-found": Case(
+        native=WORDS
+        | {
+            "Do these lines": [
+                {"json": {"found": False, "notes": "nothing"}},
+                {"json": {"found": True, "notes": "it opened in 1871"}},
+            ]
+        },
+        studio=WORDS | {"Evaluate if the lines": ["continue: nothing", "done: it opened in 1871"]},
+        outcome="notes.txt:1:The mill opened in 1871.",
+        files={"notes.txt": "The mill opened in 1871.\n"},
+    ),
+    "multi-pass-extraction": Case(
+        native=RECORDS, studio=RECORDS, outcome='"euros": 120', iterations=3
+    ),
+    "translate-and-check": Case(
+        native={
+            "mean the same": [
+                {"json": {"same": False, "lost": "the pouring"}},
+                {"json": {"same": True, "lost": ""}},
+            ]
+        }
+        | TURNED,
+        studio={"Compare two texts": ["continue: the pouring", "done"]} | TURNED,
+        outcome="il tombe des cordes",
+    ),
+    "quality-gate": Case(
+        native={
+            "Grade this text": [
+                {"json": {"score": 0.4, "reasons": "long"}},
+                {"json": {"score": 0.9, "reasons": ""}},
+            ],
+            "": DRAFTS,
+        },
+        studio={"Grade the text": ["continue: long", "done"], "": DRAFTS},
+        outcome="second draft",
+    ),
+}
+
+
+def toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {toml(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value)
+
+
+def configuration(case: Case, rules: Rules) -> str:
+    parts = ['[defaults]\nprovider = "canned"\nmodel = "m"\n[allow]\ncommands = true\n']
+    parts.append('[providers.canned]\nkind = "scripted"\n')
+    for match, replies in rules.items():
+        by = "order" if match in case.in_turn else "iteration"
+        rule = f"match = {toml(match)}\nby = {toml(by)}\nreplies = {toml(replies)}\n"
+        parts.append(f"[[providers.canned.replies]]\n{rule}")
+    if "server.py" in case.files:
+        parts.append(f"[mcp.search]\ncommand = {toml([sys.executable, 'server.py'])}\n")
+    return "\n".join(parts)
+
+
+def test_there_is_a_case_for_every_template() -> None:
+    assert set(CASES) == set(names())
+
+
+@pytest.mark.parametrize(("name", "form"), EVERY)
+def test_a_template_turns_and_ends(whorl: Whorl, project: Path, name: str, form: Form) -> None:
+    case = CASES[name]
+    if "server.py" in case.files:
+        pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+    for file, text in case.files.items():
+        (project / file).write_text(text)
+    rules = case.native if form == "native" else case.studio
+    (project / "whorl.toml").write_text(configuration(case, rules))
+    template = find(name)
+    assert template is not None
+
+    assert whorl("new", name, "--form", form).code == 0
+    valid = whorl("validate", f"{name}{ENDINGS[form]}")
+    done = whorl("run", f"{name}{ENDINGS[form]}", template.example, "--json")
+
+    assert (valid.code, valid.err) == (0, "")
+    assert done.code == 0, done.out + done.err
+    assert done.json["warnings"] == []
+    [loop] = done.json["loops"]
+    assert (loop["exit_reason"], loop["iterations"]) == (case.reason, case.iterations)
+    assert any(case.outcome in str(value) for value in done.json["outputs"].values())
+    assert {file: (project / file).read_text() for file in case.leaves} == case.leaves
+
+
+@pytest.mark.parametrize(("name", "form"), EVERY)
+def test_a_template_says_of_itself_what_the_list_says(name: str, form: Form) -> None:
+    from whorl.dialects import read_workflow
+
+    template = find(name)
+    workflow = read_workflow(read(name, form), f"{name}{ENDINGS[form]}").workflow
+
+    assert template is not None
+    assert (workflow.name, workflow.description) == (name, template.description)
+    assert workflow.dialect == form
+
+
+def test_templates_are_listed(whorl: Whorl) -> None:
+    listed = whorl("templates").out.splitlines()
+    document = whorl("templates", "--json").json
+
+    assert [said.split()[0] for said in listed] == list(names())
+    assert [one["name"] for one in document] == list(names())
+    assert all(one["description"] and one["forms"] == FORMS for one in document)
+
+
+def test_new_tells_what_to_run_and_what_is_needed(whorl: Whorl, project: Path) -> None:
+    done = whorl("new", "until-tests-pass", "mine.json")
+
+    assert done.out.startswith("whorl run mine.json 'a function slug")
+    assert "it needs [allow] commands = true" in done.err
+    assert (project / "mine.json").read_text() == read("until-tests-pass", "studio")
+
+
+def test_new_overwrites_only_when_told(whorl: Whorl, project: Path) -> None:
+    file = project / "quality-gate.yaml"
+    file.write_text("mine")
+    refused = whorl("new", "quality-gate")
+    kept = file.read_text()
+    forced = whorl("new", "quality-gate", "--force")
+
+    assert (refused.code, kept, forced.code) == (2, "mine", 0)
+    assert "'quality-gate.yaml' exists" in refused.err
+    assert file.read_text() == read("quality-gate")
+
+
+def test_new_names_the_nearest_template_and_the_place_it_cannot_write(whorl: Whorl) -> None:
+    unknown = whorl("new", "self-refin")
+    nowhere = whorl("new", "self-refine", "no/such/folder.yaml")
+
+    assert (unknown.code, nowhere.code) == (2, 2)
+    assert "did you mean 'self-refine'?" in unknown.err
+    assert "cannot write 'no/such/folder.yaml'" in nowhere.err

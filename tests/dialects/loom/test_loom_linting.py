@@ -1,0 +1,57 @@
+"""What would not deploy to Azure is named, each thing at its place."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from whorl.dialects.loom.linting import lint_for_azure
+from whorl.source import read_json
+
+
+def lint(actions: dict[str, Any]) -> list[str]:
+    found = lint_for_azure(read_json(json.dumps({"actions": actions}), "flow.json"))
+
+    assert all(one.span is not None and one.help for one in found)
+    return [one.message for one in found]
+
+
+def test_what_only_this_dialect_has_is_named() -> None:
+    found = lint(
+        {
+            "turn": {
+                "type": "while",
+                "condition": "@less(variables('loopIndex'), 2)",
+                "actions": {"x": {"type": "Compose", "inputs": "@variables('turn_loopCount')"}},
+                "delay": {"interval": {"count": 1, "unit": "second"}},
+            },
+            "call": {"type": "Http", "inputs": {"uri": "u"}, "retry": {"type": "fixed"}},
+        }
+    )
+
+    assert found == [
+        "Azure has no type 'while'",
+        "'turn' says 'condition', which Azure does not",
+        "'turn' says 'delay', which Azure does not",
+        "Azure has no variables of loops",
+        "Azure has no variables of loops",
+        "Azure has no 'retry'",
+    ]
+
+
+def test_a_variable_that_items_change_side_by_side_gets_a_warning() -> None:
+    each: dict[str, Any] = {
+        "type": "Foreach",
+        "foreach": "@range(0, 3)",
+        "actions": {"Add": {"type": "IncrementVariable", "inputs": {"name": "n", "value": 1}}},
+    }
+    one = {**each, "runtimeConfiguration": {"concurrency": {"repetitions": 1}}}
+
+    assert lint({"Each": each}) == ["'Each' runs its items side by side, and they change 'n'"]
+    assert lint({"Each": one}) == []
+
+
+def test_a_definition_of_azure_has_nothing_to_change() -> None:
+    until = {"type": "Until", "expression": "@equals(1, 1)", "limit": {"count": 2}, "actions": {}}
+
+    assert lint({"Until": until, "If": {"type": "If", "expression": {"and": []}}}) == []

@@ -1,0 +1,170 @@
+"""Ports and outputs: what a value becomes at a port, and what an answer fills."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from whorl.language import EvaluationError, Expression, MappingScope, evaluate
+
+
+def value(source: str, **names: Any) -> Any:
+    return evaluate(Expression("jinja", source, "shodan"), MappingScope(names))
+
+
+def arrive(given: Any, **port: Any) -> Any:
+    spec = json.dumps({"name": "x", **port})
+    return value("arrive(v, 'node', spec)", v=given, spec=spec)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "expected"),
+    [
+        ("5", "number", 5),
+        (" -2.5 ", "number", -2.5),
+        ("1e3", "number", 1000.0),
+        ("True", "boolean", True),
+        (4, "string", "4"),
+        (True, "string", "true"),
+        ({"a": [1]}, "string", '{"a": [1]}'),
+        ('{"a": 1}', "json", {"a": 1}),
+        ("plain", "json", "plain"),
+        ("{broken", "json", "{broken"),
+        ("a.txt", "files", ["a.txt"]),
+        (["a", "b"], "files", ["a", "b"]),
+        (None, "number", None),
+    ],
+)
+def test_a_port_takes_a_value_of_its_type(given: Any, kind: str, expected: Any) -> None:
+    found = arrive(given, type=kind)
+
+    assert (found, type(found)) == (expected, type(expected))
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"), [("many", "number"), (True, "number"), ("yes", "boolean"), (1, "boolean")]
+)
+def test_a_port_refuses_another_type_by_name(given: Any, kind: str) -> None:
+    with pytest.raises(EvaluationError, match=f"input 'x' of 'node' must be a {kind}"):
+        arrive(given, type=kind)
+
+
+def test_null_becomes_the_default() -> None:
+    assert arrive(None, type="number", default=7) == 7
+    assert arrive(None, type="string", default="", required=True) == ""
+    with pytest.raises(EvaluationError, match="required input 'x' of 'node' is missing"):
+        arrive(None, required=True)
+
+
+def answered(text: Any, *outputs: dict[str, Any]) -> Any:
+    return value("answered(v, 'node', spec)", v=text, spec=json.dumps(outputs))
+
+
+TWO = ({"name": "ok", "type": "boolean"}, {"name": "why", "type": "string"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"ok": true, "why": "{fine}"}',
+        'Sure!\n```json\n{"ok": true, "why": "{fine}"}\n```\nBye {you}',
+        'I say {so}: {"ok": true, "why": "{fine}"}',
+        {"text": "told", "value": {"ok": True, "why": "{fine}"}},
+    ],
+)
+def test_json_in_an_answer_fills_the_outputs(text: Any) -> None:
+    found = answered(text, *TWO)
+
+    assert (found["ok"], found["why"]) == (True, "{fine}")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("no json", "output 'ok' of 'node' is missing.*no json"),
+        ('{"ok": "yes", "why": ""}', "output 'ok' of 'node' must be a boolean, not \"yes\""),
+        ('{"why": "x"}', "output 'ok' of 'node' is missing"),
+        ("[1, 2]", "output 'ok' of 'node' is missing"),
+    ],
+)
+def test_an_answer_that_does_not_fit_is_shown(text: str, message: str) -> None:
+    with pytest.raises(EvaluationError, match=message):
+        answered(text, *TWO)
+
+
+def test_one_output_of_text_is_the_whole_answer() -> None:
+    assert answered("some code\n", {"name": "code", "type": "string"})["code"] == "some code"
+    assert answered('{"code": "x"}', {"name": "code", "type": "string"})["code"] == "x"
+    assert answered('{"other": 1}', {"name": "code", "type": "string"})["code"] == '{"other": 1}'
+
+
+def test_an_agent_has_its_session_and_exit_code() -> None:
+    whole = {"text": "hi", "value": None, "session": "s-1", "exit_code": 0}
+    found = answered(whole, {"name": "output"}, {"name": "sessionId"}, {"name": "exitCode"})
+
+    assert (found["output"], found["sessionId"], found["exitCode"]) == ("hi", "s-1", 0)
+
+
+def test_outputs_are_extracted_from_what_a_command_prints() -> None:
+    specs = [
+        {"name": "n", "type": "number", "extract": {"type": "regex", "pattern": "n=([0-9]+)"}},
+        {"name": "no", "extract": {"type": "regex", "pattern": "x=(.)"}},
+        {"name": "deep", "extract": {"type": "json_path", "pattern": "$.a.b"}},
+        {"name": "all", "extract": {"type": "full", "pattern": ""}},
+    ]
+    printed = {"stdout": 'n=42 {"a": {"b": [1]}}\n', "stderr": "e\n", "exit_code": 0}
+    found = value("finished(v, 'node', spec)", v=printed, spec=json.dumps(specs))
+
+    assert (found["n"], found["no"], found["deep"]) == (42, None, [1])
+    assert found["all"] == found["stdout"] == found["output"] == 'n=42 {"a": {"b": [1]}}'
+    assert (found["stderr"], found["exitCode"]) == ("e", 0)
+
+
+def test_an_extract_of_another_type_is_an_error() -> None:
+    specs = json.dumps([{"name": "n", "type": "number"}])
+    with pytest.raises(EvaluationError, match="output 'n' of 'node' must be a number"):
+        value("finished(v, 'node', spec)", v={"stdout": "many"}, spec=specs)
+
+
+def test_a_function_returns_what_it_declares() -> None:
+    specs = json.dumps([{"name": "n", "type": "number"}])
+    assert value("returned(v, 'node', spec)", v={"n": "4"}, spec=specs) == {"n": 4}
+    with pytest.raises(EvaluationError, match="'node' returned no output 'n'; it returned 'm'"):
+        value("returned(v, 'node', spec)", v={"m": 1}, spec=specs)
+    with pytest.raises(EvaluationError, match="'node' must return an object"):
+        value("returned(v, 'node', spec)", v=3, spec=specs)
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"), [(1, "guidelines"), (2, "feedback"), (3, "feedback")]
+)
+def test_a_mapping_for_the_iteration_goes_before_one_for_all(number: int, expected: str) -> None:
+    source = "mapped(n, 'first', 'guidelines', 'subsequent', 'feedback', 'all', 'task')"
+
+    assert value(source, n=number) == expected
+    assert value("mapped(n, 'all', 'task', 'subsequent', none)", n=number) == "task"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (True, True),
+        ("TRUE", True),
+        ("yes", False),
+        (0, False),
+        (2, True),
+        (None, False),
+        ([], True),
+    ],
+)
+def test_a_continue_value_is_read_as_its_files_mean_it(given: Any, expected: bool) -> None:
+    assert value("goes_on(v)", v=given) is expected
+
+
+def test_nothing_but_whole_numbers_enters_a_calculation() -> None:
+    assert value("whole(v, 'x')", v="-12") == "-12"
+    for hostile in ("a[$(touch x)]", "1+1", "", "1; ls", "٣", None):
+        with pytest.raises(EvaluationError, match="must be a whole number"):
+            value("whole(v, 'x')", v=hostile)

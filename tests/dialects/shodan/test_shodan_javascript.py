@@ -1,0 +1,134 @@
+"""Function nodes: bodies and modules in JavaScript, run by Node with the operator's leave."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from shodan_files import HEAD, run, settle
+
+from whorl.errors import ProviderError
+from whorl.providers.registry import Providers
+from whorl.providers.settings import settings_from
+from whorl.providers.task import Request
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+
+
+def perform(
+    folder: Path, inputs: dict[str, Any], *, allow: Any = True, path: str = PATH["PATH"]
+) -> Any:
+    """Runs one function."""
+    settings = settings_from(
+        {"allow": {"commands": allow}}, {"PATH": path}, project_root=str(folder)
+    )
+
+    async def main() -> Any:
+        providers = Providers(settings)
+        try:
+            asked = Request("run-1", "work", "javascript", inputs, timeout_s=20.0)
+            return (await providers.kind("javascript").perform(asked, lambda text: None)).value
+        finally:
+            await providers.close()
+
+    return asyncio.run(main())
+
+
+@needs_node
+def test_a_body_is_given_inputs_and_returns_an_object(tmp_path: Path) -> None:
+    code = "console.log('noise'); return { sum: inputs.values.reduce((a, b) => a + b, 0) }"
+
+    assert perform(tmp_path, {"code": code, "inputs": {"values": [1, 2, 4]}}) == {"sum": 7}
+
+
+@needs_node
+def test_a_module_has_a_default_export(tmp_path: Path) -> None:
+    code = "export default async ({ name }) => ({ said: `hi ${name}` })"
+    given = {"code": code, "module": True, "inputs": {"name": "heron"}}
+
+    assert perform(tmp_path, given, allow=["node"]) == {"said": "hi heron"}
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("throw new Error('too bad')", "Error: too bad"),
+        ("return {", "SyntaxError"),
+        ("process.exit(3)", "gave no result .exit code 3"),
+    ],
+)
+def test_a_function_that_fails_says_why(tmp_path: Path, code: str, message: str) -> None:
+    with pytest.raises(ProviderError, match=message):
+        perform(tmp_path, {"code": code})
+
+
+def test_a_function_needs_leave(tmp_path: Path) -> None:
+    for allow in (False, ["sh"]):
+        with pytest.raises(ProviderError, match="commands are not allowed") as caught:
+            perform(tmp_path, {"code": "return {}"}, allow=allow)
+        assert caught.value.code == "R110"
+
+
+def test_a_function_needs_node(tmp_path: Path) -> None:
+    with pytest.raises(ProviderError, match="'node' was not found on PATH"):
+        perform(tmp_path, {"code": "return {}"}, path=str(tmp_path))
+
+
+PRESETS: dict[str, tuple[str, list[str] | None, list[Any], Any]] = {
+    "NOT": ("return { result: !inputs.value }", ["value"], [True], False),
+    "AND": ("return { result: inputs.values.every(Boolean) }", None, [True, True], True),
+    "OR": ("return { result: inputs.values.some(Boolean) }", None, [False, True], True),
+    "CONCAT": ("return { result: inputs.values.join('-') }", None, ["a", "b"], "a-b"),
+}
+
+
+@needs_node
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_usual_operators_are_functions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    code, ports, values, expected = PRESETS[name]
+    names = ports or [f"values[{index}]" for index in range(len(values))]
+    lines = [
+        f"  - {{id: c{n}, data: {{nodeType: constant, value: {str(v).lower()}}}}}\n"
+        for n, v in enumerate(values)
+    ]
+    inputs = ", ".join(f"{{name: '{one}', type: any}}" for one in names)
+    edges = [
+        f"  - {{source: c{n}, target: op, sourceHandle: 'output:value', "
+        f"targetHandle: 'input:{one}'}}\n"
+        for n, one in enumerate(names)
+    ]
+    folder = settle(tmp_path / "project", monkeypatch)
+    (folder / "a.yaml").write_text(
+        f"{HEAD}nodes:\n{''.join(lines)}"
+        f'  - {{id: op, data: {{nodeType: function, code: "{code}", inputs: [{inputs}], '
+        f"outputs: [{{name: result, type: any}}]}}}}\nedges:\n{''.join(edges)}"
+    )
+
+    result = run(folder / "a.yaml")
+
+    assert result.outputs == {"result": expected}, result.error
+
+
+@needs_node
+def test_an_output_that_is_missing_fails_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = settle(tmp_path / "project", monkeypatch)
+    (folder / "f.js").write_text("export default () => ({ other: 1 })\n")
+    (folder / "a.yaml").write_text(
+        f"{HEAD}nodes: [{{id: f, data: {{nodeType: function, file: f.js, "
+        "outputs: [{name: result, type: any}]}}]\nedges: []\n"
+    )
+
+    error = run(folder / "a.yaml").error
+
+    assert (error["path"], "returned no output 'result'" in error["message"]) == ("f", True)

@@ -1,0 +1,98 @@
+"""Which files are ours, what odd files give, and what loading never does."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from shodan_files import HEAD, ROOT, read, run, settle
+
+from whorl import ir
+from whorl.dialects import read_workflow
+from whorl.errors import InvalidWorkflow
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXAMPLES = sorted((ROOT / "examples" / "shodan").glob("*.yaml"))
+ODD = ["null", "[]", "{}", "7", "-1", "true", "'{{ x'", "'{{ 1 }}'", "[[1]]", "{a: {b: c}}", "''"]
+
+
+def test_a_canvas_of_the_other_dialect_is_left_to_it() -> None:
+    other = {
+        "nodes": [
+            {"id": "in", "type": "input", "data": {"name": "topic"}},
+            {"id": "out", "type": "output", "data": {"name": "text"}},
+        ],
+        "edges": [{"source": "in", "target": "out"}],
+    }
+
+    assert read_workflow(json.dumps(other), "a.json").workflow.dialect == "studio"
+    assert read(f"{HEAD}nodes: []\nedges: []\n").workflow.dialect == "shodan"
+
+
+def read_whatever(text: str) -> None:
+    try:
+        workflow = read_workflow(text, "fuzz.yaml", dialect="shodan").workflow
+    except InvalidWorkflow as fault:
+        placeless = [one for one in fault.diagnostics if one.span is None]
+    else:
+        placeless = []
+        assert ir.from_json(json.loads(json.dumps(ir.to_json(workflow)))) == workflow
+    assert placeless == []
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_odd_values_anywhere_give_a_workflow_or_diagnostics(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    chance = random.Random(7)
+    for number, line in enumerate(lines):
+        key, colon, _ = line.partition(":")
+        if colon and not line.lstrip().startswith("#"):
+            changed = [*lines[:number], f"{key}: {chance.choice(ODD)}", *lines[number + 1 :]]
+            read_whatever("\n".join(changed))
+            read_whatever("\n".join([*lines[:number], *lines[number + 1 :]]))
+
+
+def test_a_field_that_is_nearly_right_is_told() -> None:
+    text = (
+        f"{HEAD}nodes: [{{id: a, data: {{nodeType: agent, promt: hi, prompt: ho}}}}]\nedges: []\n"
+    )
+
+    [warning] = read(text).warnings
+
+    assert (warning.code, warning.help) == ("W004", "did you mean 'prompt'?")
+
+
+def test_a_value_is_never_text_of_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = settle(tmp_path / "project", monkeypatch)
+    script = """echo {{ inputs.x }} "{{ inputs.x }}" '{{ inputs.x }}'"""
+    quoted = json.dumps(script)
+    (folder / "a.yaml").write_text(
+        f"{HEAD}nodes: [{{id: a, data: {{nodeType: shell, script: {quoted}, "
+        "inputs: [{name: x, type: string}]}}]\nedges: []\n"
+    )
+    hostile = "$(touch broken); `touch broken` ' \" \\"
+
+    result = run(folder / "a.yaml", x=hostile)
+
+    assert result.status == "succeeded", result.error
+    assert not (folder / "broken").exists()
+    assert result.outputs["stdout"].count("$(touch broken)") == 3
+
+
+def test_a_node_may_have_the_name_of_an_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = settle(tmp_path / "project", monkeypatch)
+    (folder / "a.yaml").write_text(
+        f"{HEAD}nodes:\n"
+        "  - {id: text, data: {nodeType: constant, value: node}}\n"
+        "  - {id: start, data: {nodeType: trigger}}\n"
+        "  - {id: say, data: {nodeType: shell, script: 'echo {{ text.value }} {{ start.text }}'}}\n"
+        "edges: []\n"
+    )
+
+    assert run(folder / "a.yaml", text="given").output == "node given"
