@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from whorl.providers.settings import Settings
     from whorl.providers.task import Request
 
-COMMANDS = frozenset({"run", "agent"})
+COMMANDS = frozenset({"run", "agent", "javascript"})
 _MODELS = frozenset({"ask", "judge"})
 _NO_PROVIDER = "P110"
 _CHOOSING = frozenset({"model", "provider", "model_url"})
@@ -55,6 +55,8 @@ def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
             continue
         program = _program(task)
         if allowed is True or (isinstance(allowed, tuple) and program in (*allowed, "")):
+            if task.kind == "javascript" and (why := _without_node(settings)):
+                return {"code": "P109", "message": f"step {task.name!r}: {why}", "path": path}
             continue
         named = f' or commands = ["{program}"]' if program else ""
         message = (
@@ -63,6 +65,17 @@ def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
         )
         return {"code": "R110", "message": message, "path": path}
     return None
+
+
+def _without_node(settings: Settings) -> str:
+    """Why functions cannot run on this machine, though they may."""
+    from whorl.providers.javascript import check_node
+
+    try:
+        check_node(settings)
+    except ProviderError as fault:
+        return str(fault)
+    return ""
 
 
 def check_models(workflow: Workflow, providers: Providers) -> None:
@@ -210,8 +223,8 @@ def _plain(value: Value) -> Json:
 
 def _program(task: Task) -> str:
     """The program that a command step starts; empty where a value decides."""
-    if task.kind == "agent":
-        return ""
+    if task.kind in ("agent", "javascript"):
+        return "node" if task.kind == "javascript" else ""
     inputs = dict(task.inputs.entries)
     argv, shell = inputs.get("argv"), inputs.get("shell", Constant("sh"))
     first: Any = shell

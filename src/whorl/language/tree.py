@@ -2,7 +2,7 @@
 
 Offsets count characters into the source. Operators that chain without nesting (`a + b + c`,
 `a or b or c`) are flat, so that a long chain is not a deep tree. Nodes are told apart by identity:
-making 29 classes that compare their fields would take a tenth of the time that a small run takes.
+nothing compares them, and classes that could would be a third slower to make at each start.
 """
 
 from __future__ import annotations

@@ -137,11 +137,11 @@ class Driver:
     async def _wait(self) -> None:
         """Waits for something to arrive."""
         if self._started:
-            # What was just started has its turn before this goes on; it may be done by then.
+            # What was just started has its turn now and may be done at once: the event loop is
+            # spared a turn with nothing else to do.
             self._started = False
             await asyncio.sleep(0)
-        else:
-            await self._awake.wait()
+        await self._awake.wait()
         self._awake.clear()
 
     def _may_not_wait(self) -> bool:

@@ -11,11 +11,11 @@ from whorl.dialects.loom.conditions import condition_of
 from whorl.dialects.loom.order import Order, order_of
 from whorl.dialects.loom.plain import IT, bodied
 from whorl.dialects.loom.texts import computed, value_of
+from whorl.errors import Span
 from whorl.source import Entry, Mapping, Scalar
 
 if TYPE_CHECKING:
     from whorl.dialects.loom.action import Action
-    from whorl.errors import Span
     from whorl.language import Json
     from whorl.source import Value
 
@@ -56,13 +56,12 @@ def _is_control(part: Mapping) -> bool:
 
 
 def _none(part: Value | None) -> Mapping:
-    from whorl.errors import Span as Place
-
-    return Mapping((), part.span if part is not None else Place("", 1, 1))
+    return Mapping((), part.span if part is not None else Span("", 1, 1))
 
 
 def read_body(action: Action, part: Value | None, *, scene: Scene, alone: str) -> Body:
     """Reads the actions of a part."""
+    # The block reads the actions that hold blocks, which are read here.
     from whorl.dialects.loom.block import read_block
 
     actions = actions_in(part, alone)

@@ -49,7 +49,7 @@ def read_http(action: Action) -> ir.Node:
     entries: list[tuple[str | ir.Expression, ir.Value]] = [("url", value_of(draft, url))]
     for name, given in (
         ("method", action.setting("method")),
-        ("headers", _headers(action)),
+        ("headers", action.setting("headers")),
         ("query", action.setting("queries", "query")),
         ("body", action.setting("body")),
     ):
@@ -63,10 +63,6 @@ def read_http(action: Action) -> ir.Node:
         retry=None if draft.lenient else AZURE_RETRY,
         secure=is_secure(action),
     )
-
-
-def _headers(action: Action) -> Value | None:
-    return action.setting("headers")
 
 
 def is_secure(action: Action) -> bool:

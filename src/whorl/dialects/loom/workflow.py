@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from whorl.dialects.loom.block import read_block
 from whorl.dialects.loom.loops import LOOP_NAMES, set_in
 from whorl.dialects.loom.order import order_of
 from whorl.dialects.loom.texts import computed, names_read, scalars_in, value_of
+from whorl.dialects.loom.variables import SETTING, declared, name_of
 from whorl.dialects.loom.vocabulary import STATUSES, VOCABULARY
 from whorl.source import Mapping, Scalar, plain
 
@@ -70,8 +72,8 @@ def _facts(names: object) -> ir.Value:
 def _parameters(form: Form) -> list[ir.Port]:
     """The parameters that the definition declares or that expressions mention."""
     found: dict[str, ir.Port] = {}
-    declared = find(form.definition, "parameters")
-    for entry in declared if isinstance(declared, Mapping) else ():
+    written = find(form.definition, "parameters")
+    for entry in written if isinstance(written, Mapping) else ():
         default = find(entry.value, "defaultValue")
         given = find_deep(form.parameters, entry.name, "value")
         value = plain(given) if given is not None else plain(default) if default else None
@@ -99,8 +101,6 @@ def _referred(definition: Mapping, function: str) -> list[str]:
 
 def _collect_variables(draft: Draft, actions: Mapping) -> None:
     """Finds how variables are spelled where they are declared, or else set."""
-    from whorl.dialects.loom.variables import SETTING, declared, name_of
-
     queue: list[Value] = [actions]
     for value in queue:
         if not isinstance(value, Mapping):
@@ -119,19 +119,19 @@ def _collect_variables(draft: Draft, actions: Mapping) -> None:
 
 def _undeclared_variables(draft: Draft, definition: Mapping) -> list[str]:
     """The variables that no action initialises: they may be given to the run."""
-    declared = _initialised(find(definition, "actions"))
+    initialised = _initialised(find(definition, "actions"))
     is_set = set_in(find(definition, "actions"))
     special = tuple(name.lower() for name in LOOP_NAMES)
     found: dict[str, str] = {}
     for scalar in scalars_in(definition):
         for name in names_read(scalar.text):
             lowered = name.lower()
-            if lowered in declared or lowered.endswith(special) or lowered in found:
+            if lowered in initialised or lowered.endswith(special) or lowered in found:
                 continue
             found[lowered] = draft.variable(name)
             if lowered not in is_set:
                 _warn_undeclared(draft, name, scalar)
-    for lowered in is_set - declared - found.keys():
+    for lowered in sorted(is_set - initialised - found.keys()):
         found[lowered] = draft.variable(lowered)
     return list(found.values())
 
@@ -148,8 +148,6 @@ def _warn_undeclared(draft: Draft, name: str, scalar: Scalar) -> None:
 
 
 def _initialised(value: Value | None) -> set[str]:
-    from whorl.dialects.loom.variables import declared
-
     found: set[str] = set()
     if isinstance(value, Mapping):
         if text_at(value, "type").lower() == "initializevariable":
@@ -174,7 +172,7 @@ def _trigger(definition: Mapping, fields: list[str]) -> ir.Value:
     """The record of the trigger: what the run was given."""
     triggers = find(definition, "triggers")
     names = [entry.name for entry in triggers] if isinstance(triggers, Mapping) else []
-    given = ", ".join(f"{computed('fact', name).source}" for name in (BODY,))
+    given = computed("fact", BODY).source
     listed = ", ".join(f"{_quoted(name)}: {computed('fact', name).source}" for name in fields)
     body = ir.Expression("jinja", f"trigger_body({given}, {{ {listed} }})", "loom")
     outputs = ir.Fields(
@@ -194,8 +192,6 @@ def _trigger(definition: Mapping, fields: list[str]) -> ir.Value:
 
 
 def _quoted(text: str) -> str:
-    import json
-
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -208,8 +204,7 @@ def _outputs(draft: Draft, definition: Mapping, order: Order) -> tuple[tuple[str
         found.append((entry.name, value_of(draft, entry.value if inner is None else inner)))
     if draft.responses:
         names: list[Json] = [*draft.responses]
-        answer = ("body", computed("response_of", names))
-        return (answer, *(one for one in found if one[0] != "body")) if not found else tuple(found)
+        return tuple(found) or (("body", computed("response_of", names)),)
     if not found and order.last:
         found.append(("result", computed("final_of", order.last, order.is_last_bare)))
     return tuple(found)

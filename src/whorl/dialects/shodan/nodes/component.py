@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from whorl.dialects.shodan.level import Level
     from whorl.dialects.shodan.parts import GraphNode
 
-ReadInline = "Callable[[Draft, str], ir.Workflow]"
-
 
 def read_component(
     level: Level, node: GraphNode, read_inline: Callable[[Draft, str], ir.Workflow]

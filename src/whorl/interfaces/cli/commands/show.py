@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 MARKS = {"succeeded": "✓", "failed": "✗", "skipped": "-", "running": "●", "retrying": "↻"}
 MARKS |= {"waiting": "⏸"}
 _VALUE_MAX = 400
+_ANSWERS_MAX = 1_000
 
 
 @click.command()
@@ -80,8 +81,21 @@ def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
         "input": first.body.get("input"),
         "started_at": row.created_at,
         "updated_at": row.updated_at,
+        "answers": _answers(store, run),
     }
     return {**result_of(store, run), **about}
+
+
+def _answers(store: SqliteStore, run: RunId) -> dict[str, Json]:
+    """What each finished task gave, by its address; of a long run the latest."""
+    found: dict[str, Json] = {}
+    for entry in store.read(run):
+        if entry.event.kind == "task.finished":
+            found.pop(entry.event.address, None)
+            found[entry.event.address] = entry.event.body.get("value")
+            if len(found) > _ANSWERS_MAX:
+                del found[next(iter(found))]
+    return found
 
 
 def _overview(store: SqliteStore, run: RunId) -> Iterator[str]:
