@@ -30,7 +30,7 @@ WHEN = ir.When(expression("r == 'ok'"))
         ("{any: [r == 'ok', {all: [r == 'ok']}]}", ir.AnyOf((WHEN, ir.AllOf((WHEN,))))),
         (
             '{score: {from: "{{ r.score }}", at_least: 0.9}}',
-            ir.Score(template("{{ r.score }}"), at_least=0.9),
+            ir.Score(template("{{ r.score }}"), at_least=0.9, low=0.0, high=1.0),
         ),
         ("{score: {from: r.score}}", ir.Score(expression("r.score"))),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whorl.dialects.loom.block import read_block
 from whorl.dialects.loom.draft import Draft
 from whorl.dialects.loom.forms import form_of, is_lenient
 from whorl.dialects.loom.templates import template_of
@@ -33,7 +34,7 @@ class LoomReader:
 
     def read(self, document: Document, files: Files) -> Reading:
         """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
-        draft = Draft(document, files)
+        draft = Draft(document, files, read_block)
         draft.sources[document.file] = document.text
         draft.adopt(document.warnings)
         form = form_of(document.root)

@@ -61,13 +61,11 @@ def _none(part: Value | None) -> Mapping:
 
 def read_body(action: Action, part: Value | None, *, scene: Scene, alone: str) -> Body:
     """Reads the actions of a part."""
-    # The block reads the actions that hold blocks, which are read here.
-    from whorl.dialects.loom.block import read_block
-
     actions = actions_in(part, alone)
     order = order_of(action.draft, actions, parallel=scene.is_parallel)
     action.draft.scopes.setdefault(action.name, []).extend(entry.name for entry in actions)
-    return Body(read_block(action.draft, actions, order, scene), order)
+    block = action.draft.read_block(action.draft, actions, order, scene)
+    return Body(block, order)
 
 
 def _inside(action: Action, slot: str = "body") -> Scene:

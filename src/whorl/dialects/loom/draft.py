@@ -10,9 +10,11 @@ from whorl.errors import Diagnostic
 from whorl.ir.places import Places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from whorl import ir
+    from whorl.dialects.loom.action import Scene
+    from whorl.dialects.loom.order import Order
     from whorl.dialects.reader import Files
     from whorl.errors import Severity, Span
     from whorl.source import Document, Mapping
@@ -30,6 +32,8 @@ class Draft:
 
     document: Document
     files: Files
+    # Reads the actions of a block; the readers of actions that hold blocks have it from here.
+    read_block: Callable[[Draft, Mapping, Order, Scene], ir.Block]
     lenient: bool = False
     template: Template = field(default_factory=Template)
     places: Places = field(default_factory=Places)

@@ -136,8 +136,11 @@ def _examined(place: Place, flags: int) -> int:
         if place.exclusive:
             connection.pragma("locking_mode", "EXCLUSIVE")
         found = dict.fromkeys(("application_id", "user_version"), 0)
+        # In one transaction: another process may be making the store at this moment.
+        patiently(lambda: connection.execute("BEGIN"))
         patiently(lambda: found.update({name: connection.pragma(name) for name in found}))
         tables = fetch(connection, "SELECT count(*) FROM sqlite_schema")[0][0]
+        connection.execute("ROLLBACK")
         _refuse_strangers(place.path, found["application_id"], tables)
         _refuse_newer(place.path, found["user_version"])
         _refuse_additions(connection, place.path)

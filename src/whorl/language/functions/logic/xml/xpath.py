@@ -249,10 +249,10 @@ class _Step:
         """Return the nodes that the step leads to, in the order of its axis."""
         if self.axis.endswith("sibling") and not isinstance(node, Attribute):
             # To find its own place among them, a node passes its siblings.
-            context.run.spend(len(node.parent.children) >> 2 if node.parent else 2)
+            context.run.spend(len(node.parent.children) >> 1 if node.parent else 4)
         found: list[Found] = []
         for candidate in AXES[self.axis](node):
-            context.run.spend(2)
+            context.run.spend(4)
             if self.test(candidate, self.axis):
                 found.append(candidate)
         for predicate in self.predicates:
@@ -270,7 +270,7 @@ def _walk(context: Context, nodes: list[Found], steps: list[_Step]) -> list[Foun
 def _kept(context: Context, nodes: list[Found], predicate: Compute) -> list[Found]:
     kept: list[Found] = []
     for position, node in enumerate(nodes, 1):
-        context.run.spend(2)
+        context.run.spend(4)
         inner = Context(context.run, context.document, node, position, len(nodes))
         outcome = predicate(inner)
         if outcome == position if isinstance(outcome, float) else as_boolean(outcome):

@@ -50,8 +50,8 @@ class Document:
                 self.places[id(node)] = len(self.places)
                 if isinstance(node, Element):
                     waiting.extend(reversed(node.children))
-            run.spend(2 * len(self.places))
-        run.spend(2 * len(nodes))
+            run.spend(4 * len(self.places))
+        run.spend(4 * len(nodes))
         found = {self._place(node): node for node in nodes}
         return [found[place] for place in sorted(found)]
 
