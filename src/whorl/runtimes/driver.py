@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal import Journal, RunId
 
 SNAPSHOT_EVERY = 256
-NOTES_WAIT_S = 0.25
+NOTES_WAIT_S = 0.1
 TROUBLE_PAUSE_S = 2.0
 
 

@@ -203,17 +203,15 @@ def test_an_event_tells_of_each_iteration() -> None:
     definition = {"actions": {"turn": loop}}
     ran = run(definition)
     vocabulary: Any = read(definition).workflow.vocabulary
-    event = vocabulary["events"]["iteration.finished"]
+    event = vocabulary["events"]["iteration_finished"]
 
     assert [body["number"] for body in ran.bodies("iteration.finished")] == [1, 2]
-    assert event["name"] == "loop:iteration"
+    assert event["event"] == "loop:iteration"
     assert set(event["fields"]) == {
         "workflowId",
         "actionName",
-        "loopType",
         "iteration",
         "conditionResult",
-        "result",
         "duration",
         "timestamp",
     }

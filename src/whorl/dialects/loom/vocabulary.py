@@ -24,16 +24,14 @@ LIMIT_WORDS: tuple[tuple[str, str], ...] = (
 VOCABULARY: dict[str, Json] = {
     # An event for each iteration, filled from the facts of the notes about it.
     "events": {
-        "iteration.finished": {
-            "name": "loop:iteration",
+        "iteration_finished": {
+            "event": "loop:iteration",
             "fields": {
                 "workflowId": "run",
-                "actionName": "loop",
-                "loopType": "kind",
+                "actionName": "node",
                 "iteration": "index",
                 "conditionResult": "met",
-                "result": "result",
-                "duration": "milliseconds",
+                "duration": "duration_ms",
                 "timestamp": "time",
             },
         }

@@ -15,6 +15,7 @@ COMMANDS: CommandTable = {
         "templates": ("templates", "List the workflows to begin with."),
         "new": ("templates", "Write a workflow file from a template."),
         "validate": ("validate", "Check workflow files and list all mistakes."),
+        "lint": ("lint", "Say what another system would refuse in a file."),
         "graph": ("graph", "Draw a workflow as text, as SVG or as a Mermaid diagram."),
         "test": ("test", "Run a workflow against recorded replies and show what changed."),
         "schema": ("reference", "Print the JSON Schema of native files, for editors."),
