@@ -88,7 +88,6 @@ class Driver:
         self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
         self._snapshot_seq = folded.seq
         self._snapshot_size = 0
-        self._logged = 0
         self._stopping = False
         self._started = False
         self._notes_due = False

@@ -160,7 +160,7 @@ class _Reader:
 
     def _append(self, node: Node) -> None:
         self.count += 1
-        self.run.spend(self.count & 1)
+        self.run.spend(3)
         if self.count > self.run.items_max:
             raise LimitExceeded(f"XML has more than {self.run.items_max} nodes")
         node.parent = self.current
