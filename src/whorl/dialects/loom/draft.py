@@ -5,25 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from whorl.dialects.findings import Findings
 from whorl.dialects.loom.templates import Template
-from whorl.errors import Diagnostic
 from whorl.ir.places import Places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from whorl import ir
     from whorl.dialects.loom.action import Scene
     from whorl.dialects.loom.order import Order
     from whorl.dialects.reader import Files
-    from whorl.errors import Severity, Span
+    from whorl.errors import Diagnostic
     from whorl.source import Document, Mapping
-
-REPORTED_MAX = 100
 
 
 @dataclass(slots=True)
-class Draft:
+class Draft(Findings):
     """Everything that the readers of the parts of one file share.
 
     A lenient file follows the seed's rules (what is missing is null, actions run in the order in
@@ -48,38 +46,6 @@ class Draft:
     # The names of the actions inside of each scope and loop, and the responses, as they are read.
     scopes: dict[str, list[str]] = field(default_factory=dict)
     responses: list[str] = field(default_factory=list)
-
-    def report(
-        self,
-        code: str,
-        message: str,
-        span: Span | None,
-        *,
-        label: str = "",
-        help: str = "",  # noqa: A002
-        severity: Severity = "error",
-    ) -> None:
-        """Keeps a finding and reads on."""
-        self.adopt([Diagnostic(code, message, span, label, help, severity)])
-
-    def warn(
-        self,
-        code: str,
-        message: str,
-        span: Span | None,
-        *,
-        label: str = "",
-        help: str = "",  # noqa: A002
-    ) -> None:
-        """Keeps something that is allowed and probably not meant."""
-        self.report(code, message, span, label=label, help=help, severity="warning")
-
-    def adopt(self, found: Iterable[Diagnostic]) -> None:
-        """Keeps what others found, once each, up to a number that a person would still read."""
-        for one in found:
-            kept = self.warnings if one.severity == "warning" else self.diagnostics
-            if len(kept) < REPORTED_MAX and one not in kept:
-                kept.append(one)
 
     def variable(self, name: str) -> str:
         """A variable's name as it is declared."""

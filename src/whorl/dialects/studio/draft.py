@@ -5,22 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from whorl.errors import Diagnostic
+from whorl.dialects.findings import Findings
 from whorl.ir.places import Places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from whorl import ir
     from whorl.dialects.reader import Files
-    from whorl.errors import Severity, Span
+    from whorl.errors import Diagnostic
     from whorl.source import Document
-
-REPORTED_MAX = 100
 
 
 @dataclass(slots=True)
-class Draft:
+class Draft(Findings):
     """Everything that the readers of the parts of one file share."""
 
     document: Document
@@ -30,35 +26,3 @@ class Draft:
     warnings: list[Diagnostic] = field(default_factory=list)
     workflows: dict[str, ir.Workflow] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
-
-    def report(
-        self,
-        code: str,
-        message: str,
-        span: Span | None,
-        *,
-        label: str = "",
-        help: str = "",  # noqa: A002
-        severity: Severity = "error",
-    ) -> None:
-        """Keeps a finding and reads on."""
-        self.adopt([Diagnostic(code, message, span, label, help, severity)])
-
-    def warn(
-        self,
-        code: str,
-        message: str,
-        span: Span | None,
-        *,
-        label: str = "",
-        help: str = "",  # noqa: A002
-    ) -> None:
-        """Keeps something that is allowed and probably not meant."""
-        self.report(code, message, span, label=label, help=help, severity="warning")
-
-    def adopt(self, found: Iterable[Diagnostic]) -> None:
-        """Keeps what others found, up to a number that a person would still read."""
-        for one in found:
-            kept = self.warnings if one.severity == "warning" else self.diagnostics
-            if len(kept) < REPORTED_MAX and one not in kept:
-                kept.append(one)

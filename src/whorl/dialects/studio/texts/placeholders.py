@@ -9,8 +9,8 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.findings import REPORTED_MAX
 from whorl.dialects.studio.canvas.kinds import MAIN_FIELDS
-from whorl.dialects.studio.draft import REPORTED_MAX
 from whorl.dialects.studio.texts.scripts import ScriptFault, read_script
 from whorl.dialects.studio.texts.sources import called, expression, known, quoted
 from whorl.ir.checks.suggest import suggest

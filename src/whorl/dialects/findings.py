@@ -1,0 +1,55 @@
+"""What readers find wrong or odd in a file: kept, so that all of it is told at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.errors import Diagnostic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from whorl.errors import Severity, Span
+
+REPORTED_MAX = 100
+
+
+class Findings:
+    """The keeping of findings; a draft that has it says where they are kept."""
+
+    __slots__ = ()
+
+    diagnostics: list[Diagnostic]
+    warnings: list[Diagnostic]
+
+    def report(
+        self,
+        code: str,
+        message: str,
+        span: Span | None,
+        *,
+        label: str = "",
+        help: str = "",  # noqa: A002
+        severity: Severity = "error",
+    ) -> None:
+        """Keeps a finding and reads on."""
+        self.adopt([Diagnostic(code, message, span, label, help, severity)])
+
+    def warn(
+        self,
+        code: str,
+        message: str,
+        span: Span | None,
+        *,
+        label: str = "",
+        help: str = "",  # noqa: A002
+    ) -> None:
+        """Keeps something that is allowed and probably not meant."""
+        self.report(code, message, span, label=label, help=help, severity="warning")
+
+    def adopt(self, found: Iterable[Diagnostic]) -> None:
+        """Keeps what others found, once each, up to a number that a person would still read."""
+        for one in found:
+            kept = self.warnings if one.severity == "warning" else self.diagnostics
+            if len(kept) < REPORTED_MAX and one not in kept:
+                kept.append(one)
