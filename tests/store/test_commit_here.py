@@ -7,27 +7,31 @@ import threading
 from typing import TYPE_CHECKING
 
 import apsw
+import pytest
 from journal_makers import iteration, started
 
+from whorl.errors import StoreError
 from whorl.runtimes.sqlite.writing.writer import Writer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
-
-    import pytest
 
     from whorl.runtimes.sqlite import SqliteStore
 
 
 def committing_threads(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
-    original = Writer._commit
 
-    def noting(self: Writer, *arguments: object, **keywords: object) -> None:
-        seen.append(threading.current_thread().name)
-        original(self, *arguments, **keywords)  # type: ignore[arg-type]
+    def noting(original: Callable[..., object]) -> Callable[..., object]:
+        def noted(*arguments: object, **keywords: object) -> object:
+            seen.append(threading.current_thread().name)
+            return original(*arguments, **keywords)
 
-    monkeypatch.setattr(Writer, "_commit", noting)
+        return noted
+
+    for name in ("_commit", "_append_alone"):
+        monkeypatch.setattr(Writer, name, noting(getattr(Writer, name)))
     return seen
 
 
@@ -83,3 +87,15 @@ def test_the_loop_does_not_wait_for_another_process(
 
     assert asyncio.run(write()) == 4
     assert seen == ["whorl-writer"]
+
+
+def test_a_refusal_reaches_whoever_appends_here(store: SqliteStore) -> None:
+    async def write() -> int:
+        run, owner = await started(store)
+        assert store._writer is not None
+        store._writer._commit_s = 0.0
+        with pytest.raises(StoreError, match="not at 77"):
+            await store.append(run, owner, iteration(1), after=77)
+        return await store.append(run, owner, iteration(1))
+
+    assert asyncio.run(write()) == 4

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SNAPSHOT_EVERY = 256
 NOTES_WAIT_S = 0.1
+NOTES_LATE_S = 0.02
 TROUBLE_PAUSE_S = 2.0
 
 
@@ -91,6 +92,7 @@ class Driver:
         self._stopping = False
         self._started = False
         self._notes_due = False
+        self._notes_late = False
         self._notes_timer: asyncio.TimerHandle | None = None
         self.asleep_until: float | None = None
 
@@ -148,15 +150,26 @@ class Driver:
         if self._notes_due:
             return True
         if self._notes_timer is None:
-            loop = asyncio.get_running_loop()
-            self._notes_timer = loop.call_later(NOTES_WAIT_S, self._call_notes_due)
+            self._set_notes_timer(NOTES_WAIT_S)
         return False
 
-    def _call_notes_due(self) -> None:
+    def _set_notes_timer(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time() + seconds
+        self._notes_timer = loop.call_at(due, self._call_notes_due, loop, due)
+
+    def _call_notes_due(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
         self._notes_timer = None
-        if self._unsaid:
-            self._notes_due = True
-            self._awake.set()
+        if not self._unsaid:
+            return
+        late = loop.time() - due
+        if late > NOTES_LATE_S and not self._notes_late:
+            # So many runs are busy that writing notes by themselves would hold all of them up.
+            self._notes_late = True
+            self._set_notes_timer(NOTES_WAIT_S + late)
+            return
+        self._notes_due = True
+        self._awake.set()
 
     def _wakes_at(self) -> float | None:
         return min((due for due, _ in self._timers.values()), default=None)
@@ -336,7 +349,7 @@ class Driver:
 
     async def _log(self, fed: list[Event], letters: list[int]) -> None:
         notes, self._unsaid = self._unsaid, []
-        self._notes_due = False
+        self._notes_due = self._notes_late = False
         events = notes + fed
         memories = [
             record for note in notes if "remember" in note.body for record in _memories(note)

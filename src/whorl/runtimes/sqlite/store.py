@@ -107,6 +107,11 @@ class SqliteStore(Reading):
             letters,
             [(replace(one, key=whole(one.key)), to_text(one.record)) for one in memories],
         )
+        writer = self._started()
+        if writer.is_for_one_run and not self._waiting:
+            last = writer.append_here(job)
+            if last is not None:
+                return last
         return cast("int", await self._change(job))
 
     async def snapshot(self, run: RunId, owner: int, seq: int, state: Json) -> None:
@@ -188,13 +193,10 @@ class SqliteStore(Reading):
 
     async def _change(self, job: Job) -> object:
         """Waits for a job. All jobs of one turn of the event loop are committed together."""
-        writer = self._started()
         loop = asyncio.get_running_loop()
         job.loop = loop
         job.answer = loop.create_future()
         waiting = self._waiting.get(loop)
-        if waiting is None and writer.is_for_one_run and writer.commit_here([job], loop):
-            return await job.answer
         if waiting is None:
             self._waiting[loop] = [job]
             loop.call_soon(self._hand_over, loop)

@@ -95,6 +95,14 @@ class Reading:
         """What the runs made since a time have used, by workflow name, the dearest first."""
         return self._runs.totals(since)
 
+    def touched(self, after: int) -> tuple[int, list[RunId]]:
+        """The runs with entries after a place in the common journal, and its last place."""
+        return self._runs.touched(after)
+
+    def forks(self, run: RunId, limit: int = 100) -> list[RunId]:
+        """The runs that were made from a run, oldest first."""
+        return self._runs.forks(run, limit)
+
     def read(self, run: RunId, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
         """The entries of a run after a sequence number, in order. Raises StoreError R903."""
         return self._entries.read(run, after, limit)

@@ -38,6 +38,12 @@ SELECT name, count(*), sum(calls), sum(input_tokens), sum(output_tokens), sum(co
 FROM runs JOIN progress ON run = number WHERE created_at >= ? GROUP BY name
 ORDER BY sum(cost_usd) DESC, name
 """
+# The journal is one log of all runs, so its own numbers tell what is new in it.
+_TOUCHED: Final = """
+SELECT DISTINCT runs.id FROM journal JOIN runs ON runs.number = journal.run
+WHERE journal.id > ? AND journal.id <= ?
+"""
+_FORKS: Final = "SELECT id FROM runs WHERE parent = ? ORDER BY number LIMIT ?"
 _PAGE: Final = 200
 _NUMBER_MAX: Final = 2**62
 _SHOWN_FIELDS: Final = 22
@@ -121,6 +127,18 @@ class Runs:
         """What was used by the runs made since a time, by workflow name."""
         with self._reader.lend() as connection:
             return [Total(*row) for row in fetch(connection, _TOTALS, (since,))]
+
+    def touched(self, after: int) -> tuple[int, list[RunId]]:
+        """The runs with entries after a place in the common journal, and its last place."""
+        with self._reader.lend() as connection:
+            last = int(connection.execute("SELECT max(id) FROM journal").get or 0)
+            found = fetch(connection, _TOUCHED, (after, last)) if last > after else []
+        return last, [RunId(row[0]) for row in found]
+
+    def forks(self, run: str, limit: int) -> list[RunId]:
+        """The runs that were made from a run, oldest first."""
+        with self._reader.lend() as connection:
+            return [RunId(row[0]) for row in fetch(connection, _FORKS, (run, limit))]
 
     def _scan(self, status: str | None, name: str | None, below: int) -> Iterator[RunRow]:
         stored = "running" if status == "interrupted" else status

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal import Record, RunId
     from whorl.runtimes.sqlite.bodies import Encoded
 
-AppendOutcome: TypeAlias = "tuple[Append, object, WhorlError | None]"
+AppendOutcome: TypeAlias = "tuple[Append, int | None, WhorlError | None]"
 Answer: TypeAlias = "asyncio.Future[object] | Future[object]"
 
 

@@ -102,6 +102,41 @@ class Writer:
             self._queue.put([])
         return True
 
+    def append_here(self, job: Append) -> int | None:
+        """Appends for the only run there is in the caller's thread; None: hand the job over."""
+        if self._commit_s > _QUICK_S or self._hook is not None or self._closed:
+            return None
+        if not self._turn.acquire(blocking=False):
+            return None
+        try:
+            if self._broken is not None or not self._queue.empty() or not self._begin_at_once():
+                return None
+            last, fault = self._append_alone(job)
+        finally:
+            self._turn.release()
+        if self._is_log_long():
+            self._queue.put([])
+        if fault is not None:
+            raise fault
+        return last
+
+    def _append_alone(self, job: Append) -> tuple[int | None, WhorlError | None]:
+        """Ends the transaction that was begun for one job."""
+        started = self._monotonic()
+        committed = False
+        try:
+            _, last, fault = self._ledger.append_all((job,))[0]
+            if self._is_beat_due(started):
+                self._ledger.ownership.beat()
+            self._connection.execute("COMMIT")
+            committed = True
+        except apsw.Error as error:
+            last, fault = None, self._rolled_back(error, bytes_of(job))
+        self._ledger.settle(committed=committed)
+        if committed:
+            self._commit_s += (self._monotonic() - started - self._commit_s) * 0.25
+        return last, fault
+
     def close(self) -> None:
         """Writes all that was handed over, then ends the thread and closes the connection."""
         with self._gate:
