@@ -1,11 +1,12 @@
 # make demo: install and run an example loop.  make test: install what the tests need and pass them.
 PYTHON ?= python3
 BIN := .venv/bin
+SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 # Compiled files make every start faster; some environments turn them off.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check bench lock format clean
+.PHONY: demo test check bench lock format clean browser page
 
 # Asks the model whose key is set, else the embedded one; without that, the replies are scripted.
 demo: .venv/.installed
@@ -15,7 +16,7 @@ demo: .venv/.installed
 		$(BIN)/whorl --config examples/demo.toml run examples/polish.yaml "a haiku about rain"; \
 	fi
 
-test: .venv/.developed
+test: .venv/.developed browser
 	$(MAKE) --no-print-directory lint
 	$(BIN)/pytest -n 2 --dist worksteal
 
@@ -29,6 +30,19 @@ lint: .venv/.developed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+# The tests of the page drive a real browser; where none can be installed they are skipped.
+browser:
+	@command -v chromium >/dev/null || { \
+		echo "installing chromium for the tests of the page"; \
+		$(SUDO) apt-get update -qq && \
+		$(SUDO) env DEBIAN_FRONTEND=noninteractive \
+			apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
+	} || echo "chromium could not be installed: the tests of the page will be skipped"
+
+# Builds the page anew into the package; needs Node 20 or newer.
+page:
+	cd web && npm ci --no-fund --no-audit && npm run build
 
 bench: .venv/.benched
 	$(BIN)/python -m bench

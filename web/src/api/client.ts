@@ -1,0 +1,129 @@
+/** The calls of the HTTP interface: one function each, the token in a header, errors as one type. */
+import type * as api from "./contract";
+
+/** What the server (or the way to it) says when a call does not succeed; status 0: not reached. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly help = "",
+  ) {
+    super(message);
+    this.name = "ApiError";
+  }
+}
+
+export interface ClientOptions {
+  token: () => string | null;
+  /** Told once for each call that is refused for want of a (right) token. */
+  onUnauthorized?: () => void;
+  fetch?: typeof fetch;
+  base?: string;
+}
+
+type Query = Record<string, string | number | null | undefined>;
+
+export type Client = ReturnType<typeof createClient>;
+
+export function createClient(options: ClientOptions) {
+  const base = options.base ?? "";
+  const send = options.fetch ?? ((...call: Parameters<typeof fetch>) => globalThis.fetch(...call));
+
+  async function open(path: string, init: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(init.headers);
+    const token = options.token();
+    if (token) headers.set("Authorization", `Bearer ${token}`);
+    let response: Response;
+    try {
+      response = await send(base + path, { ...init, headers, cache: "no-store", credentials: "omit" });
+    } catch (fault) {
+      if (fault instanceof DOMException && fault.name === "AbortError") throw fault;
+      throw new ApiError(0, "unreachable", "the server cannot be reached", "is `whorl serve` running?");
+    }
+    if (response.ok) return response;
+    if (response.status === 401) options.onUnauthorized?.();
+    throw await errorFrom(response);
+  }
+
+  async function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+    const response = await open(withQuery(path, query), {
+      headers: { Accept: "application/json" },
+      ...(signal ? { signal } : {}),
+    });
+    return (await response.json()) as T;
+  }
+
+  async function post<T>(path: string, body: object = {}): Promise<T> {
+    const response = await open(path, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Accept: "application/json" },
+      body: JSON.stringify(body),
+    });
+    return (await response.json()) as T;
+  }
+
+  const run = (id: string, rest = "") => `/api/runs/${encodeURIComponent(id)}${rest}`;
+
+  return {
+    /** A response that is read as it comes: what the event streams are made of. */
+    open,
+    project: (signal?: AbortSignal) => get<api.Project>("/api/project", {}, signal),
+    runs: (
+      query: { status?: string; workflow?: string; search?: string; limit?: number; before?: string } = {},
+      signal?: AbortSignal,
+    ) => get<api.RunList>("/api/runs", query, signal),
+    run: (id: string, signal?: AbortSignal) => get<api.RunDetail>(run(id), {}, signal),
+    events: (id: string, after = 0, limit = 1000, signal?: AbortSignal) =>
+      get<api.EventPage>(run(id, "/events"), { after, limit }, signal),
+    graph: (id: string, signal?: AbortSignal) => get<api.Graph>(run(id, "/graph"), {}, signal),
+    source: (id: string, signal?: AbortSignal) => get<api.Source>(run(id, "/source"), {}, signal),
+    loops: (id: string, signal?: AbortSignal) => get<api.LoopList>(run(id, "/loops"), {}, signal),
+    iterations: (id: string, loop: string, after = 0, limit = 500, signal?: AbortSignal) =>
+      get<api.IterationList>(run(id, "/iterations"), { loop, after, limit }, signal),
+    iteration: (id: string, loop: string, number: number, signal?: AbortSignal) =>
+      get<api.IterationDetail>(run(id, `/iterations/${number}`), { loop }, signal),
+    compare: (id: string, loop: string, one: number, other: number, signal?: AbortSignal) =>
+      get<api.Comparison>(run(id, "/compare"), { loop, one, other }, signal),
+    matrix: (id: string, loop: string, node?: string, signal?: AbortSignal) =>
+      get<api.Matrix>(run(id, "/matrix"), { loop, node }, signal),
+    node: (id: string, address: string, signal?: AbortSignal) =>
+      get<api.NodeDetail>(run(id, "/node"), { address }, signal),
+    value: (id: string, ref: string, signal?: AbortSignal) =>
+      get<api.LargeValue>(run(id, `/values/${encodeURIComponent(ref)}`), {}, signal),
+    start: (request: api.NewRun) => post<api.Started>("/api/runs", request),
+    pause: (id: string) => post<api.RunItem>(run(id, "/pause")),
+    resume: (id: string, more: api.Resume = {}) => post<api.RunItem>(run(id, "/resume"), more),
+    cancel: (id: string, why: api.Cancel = {}) => post<api.RunItem>(run(id, "/cancel"), why),
+    continue: (id: string, more: api.Continue) => post<api.RunItem>(run(id, "/continue"), more),
+    accept: (id: string, choice: api.Accept) => post<api.RunItem>(run(id, "/accept"), choice),
+    fork: (id: string, fork: api.Fork) => post<api.Forked>(run(id, "/fork"), fork),
+    approve: (id: string, answer: api.Decision = {}) => post<api.RunItem>(run(id, "/approve"), answer),
+    reject: (id: string, answer: api.Decision = {}) => post<api.RunItem>(run(id, "/reject"), answer),
+    validate: (request: api.Validation) => post<api.Validated>("/api/validate", request),
+    workflows: (signal?: AbortSignal) => get<api.WorkflowList>("/api/workflows", {}, signal),
+    workflowGraph: (file: string, signal?: AbortSignal) =>
+      get<api.Graph>("/api/workflows/graph", { file }, signal),
+    workflowSource: (file: string, signal?: AbortSignal) =>
+      get<api.Source>("/api/workflows/source", { file }, signal),
+  };
+}
+
+function withQuery(path: string, query: Query): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== null && value !== undefined && value !== "") search.set(name, String(value));
+  }
+  const text = search.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+async function errorFrom(response: Response): Promise<ApiError> {
+  const usual = `the server answered ${response.status}`;
+  try {
+    const { error } = (await response.json()) as { error: api.Fault };
+    return new ApiError(response.status, error.code, error.message || usual, error.help ?? "");
+  } catch {
+    return new ApiError(response.status, "", usual);
+  }
+}

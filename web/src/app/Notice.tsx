@@ -1,0 +1,66 @@
+/** What a screen shows when there is nothing to show: loading, empty, an error, no connection. */
+import type { ReactNode } from "react";
+import { ApiError, type Connection } from "../api";
+import { visible } from "../journal/words";
+
+export function Loading({ what }: { what: string }) {
+  return (
+    <p className="notice" role="status">
+      Loading {what}…
+    </p>
+  );
+}
+
+export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <div className="notice">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+export function ErrorNotice({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const { title, message, help } = errorWords(error);
+  return (
+    <div className="notice notice-error" role="alert">
+      <h2>
+        <span aria-hidden="true">✗ </span>
+        {title}
+      </h2>
+      <p>{visible(message)}</p>
+      {help && <p className="help">{visible(help)}</p>}
+      {onRetry && (
+        <button type="button" className="button" onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** An error in the words of the page. */
+export function errorWords(error: unknown): { title: string; message: string; help: string } {
+  if (error instanceof ApiError) {
+    const title = error.status === 404 ? "Not found" : error.code ? `Error ${error.code}` : "Error";
+    return { title, message: error.message, help: error.help };
+  }
+  return { title: "Error", message: error instanceof Error ? error.message : String(error), help: "" };
+}
+
+const CONNECTIONS: Record<Connection, [glyph: string, words: string]> = {
+  connecting: ["◌", "connecting"],
+  live: ["●", "live"],
+  lost: ["○", "reconnecting"],
+  refused: ["✗", "not connected"],
+  closed: ["○", "not connected"],
+};
+
+export function LiveIndicator({ state }: { state: Connection }) {
+  const [glyph, text] = CONNECTIONS[state];
+  return (
+    <span className={`live live-${state}`} role="status">
+      <span aria-hidden="true">{glyph}</span> {text}
+    </span>
+  );
+}

@@ -1,0 +1,111 @@
+/** A run on the page: its journal kept live, what is chosen of it, and hooks that read both. */
+import { createContext, useContext, useEffect, useMemo, useState, type ReactNode } from "react";
+import { createStore, useStore, type StoreApi } from "zustand";
+import { followRun, type Client, type Connection } from "../api";
+import { createFeed, emptyJournal, type Chosen, type Journal } from "../journal";
+import { useClient } from "./session";
+
+export interface RunView {
+  readonly id: string;
+  readonly journal: Journal;
+  /** Changes whenever the journal has: what hooks listen to. */
+  readonly version: number;
+  readonly connection: Connection;
+  /** Chosen iterations by the address of their loop. */
+  readonly chosen: Chosen;
+  /** Whether the newest iteration is looked at as soon as it begins. */
+  readonly isFollowing: boolean;
+  /** Path of the node that is looked at; "" for none. */
+  readonly selected: string;
+}
+
+export type RunStore = StoreApi<RunView>;
+
+export function createRunStore(id: string, journal: Journal = emptyJournal()): RunStore {
+  return createStore<RunView>(() => ({
+    id,
+    journal,
+    version: journal.version,
+    connection: "connecting",
+    chosen: {},
+    isFollowing: true,
+    selected: "",
+  }));
+}
+
+/** Chooses an iteration and stops following; the newest one is chosen by following again. */
+export function chooseIteration(store: RunStore, loop: string, number: number): void {
+  store.setState(({ chosen }) => ({ chosen: { ...chosen, [loop]: number }, isFollowing: false }));
+}
+
+export function followLatest(store: RunStore, isFollowing = true): void {
+  store.setState(isFollowing ? { isFollowing, chosen: {} } : { isFollowing });
+}
+
+export function selectNode(store: RunStore, path: string): void {
+  store.setState({ selected: path });
+}
+
+/** Keeps a store fed from the server until it is closed. */
+export function connectRun(store: RunStore, client: Client): () => void {
+  const { id, journal } = store.getState();
+  const feed = createFeed(journal, () => store.setState({ version: journal.version }));
+  const stream = followRun(
+    client,
+    id,
+    {
+      onEvent: feed.event,
+      onText: feed.text,
+      onState: (connection) => store.setState({ connection }),
+    },
+    journal.lastSeq,
+  );
+  return stream.close;
+}
+
+const RunContext = createContext<RunStore | null>(null);
+
+/** Opens a run for everything inside. */
+export function RunProvider({ id, children }: { id: string; children: ReactNode }) {
+  const client = useClient();
+  const [store, setStore] = useState(() => createRunStore(id));
+  if (store.getState().id !== id) setStore(createRunStore(id));
+  useEffect(() => connectRun(store, client), [store, client]);
+  return <RunContext value={store}>{children}</RunContext>;
+}
+
+/** For tests and for pages without a server: a run whose journal is given. */
+export function RunStoreProvider({ store, children }: { store: RunStore; children: ReactNode }) {
+  return <RunContext value={store}>{children}</RunContext>;
+}
+
+export function useRunStore(): RunStore {
+  const store = useContext(RunContext);
+  if (!store) throw new Error("useRunStore needs a RunProvider around it");
+  return store;
+}
+
+/** A field of the view: `useRunView((view) => view.selected)`. */
+export function useRunView<T>(select: (view: RunView) => T): T {
+  return useStore(useRunStore(), select);
+}
+
+/** Asks the journal something, again after each change; `deps` are what `ask` uses besides. */
+export function useJournal<T>(ask: (journal: Journal) => T, deps: unknown[] = []): T {
+  const version = useRunView((view) => view.version);
+  const journal = useRunView((view) => view.journal);
+  return useMemo(() => ask(journal), [journal, version, ...deps]);
+}
+
+/** One node, loop or the run: rendered again only when that very thing has changed. */
+export function useNode(place: string) {
+  return useRunView((view) => view.journal.nodes.get(place));
+}
+
+export function useLoop(address: string) {
+  return useRunView((view) => view.journal.loops.get(address));
+}
+
+export function useRunState() {
+  return useRunView((view) => view.journal.run);
+}

@@ -1,0 +1,84 @@
+/** The chips at the foot of a loop: each chooses an iteration. */
+import type { KeyboardEvent } from "react";
+import type { Iteration } from "../journal";
+import { chipsOf, type Chip } from "./buckets";
+
+interface ChipsProps {
+  iterations: readonly Iteration[];
+  best: number | null;
+  chosen: number | null;
+  onChoose: (number: number) => void;
+  /** The limit of iterations: those that are left are shown faintly, if they are few. */
+  limit?: number | null;
+  label?: string;
+  chipsMax?: number;
+}
+
+const LEFT_MAX = 12;
+
+export function Chips({ iterations, best, chosen, onChoose, limit = null, label = "iterations", chipsMax }: ChipsProps) {
+  const chips = chipsOf(iterations, best, chipsMax);
+  const last = iterations.at(-1)?.number ?? 0;
+  const left = limit === null ? 0 : Math.max(0, limit - last);
+  const move = (event: KeyboardEvent) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step || chosen === null) return;
+    event.preventDefault();
+    const first = iterations[0]?.number ?? 1;
+    onChoose(Math.min(last, Math.max(first, chosen + step)));
+  };
+  return (
+    <div className="chips nodrag nopan" role="group" aria-label={label} onKeyDown={move}>
+      {chips.map((chip) => (
+        <ChipButton key={chip.from} chip={chip} chosen={chosen} onChoose={onChoose} />
+      ))}
+      {left <= LEFT_MAX &&
+        Array.from({ length: left }, (_, index) => (
+          <span key={index} className="chip chip-left" aria-hidden="true">
+            {last + index + 1}
+          </span>
+        ))}
+    </div>
+  );
+}
+
+const GLYPHS: Record<string, string> = { running: "…", failed: "✗", cut: "✂", cancelled: "⊘" };
+
+function ChipButton({ chip, chosen, onChoose }: { chip: Chip; chosen: number | null; onChoose: (number: number) => void }) {
+  const isChosen = chosen !== null && chip.from <= chosen && chosen <= chip.to;
+  const glyph = GLYPHS[chip.status] ?? (chip.met ? "✓" : "");
+  return (
+    <button
+      type="button"
+      className={`chip chip-${chip.status}${chip.met ? " chip-met" : ""}`}
+      aria-pressed={isChosen}
+      aria-label={chipWords(chip)}
+      title={chipWords(chip)}
+      onClick={() => onChoose(isChosen && chosen !== null ? chosen : chip.to)}
+    >
+      <span>{chip.from === chip.to ? chip.from : `${chip.from}–${chip.to}`}</span>
+      {chip.score !== null && <ScoreBar score={chip.score} />}
+      {chip.score !== null && chip.from === chip.to && <span className="chip-score">{chip.score.toFixed(2)}</span>}
+      {glyph && <span aria-hidden="true">{glyph}</span>}
+      {chip.hasBest && <span aria-hidden="true">★</span>}
+    </button>
+  );
+}
+
+function ScoreBar({ score }: { score: number }) {
+  const height = Math.max(1, Math.min(1, Math.max(0, score)) * 10);
+  return (
+    <svg className="chip-bar" width="3" height="10" aria-hidden="true">
+      <rect x="0" y={10 - height} width="3" height={height} />
+    </svg>
+  );
+}
+
+function chipWords(chip: Chip): string {
+  const which = chip.from === chip.to ? `iteration ${chip.from}` : `iterations ${chip.from} to ${chip.to}`;
+  const parts = [which, chip.status];
+  if (chip.met) parts.push("condition met");
+  if (chip.score !== null) parts.push(`score ${chip.score.toFixed(2)}`);
+  if (chip.hasBest) parts.push("best");
+  return parts.join(", ");
+}

@@ -1,0 +1,177 @@
+/** What stands on the canvas: steps, containers, and edges that go forward or back. */
+import { BaseEdge, EdgeLabelRenderer, getSmoothStepPath, Handle, Position, type Edge, type EdgeProps, type Node, type NodeProps } from "@xyflow/react";
+import { memo } from "react";
+import { Chips, lookOf, StatusBadge } from "../charts";
+import { dollars, tokens, visible } from "../journal/words";
+import { tokensOf } from "../journal";
+import type { Placed } from "./layout";
+import type { CanvasState, LoopChips } from "./states";
+
+export interface PieceData extends Record<string, unknown> {
+  placed: Placed;
+  state: CanvasState | undefined;
+  chips: LoopChips | undefined;
+  isCollapsed: boolean;
+  onChoose: (loop: string, number: number) => void;
+  onToggle: (path: string) => void;
+}
+
+export type Piece = Node<PieceData>;
+
+const GLYPHS: Record<string, string> = {
+  loop: "↻",
+  foreach: "≡",
+  branch: "◇",
+  gate: "◉",
+  wait: "◷",
+  call: "↗",
+  compute: "ƒ",
+  assign: "=",
+  stop: "■",
+  break: "⤶",
+  continue: "↷",
+};
+
+function Ends() {
+  return (
+    <>
+      <Handle type="target" position={Position.Left} isConnectable={false} />
+      <Handle type="source" position={Position.Right} isConnectable={false} />
+    </>
+  );
+}
+
+export const StepPiece = memo(function StepPiece({ data, selected }: NodeProps<Piece>) {
+  const { node } = data.placed;
+  const status = data.state?.status ?? "idle";
+  const { tone } = lookOf(status);
+  const detail = node.model || node.detail || node.task || node.kind;
+  const canOpen = node.loop !== null || node.kind === "foreach";
+  return (
+    <div className={`piece step tone-${tone} kind-${node.kind}${selected ? " is-selected" : ""}`} data-path={node.path} data-status={status}>
+      <Ends />
+      <div className="piece-head">
+        <span className="piece-title">
+          {GLYPHS[node.kind] && <span aria-hidden="true">{GLYPHS[node.kind]} </span>}
+          {visible(node.title || node.name)}
+        </span>
+        <StatusBadge status={status} compact />
+      </div>
+      <div className="piece-detail">
+        {canOpen && data.state?.number ? `${data.state.number}/${data.state.limit ?? "∞"} · ` : ""}
+        {visible(detail)}
+        {(data.state?.attempts ?? 0) > 1 && ` · attempt ${data.state?.attempts}`}
+      </div>
+      {data.isCollapsed && <Toggle data={data} />}
+    </div>
+  );
+});
+
+export const ContainerPiece = memo(function ContainerPiece({ data, selected }: NodeProps<Piece>) {
+  const { node } = data.placed;
+  const status = data.state?.status ?? "idle";
+  const { tone } = lookOf(status);
+  const { chips, state } = data;
+  const about = node.loop?.until ? `until ${node.loop.until}` : node.detail;
+  return (
+    <div className={`piece container tone-${tone} kind-${node.kind}${selected ? " is-selected" : ""}`} data-path={node.path} data-status={status}>
+      <Ends />
+      <div className="piece-head">
+        <span className="piece-title">
+          <Toggle data={data} />
+          <span aria-hidden="true">{GLYPHS[node.kind] ?? "▭"} </span>
+          {visible(node.title || node.name)}
+        </span>
+        <StatusBadge status={status} note={state?.number ? iterationWords(state) : ""} />
+      </div>
+      {about && <div className="piece-detail">{visible(about)}</div>}
+      {chips && (
+        <div className="piece-foot" onClick={(event) => event.stopPropagation()}>
+          <Chips
+            iterations={chips.iterations}
+            best={chips.best}
+            chosen={chips.chosen}
+            limit={chips.limit}
+            chipsMax={Math.max(4, Math.floor((data.placed.width - 110) / 46))}
+            onChoose={(number) => data.onChoose(chips.address, number)}
+            label={`iterations of ${node.name}`}
+          />
+          <span className="piece-usage">
+            {dollars(chips.usage.cost_usd)}
+            {chips.budget_usd === null ? "" : ` / ${dollars(chips.budget_usd)}`} · {tokens(tokensOf(chips.usage))} tok
+          </span>
+        </div>
+      )}
+    </div>
+  );
+});
+
+/** "Iteration 3/5" while it runs; what ended it afterwards. */
+function iterationWords(state: CanvasState): string {
+  const count = `${state.number}/${state.limit ?? "∞"}`;
+  return state.exitReason ? `${count} ${state.exitReason}` : `Iteration ${count}`;
+}
+
+function Toggle({ data }: { data: PieceData }) {
+  const { path, name } = data.placed.node;
+  return (
+    <button
+      type="button"
+      className="toggle nodrag nopan"
+      aria-expanded={!data.isCollapsed}
+      aria-label={`${data.isCollapsed ? "open" : "close"} ${name}`}
+      onClick={(event) => {
+        event.stopPropagation();
+        data.onToggle(path);
+      }}
+    >
+      {data.isCollapsed ? "▸" : "▾"}
+    </button>
+  );
+}
+
+export type WayBack = Edge<{ dip: number; label: string }, "back">;
+
+/** A feedback edge: out on the right, back under everything, in on the left. */
+export function BackEdge({ id, sourceX, sourceY, targetX, targetY, data }: EdgeProps<WayBack>) {
+  const bottom = sourceY + (data?.dip ?? 60);
+  const [out, into] = [sourceX + 12, targetX - 12];
+  const path = `M ${sourceX} ${sourceY} H ${out} V ${bottom} H ${into} V ${targetY} H ${targetX}`;
+  return (
+    <>
+      <BaseEdge id={id} path={path} className="edge-back" markerEnd="url(#arrow-back)" />
+      {data?.label && <EdgeLabel x={(out + into) / 2} y={bottom} text={data.label} />}
+    </>
+  );
+}
+
+export type WayOn = Edge<{ label: string }, "on">;
+
+export function OnEdge({ id, data, ...ends }: EdgeProps<WayOn>) {
+  const { sourceX, sourceY, targetX, targetY } = ends;
+  const [path, labelX, labelY] = getSmoothStepPath({
+    sourceX,
+    sourceY,
+    targetX,
+    targetY,
+    sourcePosition: Position.Right,
+    targetPosition: Position.Left,
+    borderRadius: 8,
+  });
+  return (
+    <>
+      <BaseEdge id={id} path={path} className="edge-on" markerEnd="url(#arrow-on)" />
+      {data?.label && <EdgeLabel x={labelX} y={labelY} text={data.label} />}
+    </>
+  );
+}
+
+function EdgeLabel({ x, y, text }: { x: number; y: number; text: string }) {
+  return (
+    <EdgeLabelRenderer>
+      <div className="edge-label" style={{ transform: `translate(-50%, -50%) translate(${x}px, ${y}px)` }}>
+        {visible(text)}
+      </div>
+    </EdgeLabelRenderer>
+  );
+}

@@ -1,0 +1,8 @@
+/** The journal of a run on the page: reducer, questions, words. */
+export * from "./address";
+export * from "./feed";
+export { addText, emptyJournal, reduce } from "./reducer";
+export * from "./select";
+export type * from "./types";
+export { isObject, NOTHING, plus, tokensOf, usageFrom } from "./usage";
+export * as words from "./words";

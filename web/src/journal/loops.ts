@@ -1,0 +1,156 @@
+/** What happens to loops: limits, iterations with their verdicts, best, and why they stopped. */
+import { placeOf, scopeOf, splitIteration } from "./address";
+import {
+  cancelOpen,
+  faultFrom,
+  findIteration,
+  noteLoop,
+  numberFrom,
+  putIteration,
+  scopeAt,
+  textFrom,
+  type Change,
+} from "./places";
+import type { Fact, Iteration, IterationStatus, Journal, Json, Limits, LoopState } from "./types";
+import { isObject, NOTHING, usageFrom } from "./usage";
+
+function loopAt(journal: Journal, address: string, at: number): LoopState {
+  const known = journal.loops.get(address);
+  if (known) return known;
+  const scope = scopeAt(journal, scopeOf(address));
+  noteLoop(journal, scope, address);
+  return {
+    address,
+    path: address.replace(/\[\d+\]/g, ""),
+    scope: scope.address,
+    limits: {},
+    target: null,
+    status: "running",
+    iterations: [],
+    number: 0,
+    score: null,
+    best: null,
+    returned: null,
+    failed: [],
+    exitReason: null,
+    stoppedBy: null,
+    usage: NOTHING,
+    startedAt: at,
+    endedAt: null,
+  };
+}
+
+const REOPENED = { status: "running", exitReason: null, stoppedBy: null, endedAt: null } as const;
+
+const loopStarted: Change = (journal, { address, at, body }) => {
+  const place = placeOf(address);
+  const loop = loopAt(journal, place, at);
+  const limits = isObject(body["limits"]) ? (body["limits"] as Limits) : {};
+  // A loop that runs a second time (a later step of a run that was continued) begins anew.
+  const anew = { iterations: [], number: 0, score: null, best: null, returned: null, failed: [] };
+  journal.loops.set(place, { ...loop, ...REOPENED, ...anew, limits, usage: NOTHING, startedAt: at });
+};
+
+const iterationStarted: Change = (journal, { seq, address, at, body }) => {
+  const split = splitIteration(address);
+  if (!split) return;
+  const loop = loopAt(journal, split.loop, at);
+  const number = numberFrom(body["number"]) ?? split.number;
+  scopeAt(journal, placeOf(address));
+  const iteration: Iteration = {
+    number,
+    address,
+    status: "running",
+    startedAt: at,
+    endedAt: null,
+    seconds: null,
+    score: null,
+    met: null,
+    best: false,
+    by: "",
+    facts: [],
+    usage: NOTHING,
+    error: null,
+    seq,
+  };
+  putIteration(loop.iterations, iteration);
+  journal.loops.set(loop.address, { ...loop, ...REOPENED, number });
+};
+
+const iterationFinished: Change = (journal, { seq, address, at, body }) => {
+  const split = splitIteration(address);
+  const loop = split && journal.loops.get(split.loop);
+  const begun = loop && findIteration(loop.iterations, split.number);
+  if (!begun) return;
+  cancelOpen(journal, placeOf(address), at);
+  if (body["status"] === "not_begun") {
+    (loop.iterations as Iteration[]).pop();
+    journal.loops.set(loop.address, { ...loop, number: loop.number - 1 });
+    return;
+  }
+  const facts = factsFrom(body["facts"]);
+  const score = numberFrom(body["score"]);
+  const best = body["best"] === true;
+  putIteration(loop.iterations, {
+    ...begun,
+    status: textFrom(body["status"]) as IterationStatus,
+    endedAt: at,
+    seconds: numberFrom(body["seconds"]),
+    score,
+    met: typeof body["met"] === "boolean" ? body["met"] : null,
+    best,
+    by: textFrom(body["by"]),
+    facts,
+    usage: usageFrom(body["usage"]),
+    error: faultFrom(body["error"]),
+    seq,
+  });
+  journal.loops.set(loop.address, {
+    ...loop,
+    target: facts.find((fact) => fact.at_least !== undefined)?.at_least ?? loop.target,
+    score: score ?? loop.score,
+    best: best ? begun.number : loop.best,
+    failed: body["status"] === "failed" ? [...loop.failed, begun.number] : loop.failed,
+  });
+};
+
+const loopFinished: Change = (journal, { address, at, body }) => {
+  const place = placeOf(address);
+  const loop = loopAt(journal, place, at);
+  const failed = body["failed_iterations"];
+  journal.loops.set(place, {
+    ...loop,
+    status: "finished",
+    number: numberFrom(body["iterations"]) ?? loop.number,
+    score: numberFrom(body["score"]),
+    best: numberFrom(body["best_iteration"]),
+    returned: numberFrom(body["returned_iteration"]),
+    failed: Array.isArray(failed) ? (failed as number[]) : loop.failed,
+    exitReason: textFrom(body["exit_reason"]) || null,
+    stoppedBy: textFrom(body["stopped_by"]) || null,
+    usage: usageFrom(body["usage"]),
+    endedAt: at,
+  });
+};
+
+/** More iterations were given: the limit counts from where the loop stands. */
+const runContinued: Change = (journal, { body }) => {
+  const loop = journal.loops.get(placeOf(textFrom(body["at"])));
+  if (!loop) return;
+  const more = numberFrom(body["iterations"]);
+  const from = loop.status === "finished" ? loop.number : Math.max(loop.limits.iterations ?? 0, loop.number);
+  const limits = more === null ? loop.limits : { ...loop.limits, iterations: from + more };
+  journal.loops.set(loop.address, { ...loop, ...REOPENED, limits });
+};
+
+function factsFrom(told: Json | undefined): Fact[] {
+  return Array.isArray(told) ? (told.filter(isObject) as Fact[]) : [];
+}
+
+export const loopChanges: Record<string, Change> = {
+  "loop.started": loopStarted,
+  "iteration.started": iterationStarted,
+  "iteration.finished": iterationFinished,
+  "loop.finished": loopFinished,
+  "run.continued": runContinued,
+};

@@ -1,0 +1,21 @@
+/** The screens and their addresses. A screen is a default export, loaded when it is opened. */
+import { lazy, type ComponentType } from "react";
+
+export interface ScreenProps {
+  /** What stands in the pattern's places, such as `id`. */
+  values: Record<string, string>;
+  query: Record<string, string>;
+}
+
+export interface Route {
+  pattern: string;
+  screen: ComponentType<ScreenProps>;
+  /** Its name in the header, for screens that need no values. */
+  menu?: string;
+}
+
+/** The first pattern that fits is shown. */
+export const ROUTES: readonly Route[] = [
+  { pattern: "/", menu: "Runs", screen: lazy(() => import("./Runs")) },
+  { pattern: "/runs/:id", screen: lazy(() => import("./Run")) },
+];

@@ -1,0 +1,166 @@
+import { renderToStaticMarkup as html } from "react-dom/server";
+import { describe, expect, it } from "vitest";
+import { Chips, chipsOf, Diff, folded, Gantt, levelOf, linesOf, lookOf, Meter, ScoreCurve, sides, spansOf, Sparkline, StatusBadge, timelineOf, VirtualTable, type Span } from "../src/charts";
+import { pointsOf, sample } from "../src/charts/sampling";
+import { windowOf } from "../src/charts/VirtualTable";
+import { dollars } from "../src/journal/words";
+import { journalOf, longRun, reduced } from "./recorded";
+
+const nothing = () => undefined;
+
+describe("sampling", () => {
+  it("keeps first, last and every extreme of a long curve", () => {
+    const scores = Array.from({ length: 5_000 }, (_, index) => (index === 2_345 ? 9 : index % 7));
+    const kept = sample(pointsOf(scores), 200);
+
+    expect(kept.length).toBeLessThanOrEqual(200);
+    expect(kept[0]?.number).toBe(1);
+    expect(kept.at(-1)?.number).toBe(5_000);
+    expect(kept.map((point) => point.score)).toContain(9);
+    expect(kept).toEqual(kept.toSorted((one, other) => one.number - other.number));
+  });
+});
+
+describe("ScoreCurve", () => {
+  it("shows the target, a star at the best and values", () => {
+    const shown = html(<ScoreCurve scores={[0.41, 0.63, null, 0.58]} target={0.85} best={2} chosen={4} />);
+
+    expect(shown).toContain("target 0.85");
+    expect(shown).toContain("★");
+    expect(shown.match(/data-iteration/g)).toHaveLength(3);
+    expect(shown).toContain("best 0.63 in iteration 2");
+    expect(shown).toContain('class="ring"');
+  });
+
+  it("draws at most about 200 points and always the best", () => {
+    const scores = Array.from({ length: 3_000 }, (_, index) => Math.sin(index) / 2 + 0.5);
+    const shown = html(<ScoreCurve scores={scores} best={1_234} />);
+
+    expect(shown.match(/data-iteration/g)?.length).toBeLessThanOrEqual(202);
+    expect(shown).toContain('data-iteration="1234"');
+  });
+
+  it("says so when there is nothing to draw", () => {
+    expect(html(<ScoreCurve scores={[null]} />)).toContain("No scores");
+    expect(html(<ScoreCurve scores={[0.5]} />)).not.toContain("NaN");
+  });
+});
+
+it("Sparkline is one line with words for who cannot see it", () => {
+  expect(html(<Sparkline scores={[0.1, 0.5]} target={0.9} />)).toContain('aria-label="scores 0.10, 0.50, target 0.90"');
+  expect(html(<Sparkline scores={[]} />)).toContain("–");
+  expect(html(<Sparkline scores={[1]} />)).not.toContain("NaN");
+});
+
+it("Meter warns at 80 % and at the limit, in words too", () => {
+  expect([0.5, 0.8, 1, 2].map((value) => levelOf(value, 1))).toEqual(["plain", "near", "over", "over"]);
+  expect(html(<Meter label="cost" value={0.9} max={1} format={dollars} />)).toContain("near its limit");
+  expect(html(<Meter label="cost" value={0.9} max={null} format={dollars} />)).toContain("$0.90");
+});
+
+it("StatusBadge has a glyph and a word for every status", () => {
+  const all = ["running", "retrying", "waiting", "paused", "interrupted", "in_doubt", "succeeded", "failed", "timed_out", "cut", "cancelled", "skipped"];
+  for (const status of all) {
+    expect(lookOf(status).glyph).not.toBe("○");
+    expect(html(<StatusBadge status={status} compact />)).toContain(lookOf(status).word);
+  }
+});
+
+describe("Chips", () => {
+  const loop = journalOf("nested").loops.get("draft")!;
+
+  it("name score, best and what is chosen", () => {
+    const shown = html(<Chips iterations={loop.iterations} best={loop.best} chosen={2} limit={6} onChoose={nothing} />);
+
+    expect(shown).toContain("iteration 4, succeeded, score 0.82, best");
+    expect(shown.match(/aria-pressed="true"/g)).toHaveLength(1);
+    expect(shown.match(/chip-left/g)).toHaveLength(2);
+  });
+
+  it("become buckets above 200, none of which hides the best or a failure", () => {
+    const long = reduced(longRun(1_000)).loops.get("polish")!;
+    const iterations = long.iterations.map((one) => (one.number === 500 ? { ...one, status: "failed" as const } : one));
+    const chips = chipsOf(iterations, 1_000);
+
+    expect(chips).toHaveLength(200);
+    expect(chips[0]).toMatchObject({ from: 1, to: 5 });
+    expect(chips.filter((chip) => chip.hasBest)).toMatchObject([{ to: 1_000 }]);
+    expect(chips.filter((chip) => chip.status === "failed")).toMatchObject([{ from: 496, to: 500 }]);
+  });
+});
+
+describe("the timeline", () => {
+  const span = (row: string, column: string, start: number, end: number | null): Span => ({ row, column, start, end, status: "succeeded", address: `${row}${column}`, label: row });
+
+  it("cuts long idle gaps short and says how long they were", () => {
+    const spans = [span("a", "#1", 0, 10), span("b", "#1", 10, 20), span("a", "#2", 7_220, 7_230)];
+    const { rows, columns, bars, gaps } = timelineOf(spans, { width: 300, now: 7_230 });
+
+    expect(rows).toEqual(["a", "b"]);
+    expect(columns.map((column) => column.name)).toEqual(["#1", "#2"]);
+    expect(gaps).toMatchObject([{ seconds: 7_200 }]);
+    expect(bars[2]!.width).toBeCloseTo(bars[0]!.width);
+    expect(bars[2]!.x + bars[2]!.width).toBeCloseTo(300);
+    expect(bars[1]!.x).toBeCloseTo(bars[0]!.width);
+  });
+
+  it("draws what still runs up to now, and never outside", () => {
+    const { bars } = timelineOf([span("a", "#1", 0, null)], { width: 100, now: 5 });
+
+    expect(bars).toMatchObject([{ x: 0, width: 100, seconds: 5 }]);
+    for (const bar of timelineOf(spansOf(journalOf("nested"), "draft"), { width: 400, now: 0 }).bars) {
+      expect(bar.x + bar.width).toBeLessThanOrEqual(403);
+    }
+  });
+
+  it("is drawn with a name for each bar", () => {
+    const journal = journalOf("nested");
+    const shown = html(<Gantt spans={spansOf(journal, "draft")} now={journal.lastAt} onSelect={nothing} />);
+
+    expect(shown).toContain('aria-label="draft[1]/fix[2]/check: succeeded');
+    expect(html(<Gantt spans={[]} now={0} />)).toContain("Nothing has run");
+  });
+});
+
+describe("Diff", () => {
+  const [before, after] = ["def parse(s):\n    return json.loads(s)\n", "def parse(s):\n    if not s: return None\n    return json.loads(s)\n"];
+
+  it("finds added and removed lines with their numbers", () => {
+    expect(linesOf(before, after).map((line) => [line.kind, line.before, line.after])).toEqual([["same", 1, 1], ["added", null, 2], ["same", 2, 3]]);
+    expect(html(<Diff before={before} after={after} />)).toContain("if not s: return None");
+    expect(html(<Diff before={before} after={before} />)).toContain("No difference");
+  });
+
+  it("marks the words that changed inside a line", () => {
+    const [removed, added] = linesOf("the cat counts drops", "the dog counts drops");
+
+    expect(removed?.pieces.filter((piece) => piece.isChanged)).toEqual([{ text: "cat", isChanged: true }]);
+    expect(added?.pieces.filter((piece) => piece.isChanged)).toEqual([{ text: "dog", isChanged: true }]);
+  });
+
+  it("folds equal lines and stands side by side", () => {
+    const long = Array.from({ length: 50 }, (_, index) => `line ${index}`);
+    const rows = folded(linesOf(long.join("\n"), long.with(25, "other").join("\n")));
+
+    expect(rows[0]).toEqual({ kind: "skipped", count: 22 });
+    expect(sides(rows).filter(([left, right]) => left?.kind === "removed" && right?.kind === "added")).toHaveLength(1);
+    expect(html(<Diff before={before} after={after} view="split" />)).toContain("diff-nothing");
+  });
+
+  it("gives up on texts that share nothing, instead of taking for ever", () => {
+    const one = Array.from({ length: 20_000 }, (_, index) => `a${index}`).join("\n");
+    const other = Array.from({ length: 20_000 }, (_, index) => `b${index}`).join("\n");
+
+    expect(linesOf(one, other)).toHaveLength(40_000);
+  });
+});
+
+it("VirtualTable draws only what is in view", () => {
+  const rows = Array.from({ length: 10_000 }, (_, index) => index);
+  const shown = html(<VirtualTable label="numbers" rows={rows} rowKey={(row) => row} columns={[{ key: "n", head: "n", cell: (row) => row }]} />);
+
+  expect(shown.match(/<tr/g)!.length).toBeLessThan(40);
+  expect(shown).toContain('aria-rowcount="10001"');
+  expect(windowOf(10_000, 30, 150_000, 300)).toEqual([4_992, 5_018]);
+  expect(windowOf(3, 30, 900, 300)).toEqual([3, 3]);
+});
