@@ -8,6 +8,7 @@ a run without crashes, a text with commas in place of such a list, or one reply 
     {json: ...}                               the value
     {error: P103, retryable: true, times: 2}  a fault, twice
     {..., delay: 5s}                          the reply takes that long
+    {..., later: {after_s: 5, inputs: {}}}    the answer comes later: it is asked for again
     {..., usage: {cost_usd: 0.5}}             what the call used; usually 1 call, 10 and 5 tokens,
                                               and a cent
 
@@ -21,6 +22,8 @@ import asyncio
 import json
 import re
 from collections import Counter
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError
@@ -28,6 +31,7 @@ from whorl.interpreter.address import unescape
 from whorl.ir.durations import parse_duration
 from whorl.providers.judge import verdict_of
 from whorl.providers.models.answers import typed_answer
+from whorl.providers.registry import KINDS
 from whorl.providers.task import Estimate, Reply, Usage
 
 if TYPE_CHECKING:
@@ -37,14 +41,8 @@ if TYPE_CHECKING:
     from whorl.providers.task import Effect, Emit, Request
 
 _USAGE = {"calls": 1, "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.01}
-_EFFECTS: dict[str, Effect] = {
-    "ask": "priced",
-    "judge": "priced",
-    "agent": "priced",
-    "http": "outside",
-    "run": "outside",
-    "use": "none",
-}
+# Functions of a case compute only, so that their calls may be repeated.
+_OWN_EFFECTS: dict[str, Effect] = {"use": "none"}
 _ATTEMPT = re.compile(r"#[0-9]+$")
 
 
@@ -105,15 +103,25 @@ class ScriptedWorkers:
 
     def kind(self, name: str) -> ScriptedKind:
         """The kind of task of a name."""
-        return ScriptedKind(self._script, _EFFECTS[name])
+        return ScriptedKind(self._script, effect_of(name))
 
     def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
         """What a task does to the world."""
-        return _EFFECTS[name]
+        return effect_of(name)
 
     def redacted(self, value: Json) -> Json:
         """There are no secrets here."""
         return value
+
+
+@cache
+def effect_of(name: str) -> Effect:
+    """What the real task of a name does to the world."""
+    if name in _OWN_EFFECTS:
+        return _OWN_EFFECTS[name]
+    module, _, kind = KINDS[name].partition(":")
+    found: Effect = getattr(import_module(module), kind).effect
+    return found
 
 
 class ScriptedKind:
@@ -206,4 +214,4 @@ def _value(request: Request, told: dict[str, Any], usage: Usage) -> Json:
 
 
 def _detail(told: dict[str, Any]) -> dict[str, Json]:
-    return {"session": told["session"]} if "session" in told else {}
+    return {name: told[name] for name in ("session", "later") if name in told}

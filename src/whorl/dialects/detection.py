@@ -12,6 +12,7 @@ from whorl.source import Mapping, read_text, read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Mapping as MappingOf
     from typing import Literal
 
     from whorl.dialects.files import SourceFiles
@@ -37,10 +38,19 @@ def dialects() -> Plugins:
 
 
 def read_workflow(
-    text: str | bytes, file: str, files: SourceFiles | None = None, *, dialect: str = ""
+    text: str | bytes,
+    file: str,
+    files: SourceFiles | None = None,
+    *,
+    dialect: str = "",
+    limits: MappingOf[str, float] | None = None,
 ) -> Reading:
-    """Reads a workflow file of any dialect; loading it runs nothing and fetches nothing."""
-    library = _Library(files or NoFiles(), _Readers(dialect))
+    """Reads a workflow file of any dialect; loading it runs nothing and fetches nothing.
+
+    `limits` are the operator's for loops that have none of their own: `iterations`, and `time` in
+    seconds.
+    """
+    library = _Library(files or NoFiles(), _Readers(dialect), limits or {})
     if isinstance(text, bytes):
         text = read_text(text, file)
     return library.read(text, file, library.files.real_path(file))
@@ -72,8 +82,11 @@ class _Readers:
 class _Library:
     """The workflow files of one reading: each is read once, and none may call itself."""
 
-    def __init__(self, files: SourceFiles, readers: _Readers) -> None:
+    def __init__(
+        self, files: SourceFiles, readers: _Readers, limits: MappingOf[str, float]
+    ) -> None:
         self.files = files
+        self.limits = limits
         self._readers = readers
         self._called: dict[str, Called | None] = {}
         self._open: list[str] = []
@@ -134,6 +147,7 @@ class _Beside:
     def __init__(self, library: _Library, base: str) -> None:
         self._library = library
         self._base = base
+        self.limits = library.limits
 
     def text(self, reference: str, span: Span) -> tuple[str, str]:
         """Returns the name and the text of a file."""

@@ -1,0 +1,83 @@
+"""Files that people would have written: and whatever is written reads back as it was."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from whorl.dialects.writing import Inline, duration_text, emit_json, emit_yaml
+from whorl.ir.durations import parse_duration
+from whorl.source import plain, read_json, read_yaml
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0\ufeff"), max_size=30)
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-(10**9), 10**9), st.floats(-1e9, 1e9), TEXTS
+)
+KEYS = st.text(st.sampled_from("abc on1:#{}[]-?.é"), min_size=1, max_size=8)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(KEYS, inner, max_size=3)
+        | st.dictionaries(KEYS, inner, max_size=3).map(Inline)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=3))
+def test_whatever_is_emitted_is_read_as_it_was(value: dict[str, object]) -> None:
+    assert plain(read_yaml(emit_yaml(value), "a.yaml").root) == _plain(value)
+
+
+def _plain(value: object) -> object:
+    """What a reader gives: line ends are those of YAML."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list) else value
+
+
+def test_keys_keep_their_order_and_need_no_quotes() -> None:
+    written = emit_yaml({"on": "review", "1": "one", "no": "yes", "a b": 2.5})
+
+    assert written == 'on: review\n1: one\nno: "yes"\na b: 2.5\n'
+
+
+def test_texts_of_several_lines_are_blocks() -> None:
+    assert emit_yaml({"ask": "Write.\nThen stop.\n"}) == "ask: |\n  Write.\n  Then stop.\n"
+    assert emit_yaml({"ask": "Write.\nThen stop."}) == "ask: |-\n  Write.\n  Then stop.\n"
+
+
+def test_templates_stand_in_double_quotes() -> None:
+    assert emit_yaml({"a": "{{ b }}", "c": "d: e"}) == 'a: "{{ b }}"\nc: "d: e"\n'
+
+
+def test_short_objects_stand_on_one_line() -> None:
+    assert emit_yaml({"a": Inline(b=1, c=[2, "x"])}) == "a: {b: 1, c: [2, x]}\n"
+    assert emit_yaml({"a": Inline(b="x" * 90)}) == f"a:\n  b: {'x' * 90}\n"
+
+
+def test_texts_that_look_like_other_values_are_quoted() -> None:
+    values = {"a": "1", "b": "true", "c": "null", "d": "1.5", "e": "", "f": "0x1F"}
+
+    assert plain(read_yaml(emit_yaml(values), "a.yaml").root) == values
+
+
+def test_json_is_indented_and_keeps_letters() -> None:
+    value = {"a": ["ü"]}
+
+    assert emit_json(value) == '{\n  "a": [\n    "ü"\n  ]\n}\n'
+    assert plain(read_json(emit_json(value), "a.json").root) == json.loads(emit_json(value))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0, "0s"), (90.0, "1m30s"), (3600.0, "1h"), (0.25, "250ms"), (1.5, "1500ms"), (1e-9, 1e-9)],
+)
+def test_durations_are_written_as_people_write_them(seconds: float, text: str | float) -> None:
+    assert duration_text(seconds) == text
+    assert parse_duration(duration_text(seconds)) == seconds
