@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from whorl.language.schema import fit
 from whorl.providers.models.answers import find_json, typed_answer
 from whorl.providers.models.strict import closed, is_strict
-from whorl.providers.schema import fit
 from whorl.providers.texts import NotJson, as_json, parse_json
 
 POINT = {

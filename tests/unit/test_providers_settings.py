@@ -202,3 +202,55 @@ def test_redaction_reaches_everything() -> None:
         "***": "short",
     }
     assert redact("abc/defgh1234", secrets) == "***"
+
+
+KEY = {"url": "https://api.example.com/v2", "token": "env:TOKEN"}
+
+
+def test_keys_connectors_and_limits() -> None:
+    table = {
+        "keys": {
+            "mine": KEY,
+            "basic": {"url": "https://b.example", "username": "ada", "password": "swordfish"},
+            "header": {"url": "https://c.example", "headers": {"X-Key": "env:OTHER"}},
+        },
+        "connectors": {"url": "http://127.0.0.1:8080/", "replies": {"Mail": [1, {"body": 2}]}},
+        "limits": {"iterations": 100, "time": "2h"},
+    }
+    settings = settings_from(table, {"TOKEN": "tok-12345678", "OTHER": "other-key"})
+
+    assert settings.keys["mine"].headers == (("Authorization", Secret("Bearer tok-12345678")),)
+    assert settings.keys["basic"].headers == (
+        ("Authorization", Secret("Basic YWRhOnN3b3JkZmlzaA==")),
+    )
+    assert settings.keys["header"].headers == (("X-Key", Secret("other-key")),)
+    assert settings.connectors.url == "http://127.0.0.1:8080"
+    assert settings.connectors.replies == {"Mail": [1, {"body": 2}]}
+    assert settings.limits == {"iterations": 100, "time": 7_200.0}
+    hidden = redact("tok-12345678 swordfish other-key", settings.secrets())
+    assert hidden == "*** *** ***"
+
+
+def test_a_key_whose_variable_is_not_set_is_empty_and_no_mistake() -> None:
+    assert settings_from({"keys": {"mine": KEY}}, {}).keys["mine"].headers == ()
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"keys": {"k": {"token": "t"}}}, "needs the url"),
+        ({"keys": {"k": {"url": "https://a.example"}}}, "needs token"),
+        ({"keys": {"k": {"url": "https://a.example", "tokn": "t"}}}, "has no 'tokn'"),
+        ({"connectors": {"url": "here"}}, "[connectors] url must be"),
+        ({"connectors": {"replies": [1]}}, "[connectors] replies must be"),
+        ({"limits": {"iterations": 1_001}}, "at most 1000"),
+        ({"limits": {"time": "25h"}}, "up to '24h'"),
+        ({"limits": {"time": True}}, "up to '24h'"),
+    ],
+)
+def test_keys_connectors_and_limits_that_are_wrong(table: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        settings_from(table, {})
+
+    assert caught.value.code == "W901"
+    assert words in str(caught.value)

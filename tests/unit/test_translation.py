@@ -61,6 +61,69 @@ def test_streamed_text_and_nested_fields() -> None:
     assert found.take(failed) == [{"event": "broken", "cause": {"message": "no"}}]
 
 
+def test_whether_it_went_well_is_a_fact() -> None:
+    words = {"events": {"iteration_finished": {"event": "done", "fields": {"ok": "succeeded"}}}}
+    found = translator(words)
+
+    for status, told in (("succeeded", True), ("failed", False)):
+        finished = entry("iteration.finished", "loop[1]", status=status)
+        assert found.take(finished) == [{"event": "done", "ok": told}]
+
+
 def test_what_a_dialect_has_no_word_for_is_not_told() -> None:
     assert translator().take(entry("warning", "", message="x")) == []
     assert not translator(None).has_words
+
+
+CHECKED = {
+    "events": {
+        "iteration_finished": {
+            "event": "turned",
+            "fields": {"kind": "loop.type", "met": "checked", "gave": "told.result"},
+        }
+    },
+    "loops": {"turn": {"type": "spin"}},
+}
+
+
+def turning(check: str) -> Translator:
+    loop = ir.Loop(name="turn", body=ir.Block(()), check=check)  # type: ignore[arg-type]
+    workflow = ir.Workflow(name="w", body=ir.Block((loop,)), vocabulary=CHECKED)  # type: ignore[arg-type]
+    found = Translator("r1", workflow)
+    found.take(entry("loop.started", "turn", path="turn", limits={}))
+    return found
+
+
+def test_a_loop_that_checks_first_tells_of_the_check_at_once() -> None:
+    said = turning("before").take(entry("iteration.finished", "turn[1]", result=5))
+
+    assert said == [{"event": "turned", "kind": "spin", "met": False, "gave": 5}]
+
+
+def test_an_event_waits_for_a_check_that_comes_later() -> None:
+    found = turning("between")
+
+    assert found.take(entry("iteration.finished", "turn[1]", result=5)) == []
+    assert found.take(entry("iteration.started", "turn[2]", number=2)) == [
+        {"event": "turned", "kind": "spin", "met": False, "gave": 5}
+    ]
+    assert found.take(entry("iteration.finished", "turn[2]", result=6)) == []
+    assert found.take(entry("loop.finished", "turn", exit_reason="condition_met")) == [
+        {"event": "turned", "kind": "spin", "met": True, "gave": 6}
+    ]
+
+
+def test_an_event_that_waits_is_told_when_the_run_ends() -> None:
+    found = turning("between")
+    found.take(entry("iteration.finished", "turn[1]"))
+
+    assert found.take(entry("run.finished", "", status="cancelled")) == [
+        {"event": "turned", "kind": "spin", "met": None, "gave": None}
+    ]
+
+
+def test_secure_values_are_not_translated() -> None:
+    words = {"events": {"node_finished": {"event": "done", "fields": {"value": "value"}}}}
+    said = translator(words).take(entry("task.finished", "a", value="hush", secure=True))
+
+    assert said == [{"event": "done", "value": "***"}]

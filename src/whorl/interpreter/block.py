@@ -12,6 +12,7 @@ from whorl.interpreter import records
 from whorl.interpreter.address import attempted, inner, join
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.outcomes import failed, is_failure, language_failure, succeeded
+from whorl.interpreter.retrying import may_help, pause
 from whorl.ir import Assign, Call, Compute, Task
 from whorl.language import EvaluationError, LanguageError, truth
 
@@ -97,6 +98,8 @@ class BlockBehaviour:
         end = _end(machine, frame, plan.nodes[name], outcome, attempt)
         if machine.plan.records:
             end = end | {"at": left["at"]}
+            if "echo" in left:
+                end["inputs"] = left["echo"]
         _record(machine, frame, name, end, outcome.get("value"))
         _consider(machine, key, plan, [*frame.pop("queue", ()), *plan.followers[name]])
 
@@ -225,6 +228,7 @@ def _at_once(machine: Machine, frame: Frame, plan: BlockPlan, name: str) -> bool
         _record(machine, frame, name, _SKIPPED_BY_ORDER)
         return True
     address = join(frame["address"], name)
+    told: Json = None
     try:
         if node.when is not None and not truth(node.when, machine.scope(frame)):
             _record(machine, frame, name, _SKIPPED_BY_CONDITION)
@@ -232,10 +236,14 @@ def _at_once(machine: Machine, frame: Frame, plan: BlockPlan, name: str) -> bool
             return True
         if not isinstance(node, Compute | Assign):
             return False
+        told = records.echo(machine, frame, node)
         outcome = _compute(machine, frame, node)
     except LanguageError as fault:
         outcome = failed(language_failure(fault, address))
-    _record(machine, frame, name, _end(machine, frame, node, outcome), outcome["value"])
+    end = _end(machine, frame, node, outcome)
+    if told is not None:
+        end = end | {"inputs": told}
+    _record(machine, frame, name, end, outcome["value"])
     return True
 
 
@@ -268,6 +276,8 @@ def _start(machine: Machine, key: str, plan: BlockPlan, node: Node) -> None:
     frame["children"][node.name] = child
     if machine.plan.records:
         machine.frames[child]["at"] = machine.now
+        if node.echo is not None:
+            machine.frames[child]["echo"] = records.echo(machine, frame, node)
     _arm(machine, node, child)
     machine.enter(child)
 
@@ -382,10 +392,12 @@ def _retries(machine: Machine, key: str, name: str, attempt: int, outcome: Outco
         return False
     if attempt > node.retry.times:
         return False
+    if node.retry.on and not may_help(node.retry, outcome["error"]):
+        return False
     child = frame["children"].pop(name)
     machine.drop(child)
     frame.setdefault("attempts", {})[name] = attempt
-    wait = min(node.retry.wait_s * node.retry.backoff ** (attempt - 1), node.retry.wait_max_s)
     address = inner(join(frame["address"], name), "retry")
+    wait = pause(machine, f"{address}#{attempt}", node.retry, attempt)
     machine.expect(address, key, "timer", due=machine.now + wait, name=name)
     return True

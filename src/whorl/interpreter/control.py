@@ -1,4 +1,4 @@
-"""What people ask of a run: start, pause, resume, cancel, continue, accept, fork."""
+"""What people ask of a run: start, pause, resume, cancel, continue, accept, fork; each once."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _NOTHING_TO_RETRY = "nothing in this run can be tried again; start a new one"
 _AT_LIMIT = frozenset({"max_iterations", "timeout", "budget"})
+# How many requests a run remembers, and how much of the name of each.
+REQUESTS_KEPT = 100
+REQUEST_LENGTH = 64
 
 
 class Refused(ValueError):
@@ -23,18 +26,50 @@ class Refused(ValueError):
 
 
 def receive(machine: Machine, event: Event) -> None:
-    """Carries out a request; one that makes no sense (any more) is noted and changes nothing."""
+    """Carries out a request; one that makes no sense (any more) is noted and changes nothing.
+
+    One that came before, by the name in its `request`, changes nothing either.
+    """
     try:
-        _RECEIVERS[event.kind](machine, event.body)
+        if not is_repeated(machine, event):
+            _RECEIVERS[event.kind](machine, event.body)
+            return
     except Refused as refusal:
         machine.warn("", "W900", str(refusal))
-        if machine.done:
-            # Who reads the journal must not take the request for its effect.
-            machine.note("run.finished", "", dict(machine.state["result"]))
+    # Who reads the journal must not take the request for its effect.
+    if machine.done:
+        machine.note("run.finished", "", dict(machine.state["result"]))
+    elif machine.status == "paused":
+        machine.note("run.waiting", "", {"status": "paused"})
+
+
+def is_repeated(machine: Machine, event: Event) -> bool:
+    """Whether a request came before; from now on it has come, and the oldest are forgotten."""
+    name = _request_of(event)
+    if not name:
+        return False
+    seen: list[str] = machine.state.setdefault("requests", [])
+    if name in seen:
+        return True
+    seen.append(name)
+    del seen[:-REQUESTS_KEPT]
+    return False
+
+
+def is_known(machine: Machine, event: Event) -> bool:
+    """Whether a request came before."""
+    return _request_of(event) in machine.state.get("requests", ())
+
+
+def _request_of(event: Event) -> str:
+    name = event.body.get("request")
+    return name[:REQUEST_LENGTH] if isinstance(name, str) else ""
 
 
 def objection(machine: Machine, event: Event) -> str | None:
     """Why a request could not be carried out now, without carrying it out."""
+    if is_known(machine, event):
+        return "this request has been carried out already"
     try:
         match event.kind:
             case "run.continued":
@@ -162,6 +197,7 @@ def _accepted(machine: Machine, body: dict[str, Any]) -> None:
         loop_limit.cut_short(machine, key, "cut")
     _reopen(machine, key)
     frame["accepted"], frame["accepted_number"] = body.get("results") or {}, number
+    frame["accepted_collected"] = body.get("collected") or {}
     frame["score"] = body.get("score")
     end_loop(machine, key, "accepted", by="person", iteration=number)
 

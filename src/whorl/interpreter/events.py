@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 if TYPE_CHECKING:
     from whorl.language import Json
 
+# What a person asks for may have a name, `request`: one of a name that came before is ignored.
 FedKind: TypeAlias = Literal[
     "run.started",  # input, limits, iterations, seed, memory, refused
     "task.started",  # the intent: attempt, inputs, reserve {cost_usd, tokens, calls}
     "task.finished",  # the reply: attempt, value, usage, and what the provider tells about it
     "task.failed",  # attempt, error {code, message, retryable, retry_after_s}, usage
-    "task.in_doubt",  # an intent without a reply was found after a crash: attempt
+    "task.in_doubt",  # an intent without a reply was found after a crash: reserve
     "timer.fired",
     "gate.decided",  # approved, feedback, by
     "run.paused",

@@ -74,10 +74,11 @@ def reached(machine: Machine, key: str, reason: str, words: str) -> None:
                 "show": frame.get("previous"),
             },
         )
-    elif loop.on_limit == "fail":
+    elif loop.on_limit in ("fail", "time_out"):
         frame["phase"] = "limit"
         cause = error("R102", advice, frame["address"])
-        fail_loop(machine, key, cause, reason=reason)
+        status = "timed_out" if loop.on_limit == "time_out" else "failed"
+        fail_loop(machine, key, cause, status=status, reason=reason)
     else:
         if loop.until is not None:
             machine.warn(frame["address"], "R102", advice)

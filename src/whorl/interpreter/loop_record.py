@@ -28,6 +28,7 @@ def facts_of(frame: Frame, loop: Loop, number: int) -> dict[str, Json]:
     facts: dict[str, Json] = {
         "number": number,
         "index": number - 1,
+        "latest": frame["count"] - 1,
         "limit": frame["limits"]["iterations"],
         "previous": frame.get("previous"),
         "history": frame.get("history", []),
@@ -104,13 +105,33 @@ def close_iteration(machine: Machine, key: str, *, status: str, **facts: Any) ->
         body["usage"] = used
     body |= {name: fact for name, fact in facts.items() if fact not in (None, "", ())}
     if status == "succeeded":
+        _tell(machine, key, body)
         _remember(machine, key, body)
     machine.note("iteration.finished", iteration["address"], body)
     if iteration["address"] in machine.wanted and status == "succeeded":
         machine.found[iteration["address"]] = {
             "results": frame["previous"],
             "score": frame.get("score"),
+            "collected": _newest(frame, loop_of(machine, key)),
         }
+
+
+def _newest(frame: Frame, loop: Loop) -> dict[str, Json]:
+    """What was collected from this iteration alone, where it is the last one."""
+    collected: dict[str, Json] = frame.get("collected", {})
+    names = [one.name for one in loop.collect if one.take == "last" and one.name in collected]
+    return {name: collected[name] for name in names}
+
+
+def _tell(machine: Machine, key: str, body: dict[str, Json]) -> None:
+    """Adds what the loop tells about the end of an iteration."""
+    scope = machine.scope_at(machine.frames[key]["inner"])
+    for name, value in loop_of(machine, key).tells_after:
+        try:
+            body[name] = value_of(value, scope)
+        except LanguageError as fault:
+            # What cannot be told is no reason to lose the iteration.
+            machine.warn(machine.frames[key]["address"], "R104", f"no {name!r} is told: {fault}")
 
 
 def _rounded(amount: float) -> float:

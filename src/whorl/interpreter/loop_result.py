@@ -28,11 +28,13 @@ def end_loop(
         fail_loop(machine, key, failure["error"], reason=reason)
         return
     number, results = _returned(machine, key)
+    collected = frame.get("collected", {})
     if iteration is not None:
         number, results = iteration, frame["accepted"]
+        collected = collected | frame["accepted_collected"]
     summary = _summary(machine, key, reason, by, number)
     told = {name: summary[name] for name in _TOLD}
-    value = results | frame.get("collected", {}) | {"loop": told}
+    value = results | collected | {"loop": told}
     disarm(machine, key)
     machine.note("loop.finished", frame["address"], summary)
     frame["reason"] = reason

@@ -80,6 +80,11 @@ class Machine:
         """The addresses of calls that were sent and not answered: in doubt after a crash."""
         return [address for address, entry in self.pending.items() if "sent" in entry]
 
+    def held_for(self, address: str) -> dict[str, Json]:
+        """What is reserved for a call that was sent and not answered."""
+        held: dict[str, Json] = self.frames[self.pending[address]["frame"]].get("reserve", {})
+        return held
+
     def feed(self, event: Event) -> None:
         """Takes one event in and advances as far as that leads."""
         if event.kind not in FED_KINDS:
@@ -272,6 +277,8 @@ class Machine:
         return entry is not None and "sent" not in entry and self.state["status"] != "paused"
 
     def _deliver(self, event: Event) -> None:
+        if event.kind == "gate.decided" and control.is_repeated(self, event):
+            return
         entry = self.pending.get(event.address)
         if entry is None or event.kind.partition(".")[0] not in _TOLD_BY[entry["what"]]:
             run.account_for_late(self, event)

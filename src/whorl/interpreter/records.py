@@ -14,7 +14,7 @@ from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.plan import inner_key
 from whorl.ir import Branch
 from whorl.ir.walk import blocks_of, walk
-from whorl.language import EvaluationError, to_text
+from whorl.language import EvaluationError, LanguageError, to_text
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Frame
@@ -30,6 +30,9 @@ _CODES = {
     "cancelled": "ActionCancelled",
     "skipped": "ActionSkipped",
 }
+
+
+_NOT_TAKEN: dict[str, Json] = {"code": "ActionBranchingConditionNotSatisfied"}
 
 
 def begin(machine: Machine, workflow: Workflow) -> dict[str, Json]:
@@ -60,10 +63,14 @@ def keep(
     now = _written(machine.now)
     if status == "skipped":
         _skip(machine, table, key, words, now)
+        table[name]["error"] = _why_skipped(machine, frame, name, words)
         return
     record: dict[str, Json] = {"name": name, "status": words[status], "code": _CODES[status]}
     record["startTime"] = _written(end.pop("at", machine.now))
     record["endTime"] = now
+    inputs = end.pop("inputs", None)
+    if inputs is not None:
+        record["inputs"] = inputs
     if value is not None:
         record["outputs"] = value
     if "error" in end:
@@ -72,6 +79,17 @@ def keep(
     table[name] = record
     for slot in _slots_left_out(node, child.get("branch")):
         _skip_block(machine, table, inner_key(key, slot), words, now)
+
+
+def echo(machine: Machine, frame: Frame, node: Node) -> Json:
+    """What a node's record tells as its inputs; nothing where they cannot be computed."""
+    if node.echo is None:
+        return None
+    try:
+        return value_of(node.echo, machine.scope(frame))
+    except LanguageError:
+        # The node itself fails of it, and says why.
+        return None
 
 
 def item_values(machine: Machine, frame: Frame, node: ForEach, index: int) -> dict[str, Json]:
@@ -182,6 +200,24 @@ def _slots_left_out(node: Node, taken: str | None) -> list[str]:
     return [slot for slot, name in slots.items() if name != taken]
 
 
+def _why_skipped(
+    machine: Machine, frame: Frame, name: str, words: dict[str, str]
+) -> dict[str, Json]:
+    """What a node waited for and did not get; its own condition, where it got all of it."""
+    for after in machine.plan.blocks[frame["block"]].waits[name]:
+        actual = frame["ends"].get(after.node, {}).get("status", "succeeded")
+        if actual not in after.statuses and "passed" not in after.statuses:
+            wanted = ", ".join(words[status] for status in after.statuses if status in words)
+            return {
+                "code": "ActionDependencyFailed"
+                if actual == "skipped"
+                else "ActionConditionFailed",
+                "message": f"{name!r} was skipped: {after.node!r} was to be {wanted}, "
+                f"and is {words[actual]}",
+            }
+    return dict(_NOT_TAKEN)
+
+
 def _skip(
     machine: Machine, table: dict[str, Any], key: str, words: dict[str, str], now: str
 ) -> None:
@@ -192,6 +228,7 @@ def _skip(
         "code": _CODES["skipped"],
         "startTime": now,
         "endTime": now,
+        "error": dict(_NOT_TAKEN),
     }
     for slot, _ in blocks_of(node):
         _skip_block(machine, table, inner_key(key, slot), words, now)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import budget, limits, turns
@@ -10,6 +9,7 @@ from whorl.interpreter.address import attempted, inner
 from whorl.interpreter.commands import Perform, Send
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.outcomes import error, failed, language_failure, succeeded
+from whorl.interpreter.retrying import TIMEOUTS, may_help, pause
 from whorl.ir import Loop, Retry, Task
 from whorl.language import LanguageError
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 # What a provider calls retryable is tried again this often where the author says nothing.
 _USUAL_RETRY = Retry(times=3, wait_s=1.0, backoff=2.0, wait_max_s=30.0)
 _USUALLY_RETRIED = frozenset({"ask", "judge"})
-_TIMEOUTS = frozenset({"P108", "R101"})
 _REPAIRABLE = "P105"
+# How often the other side may say that its answer comes later.
+LATER_MAX = 10_000
 _REPLY = ("status", "headers", "body")
 _USAGE = ("calls", "input_tokens", "output_tokens", "cost_usd")
 
@@ -41,7 +42,8 @@ class TaskBehaviour:
         except LanguageError as fault:
             machine.finish(key, failed(language_failure(fault, frame["address"])))
             return
-        frame["inputs"] = inputs
+        if _keeps_inputs(node):
+            frame["inputs"] = inputs
         ask(machine, key)
 
     def child_left(self, machine: Machine, key: str, child: str, outcome: dict[str, Any]) -> None:
@@ -67,8 +69,14 @@ def ask(machine: Machine, key: str) -> None:
     """Asks for the frame's task at its present attempt."""
     frame = machine.frames[key]
     frame["address"] = attempted(frame["base"], _attempt(frame))
+    try:
+        perform = _perform(machine, key)
+    except LanguageError as fault:
+        # Inputs that are computed anew for an attempt may read what has changed since.
+        machine.finish(key, failed(language_failure(fault, frame["address"])))
+        return
     machine.expect(frame["address"], key, "task")
-    machine.command(_perform(machine, key))
+    machine.command(perform)
 
 
 def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
@@ -79,6 +87,9 @@ def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
         case "task.finished":
             _account(machine, frame, event)
             machine.settle(event.address)
+            if "later" in event.body:
+                _ask_later(machine, key, event, node)
+                return
             if event.body.get("session") and (session := _session(machine, frame, node)):
                 machine.state["sessions"][session] = event.body["session"]
             calls = turns.wanted(node, event)
@@ -113,6 +124,14 @@ def _inputs(machine: Machine, frame: Frame, node: Task) -> dict[str, Json]:
     return inputs
 
 
+def _keeps_inputs(node: Task) -> bool:
+    """What is secure stays out of the state: it is computed anew for each attempt.
+
+    The turns of a model with tools are added to its inputs, so those are kept.
+    """
+    return not node.secure or node.kind == "ask"
+
+
 def _object(value: Json) -> dict[str, Json]:
     assert isinstance(value, dict)
     return value
@@ -123,10 +142,11 @@ def _perform(machine: Machine, key: str) -> Perform:
     node = machine.node(frame)
     assert isinstance(node, Task)
     sessions = machine.state["sessions"]
+    inputs = frame["inputs"] if _keeps_inputs(node) else _inputs(machine, frame, node)
     return Perform(
         frame["address"],
         node.kind,
-        frame["inputs"],
+        inputs | frame["later"] if "later" in frame else inputs,
         attempt=_attempt(frame),
         timeout_s=node.timeout_s,
         returns=node.returns,
@@ -188,20 +208,43 @@ def _fail(machine: Machine, key: str, event: Event, node: Task) -> None:
         return
     policy = node.retry or (_USUAL_RETRY if node.kind in _USUALLY_RETRIED else None)
     tried = frame.get("retries", 0)
-    if policy is not None and tried < policy.times and _may_help(policy, fault):
+    if policy is not None and tried < policy.times and may_help(policy, fault):
         frame["retries"] = tried + 1
         frame["attempt"] += 1
-        due = machine.now + _pause(machine, frame, policy, fault)
+        asked = fault.get("retry_after_s")
+        due = machine.now + pause(machine, frame["address"], policy, tried + 1, asked)
         machine.note("task.retrying", frame["address"], {"due": due, "error": fault})
         machine.expect(inner(frame["base"], "retry"), key, "timer", due=due)
         return
     code = str(fault.get("code", "P100"))
     cause = error("R100", f"{_named(frame)} failed: {fault.get('message')}", frame["address"])
     cause["cause"] = {"code": code, "message": fault.get("message")}
+    detail = fault.get("detail")
+    if isinstance(detail, dict) and isinstance(detail.get("status"), int):
+        cause["cause"]["status"] = detail["status"]
     if code.startswith("R"):
         cause["code"] = code
-    status = "timed_out" if code in _TIMEOUTS else "failed"
+    status = "timed_out" if code in TIMEOUTS else "failed"
     machine.finish(key, failed(cause, status=status, value=_given(event, fault)))
+
+
+def _ask_later(machine: Machine, key: str, event: Event, node: Task) -> None:
+    """The other side works on it: after a durable wait it is asked again, with other inputs."""
+    frame = machine.frames[key]
+    later = event.body["later"]
+    assert isinstance(later, dict)
+    since = frame.setdefault("since", machine.now)
+    due = machine.now + float(later["after_s"])  # type: ignore[arg-type]
+    frame["asked_later"] = frame.get("asked_later", 0) + 1
+    is_late = node.timeout_s is not None and due > since + node.timeout_s
+    if is_late or frame["asked_later"] > LATER_MAX:
+        limit = f"{LATER_MAX} times" if not is_late else f"{node.timeout_s:g} s"
+        cause = error("R101", f"{_named(frame)} has no answer after {limit}", frame["address"])
+        machine.finish(key, failed(cause, status="timed_out"))
+        return
+    frame["later"] = later["inputs"]
+    frame["attempt"] += 1
+    machine.expect(inner(frame["base"], "later"), key, "timer", due=due)
 
 
 def _given(event: Event, fault: dict[str, Any]) -> Json:
@@ -215,34 +258,6 @@ def _given(event: Event, fault: dict[str, Any]) -> Json:
 
 def _named(frame: Frame) -> str:
     return repr(frame.get("name") or frame["address"])
-
-
-def _may_help(policy: Retry, fault: dict[str, Any]) -> bool:
-    if not policy.on:
-        return bool(fault.get("retryable"))
-    detail = fault.get("detail")
-    status = str(detail.get("status")) if isinstance(detail, dict) else ""
-    kind = str(detail.get("type")) if isinstance(detail, dict) else ""
-    words = {"*", str(fault.get("code")), status, kind}
-    if fault.get("code") in _TIMEOUTS:
-        words.add("timeout")
-    return any(word in words or (word == "5xx" and status[:1] == "5") for word in policy.on)
-
-
-def _pause(machine: Machine, frame: Frame, policy: Retry, fault: dict[str, Any]) -> float:
-    wait: float = policy.wait_s * policy.backoff ** (frame["retries"] - 1)
-    if policy.jitter:
-        spread = chance(machine, frame["address"]) * 2 - 1
-        wait *= 1 + policy.jitter * spread
-    wait = max(policy.wait_min_s, min(wait, policy.wait_max_s))
-    asked = fault.get("retry_after_s")
-    return max(wait, float(asked)) if isinstance(asked, int | float) else wait
-
-
-def chance(machine: Machine, address: str) -> float:
-    """A number from 0 to 1 that depends on the run and the address only."""
-    digest = hashlib.sha256(f"{machine.state['seed']} {address}".encode()).digest()
-    return int.from_bytes(digest[:8], "big") / 2**64
 
 
 def _doubt(machine: Machine, key: str, event: Event, node: Task) -> None:

@@ -65,6 +65,7 @@ def conditions_in(condition: Condition | None) -> Iterator[Condition]:
 def outer_values(node: Node) -> Iterator[Value | None]:
     """What a node evaluates in the scope that it stands in."""
     yield node.when
+    yield node.echo
     match node:
         case Task() | Call():
             yield node.inputs
@@ -109,7 +110,7 @@ def inner_values(loop: Loop) -> Iterator[Value | None]:
         yield from condition_values(condition)
     yield from (carry.later for carry in loop.carry)
     yield from (collect.value for collect in loop.collect)
-    yield from (value for _, value in (*loop.bind, *loop.tells))
+    yield from (value for _, value in (*loop.bind, *loop.tells, *loop.tells_after))
     yield loop.delay
     if loop.memory is not None:
         yield loop.memory.record

@@ -24,7 +24,10 @@ class After:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFields:
-    """What all nodes share: a name, their place in the order, and when they run at all."""
+    """What all nodes share: a name, their place in the order, and when they run at all.
+
+    `echo` is what the node's record tells as its inputs, where a workflow has records.
+    """
 
     name: str
     after: tuple[After, ...] = ()
@@ -34,3 +37,4 @@ class NodeFields:
     timeout_s: float | None = None
     shape: Value | None = None
     place: str = ""
+    echo: Value | None = None

@@ -20,6 +20,7 @@ Take = Literal["first", "last", "all", "best"]
 Fact = Literal[
     "number",  # of this iteration, from 1
     "index",  # of this iteration, from 0
+    "latest",  # the index of the iteration that began last; a check sees that of the one before it
     "limit",  # of iterations
     "previous",  # results of the last finished iteration, by node name
     "history",  # results of the finished iterations, oldest first, cut at `history_keep`
@@ -97,7 +98,8 @@ class Loop(NodeFields):
     """Repeats its body until a condition is met or a limit is reached.
 
     `check` says when the condition is weighed: before each iteration, after each, or between two.
-    `tells` are values that the note about the beginning of an iteration holds beside its number.
+    `tells` are values that the note about the beginning of an iteration holds beside its number,
+    `tells_after` those of the note about the end of one that went well.
     `limit_words` are the dialect's words about a limit, by exit reason; in them stand
     `{iterations}` and `{ms}`.
     """
@@ -106,7 +108,7 @@ class Loop(NodeFields):
     until: Condition | None = None
     check: Literal["before", "after", "between"] = "after"
     limits: LoopLimits = LoopLimits()
-    on_limit: Literal["finish", "fail", "pause"] = "finish"
+    on_limit: Literal["finish", "fail", "time_out", "pause"] = "finish"
     carry: tuple[Carry, ...] = ()
     returns: Take = "last"
     collect: tuple[Collect, ...] = ()
@@ -118,6 +120,7 @@ class Loop(NodeFields):
     facts: tuple[tuple[str, Fact], ...] = ()
     bind: tuple[tuple[str, Value], ...] = ()
     tells: tuple[tuple[str, Value], ...] = ()
+    tells_after: tuple[tuple[str, Value], ...] = ()
     limit_fields: tuple[tuple[str, str], ...] = (
         ("max_iterations", "at_most.iterations"),
         ("timeout", "at_most.time"),

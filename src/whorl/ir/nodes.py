@@ -55,7 +55,8 @@ class Task(NodeFields):
     """Work that a provider does: ask a model, call HTTP, run a command, call a function.
 
     `returns` is a JSON Schema that the result is checked against. `defaults` on the workflow fill
-    inputs that are absent. A secure task's inputs and outputs stay out of what people see.
+    inputs that are absent. The inputs of a secure task are stored nowhere; what it gives is shown
+    to nobody where `secure_outputs` says so.
     """
 
     kind: str
@@ -65,6 +66,7 @@ class Task(NodeFields):
     session: str = ""
     delivery: Literal["at_least_once", "at_most_once", "ask"] = "at_least_once"
     secure: bool = False
+    secure_outputs: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

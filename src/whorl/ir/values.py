@@ -56,7 +56,8 @@ class Retry:
     """How often, how long apart and after which faults a task is tried again.
 
     `on` holds error codes, HTTP statuses as text, or words such as `timeout`; empty means every
-    fault that the provider calls retryable, and `("*",)` means every fault.
+    fault that the provider calls retryable, and `("*",)` means every fault. A wait that is `drawn`
+    lies anywhere between the one before it (nothing, at first) and its own length.
     """
 
     times: int
@@ -66,3 +67,4 @@ class Retry:
     wait_min_s: float = 0.0
     jitter: float = 0.0
     on: tuple[str, ...] = ()
+    drawn: bool = False

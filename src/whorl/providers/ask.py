@@ -61,12 +61,16 @@ class Ask:
         may_want = not (conversation.must_answer and outcome.answer.text)
         if offered is not None and outcome.answer.calls and may_want:
             return self._wanting(request, outcome, offered)
+        detail = outcome.detail
+        if offered is not None and offered.pins:
+            # What the model was told is on record, though it wanted none of it.
+            detail = detail | {"tools": offered.pins}
         if request.returns is None:
-            return Reply(outcome.answer.text, outcome.usage, outcome.detail)
+            return Reply(outcome.answer.text, outcome.usage, detail)
         value, faults = typed_answer(request.returns, outcome.answer.text)
         if faults:
             raise _unfit(outcome, faults)
-        return Reply(value, outcome.usage, outcome.detail)
+        return Reply(value, outcome.usage, detail)
 
     async def _offered(self, request: Request) -> Offered | None:
         names = Inputs("ask", request.inputs).items("tools")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urljoin
 
+from whorl.providers.http_following import all_pages, is_elsewhere, later
+from whorl.providers.http_keys import credential_of
 from whorl.providers.inputs import Inputs
-from whorl.providers.outbound import Call
+from whorl.providers.outbound import Call, origin_of
 from whorl.providers.outbound.faults import malformed
 from whorl.providers.task import Estimate, Reply, Usage
 from whorl.providers.texts import NotJson, clean, parse_json
@@ -26,17 +30,22 @@ _TEXT_TYPES = ("application/xml", "application/javascript", "application/x-www-f
 
 
 class Http:
-    """Inputs: method, url, headers, query, body or json, follow, accept_status.
+    """Inputs: method, url, headers, query, body or json, auth, follow, accept_status, poll, pages.
 
     A body that is no text is sent as JSON, and `json` always is. The value is `{status, headers,
     body}`. A status that is no success is an error unless `accept_status` names it: a number, a
-    class such as `4xx`, `any`, or a list of them.
+    class such as `4xx`, `any`, or a list of them. `auth` is `{type, ...}`: Basic with username and
+    password, Bearer with token, Raw with value, or Key with the name of an operator's key. With
+    `poll`, work that was accepted (202) is asked after at its `location` until it is done. With
+    `pages`, a list is read until it has so many items. With `hide_reply` nobody
+    is shown what the other side said.
     """
 
     effect: Effect = "outside"
 
     def __init__(self, context: Context) -> None:
         self._outbound = context.outbound
+        self._keys = context.settings.keys
 
     def estimate(self, request: Request) -> Estimate:
         """A call, without a price."""
@@ -45,13 +54,43 @@ class Http:
     async def perform(self, request: Request, emit: Emit) -> Reply:
         """Calls. Raises ProviderError, with the value in its detail when there was a reply."""
         inputs = Inputs(request.kind or "http", request.inputs)
-        received = await self._outbound.request(call_of(inputs, request))
+        call = self._call(inputs, request)
+        received = await self._outbound.request(call)
+        self._check(inputs, received)
         value = value_of(received)
-        if not _accepts(inputs, received.status):
-            fault = self._outbound.fault(received, received.body)
-            fault.detail = {**fault.detail, **value}
-            raise fault
-        return Reply(value, Usage(calls=1), {"status": received.status, "url": received.url})
+        told: dict[str, Json] = {"status": received.status, "url": received.url}
+        told |= {"secure": True} if inputs.flag("hide_reply", default=False) else {}
+        pause = later(inputs, received)
+        if pause is not None:
+            return Reply(value, Usage(calls=1), told | {"later": pause})
+        wanted = inputs.count("pages")
+        if wanted is not None:
+            value = await all_pages(value, wanted, partial(self._page, inputs, call))
+        return Reply(value, Usage(calls=1), told)
+
+    def _call(self, inputs: Inputs, request: Request) -> Call:
+        call = call_of(inputs, request)
+        if is_elsewhere(inputs):
+            return replace(call, headers=())
+        return replace(call, credential=credential_of(inputs, call.url, self._keys))
+
+    async def _page(self, inputs: Inputs, call: Call, place: str) -> dict[str, Json]:
+        """Another page of a list; a page of another host is asked for without our headers."""
+        url = urljoin(call.url, place)
+        if origin_of(url) != origin_of(call.url):
+            call = replace(call, headers=(), credential=None)
+        received = await self._outbound.request(replace(call, url=url))
+        self._check(inputs, received)
+        return value_of(received)
+
+    def _check(self, inputs: Inputs, received: Received) -> None:
+        if _accepts(inputs, received.status):
+            return
+        hidden = inputs.flag("hide_reply", default=False)
+        fault = self._outbound.fault(received, b"" if hidden else received.body)
+        fault.detail = {**fault.detail, **value_of(received)}
+        fault.detail |= {"secure": True} if hidden else {}
+        raise fault
 
 
 def call_of(inputs: Inputs, request: Request) -> Call:

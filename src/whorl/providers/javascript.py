@@ -30,9 +30,16 @@ let text = '';
 for await (const part of process.stdin) text += part;
 const { code, module, name, inputs } = JSON.parse(text);
 const { stripTypeScriptTypes } = await import('node:module');
-const strip = (source) => stripTypeScriptTypes ? stripTypeScriptTypes(source) : source;
+const strip = (source) => {
+  try { return stripTypeScriptTypes(source); }
+  catch (fault) {
+    if (fault.code !== 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') throw fault;
+    return stripTypeScriptTypes(source, { mode: 'transform' });
+  }
+};
 const load = (source) => import('data:text/javascript,' + encodeURIComponent(source));
 const wrap = (source) => `export default async function (inputs) {\\n${source}\\n}`;
+let isRead = false;
 try {
   const source = module ? code : wrap(code);
   let found;
@@ -41,13 +48,15 @@ try {
     if (!(fault instanceof SyntaxError) || !stripTypeScriptTypes) throw fault;
     found = await load(strip(source));
   }
+  isRead = true;
   if (typeof found.default !== 'function') throw new Error('there is no default export');
   const value = await found.default(inputs);
   console.log('\\n' + mark + JSON.stringify({ value: value === undefined ? null : value }));
 } catch (fault) {
   const said = fault instanceof Error ? `${fault.name}: ${fault.message}` : String(fault);
-  const hint = fault instanceof SyntaxError && !stripTypeScriptTypes
-    ? '; TypeScript needs Node 22.13 or newer' : '';
+  const hint = fault instanceof SyntaxError && !isRead && !stripTypeScriptTypes
+    ? `; ${/\\.[cm]?ts$/.test(name) ? 'it' : 'if it'} is TypeScript: Node ${process.version} `
+      + 'cannot read that; install Node 22.13 or newer, or write it in JavaScript' : '';
   console.log('\\n' + mark + JSON.stringify({ error: said + hint }));
 }
 """

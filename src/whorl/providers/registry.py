@@ -24,6 +24,7 @@ KINDS = {
     "ask": "whorl.providers.ask:Ask",
     "judge": "whorl.providers.judge:Judge",
     "http": "whorl.providers.http:Http",
+    "connector": "whorl.providers.connector:Connector",
     "run": "whorl.providers.command:Command",
     "agent": "whorl.providers.agents.agent:Agent",
     "javascript": "whorl.providers.javascript:JavaScript",
@@ -68,6 +69,8 @@ class Providers:
         self._kinds: dict[str, TaskKind] = {}
         self._made: Context | None = None
         self.memories: Memories | None = None
+        # What a run has been told about tools, by its journal.
+        self.tools_told: Callable[[str], Mapping[str, str]] = lambda run: {}
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
@@ -88,7 +91,7 @@ class Providers:
             outbound = Outbound(policy, secrets=self.secrets, resolve=self._resolve)
             models = Models(self.settings, outbound, waiting=self._waiting)
             functions = self._functions or Functions()
-            servers = Servers(self.settings, outbound)
+            servers = Servers(self.settings, outbound, self._told_before)
             self._made = Context(
                 self.settings,
                 outbound,
@@ -113,6 +116,9 @@ class Providers:
             make = cast("Callable[[Context], TaskKind]", self._plugins.load(name))
             self._kinds[name] = make(self.context)
         return self._kinds[name]
+
+    def _told_before(self, run: str) -> Mapping[str, str]:
+        return self.tools_told(run)
 
     def _plugin(self, name: str) -> TaskKind | None:
         return self.kind(name) if name not in KINDS and self._plugins.has(name) else None

@@ -28,7 +28,10 @@ URL_TIMEOUT_S = 60.0
 
 
 class Use:
-    """Inputs: task (its name) and with (its inputs). The value is what the task gives."""
+    """Inputs: task (its name) and with (its inputs). The value is what the task gives.
+
+    With `hide_reply` nobody is shown what it gave.
+    """
 
     effect: Effect = "outside"
 
@@ -55,6 +58,12 @@ class Use:
     async def perform(self, request: Request, emit: Emit) -> Reply:
         """Calls the function or the URL. Raises ProviderError."""
         inputs = Inputs("use", request.inputs)
+        reply = await self._perform(inputs, request, emit)
+        if not inputs.flag("hide_reply", default=False):
+            return reply
+        return replace(reply, detail=reply.detail | {"secure": True})
+
+    async def _perform(self, inputs: Inputs, request: Request, emit: Emit) -> Reply:
         name, given = inputs.needed("task"), inputs.table("with")
         place = self._settings.tasks.get(name, "")
         registered = self._functions.get(name)

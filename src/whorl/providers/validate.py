@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whorl.language.schema import fit
 from whorl.providers.inputs import Inputs
-from whorl.providers.schema import fit
 from whorl.providers.task import Estimate, Reply
 from whorl.providers.texts import NotJson, parse_json
 

@@ -66,6 +66,9 @@ class World:
             self.used["ask"] += 1
             answer = self.answers[min(self.used["ask"], len(self.answers)) - 1]
             return Reply(answer, Usage(1, 10, 5, 0.01))
+        if request.kind == "connector":
+            answer = self.functions[f"connector:{inputs['action']}"](inputs["input"])
+            return Reply({"status": 200, "headers": {}, "body": answer}, Usage(1))
         function = self.functions.get(inputs["task"])
         if function is None:
             message = f"task {inputs['task']!r} is not known; add it to [tasks] of whorl.toml"
@@ -79,8 +82,9 @@ class World:
         status, body = rules[min(self.used[key], len(rules)) - 1]
         value: dict[str, Any] = {"status": status, "headers": {}, "body": body}
         if status >= 400:
+            code = "P103" if status >= 500 else "P102" if status == 429 else "P104"
             raise ProviderError(
-                f"HTTP {status}", code="P103", retryable=status >= 500, detail=dict(value)
+                f"HTTP {status}", code=code, retryable=status >= 500, detail=dict(value)
             )
         return Reply(value, Usage(1))
 

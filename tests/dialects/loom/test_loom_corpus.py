@@ -107,6 +107,37 @@ def test_definitions_of_azure_load(file: Path) -> None:
     assert read(file.read_text(encoding="utf-8-sig"), file.name).workflow.body.nodes
 
 
+class Anybody(dict[str, Any]):
+    """Answers for every connector, function and address with an empty list."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__()
+        self._answer = answer
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self._answer
+
+    def __getitem__(self, key: str) -> Any:
+        return self._answer
+
+
+@needs_corpus
+@pytest.mark.parametrize("file", DEFINITIONS, ids=lambda file: file.stem[:40])
+def test_definitions_of_azure_run_to_an_end_when_anybody_answers(file: Path) -> None:
+    """Many fail for want of an input; each then names an action of its own and says why."""
+    ran = run(
+        file.read_text(encoding="utf-8-sig"),
+        functions=Anybody(lambda *given, **named: {"value": []}),
+        web=Anybody([(200, {"value": []})]),
+    )
+
+    assert ran.status in ("succeeded", "failed")
+    if ran.status == "failed":
+        error = ran.document["error"]
+        assert error["code"] in ("R104", "R109"), error
+        assert error["path"], error
+
+
 @needs_corpus
 @pytest.mark.parametrize("file", RUNS, ids=lambda file: file.stem)
 def test_whole_runs_give_what_the_real_runtime_gave(file: Path) -> None:

@@ -74,3 +74,38 @@ def test_invoice(tmp_path: Path) -> None:
         "lines": [3.0, 4],
         "mail": {"sent": True, "total": 7.0},
     }
+
+
+def test_polling(tmp_path: Path) -> None:
+    told = run("polling.json", {"job": "the scarf"}, tmp_path)
+
+    assert told["outputs"] == {"result": "the scarf is woven"}
+    assert told["loops"][0]["iterations"] == 3
+
+
+def test_queue(tmp_path: Path) -> None:
+    told = run("queue.json", {}, tmp_path)
+
+    assert told["outputs"] == {"yarn": ["wool yarn", "silk yarn", "flax yarn"]}
+
+
+def test_retrying(tmp_path: Path) -> None:
+    told = run("retrying.json", {}, tmp_path)
+
+    assert told["outputs"] == {
+        "fetched": "thread after 3 tries",
+        "found": "loom is a machine that weaves",
+    }
+
+
+def test_weaving(tmp_path: Path) -> None:
+    told = run("weaving.json", {}, tmp_path)
+
+    assert told["outputs"] == {"cloth": "00 01 10 11 20 21"}
+    assert [loop["iterations"] for loop in told["loops"]] == [3, 2, 2, 2]
+
+
+def test_all_examples_are_run() -> None:
+    here = (PROJECT / "tests" / "dialects" / "loom" / "test_loom_examples.py").read_text("utf-8")
+
+    assert [file.name for file in EXAMPLES.glob("*.json") if f'run("{file.name}"' not in here] == []

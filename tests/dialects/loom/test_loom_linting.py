@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from whorl.dialects.loom.linting import lint_for_azure
 from whorl.source import read_json
 
@@ -55,3 +57,77 @@ def test_a_definition_of_azure_has_nothing_to_change() -> None:
     until = {"type": "Until", "expression": "@equals(1, 1)", "limit": {"count": 2}, "actions": {}}
 
     assert lint({"Until": until, "If": {"type": "If", "expression": {"and": []}}}) == []
+
+
+def _deep(levels: int) -> dict[str, Any]:
+    action: dict[str, Any] = {"type": "Compose", "inputs": 1}
+    for level in range(levels):
+        action = {"type": "Scope", "actions": {f"S{level}": action}}
+    return action
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        (_deep(8), "at most 8 deep"),
+        (
+            {
+                "type": "Scope",
+                "actions": {
+                    "I": {
+                        "type": "InitializeVariable",
+                        "inputs": {"variables": [{"name": "n", "type": "integer"}]},
+                    }
+                },
+            },
+            "declared at the top only",
+        ),
+        (
+            {
+                "type": "Foreach",
+                "foreach": [1],
+                "operationOptions": "Sequential",
+                "actions": {"T": {"type": "Terminate", "inputs": {"runStatus": "Failed"}}},
+            },
+            "no 'terminate' may stand in a loop",
+        ),
+        (
+            {"type": "SetVariable", "inputs": {"name": "n", "value": "@add(variables('N'), 1)"}},
+            "may not be read where it is set",
+        ),
+        (
+            {
+                "type": "Switch",
+                "expression": "@1",
+                "cases": {f"C{n}": {"case": n, "actions": {}} for n in range(26)},
+            },
+            "at most 25 cases",
+        ),
+        (
+            {"type": "Until", "expression": "@true", "limit": {"count": 9_999}, "actions": {}},
+            "at most 5,000 times",
+        ),
+        (
+            {
+                "type": "Foreach",
+                "foreach": [1],
+                "operationOptions": "Sequential",
+                "runtimeConfiguration": {"concurrency": {"repetitions": 4}},
+                "actions": {},
+            },
+            "exclude each other",
+        ),
+        ({"type": "Compose", "inputs": f"@concat('{'x' * 9_000}')"}, "at most 8,192 characters"),
+    ],
+)
+def test_what_azure_bounds_or_forbids_is_named(action: Any, words: str) -> None:
+    found = lint({"A": action})
+
+    assert any(words in message for message in found), found
+
+
+def test_a_name_may_have_eighty_characters() -> None:
+    compose = {"type": "Compose", "inputs": 1}
+
+    assert lint({"n" * 80: compose}) == []
+    assert "at most 80 characters" in lint({"n" * 81: compose})[0]

@@ -59,6 +59,36 @@ PROMISES = {
     "a ReAct agent loop": "test_react_agent_loop",
     "batch processing with pagination": "test_batch_processing_with_pagination",
     "a queue until it is empty": "test_a_condition_that_never_changes_is_a_warning",
+    "a queue until it is empty, as it is meant": "test_queue",
+    "both defaults can be configured": "test_a_run_keeps_the_usual_limits_of_its_project",
+    "every loop has limits, so none is endless": "Sixty iterations, unless it says otherwise",
+    "iterations are tracked, and the state is seen from outside": (
+        "test_status_shows_where_a_loop_is"
+    ),
+    "a long loop can be paused and resumed": (
+        "A long loop can be paused and resumed in the same iteration"
+    ),
+    "loops over data that is known at run time": (
+        "How often a loop turns may depend on what is known only when it runs"
+    ),
+    "state is saved before each iteration, and a crash resumes in it": (
+        "test_a_snapshot_holds_all_that_a_run_needs"
+    ),
+    "state is deleted on completion": "test_an_ended_loop_keeps_only_its_last_iteration",
+    "an iteration's event has all its fields": "test_an_event_tells_of_each_iteration",
+    "the progress of a loop, as the status shows it": "test_status_shows_where_a_loop_is",
+    "nested loops, and for-each in a loop": "A for-each inside of a loop, and item() and items()",
+    "a loop in a for-each": "A loop inside of a for-each",
+    "how retries are done unless the file says it": "test_default_retry",
+    "retry waits at most maxInterval": (
+        "test_an_exponential_retry_doubles_within_a_tenth_and_within_its_bounds"
+    ),
+    "loops of Azure run there as here": (
+        "Azure's Until runs, then checks; a limit that is reached is no failure"
+    ),
+    "what Azure does not have is named": "test_what_only_this_dialect_has_is_named",
+    "retry until success": "test_retry_until_success",
+    "paginated calls": "test_pages",
 }
 
 
@@ -88,6 +118,34 @@ def test_default_limits() -> None:
     ).workflow.body.nodes[0]
 
     assert (loop.limits.iterations, loop.limits.time_s) == (60, 3_600)
+
+
+def test_default_retry() -> None:
+    """Three retries, after five seconds, then twice that, up to a minute; a tenth is chance."""
+    action = {"type": "retry", "action": {"type": "http", "inputs": {"uri": "https://a.test"}}}
+    node: Any = read({"actions": {"a": action}}).workflow.body.nodes[0]
+    retry = node.retry
+
+    assert (retry.times, retry.backoff, retry.wait_max_s, retry.wait_min_s) == (3, 2.0, 60.0, 1.0)
+    assert retry.wait_s * (1 - retry.jitter) == pytest.approx(5.0)
+    assert retry.wait_s * (1 + retry.jitter) == pytest.approx(5.5)
+    assert retry.on == ("*",)
+
+
+@pytest.mark.parametrize("count", [3, 300])
+def test_an_ended_loop_keeps_only_its_last_iteration(count: int) -> None:
+    """That one is kept so that a person can have the loop go on."""
+    loop = {
+        "type": "until",
+        "condition": f"@equals(variables('loopIndex'), {count})",
+        "actions": {"x": {"type": "compose", "inputs": "@variables('loopIndex')"}},
+        "limit": {"count": 1000},
+    }
+    state = run({"actions": {"turn": loop}}).machine.state
+
+    assert state["pending"] == {}
+    assert len(state["frames"]) == 3
+    assert len(state["scopes"]) == 2
 
 
 @needs_seed

@@ -45,10 +45,17 @@ def _checked(found: Diagnostic) -> str:
     return found.code
 
 
+@settings(deadline=None)  # the first example imports the reader
 @given(st.binary(max_size=200))
 def test_any_bytes(data: bytes) -> None:
     outcome(b"whorl: 1\n" + data)
     outcome(data)
+
+
+def test_an_enum_without_options_is_no_type() -> None:
+    text = "whorl: 1\nsteps: [{name: a, ask: hi, returns: {enum: []}}]"
+
+    assert outcome(text) == ["W007"]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from whorl.dialects.loom.block import read_block
 from whorl.dialects.loom.draft import Draft
 from whorl.dialects.loom.forms import form_of, is_lenient
+from whorl.dialects.loom.parameters import values_beside
 from whorl.dialects.loom.templates import template_of
 from whorl.dialects.loom.workflow import read_definition
 from whorl.dialects.reader import Reading
@@ -40,7 +41,8 @@ class LoomReader:
         form = form_of(document.root)
         assert form is not None
         draft.lenient = is_lenient(form.definition)
-        draft.template = template_of(document.root)
+        draft.beside = values_beside(draft)
+        draft.template = template_of(document.root, draft.beside)
         workflow = read_definition(draft, form)
         if draft.template.kept:
             draft.warn(

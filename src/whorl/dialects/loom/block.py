@@ -6,9 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.loom import calls, control, loops, plain, variables, work
+from whorl.dialects.loom import calls, control, loops, outside, plain, variables, work
 from whorl.dialects.loom.action import Action, Scene, find, text_at
 from whorl.dialects.loom.durations import default_retry, retry_of, timeout_of
+from whorl.dialects.loom.fields import check_fields
+from whorl.dialects.loom.options import check_options
+from whorl.dialects.loom.texts import value_of
 from whorl.errors import did_you_mean
 from whorl.source import Entry, Mapping, Scalar
 
@@ -32,7 +35,7 @@ READERS: dict[str, Callable[[Action], ir.Node]] = {
     "expression": plain.read_time,
     "initializevariable": variables.read_initialize,
     **dict.fromkeys(variables.SETTING, variables.read_set),
-    "http": work.read_http,
+    "http": outside.read_http,
     "ai": work.read_ask,
     "actor": work.read_operator_task,
     "activity": work.read_operator_task,
@@ -49,6 +52,10 @@ READERS: dict[str, Callable[[Action], ir.Node]] = {
 }
 # The types that only this dialect has: a file that uses one follows the seed's rules.
 OWN = frozenset({"ai", "actor", "activity", "while", "dountil", "retry", "parallel", "condition"})
+# The types that hold other actions; Azure has no inputs of theirs.
+HOLDING = frozenset(
+    {"if", "condition", "switch", "foreach", "scope", "parallel", "until", "while", "dountil"}
+)
 CONNECTORS = frozenset(
     {
         "apiconnection",
@@ -122,21 +129,35 @@ def _read(draft: Draft, entry: Entry, scene: Scene) -> ir.Node | None:
     draft.places.remember_node(action.path, entry.key.span)
     place = find(fields, "limit") or fields
     draft.places.remember_field(action.path, "at_most", place.span)
+    _check_name(action)
+    check_fields(action)
+    check_options(action)
     if action.type == "retry":
         return _read_retry(action)
     return _finished(action, read_action(action))
 
 
+def _check_name(action: Action) -> None:
+    """Actions are known by their names everywhere in a definition, wherever they stand."""
+    draft, lowered = action.draft, action.name.lower()
+    first = draft.named.setdefault(lowered, action.span)
+    if first is not action.span:
+        message = f"there are two actions {action.name!r}; expressions see the one that ran last"
+        where = f"the other one is at line {first.line}; Azure refuses this: give one another name"
+        tell = draft.warn if draft.lenient else draft.report
+        tell("W012", message, action.span, label="used twice", help=where)
+
+
 def read_action(action: Action) -> ir.Node:
     """The node of an action, without its place in the order."""
-    static = work.read_static_result(action)
+    static = outside.read_static_result(action)
     if static is not None:
         return static
     reader = READERS.get(action.type)
     if reader is not None:
         return reader(action)
     if action.type in CONNECTORS:
-        return work.read_connector(action)
+        return outside.read_connector(action)
     kind = find(action.fields, "type")
     known = sorted(TYPES)
     draft, name = action.draft, action.type
@@ -158,7 +179,20 @@ def _finished(action: Action, node: ir.Node) -> ir.Node:
     if retry is not None:
         node = replace(node, retry=None if retry.times == 0 else retry)
     timeout_s = timeout_of(action)
-    return node if timeout_s is None else replace(node, timeout_s=timeout_s)
+    if timeout_s is not None:
+        node = replace(node, timeout_s=timeout_s)
+    return replace(node, echo=_echo(action)) if action.draft.reads_inputs else node
+
+
+def _echo(action: Action) -> ir.Value | None:
+    """What an action was given, as far as others may read it."""
+    inputs = action.inputs
+    if inputs is None or outside.is_secure(action) or action.type in HOLDING:
+        return None
+    if isinstance(inputs, Mapping):
+        shown = tuple(e for e in inputs if e.name.lower() not in ("authentication", "retrypolicy"))
+        inputs = Mapping(shown, inputs.span)
+    return value_of(action.draft, inputs)
 
 
 def _read_retry(action: Action) -> ir.Node:

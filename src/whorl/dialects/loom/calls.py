@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.loom.action import find, find_deep, text_at
+from whorl.dialects.loom.outside import read_connector
 from whorl.dialects.loom.texts import LIBRARY, value_of
-from whorl.dialects.loom.work import read_connector
 from whorl.errors import InvalidWorkflow
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from whorl.dialects.loom.action import Scene
     from whorl.dialects.loom.order import Order
     from whorl.dialects.reader import Files
-    from whorl.errors import Diagnostic
+    from whorl.errors import Diagnostic, Span
+    from whorl.language import Json
     from whorl.source import Document, Mapping
 
 
@@ -41,6 +42,16 @@ class Draft(Findings):
     sources: dict[str, str] = field(default_factory=dict)
     # The variables by their names in lower case: the spelling of whoever declares or sets them.
     variables: dict[str, str] = field(default_factory=dict)
+    # Their types, as far as they are declared, in lower case.
+    types: dict[str, str] = field(default_factory=dict)
+    # Where each name of an action stands first, by the name in lower case.
+    named: dict[str, Span] = field(default_factory=dict)
+    # Whether some expression reads what actions were given.
+    reads_inputs: bool = False
+    # The loops by path, with the words that their authors wrote.
+    loops: dict[str, Json] = field(default_factory=dict)
+    # The values of parameters in a file beside this one.
+    beside: Mapping | None = None
     # What answers in place of an action, by the name that its settings give.
     static_results: Mapping | None = None
     # The names of the actions inside of each scope and loop, and the responses, as they are read.

@@ -26,8 +26,18 @@ _UNITS_S = {
 }
 JITTER = 0.1
 _RETRY_TYPES = ("fixed", "exponential", "none", "default")
-# Azure retries calls that failed for a passing reason, unless the action says otherwise.
-AZURE_RETRY = ir.Retry(times=4, wait_s=7.5, backoff=2.0, wait_min_s=5.0, wait_max_s=3_600.0)
+# Azure retries calls that failed for a passing reason: these statuses, or no reply at all.
+_AZURE_ON = ("408", "429", "5xx", "timeout", "P101", "P102", "P103", "P111")
+# What it does unless the action says otherwise.
+AZURE_RETRY = ir.Retry(
+    times=4,
+    wait_s=7.5,
+    backoff=2.0,
+    wait_min_s=5.0,
+    wait_max_s=3_600.0,
+    on=_AZURE_ON,
+    drawn=True,
+)
 
 
 def seconds(draft: Draft, value: Value | None, default: float) -> float:
@@ -137,15 +147,17 @@ def _azure(draft: Draft, policy: Mapping, kind: str) -> ir.Retry:
     wait = seconds(draft, find(policy, "interval"), 7.5)
     most = find(policy, "maximumInterval") or find(policy, "maxInterval")
     times = _count(draft, policy, 4)
+    on = tuple(_texts(find(policy, "httpStatusCodes"))) or _AZURE_ON
     if kind == "fixed":
-        return ir.Retry(times=times, wait_s=wait, backoff=1.0, wait_max_s=wait)
+        return ir.Retry(times=times, wait_s=wait, backoff=1.0, wait_max_s=wait, on=on)
     return ir.Retry(
         times=times,
         wait_s=wait,
         backoff=2.0,
         wait_min_s=seconds(draft, find(policy, "minimumInterval"), 5.0),
-        wait_max_s=seconds(draft, most, 3_600.0),
-        jitter=0.25,
+        wait_max_s=seconds(draft, most, 86_400.0),
+        on=on,
+        drawn=True,
     )
 
 

@@ -8,6 +8,7 @@ from whorl.dialects.loom.action import find, find_deep, text_at
 from whorl.dialects.loom.block import OWN
 from whorl.dialects.loom.control import actions_in
 from whorl.dialects.loom.forms import form_of
+from whorl.dialects.loom.linting_limits import Place, limits_of_azure, refused
 from whorl.dialects.loom.loops import LOOP_NAMES, set_in
 from whorl.dialects.loom.texts import names_read, scalars_in
 from whorl.errors import Diagnostic
@@ -16,7 +17,6 @@ from whorl.source import Mapping, Scalar
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.errors import Span
     from whorl.source import Document, Entry, Value
 
 _INSTEAD = {
@@ -36,39 +36,41 @@ def lint_for_azure(document: Document) -> list[Diagnostic]:
     form = form_of(document.root)
     if form is None:
         return []
-    return list(_block(find(form.definition, "actions")))
+    return list(_block(find(form.definition, "actions"), Place()))
 
 
-def _block(actions: Value | None) -> Iterator[Diagnostic]:
+def _block(actions: Value | None, place: Place) -> Iterator[Diagnostic]:
     for entry in actions if isinstance(actions, Mapping) else ():
         if isinstance(entry.value, Mapping):
-            yield from _action(entry, entry.value)
+            yield from limits_of_azure(entry, entry.value, place)
+            yield from _action(entry, entry.value, place)
 
 
-def _action(entry: Entry, action: Mapping) -> Iterator[Diagnostic]:
+def _action(entry: Entry, action: Mapping, around: Place) -> Iterator[Diagnostic]:
     kind = text_at(action, "type").lower()
+    inside = around.inside(kind)
     if kind in OWN:
         place = find(action, "type") or action
-        yield _refused(f"Azure has no type {kind!r}", place.span, f"write {_INSTEAD[kind]}")
+        yield refused(f"Azure has no type {kind!r}", place.span, f"write {_INSTEAD[kind]}")
     inputs = find(action, "inputs")
     for key, instead in (("condition", "expression"), ("delay", "a Delay action"), ("on", "")):
         found = find(action, key) or (find(inputs, key) if kind in ("until", "if") else None)
         if found is not None and kind in ("until", "while", "dountil", "if", "switch"):
             advice = f"write {instead or 'expression'}"
-            yield _refused(f"{entry.name!r} says {key!r}, which Azure does not", found.span, advice)
+            yield refused(f"{entry.name!r} says {key!r}, which Azure does not", found.span, advice)
     if find(action, "retry") is not None:
         span = (find(action, "retry") or action).span
-        yield _refused("Azure has no 'retry'", span, "write retryPolicy in the inputs")
+        yield refused("Azure has no 'retry'", span, "write retryPolicy in the inputs")
     yield from _names(action)
     if kind == "foreach":
         yield from _parallel(entry, action)
     for name in ("actions", "then", "else", "default"):
         part = find(action, name) or find(inputs, name)
         if isinstance(part, Mapping):
-            yield from _block(actions_in(part, entry.name))
+            yield from _block(actions_in(part, entry.name), inside)
     cases = find(action, "cases") or find(inputs, "cases")
     for case in cases if isinstance(cases, Mapping) else ():
-        yield from _block(actions_in(case.value, case.name))
+        yield from _block(actions_in(case.value, case.name), inside)
 
 
 def _names(action: Mapping) -> Iterator[Diagnostic]:
@@ -81,7 +83,7 @@ def _names(action: Mapping) -> Iterator[Diagnostic]:
         for scalar in scalars_in(entry.value) if held else ():
             if any(name.lower().endswith(special) for name in names_read(scalar.text)):
                 message = "Azure has no variables of loops"
-                yield _refused(message, scalar.span, "count in a variable of your own")
+                yield refused(message, scalar.span, "count in a variable of your own")
 
 
 def _parallel(entry: Entry, action: Mapping) -> Iterator[Diagnostic]:
@@ -98,7 +100,3 @@ def _parallel(entry: Entry, action: Mapping) -> Iterator[Diagnostic]:
             "write runtimeConfiguration.concurrency.repetitions 1, or use Select",
             "warning",
         )
-
-
-def _refused(message: str, span: Span, advice: str) -> Diagnostic:
-    return Diagnostic("W023", message, span, "would not deploy", advice, "warning")

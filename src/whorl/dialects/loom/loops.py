@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from whorl.dialects.loom.action import Around, find, find_deep, text_at
 from whorl.dialects.loom.conditions import condition_of
 from whorl.dialects.loom.control import actions_in, read_body
 from whorl.dialects.loom.durations import interval, seconds
+from whorl.dialects.loom.options import options_of
 from whorl.dialects.loom.order import order_of
 from whorl.dialects.loom.plain import IT
 from whorl.dialects.loom.texts import (
@@ -23,8 +25,8 @@ from whorl.dialects.loom.texts import (
     text_term,
 )
 from whorl.dialects.loom.variables import SETTING, declared, name_of
-from whorl.dialects.loom.vocabulary import LIMIT_WORDS
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.dialects.loom.vocabulary import AZURE_LIMIT_WORDS, LIMIT_WORDS
+from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -57,32 +59,55 @@ def read_loop(action: Action) -> ir.Node:
     body = read_body(action, action.setting("actions"), scene=scene, alone=f"{action.name}_action")
     if not is_azure:
         _warn_unchanging(action, condition)
-    fails = not is_azure or "failwhenlimitsreached" in _options(action)
+    _keep_words(action, condition)
     return ir.Loop(
         name=action.name,
         body=body.block,
         until=ir.When(condition_of(action.draft, condition, inverted=action.type == "while")),
         check=_check(action, is_azure),
         limits=_limits(action, is_azure),
-        on_limit="fail" if fails else "finish",
-        limit_words=LIMIT_WORDS,
+        on_limit=_on_limit(action, is_azure),
+        limit_words=AZURE_LIMIT_WORDS if is_azure else LIMIT_WORDS,
         delay=interval(action.draft, _delay(action)) if _delay(action) else None,
         on_iteration_failure=(
             ir.IterationFailure("continue", last_counts=True) if is_azure else ir.IterationFailure()
         ),
         facts=(
             (f"{around.place}:index", "index"),
+            (f"{around.place}:latest", "latest"),
             (f"{around.place}:number", "number"),
             (f"{around.place}:previous", "previous"),
             (f"{around.place}:started", "started_at"),
         ),
         bind=_bound(scene, is_azure),
+        tells_after=_told(around, body.block),
         shape=_shape(around),
     )
 
 
-def _options(action: Action) -> str:
-    return text_at(action.fields, "operationOptions").lower()
+def _on_limit(action: Action, is_azure: bool) -> Literal["finish", "fail", "time_out"]:
+    if not is_azure:
+        return "fail"
+    return "time_out" if "failwhenlimitsreached" in options_of(action) else "finish"
+
+
+def _keep_words(action: Action, condition: Value) -> None:
+    """What the author calls the loop and its condition, for those who look at it run."""
+    written = (
+        condition.text
+        if isinstance(condition, Scalar)
+        else json.dumps(plain(condition), ensure_ascii=False)
+    )
+    kind = {"dountil": "doUntil"}.get(action.type, action.type)
+    action.draft.loops[action.path] = {"type": kind, "condition": written}
+
+
+def _told(around: Around, body: ir.Block) -> tuple[tuple[str, ir.Value], ...]:
+    """The result of an iteration, unless the action that gives it keeps it to itself."""
+    last = next((node for node in body.nodes if node.name == around.last), None)
+    if last is None or (isinstance(last, ir.Task) and last.secure_outputs):
+        return ()
+    return (("result", computed("own_result", around.last, around.bare)),)
 
 
 def _check(action: Action, is_azure: bool) -> Literal["before", "between"]:
@@ -126,7 +151,7 @@ def _bound(scene: Scene, is_azure: bool) -> tuple[tuple[str, ir.Value], ...]:
             computed("milliseconds", f"{around.place}:started"),
         )
         for name in around.names:
-            indexes.append((name, values[0]))
+            indexes.append((name, computed("fact", f"{around.place}:latest")))
             names += [(f"{name}_{word}", v) for word, v in zip(LOOP_NAMES, values, strict=True)]
         if around is scene.loops[-1]:
             names += list(zip(LOOP_NAMES, values, strict=True))
@@ -138,8 +163,9 @@ def _limits(action: Action, is_azure: bool) -> ir.LoopLimits:
     draft = action.draft
     limit = action.setting("limit")
     count, time = find(limit, "count"), find(limit, "timeout")
-    iterations: int | ir.Expression = COUNT
-    time_s: float | ir.Expression = TIME_S
+    usual = draft.files.limits
+    iterations: int | ir.Expression = int(usual.get("iterations", COUNT))
+    time_s: float | ir.Expression = usual.get("time", TIME_S)
     if isinstance(count, Scalar) and isinstance(count.value, str) and has_expression(count.text):
         iterations = expression(draft, count, f"@int({text_term(count.text)})")
     elif isinstance(count, Scalar):

@@ -88,9 +88,13 @@ def read_response(action: Action) -> ir.Node:
 
 
 def read_parse_json(action: Action) -> ir.Node:
-    """JSON text as a value."""
-    content = value_of(action.draft, action.setting("content"))
-    return ir.Compute(name=action.name, value=content, shape=bodied(computed("content_of", IT)))
+    """JSON text as a value that fits its schema."""
+    entries = (
+        ("content", value_of(action.draft, action.setting("content"))),
+        ("schema", value_of(action.draft, action.setting("schema"))),
+    )
+    shape = bodied(computed("checked_content", IT))
+    return ir.Compute(name=action.name, value=ir.Fields(entries), shape=shape)
 
 
 def read_query(action: Action) -> ir.Node:

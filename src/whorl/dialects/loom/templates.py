@@ -57,8 +57,11 @@ class Template:
         return text
 
 
-def template_of(root: Value) -> Template:
-    """The template that a file is; without any names where it is none."""
+def template_of(root: Value, beside: Mapping | None = None) -> Template:
+    """The template that a file is; without any names where it is none.
+
+    The values of a file beside it take the place of its defaults.
+    """
     found = Template()
     if not isinstance(root, Mapping) or find(root, "resources") is None:
         return found
@@ -67,6 +70,10 @@ def template_of(root: Value) -> Template:
         default = find(entry.value, "defaultValue")
         if default is not None:
             found.parameters[entry.name] = plain(default)
+    for entry in beside or ():
+        given = find(entry.value, "value")
+        if given is not None:
+            found.parameters[entry.name] = plain(given)
     if isinstance(variables, Mapping):
         found.variables = {entry.name: plain(entry.value) for entry in variables}
     return found

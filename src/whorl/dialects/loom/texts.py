@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 LIBRARY = "loom"
 _VARIABLE = re.compile(r"\bvariables\(\s*'((?:[^']|'')*)'\s*\)", re.IGNORECASE)
+_READS_INPUTS = re.compile(
+    r"\bresult\(|\[\s*'inputs'\s*\]|\.inputs\b|\bactions?\([^()]*'inputs'", re.IGNORECASE
+)
 _READS_RESULTS = re.compile(
     r"\b(?:body|outputs|actions|items?|result|action|iterationIndexes|utcNow|rand|guid)\(",
     re.IGNORECASE,
@@ -106,6 +109,11 @@ def names_read(text: str) -> list[str]:
 def reads_more(text: str) -> bool:
     """Whether an expression reads anything that changes by itself, such as results of actions."""
     return _READS_RESULTS.search(text) is not None
+
+
+def reads_inputs(value: Value | None) -> bool:
+    """Whether an expression somewhere in a value reads what actions were given."""
+    return any(_READS_INPUTS.search(scalar.text) for scalar in scalars_in(value))
 
 
 def scalars_in(value: Value | None) -> list[Scalar]:

@@ -21,6 +21,11 @@ LIMIT_WORDS: tuple[tuple[str, str], ...] = (
     ("timeout", "Loop timeout after {ms}ms; raise limit.timeout"),
 )
 
+AZURE_LIMIT_WORDS: tuple[tuple[str, str], ...] = (
+    ("max_iterations", "the loop reached its limit.count of {iterations} iterations"),
+    ("timeout", "the loop reached its limit.timeout of {ms} ms"),
+)
+
 VOCABULARY: dict[str, Json] = {
     # An event for each iteration, filled from the facts of the notes about it.
     "events": {
@@ -29,10 +34,12 @@ VOCABULARY: dict[str, Json] = {
             "fields": {
                 "workflowId": "run",
                 "actionName": "node",
+                "loopType": "loop.type",
                 "iteration": "index",
-                "conditionResult": "met",
+                "conditionResult": "checked",
+                "result": "told.result",
                 "duration": "duration_ms",
-                "timestamp": "time",
+                "timestamp": "time_text",
             },
         }
     },
@@ -40,7 +47,7 @@ VOCABULARY: dict[str, Json] = {
     "status": [
         "Workflow: {workflow}",
         "Status: {status}",
-        "Current Action: {loop} ({kind})",
+        "Current Action: {loop} ({type})",
         "  Iteration: {number}/{limit}",
         "  Condition: {condition}",
         "  Duration: {seconds}s",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -11,10 +10,11 @@ from whorl.dialects.loom.action import Scene, find, find_deep, text_at
 from whorl.dialects.loom.block import read_block
 from whorl.dialects.loom.loops import LOOP_NAMES, set_in
 from whorl.dialects.loom.order import order_of
-from whorl.dialects.loom.texts import computed, names_read, scalars_in, value_of
-from whorl.dialects.loom.variables import SETTING, declared, name_of
+from whorl.dialects.loom.parameters import read_parameters
+from whorl.dialects.loom.texts import computed, names_read, reads_inputs, scalars_in, value_of
+from whorl.dialects.loom.variables import SETTING, declared, name_of, type_of
 from whorl.dialects.loom.vocabulary import STATUSES, VOCABULARY
-from whorl.source import Mapping, Scalar, plain
+from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from whorl.dialects.loom.draft import Draft
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from whorl.source import Value
 
 BODY, HEADERS, QUERIES = "body", "headers", "queries"
-_NAMED = re.compile(r"\b(parameters|appsetting)\(\s*'((?:[^']|'')*)'\s*\)", re.IGNORECASE)
 
 
 def read_definition(draft: Draft, form: Form) -> ir.Workflow:
@@ -34,15 +33,15 @@ def read_definition(draft: Draft, form: Form) -> ir.Workflow:
     assert isinstance(actions, Mapping)
     static = find(definition, "staticResults")
     draft.static_results = static if isinstance(static, Mapping) else None
+    draft.reads_inputs = reads_inputs(definition)
     _collect_variables(draft, actions)
     order = order_of(draft, actions)
     body = read_block(draft, actions, order, Scene())
-    parameters = _parameters(form)
-    settings = _referred(form.definition, "appsetting")
+    parameters = read_parameters(draft, form, draft.beside)
     undeclared = _undeclared_variables(draft, definition)
     fields = _trigger_fields(definition)
-    ports = {port.name: port for port in parameters}
-    for name in (*settings, *undeclared, BODY, HEADERS, QUERIES, *fields):
+    ports = {port.name: port for port in parameters.ports}
+    for name in (*parameters.settings, *undeclared, BODY, HEADERS, QUERIES, *fields):
         ports.setdefault(name, ir.Port(name, required=False))
     return ir.Workflow(
         name=form.name or _stem(draft.document.file),
@@ -52,51 +51,25 @@ def read_definition(draft: Draft, form: Form) -> ir.Workflow:
         main_input=BODY,
         outputs=_outputs(draft, definition, order),
         variables=(
-            ("$parameters", _facts(port.name for port in parameters)),
-            ("$settings", _facts(settings)),
-            ("$variables", _facts(undeclared)),
+            ("$settings", _facts(parameters.settings)),
+            ("$parameters", parameters.table),
+            ("$variables", _undeclared(draft, undeclared)),
             ("$trigger", _trigger(definition, fields)),
             ("$scopes", ir.Constant({name: [*held] for name, held in draft.scopes.items()})),
         ),
         statuses=STATUSES,
-        vocabulary=VOCABULARY,
+        vocabulary=VOCABULARY | {"loops": draft.loops} if draft.loops else VOCABULARY,
         workflows=tuple(draft.workflows.items()),
     )
 
 
-def _facts(names: object) -> ir.Value:
-    listed = [str(name) for name in names]  # type: ignore[attr-defined]
-    return ir.Fields(tuple((name, computed("fact", name)) for name in listed))
+def _undeclared(draft: Draft, names: list[str]) -> ir.Value:
+    """Variables that nothing declares: null unless they are given; in Azure's files, then only."""
+    return _facts(names) if draft.lenient else computed("given_of", [*names])
 
 
-def _parameters(form: Form) -> list[ir.Port]:
-    """The parameters that the definition declares or that expressions mention."""
-    found: dict[str, ir.Port] = {}
-    written = find(form.definition, "parameters")
-    for entry in written if isinstance(written, Mapping) else ():
-        default = find(entry.value, "defaultValue")
-        given = find_deep(form.parameters, entry.name, "value")
-        value = plain(given) if given is not None else plain(default) if default else None
-        found[entry.name] = ir.Port(entry.name, required=False, default=value)
-    for entry in form.parameters or ():
-        given = find(entry.value, "value")
-        if given is not None and entry.name not in found:
-            found[entry.name] = ir.Port(entry.name, required=False, default=plain(given))
-    known = {name.lower() for name in found}
-    for name in _referred(form.definition, "parameters"):
-        if name.lower() not in known:
-            found[name] = ir.Port(name, required=False)
-    return list(found.values())
-
-
-def _referred(definition: Mapping, function: str) -> list[str]:
-    """The names that calls of a function mention."""
-    found: dict[str, str] = {}
-    for scalar in scalars_in(definition):
-        for called, name in _NAMED.findall(scalar.text):
-            if called.lower() == function:
-                found.setdefault(name.lower(), name.replace("''", "'"))
-    return list(found.values())
+def _facts(names: list[str]) -> ir.Value:
+    return ir.Fields(tuple((name, computed("fact", name)) for name in names))
 
 
 def _collect_variables(draft: Draft, actions: Mapping) -> None:
@@ -111,6 +84,7 @@ def _collect_variables(draft: Draft, actions: Mapping) -> None:
             for item in declared(listed):
                 name = text_at(item, "name")
                 draft.variables[name.lower()] = name
+                draft.types[name.lower()] = type_of(item)
         elif kind in SETTING:
             name = name_of(value)
             draft.variables.setdefault(name.lower(), name)
@@ -137,9 +111,10 @@ def _undeclared_variables(draft: Draft, definition: Mapping) -> list[str]:
 
 
 def _warn_undeclared(draft: Draft, name: str, scalar: Scalar) -> None:
+    otherwise = "it is null" if draft.lenient else "what reads it fails"
     draft.warn(
         "W005",
-        f"variable {name!r} is set nowhere; without `-i {name}=VALUE` it is null",
+        f"variable {name!r} is set nowhere; without `-i {name}=VALUE` {otherwise}",
         scalar.span,
         label="not declared",
         help=f'declare it: {{"type": "InitializeVariable", "inputs": {{"variables": '

@@ -150,5 +150,7 @@ def check_method(name: str) -> None:
 
 
 def entries(library: str = "") -> tuple[FunctionEntry, ...]:
-    """All functions that an expression with this library may use, for documentation."""
-    return (*table(library).values(), *(() if library in APART else METHODS))
+    """All functions that an author may use in an expression with this library."""
+    # A name that begins with a dollar sign is for readers alone.
+    known = (entry for entry in table(library).values() if not entry.name.startswith("$"))
+    return (*known, *(() if library in APART else METHODS))

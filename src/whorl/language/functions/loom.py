@@ -9,14 +9,26 @@ import html
 from typing import TYPE_CHECKING
 
 from whorl.language.entry import FunctionEntry
-from whorl.language.faults import EvaluationError
+from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.functions.json import from_json
-from whorl.language.values import UNDEFINED, kind_of
+from whorl.language.functions.logic.contents import form_pairs, multipart_bodies
+from whorl.language.functions.logic.envelopes import (
+    OCTETS,
+    content_bytes,
+    decode,
+    envelope,
+    is_envelope,
+)
+from whorl.language.schema import misfits
+from whorl.language.values import UNDEFINED, Limits, kind_of, measure
 
 if TYPE_CHECKING:
     from whorl.language.run import Run
     from whorl.language.values import Json, Value
 
+_MISFITS_SHOWN = 3
+_TOLD_MAX = 4_000
+_TOLD_LIMITS = Limits(items_max=500)
 _QUOTED = (",", '"', "\n", "\r")
 
 
@@ -33,6 +45,21 @@ def last_of(run: Run, results: Value, action: Value, bare: Value) -> Value:
     if not isinstance(results, dict) or not isinstance(action, str):
         return None
     return _unwrapped(results.get(action), bare)
+
+
+def own_result(run: Run, action: Value, bare: Value) -> Value:
+    """The result of an action of the iteration that is just ending, or what kind it is of.
+
+    It is told after each iteration, so one that grows with the loop must not be told whole.
+    """
+    result = _unwrapped(fact(run, action), bare)
+    if isinstance(result, str):
+        return result if len(result) <= _TOLD_MAX else f"{result[:_TOLD_MAX]}..."
+    try:
+        measure(result, _TOLD_LIMITS, _TOLD_MAX)
+    except LimitExceeded:
+        return f"({kind_of(result)}, too large to be told here)"
+    return result
 
 
 def last_before(run: Run, place: Value, action: Value, bare: Value) -> Value:
@@ -101,11 +128,50 @@ def parsed(run: Run, answer: Value) -> Value:
         return answer
 
 
-def content_of(run: Run, content: Value) -> Value:
-    """JSON content, parsed where it is a text."""
-    if not isinstance(content, str):
-        return content
-    return from_json(run, content)
+def checked_content(run: Run, inputs: Value) -> Value:
+    """JSON content, parsed where it is a text, and checked against its schema."""
+    assert isinstance(inputs, dict)
+    content, schema = inputs.get("content"), inputs.get("schema")
+    if is_envelope(content):
+        assert isinstance(content, dict)
+        content = content_bytes(run, content).decode("utf-8-sig", "replace")
+    value = from_json(run, content) if isinstance(content, str) else content
+    if not schema:
+        return value
+    run.weigh(value)
+    found = misfits(schema, value)  # type: ignore[arg-type]
+    if found:
+        told = [f"{one.formal or one.words}. Path '{one.path[1:].lstrip('.')}'" for one in found]
+        more = f" (and {len(told) - _MISFITS_SHOWN} more)" if len(told) > _MISFITS_SHOWN else ""
+        raise EvaluationError(
+            f"The schema validation failed. {'; '.join(told[:_MISFITS_SHOWN])}{more}"
+        )
+    return value
+
+
+def http_outputs(run: Run, reply: Value) -> Value:
+    """The reply of a web service as outputs; content that is no JSON and no text is wrapped."""
+    if not isinstance(reply, dict) or "status" not in reply:
+        return {"statusCode": 200, "body": reply}
+    headers = reply.get("headers")
+    outputs: dict[str, Value] = {"statusCode": reply.get("status"), "headers": headers}
+    body = reply.get("body")
+    if body == "":
+        return outputs
+    written = headers.get("content-type") if isinstance(headers, dict) else None
+    kind = written.partition(";")[0].strip().lower() if isinstance(written, str) else ""
+    is_text = kind.startswith("text/") or not kind
+    if not isinstance(body, str) or (is_text and "encoding" not in reply):
+        return outputs | {"body": body}
+    content = decode(run, body) if "encoding" in reply else body.encode("utf-8", "replace")
+    wrapped = envelope(content, str(written or OCTETS))
+    if kind == "application/x-www-form-urlencoded":
+        wrapped["$formdata"] = form_pairs(run, body)
+    elif kind.startswith("multipart/"):
+        wrapped["$multipart"] = multipart_bodies(run, content, str(written))
+    elif kind == "application/json" or kind.endswith("+json"):
+        return outputs | {"body": body}
+    return outputs | {"body": wrapped}
 
 
 def trigger_body(run: Run, body: Value, given: Value) -> Value:
@@ -122,14 +188,6 @@ def main_of(run: Run, outputs: Value) -> Value:
     """The first output of a workflow that was called."""
     del run
     return next(iter(outputs.values()), None) if isinstance(outputs, dict) else outputs
-
-
-def as_outputs(run: Run, given: Value) -> Value:
-    """What answered for a connector as its outputs."""
-    del run
-    if isinstance(given, dict) and ("body" in given or "statusCode" in given):
-        return given
-    return {"statusCode": 200, "body": given}
 
 
 def fail_with(run: Run, message: Value) -> Value:
@@ -199,26 +257,46 @@ def _unwrapped(value: Value, bare: Value) -> Value:
     return value.get("body")
 
 
-def _function(name: str, call: object, parameters: tuple[str, ...] = ()) -> FunctionEntry:
+def appended(run: Run, sets: Value, name: Value) -> Value:
+    """The item that was put at the end of a variable."""
+    del run
+    items = sets.get(name) if isinstance(sets, dict) and isinstance(name, str) else None
+    return items[-1] if isinstance(items, list) and items else None
+
+
+def given_of(run: Run, names: Value) -> Value:
+    """The names among these that the run was given something for, with it."""
+    assert isinstance(names, list)
+    found = {str(name): fact(run, name) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _function(
+    name: str, call: object, parameters: tuple[str, ...] = (), *, borrows: bool = False
+) -> FunctionEntry:
     assert callable(call)
-    return FunctionEntry("function", "actions", name, call, (call.__doc__ or "")[:-1], parameters)
+    doc = (call.__doc__ or "")[:-1]
+    return FunctionEntry("function", "actions", name, call, doc, parameters, borrows=borrows)
 
 
 LOOM: tuple[FunctionEntry, ...] = (
-    _function("fact", fact, ("name",)),
-    _function("last_of", last_of, ("results", "action", "bare")),
-    _function("last_before", last_before, ("place", "action", "bare")),
+    _function("fact", fact, ("name",), borrows=True),
+    _function("last_of", last_of, ("results", "action", "bare"), borrows=True),
+    _function("own_result", own_result, ("action", "bare"), borrows=True),
+    _function("last_before", last_before, ("place", "action", "bare"), borrows=True),
     _function("milliseconds", milliseconds, ("place",)),
-    _function("taken_of", taken_of, ("results", "cases")),
-    _function("results_of", results_of, ("results", "bare")),
-    _function("each_last", each_last, ("items", "action", "bare")),
-    _function("final_of", final_of, ("action", "bare")),
-    _function("response_of", response_of, ("names",)),
+    _function("taken_of", taken_of, ("results", "cases"), borrows=True),
+    _function("results_of", results_of, ("results", "bare"), borrows=True),
+    _function("each_last", each_last, ("items", "action", "bare"), borrows=True),
+    _function("final_of", final_of, ("action", "bare"), borrows=True),
+    _function("response_of", response_of, ("names",), borrows=True),
     _function("parsed", parsed, ("answer",)),
-    _function("content_of", content_of, ("content",)),
+    _function("checked_content", checked_content, ("inputs",)),
+    _function("http_outputs", http_outputs, ("reply",)),
+    _function("appended", appended, ("sets", "name"), borrows=True),
+    _function("given_of", given_of, ("names",), borrows=True),
     _function("trigger_body", trigger_body, ("body", "given")),
-    _function("main_of", main_of, ("outputs",)),
-    _function("as_outputs", as_outputs, ("given",)),
+    _function("main_of", main_of, ("outputs",), borrows=True),
     _function("fail_with", fail_with, ("message",)),
     _function("joined", joined, ("inputs",)),
     _function("table_of", table_of, ("inputs",)),

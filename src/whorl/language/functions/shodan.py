@@ -89,14 +89,14 @@ def kept(run: Run, new: Value, old: Value) -> Value:
     return old if new is None or new is UNDEFINED else new
 
 
-def continues(run: Run, value: Value, sign: Value, wanted: Value, name: Value) -> bool:
+def continues(run: Run, name: Value, sign: Value, wanted: Value, value: Value) -> bool:
     """Whether a loop goes on; an output that is missing or cannot be compared is an error."""
     if (value is None or value is UNDEFINED) and wanted is not None:
         raise EvaluationError(f"continueWhile: output {name!r} is missing; its node gave no value")
     return _compared(value, str(sign), wanted, f"continueWhile: output {name!r}")
 
 
-def leaves(run: Run, value: Value, sign: Value, wanted: Value, name: Value) -> bool:
+def leaves(run: Run, name: Value, sign: Value, wanted: Value, value: Value) -> bool:
     """Whether a loop is left early; an output that is missing does not say so."""
     if (value is None or value is UNDEFINED) and wanted is not None:
         return False
@@ -208,8 +208,8 @@ SHODAN: tuple[FunctionEntry, ...] = (
     _function("refuse(message)", refuse, "fails with a message"),
     _function("mapped(number, ...)", mapped, "the mapping that is meant for this iteration"),
     _function("kept(new, old)", kept, "the new value, or the old one where there is no new one"),
-    _function("continues(value, operator, wanted, name)", continues, "whether a loop goes on"),
-    _function("leaves(value, operator, wanted, name)", leaves, "whether a loop is left early"),
+    _function("continues(name, operator, wanted, value)", continues, "whether a loop goes on"),
+    _function("leaves(name, operator, wanted, value)", leaves, "whether a loop is left early"),
     _function("goes_on(value)", goes_on, "whether a continue value means true"),
     _function("picked(value, key, node, type)", picked, "an output of a loop"),
     _function("gathered(value, node, key, take)", gathered, "an output of all items"),

@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
+from whorl.language.schema import fit
 from whorl.providers.agents.runner import RETRYABLE, Said
 from whorl.providers.models.answers import typed_answer
 from whorl.providers.models.asking import usage_json
-from whorl.providers.schema import fit
 from whorl.providers.secrets import redact
 from whorl.providers.task import Reply, Usage
 from whorl.providers.texts import clean, shorten

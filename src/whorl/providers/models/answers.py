@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from whorl.providers.schema import fit
+from whorl.language.schema import fit
 from whorl.providers.texts import NotJson, as_json, parse_json
 
 if TYPE_CHECKING:

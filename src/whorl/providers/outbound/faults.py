@@ -57,8 +57,8 @@ def _message_in(text: str) -> str:
     return found if isinstance(found, str) else text
 
 
-def retry_after(text: str, now: float) -> float | None:
-    """How long a `Retry-After` header asks to wait, in seconds or as a date; at most a minute."""
+def retry_after(text: str, now: float, most: float = RETRY_AFTER_MAX_S) -> float | None:
+    """How long a `Retry-After` header asks to wait, in seconds or as a date; at most so long."""
     text = text.strip()
     if not text:
         return None
@@ -71,7 +71,7 @@ def retry_after(text: str, now: float) -> float | None:
             seconds = parsedate_to_datetime(text).timestamp() - now
         except (ValueError, OverflowError):
             return None
-    return None if isnan(seconds) else min(max(seconds, 0.0), RETRY_AFTER_MAX_S)
+    return None if isnan(seconds) else min(max(seconds, 0.0), most)
 
 
 def too_large(what: str, limit: int) -> ProviderError:

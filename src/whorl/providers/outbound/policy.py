@@ -31,6 +31,7 @@ class Policy:
         urls = [provider.base_url for provider in settings.providers.values() if provider.base_url]
         urls += [server.url for server in settings.mcp.values() if server.url]
         urls += [task for task in settings.tasks.values() if not task.startswith("python:")]
+        urls += [settings.connectors.url] if settings.connectors.url else []
         return cls(settings.allow.private_network, frozenset(target_of(url).origin for url in urls))
 
     def check(self, scheme: str, host: str, port: int, addresses: list[str]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from whorl.providers.settings.agents import AgentSettings
+from whorl.providers.settings.notices import NotifySettings
+from whorl.providers.settings.outside import ConnectorSettings, KeySettings
 from whorl.providers.settings.reading import settings_from
 from whorl.providers.settings.shape import (
     Allow,
@@ -16,6 +18,9 @@ from whorl.providers.settings.shape import (
 __all__ = [
     "AgentSettings",
     "Allow",
+    "ConnectorSettings",
+    "KeySettings",
+    "NotifySettings",
     "Price",
     "ProviderSettings",
     "ReplyRule",

@@ -20,6 +20,8 @@ from whorl.providers.settings.fields import (
     typed,
 )
 from whorl.providers.settings.known import KNOWN
+from whorl.providers.settings.notices import notify_from
+from whorl.providers.settings.outside import connectors_from, keys_from, limits_from
 from whorl.providers.settings.rules import rules_from
 from whorl.providers.settings.servers import servers_from
 from whorl.providers.settings.shape import Allow, Price, ProviderSettings, Settings
@@ -29,8 +31,20 @@ if TYPE_CHECKING:
 
     Table = Mapping[str, object]
 
-SECTIONS = ("defaults", "providers", "prices", "allow", "tasks", "mcp", "agents")
-KEPT_SECTIONS = ("retention", "notify", "limits", "workflows")
+SECTIONS = (
+    "defaults",
+    "providers",
+    "prices",
+    "allow",
+    "tasks",
+    "mcp",
+    "agents",
+    "keys",
+    "connectors",
+    "limits",
+    "notify",
+)
+KEPT_SECTIONS = ("retention", "workflows")
 DEFAULTS = ("provider", "model", "judge_model")
 ALLOW = ("commands", "private_network")
 PRICE = ("input", "output")
@@ -67,7 +81,11 @@ def settings_from(
         allow=_allow(section(table, "allow")),
         tasks=_tasks(section(table, "tasks")),
         agents=agents_from(section(table, "agents"), environment),
+        notify=notify_from(section(table, "notify"), environment),
         mcp=servers_from(section(table, "mcp"), environment),
+        keys=keys_from(section(table, "keys"), environment),
+        connectors=connectors_from(section(table, "connectors")),
+        limits=limits_from(section(table, "limits")),
         environment={k: environment[k] for k in COMMAND_VARIABLES if k in environment},
         project_root=project_root,
         **kept,

@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from whorl.providers.secrets import Secret
+from whorl.providers.settings.notices import NotifySettings
+from whorl.providers.settings.outside import ConnectorSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whorl.language import Json
     from whorl.providers.settings.agents import AgentSettings
+    from whorl.providers.settings.outside import KeySettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class Settings:
     """Everything that providers are told by the operator.
 
     `environment` holds the few variables that commands may see. The sections of other parts
-    (`retention`, `notify`, `limits`, `workflows`) are kept as they were written.
+    (`retention`, `workflows`) are kept as they were written.
     """
 
     default_provider: str = ""
@@ -104,8 +107,10 @@ class Settings:
     agents: Mapping[str, AgentSettings] = field(default_factory=dict)
     mcp: Mapping[str, ToolServer] = field(default_factory=dict)
     retention: Mapping[str, object] = field(default_factory=dict)
-    notify: Mapping[str, object] = field(default_factory=dict)
-    limits: Mapping[str, object] = field(default_factory=dict)
+    notify: NotifySettings = NotifySettings()
+    limits: Mapping[str, float] = field(default_factory=dict)
+    keys: Mapping[str, KeySettings] = field(default_factory=dict)
+    connectors: ConnectorSettings = ConnectorSettings()
     workflows: Mapping[str, object] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     project_root: str = "."
@@ -119,6 +124,9 @@ class Settings:
         for server in self.mcp.values():
             found += [text for _, text in server.headers]
             found += [text for _, text in server.env if isinstance(text, Secret)]
+        for key in self.keys.values():
+            found += key.secrets
         for agent in self.agents.values():
             found += agent.secrets()
+        found += [text for _, text in self.notify.headers]
         return tuple(dict.fromkeys(found))

@@ -17,6 +17,8 @@ from whorl.providers.secrets import Secret
 from whorl.providers.texts import NotJson, as_json, clean
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from whorl.language import Json
     from whorl.providers.outbound import Outbound
     from whorl.providers.settings import Settings, ToolServer
@@ -37,11 +39,20 @@ class ListedTool:
 
 
 class Servers:
-    """Every session is started when it is first used, and ended by `close`."""
+    """Every session is started when it is first used, and ended by `close`.
 
-    def __init__(self, settings: Settings, outbound: Outbound) -> None:
+    `told_before` gives the pins that a run's journal holds: another process may have begun it.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        outbound: Outbound,
+        told_before: Callable[[str], Mapping[str, str]] | None = None,
+    ) -> None:
         self._settings = settings
         self._outbound = outbound
+        self._told_before = told_before
         self._kept: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Connection]] = (
             weakref.WeakKeyDictionary()
         )
@@ -91,7 +102,9 @@ class Servers:
         await asyncio.gather(*(connection.close() for connection in kept.values()))
 
     def _pin(self, run: str, server: str, tool: ListedTool) -> None:
-        pins = self._pins.setdefault(run, {})
+        if run not in self._pins:
+            self._pins[run] = dict(self._told_before(run)) if self._told_before else {}
+        pins = self._pins[run]
         self._pins.move_to_end(run)
         if pins.setdefault(f"{server}/{tool.name}", tool.pin) != tool.pin:
             raise changed(server, tool.name)

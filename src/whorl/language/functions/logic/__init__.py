@@ -14,6 +14,7 @@ from whorl.language.functions.logic.objects import OBJECTS
 from whorl.language.functions.logic.seeds import SEEDS
 from whorl.language.functions.logic.strings import STRINGS
 from whorl.language.functions.logic.uris import URIS
+from whorl.language.functions.logic.variables import TYPING
 from whorl.language.functions.logic.workflow import WORKFLOW, lenient_entries
 from whorl.language.functions.logic.xml import XML_FUNCTIONS
 
@@ -33,6 +34,7 @@ LOGIC: tuple[FunctionEntry, ...] = (
     + URIS
     + OBJECTS
     + XML_FUNCTIONS
+    + TYPING
 )
 
 # Later entries take the place of earlier ones of the same name.

@@ -1,0 +1,89 @@
+"""Parameters: those that a definition declares, with values around it or in a file beside it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.dialects.loom.action import find
+from whorl.dialects.loom.texts import computed, scalars_in, value_of
+from whorl.source import Mapping, plain
+
+if TYPE_CHECKING:
+    from whorl.dialects.loom.draft import Draft
+    from whorl.dialects.loom.forms import Form
+    from whorl.source import Value
+
+_NAMED = re.compile(r"\b(parameters|appsetting)\(\s*'((?:[^']|'')*)'\s*\)", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Parameters:
+    """The parameters as inputs of the run; some have expressions over app settings instead."""
+
+    ports: list[ir.Port] = field(default_factory=list)
+    computed: dict[str, ir.Value] = field(default_factory=dict)
+    settings: list[str] = field(default_factory=list)
+
+    @property
+    def table(self) -> ir.Value:
+        """All of them by name."""
+        given = [(port.name, computed("fact", port.name)) for port in self.ports]
+        return ir.Fields((*given, *self.computed.items()))
+
+
+def values_beside(draft: Draft) -> Mapping | None:
+    """The values in `parameters.json` beside a definition, or in a file that bears its name."""
+    file = draft.document.file.replace("\\", "/").rpartition("/")[2]
+    stem = file.rpartition(".")[0] or file
+    names = [f"{stem}.parameters.json", "parameters.json", "../parameters.json"]
+    reference = draft.files.find([name for name in names if name != file])
+    if draft.lenient or reference is None:
+        return None
+    document = draft.files.open(reference, draft.document.root.span)
+    draft.sources[document.file] = document.text
+    inner = find(document.root, "parameters")
+    found = inner if isinstance(inner, Mapping) else document.root
+    return found if isinstance(found, Mapping) else None
+
+
+def read_parameters(draft: Draft, form: Form, beside: Mapping | None) -> Parameters:
+    """The parameters that the definition declares, that have values, or that are mentioned."""
+    found: dict[str, tuple[str, Value | None]] = {}
+    written = find(form.definition, "parameters")
+    for entry in written if isinstance(written, Mapping) else ():
+        found[entry.name.lower()] = (entry.name, find(entry.value, "defaultValue"))
+    for values in (beside, form.parameters):
+        for entry in values or ():
+            given = find(entry.value, "value")
+            if given is not None:
+                name = found.get(entry.name.lower(), (entry.name, None))[0]
+                found[entry.name.lower()] = (name, given)
+    for name in referred(form.definition, "parameters"):
+        found.setdefault(name.lower(), (name, None))
+    told = Parameters(settings=referred(form.definition, "appsetting"))
+    for name, value in found.values():
+        _add(draft, told, name, value)
+    return told
+
+
+def _add(draft: Draft, told: Parameters, name: str, value: Value | None) -> None:
+    settings = [] if value is None else referred(value, "appsetting")
+    if settings:
+        told.computed[name] = value_of(draft, value)
+        told.settings += [one for one in settings if one not in told.settings]
+        return
+    default = None if value is None else plain(value)
+    told.ports.append(ir.Port(name, required=False, default=default))
+
+
+def referred(value: Value, function: str) -> list[str]:
+    """The names that calls of a function mention."""
+    found: dict[str, str] = {}
+    for scalar in scalars_in(value):
+        for called, name in _NAMED.findall(scalar.text):
+            if called.lower() == function:
+                found.setdefault(name.lower(), name.replace("''", "'"))
+    return list(found.values())

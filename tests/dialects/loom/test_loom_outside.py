@@ -1,0 +1,427 @@
+"""Actions that reach outside, against a real server: connectors, keys, polling, pages, secrets."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from loom_project import Answer, Asked, run_in, web
+
+from whorl.interfaces.secrecy import shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ALLOWED = "[allow]\nprivate_network = true\n"
+SECRET = "correct horse battery staple"
+# The secret as no file has it, so that finding it means that a value was stored.
+COMPUTED = "@concat('correct horse ', 'battery staple')"
+
+
+def azure(actions: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"definition": {"actions": actions, **more}, "kind": "Stateful"}
+
+
+def http(url: str, **inputs: Any) -> dict[str, Any]:
+    policy = {"type": "none"}
+    return {"type": "Http", "inputs": {"method": "GET", "uri": url, "retryPolicy": policy} | inputs}
+
+
+def after(name: str, status: str, inputs: Any) -> dict[str, Any]:
+    return {"type": "Compose", "runAfter": {name: [status]}, "inputs": inputs}
+
+
+MAIL = {"type": "ApiConnection", "inputs": {"method": "post", "body": {"to": "@concat('A', 'da')"}}}
+
+
+def test_one_address_answers_for_all_connectors(tmp_path: Path) -> None:
+    with web(lambda asked: Answer(200, {"sent": asked.path})) as server:
+        rows = {"type": "ServiceProvider", "inputs": {"parameters": {"n": 2}}}
+        ran = run_in(
+            tmp_path,
+            azure(
+                {
+                    "Send mail": MAIL,
+                    "Rows": rows | {"runAfter": {"Send mail": ["Succeeded"]}},
+                    "Show": after("Rows", "Succeeded", "@{body('Send mail')} @{outputs('Rows')}"),
+                }
+            ),
+            config=f'[connectors]\nurl = "{server.url}"\n',
+        )
+
+    assert [(one.method, one.path) for one in server.asked] == [
+        ("POST", "/Send%20mail"),
+        ("POST", "/Rows"),
+    ]
+    assert server.asked[0].json == {"method": "post", "body": {"to": "Ada"}}
+    assert '"statusCode":200' in ran.output
+    assert '{"sent":"/Send%20mail"}' in ran.output
+
+
+def test_what_a_connector_refuses_can_be_read(tmp_path: Path) -> None:
+    with web(lambda asked: Answer(404, {"why": "no such mailbox"})) as server:
+        ran = run_in(
+            tmp_path,
+            azure({"Mail": MAIL, "Show": after("Mail", "Failed", "@body('Mail')?['why']")}),
+            config=f'[connectors]\nurl = "{server.url}"\n',
+        )
+
+    assert ran.output == "no such mailbox"
+    assert len(server.asked) == 1
+
+
+def test_recorded_replies_answer_by_name_and_iteration(tmp_path: Path) -> None:
+    replies = {"Mail": [{"statusCode": 200, "body": {"n": 1}}, {"statusCode": 200, "body": 2}]}
+    (tmp_path / "replies.json").write_text(json.dumps(replies))
+    each = {
+        "type": "Foreach",
+        "foreach": [1, 2, 3],
+        "operationOptions": "Sequential",
+        "actions": {"Mail": MAIL},
+    }
+    ran = run_in(
+        tmp_path,
+        azure({"Each": each, "Show": after("Each", "Succeeded", "@body('Each')")}),
+        config='[connectors]\nreplies = "replies.json"\n',
+    )
+
+    assert ran.output == [{"n": 1}, 2, 2]
+
+
+def test_a_connection_that_only_azure_has_is_told_by_its_name(tmp_path: Path) -> None:
+    """So that a definition runs without any set-up."""
+    place = "@parameters('$connections')['office365']['connectionId']"
+    call = {
+        "type": "ApiConnection",
+        "inputs": {
+            "host": {"connection": {"name": place}},
+            "method": "get",
+            "path": "/@{add(1, 1)}",
+        },
+    }
+    with web(lambda asked: Answer(200, asked.json)) as server:
+        ran = run_in(
+            tmp_path,
+            azure(
+                {"Get": call}, parameters={"$connections": {"type": "Object", "defaultValue": {}}}
+            ),
+            config=f'[connectors]\nurl = "{server.url}"\n',
+        )
+
+    assert ran.output == {
+        "host": {"connection": {"name": "office365"}},
+        "method": "get",
+        "path": "/2",
+    }
+
+
+def test_a_recorded_reply_of_an_action_at_the_top(tmp_path: Path) -> None:
+    config = "[connectors.replies]\nMail = [{statusCode = 201, body = {id = 7}}]\n"
+    show = after("Mail", "Succeeded", "@{outputs('Mail')['statusCode']} @{body('Mail')['id']}")
+
+    assert run_in(tmp_path, azure({"Mail": MAIL, "Show": show}), config=config).output == "201 7"
+
+
+def test_the_cassette_of_a_run_answers_for_connectors(tmp_path: Path) -> None:
+    """What `whorl test --save` writes stands in for the servers of the run that it is of."""
+    from whorl.interfaces.replay import cassette_from_run
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.sqlite import SqliteStore
+
+    definition = azure({"Mail": MAIL, "Show": after("Mail", "Succeeded", "@body('Mail')")})
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    with web(lambda asked: Answer(200, {"to": asked.json["body"]["to"]})) as server:
+        first = run_in(tmp_path / "one", definition, config=f'[connectors]\nurl = "{server.url}"\n')
+    store = SqliteStore(first.project.store)
+    try:
+        run = RunId(first.document["run"])
+        text = cassette_from_run(store, run, first.document).to_text()
+    finally:
+        store.close()
+    (tmp_path / "two" / "calls.json").write_text(text)
+    again = run_in(tmp_path / "two", definition, config='[connectors]\nreplies = "calls.json"\n')
+
+    assert first.output == again.output == {"to": "Ada"}
+
+
+def test_a_connector_that_nobody_answers_for_says_how_to_map_it(tmp_path: Path) -> None:
+    ran = run_in(tmp_path, azure({"Send mail": MAIL}))
+
+    assert ran.document["status"] == "failed"
+    message = ran.document["error"]["message"]
+    assert "POST /Send%20mail" in message
+    assert "[connectors]" in message
+    assert '"connector:Send mail"' in message
+
+
+@pytest.mark.parametrize(("status", "wanted"), [("Failed", "Failed"), ("TimedOut", "TimedOut")])
+def test_a_static_result_may_be_a_failure(tmp_path: Path, status: str, wanted: str) -> None:
+    outputs = {"statusCode": 503, "body": {"why": "down"}}
+    call = MAIL | {"runtimeConfiguration": {"staticResult": {"name": "Down"}}}
+    ran = run_in(
+        tmp_path,
+        azure(
+            {
+                "Mail": call,
+                "Show": after("Mail", wanted, "@{outputs('Mail')?['statusCode']} @{body('Mail')}"),
+            },
+            staticResults={"Down": {"status": status, "outputs": outputs}},
+        ),
+    )
+
+    assert ran.output == '503 {"why":"down"}'
+
+
+@pytest.mark.parametrize(
+    ("auth", "header"),
+    [
+        ({"type": "Basic", "username": "ada", "password": "1815"}, "Basic YWRhOjE4MTU="),
+        ({"type": "Raw", "value": "Token t"}, "Token t"),
+        ({"type": "Bearer", "token": "abc"}, "Bearer abc"),
+    ],
+)
+def test_authentication_of_the_author(tmp_path: Path, auth: Any, header: str) -> None:
+    with web(lambda asked: Answer(200, "fine")) as server:
+        ran = run_in(
+            tmp_path, azure({"Call": http(server.url, authentication=auth)}), config=ALLOWED
+        )
+
+    assert ran.document["status"] == "succeeded"
+    assert server.asked[0].headers["authorization"] == header
+    assert all("inputs" not in event.body for event in ran.events if event.kind == "task.started")
+
+
+def keys(server: str, name: str = "mine") -> str:
+    return f'{ALLOWED}\n[keys.{name}]\nurl = "{server}"\ntoken = "env:MY_TOKEN"\n'
+
+
+@pytest.mark.parametrize(
+    "auth", [{"type": "Key", "name": "mine"}, {"type": "ManagedServiceIdentity"}]
+)
+def test_a_key_of_the_operator_is_named_and_goes_to_its_host(tmp_path: Path, auth: Any) -> None:
+    with web(lambda asked: Answer(200, {"echo": asked.headers["authorization"]})) as server:
+        ran = run_in(
+            tmp_path,
+            azure({"Call": http(server.url, authentication=auth)}),
+            config=keys(server.url),
+            environment={"MY_TOKEN": "tok-12345678"},
+        )
+
+    assert server.asked[0].headers["authorization"] == "Bearer tok-12345678"
+    # Even a server that repeats the key does not get it into the journal.
+    assert ran.output == {"echo": "Bearer ***"}
+    assert b"tok-12345678" not in ran.bytes_stored()
+
+
+@pytest.mark.parametrize(
+    ("auth", "words"),
+    [
+        ({"type": "Key", "name": "mine"}, "is for https://api.example.com"),
+        ({"type": "Key", "name": "yours"}, "there is no key 'yours'"),
+        ({"type": "ActiveDirectoryOAuth"}, "the operator adds [keys.NAME]"),
+        ({"type": "ClientCertificate", "pfx": "x"}, "a client certificate cannot be sent"),
+        ({"type": "Basci"}, "did you mean 'Basic'"),
+    ],
+)
+def test_what_cannot_be_authenticated_is_refused_unsent(
+    tmp_path: Path, auth: Any, words: str
+) -> None:
+    with web(lambda asked: Answer()) as server:
+        ran = run_in(
+            tmp_path,
+            azure({"Call": http(server.url, authentication=auth)}),
+            config=keys("https://api.example.com"),
+            environment={"MY_TOKEN": "tok-12345678"},
+        )
+
+    assert server.asked == []
+    assert words in ran.document["error"]["message"]
+    assert ran.document["error"]["cause"]["code"] == "P116"
+
+
+def test_a_key_does_not_follow_a_redirect_to_another_host(tmp_path: Path) -> None:
+    with (
+        web(lambda asked: Answer(200, "here")) as other,
+        web(lambda asked: Answer(302, None, {"location": f"{other.url}/x"})) as server,
+    ):
+        call = http(server.url, authentication={"type": "Key", "name": "mine"})
+        ran = run_in(
+            tmp_path,
+            azure({"Call": call}),
+            config=keys(server.url),
+            environment={"MY_TOKEN": "tok-12345678"},
+        )
+
+    assert ran.output == "here"
+    assert "authorization" in server.asked[0].headers
+    assert "authorization" not in other.asked[0].headers
+
+
+def jobs(asked: Asked) -> Answer:
+    if asked.method == "POST":
+        return Answer(202, None, {"location": "/jobs/1?step=1", "retry-after": "0"})
+    if asked.path.endswith("step=1"):
+        return Answer(202, None, {"location": "/jobs/1?step=2", "retry-after": "0"})
+    return Answer(200, {"state": "done"})
+
+
+def test_accepted_work_is_asked_after_until_it_is_done(tmp_path: Path) -> None:
+    with web(jobs) as server:
+        call = http(f"{server.url}/jobs", method="POST", body={"n": 1}, headers={"X-A": "1"})
+        ran = run_in(tmp_path, azure({"Start": call}), config=ALLOWED)
+        quiet = call | {"operationOptions": "DisableAsyncPattern"}
+        shown_once = azure({"Start": quiet, "S": after("Start", "Succeeded", "@outputs('Start')")})
+        (tmp_path / "again").mkdir()
+        left = run_in(tmp_path / "again", shown_once, config=ALLOWED)
+
+    assert ran.output == {"state": "done"}
+    asked = [(one.method, one.path, one.headers.get("x-a")) for one in server.asked]
+    assert asked[:3] == [
+        ("POST", "/jobs", "1"),
+        ("GET", "/jobs/1?step=1", "1"),
+        ("GET", "/jobs/1?step=2", "1"),
+    ]
+    assert len(asked) == 4
+    assert left.output["statusCode"] == 202
+    waits = [event.address for event in ran.events if event.kind == "timer.fired"]
+    assert waits == ["Start/:later", "Start/:later"]
+
+
+def test_another_host_is_asked_after_work_without_our_headers(tmp_path: Path) -> None:
+    with (
+        web(lambda asked: Answer(200, "done")) as other,
+        web(lambda asked: Answer(202, None, {"location": other.url, "retry-after": "0"})) as server,
+    ):
+        auth = {"type": "Raw", "value": "mine"}
+        call = http(server.url, method="POST", headers={"X-Key": "k"}, authentication=auth)
+        ran = run_in(tmp_path, azure({"Start": call}), config=ALLOWED)
+
+    assert ran.output == "done"
+    assert server.asked[0].headers["x-key"] == "k"
+    assert not {"x-key", "authorization"} & set(other.asked[0].headers)
+
+
+def pages(asked: Asked) -> Answer:
+    number = int(asked.path.partition("page=")[2] or 1)
+    body: dict[str, Any] = {"value": [number * 10, number * 10 + 1]}
+    if number < 4:
+        body["nextLink"] = f"/list?page={number + 1}"
+    return Answer(200, body)
+
+
+@pytest.mark.parametrize(("wanted", "count"), [(3, 4), (100, 8)])
+def test_pages_are_read_until_there_are_enough_items(
+    tmp_path: Path, wanted: int, count: int
+) -> None:
+    policy = {"paginationPolicy": {"minimumItemCount": wanted}}
+    with web(pages) as server:
+        call = http(f"{server.url}/list") | {"runtimeConfiguration": policy}
+        ran = run_in(tmp_path, azure({"List": call}), config=ALLOWED)
+
+    assert len(ran.output["value"]) == count
+    assert ("nextLink" in ran.output) is (count < 8)
+
+
+def secured(url: str, *properties: str) -> dict[str, Any]:
+    call = http(url, method="POST", body={"password": COMPUTED}, headers={"x-key": COMPUTED})
+    return call | {"runtimeConfiguration": {"secureData": {"properties": [*properties]}}}
+
+
+def test_secure_inputs_are_stored_nowhere(tmp_path: Path) -> None:
+    """Not in the journal, a snapshot or an error, also when the action is tried again."""
+    with web(lambda asked: Answer(500, "no")) as server:
+        call = secured(server.url, "inputs")
+        call["inputs"]["retryPolicy"] = {"type": "fixed", "count": 2, "interval": "PT0.01S"}
+        ran = run_in(tmp_path, azure({"Call": call}), config=ALLOWED)
+
+    assert [one.json["password"] for one in server.asked] == [SECRET] * 3
+    assert SECRET.encode() not in ran.bytes_stored()
+    assert SECRET not in json.dumps([event.body for event in ran.events])
+    assert SECRET not in json.dumps(ran.document)
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_secure_outputs_are_shown_to_nobody(
+    tmp_path: Path, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They can be used, and are in no event, no page of the run, no status and no error."""
+    with web(lambda asked: Answer(status, {"token": SECRET})) as server:
+        length = "@length(outputs('Call')?['body']?['token'])"
+        how = "Succeeded" if status == 200 else "Failed"
+        ran = run_in(
+            tmp_path,
+            azure(
+                {"Call": secured(server.url, "inputs", "outputs"), "L": after("Call", how, length)}
+            ),
+            config=ALLOWED,
+        )
+
+    assert ran.output == len(SECRET)
+    assert SECRET not in json.dumps([shown(event) for event in ran.events])
+    assert SECRET not in json.dumps(ran.document)
+    run = ran.document["run"]
+    for command in (
+        ["show", run],
+        ["show", f"{run}/Call"],
+        ["show", run, "--json"],
+        ["status", run],
+    ):
+        said = _whorl(ran.project.store, command, capsys)
+        assert SECRET not in said, command
+
+
+def test_a_failure_that_nobody_deals_with_keeps_secure_outputs_to_itself(tmp_path: Path) -> None:
+    with web(lambda asked: Answer(403, {"token": SECRET})) as server:
+        ran = run_in(tmp_path, azure({"Call": secured(server.url, "outputs")}), config=ALLOWED)
+
+    assert "gave status 403" in ran.document["error"]["message"]
+    assert SECRET not in json.dumps(ran.document)
+
+
+def _whorl(store: Path, command: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    from whorl.interfaces.cli import main
+
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main([*command, "--store", str(store)])
+    told = capsys.readouterr()
+    return told.out + told.err
+
+
+def test_a_loop_tells_no_result_that_is_secure(tmp_path: Path) -> None:
+    with web(lambda asked: Answer(200, {"token": SECRET})) as server:
+        loop = {
+            "type": "Until",
+            "expression": "@equals(1, 1)",
+            "actions": {"Call": secured(server.url, "inputs", "outputs")},
+        }
+        ran = run_in(tmp_path, azure({"Turn": loop}), config=ALLOWED)
+
+    finished = [event.body for event in ran.events if event.kind == "iteration.finished"]
+    assert len(finished) == 1
+    assert SECRET not in json.dumps(finished)
+
+
+def test_what_a_task_of_the_operator_gives_may_be_secure(tmp_path: Path) -> None:
+    with web(lambda asked: Answer(200, SECRET)) as server:
+        call = {
+            "type": "activity",
+            "inputs": {"activityType": "fetch", "input": COMPUTED},
+            "runtimeConfiguration": {"secureData": {"properties": ["inputs", "outputs"]}},
+        }
+        ran = run_in(
+            tmp_path,
+            {
+                "actions": {
+                    "get": call,
+                    "show": {"type": "compose", "inputs": "@length(body('get'))"},
+                }
+            },
+            config=f'[tasks]\n"activity:fetch" = "{server.url}"\n',
+        )
+
+    assert server.asked[0].json == {"input": SECRET}
+    assert ran.output == len(SECRET)
+    assert SECRET not in json.dumps([shown(event) for event in ran.events])

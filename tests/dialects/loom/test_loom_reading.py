@@ -1,0 +1,147 @@
+"""What reading a file finds: warnings, files beside it, the limits of the operator."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from loom_project import run_in
+from loom_runs import read
+
+from whorl import ir
+from whorl.dialects import read_workflow
+from whorl.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TURN = {
+    "type": "until",
+    "condition": "@equals(variables('loopIndex'), 9)",
+    "actions": {"x": {"type": "compose", "inputs": "@variables('loopIndex')"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "help_text"),
+    [
+        ({"limits": {"count": 3}}, "did you mean 'limit'?"),
+        ({"limit": {"counts": 3}}, "did you mean 'count'?"),
+        ({"retry": {"type": "fixed", "intervall": "PT1S"}}, "did you mean 'interval'?"),
+        ({"operationOptions": "FailWhenLimitReached"}, "did you mean 'FailWhenLimitsReached'?"),
+    ],
+)
+def test_a_field_that_does_nothing_is_a_warning_with_the_nearest_one(
+    field: dict[str, Any], help_text: str
+) -> None:
+    warnings = read({"actions": {"turn": TURN | field}}).warnings
+
+    assert [(found.code, found.help) for found in warnings] == [("W004", help_text)]
+    assert all(found.span is not None for found in warnings)
+
+
+def test_two_actions_of_one_name_are_a_warning_where_azure_is_not_meant() -> None:
+    both = {"type": "parallel", "actions": {"x": {"type": "compose", "inputs": 1}}}
+    warnings = read({"actions": {"turn": TURN, "both": both}}).warnings
+
+    assert [found.code for found in warnings] == ["W012"]
+
+
+def test_an_unknown_static_result_is_a_warning() -> None:
+    call = {
+        "type": "Http",
+        "inputs": {"method": "GET", "uri": "https://api.test"},
+        "runtimeConfiguration": {"staticResult": {"name": "Nope"}},
+    }
+
+    assert [w.code for w in read({"definition": {"actions": {"C": call}}}).warnings] == ["W005"]
+
+
+def limits(reading: Any) -> ir.LoopLimits:
+    node = reading.workflow.body.nodes[0]
+    assert isinstance(node, ir.Loop)
+    return node.limits
+
+
+def test_the_operator_sets_the_usual_limits_of_loops() -> None:
+    text = json.dumps({"actions": {"turn": TURN}})
+    own = json.dumps({"actions": {"turn": TURN | {"limit": {"count": 7, "timeout": "PT2M"}}}})
+    usual = {"iterations": 5, "time": 90.0}
+
+    assert limits(read_workflow(text, "w.json")) == ir.LoopLimits(60, 3_600.0)
+    assert limits(read_workflow(text, "w.json", limits=usual)) == ir.LoopLimits(5, 90.0)
+    assert limits(read_workflow(own, "w.json", limits=usual)) == ir.LoopLimits(7, 120.0)
+
+
+def test_a_run_keeps_the_usual_limits_of_its_project(tmp_path: Path) -> None:
+    config = '[limits]\niterations = 4\ntime = "PT2H"\n'
+    ran = run_in(tmp_path, {"actions": {"turn": TURN}}, config=config)
+
+    assert ran.document["status"] == "failed"
+    assert "Loop exceeded maximum iterations: 4" in ran.document["error"]["message"]
+
+
+@pytest.mark.parametrize("config", ['[limits]\ntime = "soon"\n', "[limits]\niteration = 3\n"])
+def test_limits_that_are_none_are_refused(tmp_path: Path, config: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        run_in(tmp_path, {"actions": {"turn": TURN}}, config=config)
+
+    assert caught.value.code == "W901"
+
+
+STANDARD = {
+    "definition": {
+        "parameters": {"a": {"type": "String"}, "b": {"type": "String", "defaultValue": "own"}},
+        "actions": {
+            "Show": {
+                "type": "Compose",
+                "inputs": "@{parameters('a')} @{parameters('b')} @{parameters('c')}",
+            }
+        },
+    },
+    "kind": "Stateful",
+}
+VALUES = {
+    "a": {"type": "String", "value": "beside"},
+    "c": {"type": "String", "value": "@appsetting('Colour')"},
+}
+
+
+def test_parameters_stand_in_a_file_beside_the_definition(tmp_path: Path) -> None:
+    """An app setting that one of them names is an input of the run."""
+    (tmp_path / "parameters.json").write_text(json.dumps(VALUES))
+    ran = run_in(tmp_path, STANDARD, given={"Colour": "red"})
+
+    assert ran.output == "beside own red"
+
+
+def test_a_value_given_to_the_run_counts_more_than_the_file(tmp_path: Path) -> None:
+    (tmp_path / "parameters.json").write_text(json.dumps(VALUES))
+    ran = run_in(tmp_path, STANDARD, given={"a": "given", "Colour": "red"})
+
+    assert ran.output == "given own red"
+
+
+def test_the_file_of_a_deployment_bears_the_name_of_its_template(tmp_path: Path) -> None:
+    template = {
+        "$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
+        "parameters": {"greeting": {"type": "string", "defaultValue": "hello"}},
+        "resources": [
+            {
+                "type": "Microsoft.Logic/workflows",
+                "name": "flow",
+                "properties": {
+                    "definition": {
+                        "actions": {
+                            "Show": {"type": "Compose", "inputs": "[parameters('greeting')]"}
+                        }
+                    }
+                },
+            }
+        ],
+    }
+    values = {"$schema": "x", "parameters": {"greeting": {"value": "good morning"}}}
+    (tmp_path / "workflow.parameters.json").write_text(json.dumps(values))
+
+    assert run_in(tmp_path, template).output == "good morning"

@@ -1,0 +1,109 @@
+"""Functions that the reader of JSON actions puts into a workflow."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from whorl.language import Expression, LanguageError, MappingScope, evaluate
+
+
+def called(source: str, it: Any) -> Any:
+    return evaluate(Expression("jinja", source, "loom"), MappingScope({"it": it}))
+
+
+def reply(kind: str, body: Any, **more: Any) -> dict[str, Any]:
+    return {"status": 200, "headers": {"content-type": kind}, "body": body, **more}
+
+
+@pytest.mark.parametrize(
+    ("given", "body"),
+    [
+        (reply("application/json", {"a": 1}), {"a": 1}),
+        (reply("application/problem+json", "broken"), "broken"),
+        (reply("text/plain", "hi"), "hi"),
+        ({"status": 200, "headers": {}, "body": "bare"}, "bare"),
+        (
+            reply("application/xml; charset=utf-8", "<a/>"),
+            {"$content-type": "application/xml; charset=utf-8", "$content": "PGEvPg=="},
+        ),
+        (
+            reply("image/png", "iVBORw==", encoding="base64"),
+            {"$content-type": "image/png", "$content": "iVBORw=="},
+        ),
+        (
+            reply("application/x-www-form-urlencoded", "a=1&a=2&b="),
+            {
+                "$content-type": "application/x-www-form-urlencoded",
+                "$content": "YT0xJmE9MiZiPQ==",
+                "$formdata": [
+                    {"key": "a", "value": "1"},
+                    {"key": "a", "value": "2"},
+                    {"key": "b", "value": ""},
+                ],
+            },
+        ),
+    ],
+)
+def test_what_a_body_becomes_depends_on_its_type(given: Any, body: Any) -> None:
+    assert called("http_outputs(it)", given)["body"] == body
+
+
+def test_an_empty_body_is_left_out() -> None:
+    assert "body" not in called("http_outputs(it)", reply("text/plain", ""))
+
+
+def test_a_message_of_several_parts() -> None:
+    text = (
+        b"--XX\r\nContent-Type: text/plain\r\n\r\nhello\r\n"
+        b"--XX\r\nContent-Disposition: form-data; name=f\r\n\r\n\x00\x01\r\n--XX--\r\n"
+    )
+    given = reply(
+        'multipart/form-data; boundary="XX"', base64.b64encode(text).decode(), encoding="base64"
+    )
+    parts = called("http_outputs(it)", given)["body"]["$multipart"]
+
+    assert [part["headers"] for part in parts] == [
+        {"content-type": "text/plain"},
+        {"content-disposition": "form-data; name=f"},
+    ]
+    assert base64.b64decode(parts[0]["body"]["$content"]) == b"hello"
+    assert base64.b64decode(parts[1]["body"]["$content"]) == b"\x00\x01"
+    assert parts[1]["body"]["$content-type"] == "application/octet-stream"
+
+
+def test_a_message_without_a_boundary_is_refused() -> None:
+    with pytest.raises(LanguageError):
+        called("http_outputs(it)", reply("multipart/mixed", "QQ==", encoding="base64"))
+
+
+def test_what_answers_without_a_status_is_the_body() -> None:
+    assert called("http_outputs(it)", [1]) == {"statusCode": 200, "body": [1]}
+
+
+@pytest.mark.parametrize("content", ['{"n": 1}', {"n": 1}])
+def test_content_that_fits_is_given(content: Any) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+
+    assert called("checked_content(it)", {"content": content, "schema": schema}) == {"n": 1}
+
+
+def test_content_in_an_envelope_is_parsed() -> None:
+    content = {"$content-type": "application/octet-stream", "$content": "WzFd"}
+
+    assert called("checked_content(it)", {"content": content, "schema": None}) == [1]
+
+
+def test_many_misfits_are_told_in_short() -> None:
+    schema = {"type": "array", "items": {"type": "string"}}
+    with pytest.raises(LanguageError) as caught:
+        called("checked_content(it)", {"content": [1, 2.5, None, True, {}], "schema": schema})
+
+    assert str(caught.value).startswith(
+        "The schema validation failed. "
+        "Invalid type. Expected String but got Integer. Path '[0]'; "
+        "Invalid type. Expected String but got Float. Path '[1]'; "
+        "Invalid type. Expected String but got Null. Path '[2]' (and 2 more)"
+    )

@@ -1,0 +1,160 @@
+"""The parts of the HTTP interface that need no server: graphs, references, addresses, the door."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from whorl.errors import UsageError
+from whorl.interfaces.http.views.graph import graph_of
+from whorl.interfaces.http.views.values import BODY_MAX, abridged, value_at
+from whorl.interfaces.inspection import previous_address
+from whorl.interpreter.events import Event
+from whorl.ir import (
+    After,
+    Block,
+    Branch,
+    Call,
+    Carry,
+    Case,
+    Compute,
+    Constant,
+    Fields,
+    ForEach,
+    Loop,
+    Task,
+    Workflow,
+)
+from whorl.runtimes.journal import Entry, RunId
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def branched() -> Workflow:
+    """Loops in loops, a branch with the same name in two cases, a call with and without a name."""
+    model = Fields((("model", Constant("m1")),))
+    ask = Task(name="same", kind="ask")
+    one = Block((ask, Compute(name="more", value=Constant(1), after=(After("same"),))))
+    choose = Branch(
+        name="choose",
+        cases=(Case("big", one),),
+        default=Case("else", Block((ask,))),
+    )
+    inner = Loop(
+        name="inner",
+        after=(After("choose"),),
+        body=Block((Task(name="a/b [c]", kind="ask", inputs=model),)),
+    )
+    called = Workflow(name="called", body=Block((Task(name="deep", kind="ask"),)))
+    each = ForEach(
+        name="each",
+        items=Constant([1, 2]),
+        body=Block((Call(name="hidden", workflow="c", unnamed=True),)),
+        after=(After("outer", ("failed",)),),
+    )
+    outer = Loop(name="outer", body=Block((choose, inner)), carry=(Carry("hint"),))
+    body = Block((outer, each, Call(name="use", workflow="c", after=(After("each"),))))
+    return Workflow(name="branched", body=body, workflows=(("c", called),))
+
+
+def test_the_graph_nests_and_escapes_as_addresses_do() -> None:
+    graph = graph_of(branched())
+    nodes = {node.path: node for node in graph.nodes}
+
+    assert nodes["outer/inner/a%2Fb %5Bc%5D"].model == "m1"
+    assert nodes["outer/inner"].parent == "outer"
+    assert nodes["outer/choose"].kind == "branch"
+    cases = {node.path: node.case for node in graph.nodes if node.parent == "outer/choose"}
+    assert cases == {
+        "outer/choose/same": "big",
+        "outer/choose/more": "big",
+        "outer/choose/same~2": "default",
+    }
+    assert nodes["each"].kind == "foreach"
+    assert nodes["each/deep"].parent == "each"
+    assert nodes["use/deep"].parent == "use"
+    drawn = {(edge.from_, edge.to): (edge.kind, edge.label) for edge in graph.edges}
+    assert drawn["outer", "each"] == ("order", "failed")
+    assert drawn["outer/inner", "outer/choose"] == ("feedback", "hint")
+    for edge in graph.edges:
+        assert nodes[edge.from_].parent == nodes[edge.to].parent
+    order = [node.path for node in graph.nodes]
+    assert all(order.index(n.parent) < order.index(n.path) for n in graph.nodes if n.parent)
+
+
+@pytest.mark.parametrize(
+    ("address", "before"),
+    [
+        ("polish[3]/review", "polish[2]/review"),
+        ("polish[1]/review", ""),
+        ("a[2]/b[3]/c", "a[2]/b[2]/c"),
+        ("a[2]/b[1]/c", ""),
+        ("a[2]/b/c", "a[1]/b/c"),
+        ("plain", ""),
+        ("a[10]", "a[9]"),
+    ],
+)
+def test_the_same_step_in_the_iteration_before(address: str, before: str) -> None:
+    assert previous_address(address) == before
+
+
+class OneEntry:
+    """A journal of one entry."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        self._entry = Entry(1, Event("task.finished", "a", 0.0, body))
+
+    def read(self, run: RunId, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
+        return iter([self._entry] if after == 0 else [])
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=30) | st.just("long " * 2_000),
+    lambda inner: (
+        st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=6), inner, max_size=5)
+    ),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(body=st.dictionaries(st.text(max_size=10), JSON, max_size=4))
+def test_references_lead_to_what_they_stand_for(body: dict[str, Any]) -> None:
+    store: Any = OneEntry(body)
+    short = abridged(body, 1)
+
+    assert len(json.dumps(short, ensure_ascii=False)) <= max(
+        BODY_MAX * 4, len(json.dumps(body, ensure_ascii=False)) // 2
+    )
+    _compare(store, body, short)
+
+
+def _compare(store: Any, whole: Any, short: Any) -> None:
+    """Walks both, and follows each reference."""
+    if isinstance(short, dict) and "$ref" in short and short != whole:
+        assert value_at(store, RunId("r"), short["$ref"]) == whole
+    elif isinstance(short, dict):
+        assert list(short) == list(whole)
+        for name in short:
+            _compare(store, whole[name], short[name])
+    elif isinstance(short, list):
+        assert len(short) == len(whole)
+        for one, other in zip(whole, short, strict=True):
+            _compare(store, one, other)
+    else:
+        assert short == whole
+
+
+@settings(max_examples=200, deadline=None)
+@given(ref=st.from_regex(r"[0-9]{1,15}\.[A-Za-z0-9_-]{1,40}", fullmatch=True))
+def test_any_other_reference_is_unknown(ref: str) -> None:
+    store: Any = OneEntry({"value": "x"})
+
+    with pytest.raises(UsageError) as caught:
+        value_at(store, RunId("r"), ref)
+    assert caught.value.code == "W903"

@@ -1,0 +1,69 @@
+"""The row of a run: requests count once, and what is charged for calls in doubt is in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.interpreter.events import Event
+from whorl.runtimes.sqlite.projections import Progress, advance
+
+if TYPE_CHECKING:
+    from whorl.language import Json
+
+USAGE: dict[str, Json] = {"calls": 1, "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.25}
+
+
+def row_of(*events: tuple[str, dict[str, Json]]) -> Progress:
+    progress = Progress(1, 1)
+    for kind, body in events:
+        advance(progress, Event(kind, "polish", 0.0, body))
+    return progress
+
+
+def test_a_request_that_is_journaled_twice_counts_once() -> None:
+    loop: dict[str, Json] = {"limits": {"iterations": 5}}
+    more: dict[str, Json] = {"at": "polish", "iterations": 3, "cost_usd": 0.5, "request": "r-1"}
+    start: dict[str, Json] = {"limits": {"cost_usd": 1.0}}
+
+    row = row_of(
+        ("run.started", start),
+        ("loop.started", loop),
+        ("run.continued", more),
+        ("run.continued", more),
+    )
+
+    assert (row.iterations_max, row.budget_usd, row.last_seq) == (8, 1.5, 4)
+    again = row_of(
+        ("run.started", start),
+        ("loop.started", loop),
+        ("run.continued", more),
+        ("run.continued", more | {"request": "r-2"}),
+    )
+    assert (again.iterations_max, again.budget_usd) == (11, 2.0)
+
+
+def test_a_call_in_doubt_is_charged_with_what_was_reserved() -> None:
+    reserve: dict[str, Json] = {"calls": 1, "tokens": 40, "cost_usd": 0.5}
+
+    row = row_of(("task.in_doubt", {"reserve": reserve}), ("task.finished", {"usage": USAGE}))
+
+    assert (row.calls, row.input_tokens, row.output_tokens) == (2, 10, 45)
+    assert (row.cost_usd, row.in_doubt) == (0.75, 1)
+
+
+def test_a_doubt_without_a_reservation_is_only_counted() -> None:
+    row = row_of(("task.in_doubt", {}), ("task.in_doubt", {"reserve": None}))
+
+    assert (row.calls, row.cost_usd, row.in_doubt) == (0, 0.0, 2)
+
+
+def test_the_end_of_a_run_tells_its_whole_usage() -> None:
+    total: dict[str, Json] = {"calls": 3, "output_tokens": 9, "cost_usd": 1.25, "in_doubt": 1}
+
+    row = row_of(
+        ("task.finished", {"usage": USAGE}),
+        ("run.finished", {"status": "succeeded", "usage": total}),
+    )
+
+    assert (row.calls, row.input_tokens, row.output_tokens) == (3, 0, 9)
+    assert (row.cost_usd, row.in_doubt, row.status) == (1.25, 1, "succeeded")
