@@ -31,7 +31,8 @@ class Asked:
 class ModelServer:
     """What it will say, in order, and everything that it was asked; the last reply is repeated.
 
-    A reply is a text, or `{tool, input}` for the use of a tool.
+    A reply is a text, or `{tool, input}` for the use of a tool, or a function of the request that
+    gives one of these.
     """
 
     replies: list[Any]
@@ -52,11 +53,11 @@ class ModelServer:
         """The bodies of the requests for an answer."""
         return [a.body for a in self.asked if a.method == "POST" and _form(a.path)]
 
-    def reply(self) -> Any:
+    def reply(self, body: Any) -> Any:
         with self.lock:
             found = self.replies[min(self.said, len(self.replies) - 1)]
             self.said += 1
-        return found
+        return found(body) if callable(found) else found
 
 
 @contextmanager
@@ -81,7 +82,7 @@ def model_server(*replies: Any, status: int = 200, hangs: bool = False) -> Itera
 
 
 class _Connection(BaseHTTPRequestHandler):
-    """Answers both formats; everything else is 404."""
+    """Answers these formats; everything else is 404."""
 
     server_told: ModelServer
     protocol_version = "HTTP/1.1"
@@ -113,12 +114,14 @@ class _Connection(BaseHTTPRequestHandler):
             fault = {"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}
             self._send(told.status, "application/json", json.dumps(fault).encode())
         elif form == "anthropic":
-            reply = TITLE if _wants_title(body) else told.reply()
+            reply = TITLE if _wants_title(body) else told.reply(body)
             self._send(200, "text/event-stream", _events(_anthropic(reply, body)))
         elif form == "openai":
-            self._send(200, "text/event-stream", _events(_openai(told.reply())))
+            self._send(200, "text/event-stream", _events(_openai(told.reply(body))))
+        elif form == "chat":
+            self._send(200, "application/json", json.dumps(_chat(told.reply(body), body)).encode())
         else:
-            content = f"data: {json.dumps(_gemini(told.reply()))}\n\n".encode()
+            content = f"data: {json.dumps(_gemini(told.reply(body)))}\n\n".encode()
             self._send(200, "text/event-stream", content)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
@@ -142,7 +145,12 @@ def _form(path: str) -> str:
     """Which wire format a path belongs to."""
     if path.endswith(":streamGenerateContent"):
         return "gemini"
-    return {"/v1/messages": "anthropic", "/v1/responses": "openai"}.get(path, "")
+    forms = {
+        "/v1/messages": "anthropic",
+        "/v1/responses": "openai",
+        "/v1/chat/completions": "chat",
+    }
+    return forms.get(path, "")
 
 
 def _wants_title(body: Any) -> bool:
@@ -209,6 +217,15 @@ def _openai(reply: Any) -> list[dict[str, Any]]:
         {"type": "response.output_item.done", "output_index": 0, "item": item},
         {"type": "response.completed", "response": {"id": "resp_1", "usage": usage}},
     ]
+
+
+def _chat(reply: Any, body: Any) -> dict[str, Any]:
+    message = {"role": "assistant", "content": reply}
+    return {
+        "model": body["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS},
+    }
 
 
 def _gemini(reply: Any) -> dict[str, Any]:

@@ -32,6 +32,7 @@ PACKAGES = {
     "claude": "@anthropic-ai/claude-code",
     "codex": "@openai/codex",
     "gemini": "@google/gemini-cli",
+    "node": "node@22",
 }
 INSTALL_TIMEOUT_S = 600.0
 KEY = "sk-test-0123456789"

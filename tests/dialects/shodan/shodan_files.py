@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import whorl
 from whorl.dialects import NoFiles, ProjectFiles, read_workflow
+from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     import pytest
@@ -44,3 +45,16 @@ def run(path: Path, **inputs: Any) -> Any:
         reading.workflow.name, reading.workflow, str(path), dict(reading.sources), reading.warnings
     )
     return whorl.run_sync(workflow, inputs)
+
+
+def printed(folder: Path, name: str) -> list[str]:
+    """What the record holds that the commands of a run printed."""
+    [file] = folder.rglob("*.db")
+    store = SqliteStore(str(file))
+    try:
+        entries = list(store.read(store.resolve(name)))
+    finally:
+        store.close()
+    done: list[Any] = [entry.event.body for entry in entries if entry.event.kind == "task.finished"]
+    values = (body["value"] for body in done)
+    return [value["stdout"] for value in values if isinstance(value, dict) and "stdout" in value]

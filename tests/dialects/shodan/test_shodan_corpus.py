@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import subprocess
+import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from shodan_files import CORPUS, run, settle
+from corpus_cases import CASES, CODE, NUMBERS
+from shodan_files import CORPUS, ROOT, printed, run, settle
 
 from whorl import ir
 from whorl.dialects import ProjectFiles, read_workflow
+from whorl.errors import InvalidWorkflow
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from corpus_cases import Case
 
 pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the files are not beside the project")
 FILES = sorted(str(path.relative_to(CORPUS)) for path in CORPUS.rglob("*.yaml"))
-# Two files name a component that was never published; this one does what its name says.
+SLOW_LOOP = "docs-blocks/plan__completed__progressive-results__L1379.yaml"
+CALCULATES = "docs-blocks/plan__completed__loop-primitive__L377.yaml"
+# A component that two files name is not among them; this one does what its name says.
+MISSING = "workflows/components/text-transform.yaml"
 TRANSFORM = """
 version: 2
 metadata: {name: Text Transform}
@@ -29,41 +42,54 @@ edges:
   - {source: in, target: up, sourceHandle: "output:text", targetHandle: "input:text"}
   - {source: up, target: out, sourceHandle: "output:stdout", targetHandle: "input:result"}
 """
-# What a run of each file gives: a part of its main output, and its loop.
-EXPECTED: dict[str, tuple[str, tuple[int, str] | None]] = {
-    "workflows/test-loop-dock.yaml": ("5", (5, "condition_met")),
-    "workflows/test-loop-counter.yaml": ("5", (5, "condition_met")),
-    "history/test-loop-counter.471c86a-inlineWorkflow.yaml": ("5", (5, "condition_met")),
-    "workflows/test-constant.yaml": ("Number: 42\nBoolean: true", None),
-    "workflows/test-function-logic.yaml": ("A AND B = false", None),
-    "workflows/test-component.yaml": ("Transformed: HELLO", None),
-    "workflows/test-inline-component.yaml": ("Transformed: HELLO", None),
-    "workflows/test-inline-component-nested.yaml": ("Shouted: HELLO!!!", None),
-    "workflows/test-inline-component-reuse.yaml": ("Result 1: Hello, hello", None),
-    "workflows/test-nested-workflow.yaml": ("SUCCESS: Nested workflow executed", None),
-    "workflows/test-phase2-io.yaml": ("Received from trigger: hello", None),
-    "workflows/multi-line-demo.yaml": ("Loop result: Sum: 15", None),
-    "workflows/test-cwd.yaml": ("CWD: /", None),
-    "workflows/components/text-wrapper.yaml": ("HELLO", None),
-    ".robomesh/workflows/test-wire.yaml": ("manual", None),
-}
-WITHOUT_TEXT = ("test-loop-counter",)
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "project"
+    return copied(tmp_path / "project", monkeypatch)
+
+
+def copied(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with all files, and with the one that is missing among them."""
     shutil.copytree(CORPUS, folder, copy_function=shutil.copyfile)
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o700 if path.is_dir() else 0o600)
     (folder / "dot-robomesh").rename(folder / ".robomesh")
-    (folder / "workflows" / "components" / "text-transform.yaml").write_text(TRANSFORM)
+    (folder / MISSING).write_text(TRANSFORM)
     return settle(folder, monkeypatch)
+
+
+def place(project: Path, name: str) -> Path:
+    return project / name.replace("dot-robomesh", ".robomesh")
+
+
+def check(project: Path, name: str, case: Case) -> Any:
+    """Runs a file and compares; gives the result."""
+    result = run(place(project, name), **case.given)
+
+    if case.fault is None:
+        assert result.status == "succeeded", result.error
+    else:
+        assert (result.status, result.error["path"]) == ("failed", case.fault[0])
+        assert case.fault[1] in result.error["message"]
+    assert case.says in str(result.output or "")
+    assert case.outputs.items() <= result.outputs.items()
+    loops = tuple((one.iterations, one.exit_reason) for one in result.loops)
+    assert loops == case.loops
+    assert bool(result.warnings) is any(reason == "max_iterations" for _, reason in case.loops)
+    said = "\n".join(printed(project, result.run))
+    assert [words for words in case.prints if words not in said] == []
+    assert not case.silent or case.silent not in said
+    return result
+
+
+def test_every_file_has_its_case() -> None:
+    assert sorted(CASES) == FILES
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_loads(project: Path, name: str) -> None:
-    path = project / name.replace("dot-robomesh", ".robomesh")
+    path = place(project, name)
 
     reading = read_workflow(path.read_text(), str(path), ProjectFiles(str(project)))
 
@@ -71,28 +97,124 @@ def test_a_file_loads(project: Path, name: str) -> None:
     assert ir.from_json(ir.to_json(reading.workflow)) == reading.workflow
 
 
-def given(name: str) -> dict[str, Any]:
-    if any(part in name for part in WITHOUT_TEXT):
-        return {}
-    return {"input" if "text-wrapper" in name else "text": "hello"}
+@pytest.mark.parametrize(
+    ("name", "missing"),
+    [
+        ("workflows/test-component.yaml", MISSING),
+        ("workflows/components/text-wrapper.yaml", MISSING),
+        ("dot-robomesh/workflows/test-component.yaml", ".robomesh/workflows/plan.yaml"),
+    ],
+)
+def test_a_component_that_is_missing_is_named(project: Path, name: str, missing: str) -> None:
+    (project / missing).unlink()
+    path = place(project, name)
+
+    with pytest.raises(InvalidWorkflow) as caught:
+        read_workflow(path.read_text(), str(path), ProjectFiles(str(project)))
+
+    [found] = caught.value.diagnostics
+    assert (found.code, found.message) == ("W016", f"file {missing!r} does not exist")
+    line = path.read_text().splitlines()[found.span.line - 1] if found.span else ""
+    assert line.strip() == f"workflowPath: {missing}"
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_a_file_gives_what_its_own_tests_expect(project: Path, name: str) -> None:
-    text, loop = EXPECTED[name]
-    if "function" in name and shutil.which("node") is None:
+@pytest.fixture
+def programs(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Sets the programs up that a file needs: no sleep takes time, and agents are stand-ins."""
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "agents"))
+    stand_in, models = import_module("stand_in"), import_module("model_server")
+    folder = project.parent
+    node = shutil.which("node")
+    path = [str(folder / "bin"), "/usr/bin", "/bin", *([os.path.dirname(node)] if node else [])]
+    monkeypatch.setenv("PATH", os.pathsep.join(path))
+    (folder / "bin").mkdir()
+    (folder / "bin" / "sleep").write_text("#!/bin/sh\n")
+    (folder / "bin" / "sleep").chmod(0o700)
+
+    def says(program: str, reply: Any) -> Any:
+        if program == "codex":
+            return stand_in.play(stand_in.codex_says(reply))
+        fields = {} if isinstance(reply, str) else {"structured_output": reply}
+        text = reply if isinstance(reply, str) else json.dumps(reply)
+        return stand_in.play(stand_in.claude_says(text, **fields))
+
+    def set_up(case: Case) -> dict[str, Any]:
+        made = {}
+        for program, replies in case.replies.items():
+            if program != "openai":
+                plays = [says(program, reply) for reply in replies]
+                made[program] = stand_in.StandIn(folder, program).plays(*plays)
+        return made
+
+    replies = [CODE, '{"approved": true, "feedback": "good"}'] * 3
+    with models.model_server(*replies) as model:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{model.url}/v1")
+        yield set_up
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_gives_what_its_own_tests_expect(project: Path, programs: Any, name: str) -> None:
+    case = CASES[name]
+    if "function" in place(project, name).read_text() and shutil.which("node") is None:
         pytest.skip("Node is not installed")
+    if name == CALCULATES:
+        bash = shutil.which("bash")
+        if bash is None:
+            pytest.skip("bash is not installed")
+        (project.parent / "bin" / "sh").symlink_to(bash)
+    made = programs(case)
 
-    result = run(project / name, **given(name))
+    result = check(project, name, case)
 
-    assert result.status == "succeeded", result.error
-    assert text in str(result.output)
-    assert [(one.iterations, one.exit_reason) for one in result.loops] == ([loop] if loop else [])
+    for program, stand_in in made.items():
+        assert len(stand_in.calls) == len(case.replies[program])
+    asked = sum(len(replies) for replies in case.replies.values())
+    assert result.usage.output_tokens == 7 * asked
 
 
-def test_a_constant_decides_how_often_a_loop_turns(project: Path) -> None:
-    name = "docs-blocks/plan__completed__progressive-results__L1379.yaml"
-    text = (project / name).read_text().replace("sleep 1", "true")
+def test_a_strict_shell_does_not_calculate_with_null(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dash = shutil.which("dash")
+    if dash is None:
+        pytest.skip("dash is not installed")
+    (project.parent / "bin").mkdir()
+    (project.parent / "bin" / "sh").symlink_to(dash)
+    monkeypatch.setenv("PATH", f"{project.parent / 'bin'}:/usr/bin:/bin")
+
+    error = run(project / CALCULATES, text="5").error
+
+    assert (error["path"], error["iteration"]) == ("count-loop[1]/counter", 1)
+    assert "null" in error["message"]
+
+
+def test_a_session_goes_on_in_the_next_node(project: Path, programs: Any) -> None:
+    case = CASES["workflows/test-session-persistence.yaml"]
+    claude = programs(case)["claude"]
+
+    check(project, "workflows/test-session-persistence.yaml", case)
+
+    first, second = (call["argv"] for call in claude.calls)
+    assert "--session-id" in first
+    assert second[second.index("--resume") + 1] == "5e551011-0000-4000-8000-000000000001"
+
+
+def test_an_answer_is_streamed_while_it_comes(project: Path, programs: Any) -> None:
+    name = "workflows/test-progressive-agent-stream.yaml"
+    programs(CASES[name])
+
+    command = [sys.executable, "-m", "whorl.interfaces.cli", "run", name, "--events=dialect"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    events = [json.loads(line) for line in said.splitlines()]
+
+    pieces = [event["chunk"] for event in events if event["event"] == "node-output"]
+    assert len(pieces) > 1
+    assert "".join(pieces) == NUMBERS
+
+
+def test_a_constant_decides_how_often_a_loop_turns(project: Path, programs: Any) -> None:
+    text = (project / SLOW_LOOP).read_text()
     for value, expected in (("true", (3, "max_iterations")), ("false", (1, "condition_met"))):
         path = project / f"{value}.yaml"
         changed = text.replace("value: true", f"value: {value}")
@@ -102,23 +224,6 @@ def test_a_constant_decides_how_often_a_loop_turns(project: Path) -> None:
 
         assert [(one.iterations, one.exit_reason) for one in result.loops] == [expected]
         assert bool(result.warnings) is (value == "true")
-
-
-@pytest.mark.slow
-def test_the_slow_loop_runs_to_its_limit(project: Path) -> None:
-    name = "docs-blocks/plan__completed__progressive-results__L1379.yaml"
-    result = run(project / name)
-
-    assert [(one.iterations, one.exit_reason) for one in result.loops] == [(5, "max_iterations")]
-
-
-def test_a_node_that_may_fail_lets_others_read_its_exit_code(project: Path) -> None:
-    result = run(project / "workflows/test-stderr-exitcode.yaml")
-
-    # The node behind it exits with 1 unless it reads 42.
-    assert result.status == "failed"
-    assert result.error["path"] == "shell-fail.status"
-    assert "exit code 42" in result.error["message"]
 
 
 @pytest.mark.slow

@@ -34,6 +34,8 @@ def arrive(given: Any, **port: Any) -> Any:
         ("{broken", "json", "{broken"),
         ("a.txt", "files", ["a.txt"]),
         (["a", "b"], "files", ["a", "b"]),
+        ("a.txt", "file", "a.txt"),
+        ([1, None], "any", [1, None]),
         (None, "number", None),
     ],
 )

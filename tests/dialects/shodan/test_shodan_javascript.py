@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
-from typing import TYPE_CHECKING, Any
+import subprocess
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import pytest
-from shodan_files import HEAD, run, settle
+from shodan_files import HEAD, ROOT, run, settle
 
 from whorl.errors import ProviderError
 from whorl.providers.registry import Providers
 from whorl.providers.settings import settings_from
 from whorl.providers.task import Request
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -79,6 +80,51 @@ def test_a_function_needs_leave(tmp_path: Path) -> None:
 def test_a_function_needs_node(tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="'node' was not found on PATH"):
         perform(tmp_path, {"code": "return {}"}, path=str(tmp_path))
+
+
+TYPED = "const add = (a: number, b: number): number => a + b; return { sum: add(1, 2) }"
+COLOURS = "enum Colour { Red, Blue }; export default () => ({ colour: Colour[1] as string })"
+
+
+def version_of(node: str) -> tuple[int, ...]:
+    said = subprocess.run([node, "--version"], check=True, capture_output=True, text=True).stdout
+    return tuple(int(part) for part in re.findall(r"[0-9]+", said)[:2])
+
+
+@needs_node
+def test_typescript_runs_or_says_what_it_needs(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    assert node is not None
+    path = f"{Path(node).parent}:/usr/bin:/bin"
+    if version_of(node) >= (22, 13):
+        assert perform(tmp_path, {"code": TYPED}, path=path) == {"sum": 3}
+        return
+    for name, words in (("add.ts", "; it is TypeScript"), ("add", "; if it is TypeScript")):
+        with pytest.raises(ProviderError, match=words) as caught:
+            perform(tmp_path, {"code": TYPED, "name": name}, path=path)
+        assert "install Node 22.13 or newer" in str(caught.value)
+
+
+@needs_node
+def test_a_fault_of_the_body_is_no_fault_of_its_language(tmp_path: Path) -> None:
+    with pytest.raises(ProviderError, match="SyntaxError") as caught:
+        perform(tmp_path, {"code": "return JSON.parse('{')"})
+
+    assert "TypeScript" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_a_newer_node_takes_typescript(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "agents"))
+    newer = import_module("test_real_programs").installed("node")
+    path = f"{newer}:/usr/bin:/bin"
+
+    assert perform(tmp_path, {"code": TYPED}, path=path) == {"sum": 3}
+    colour = perform(tmp_path, {"code": COLOURS, "module": True, "name": "c.ts"}, path=path)
+    assert colour == {"colour": "Blue"}
+    with pytest.raises(ProviderError, match="SyntaxError") as caught:
+        perform(tmp_path, {"code": "return {"}, path=path)
+    assert "install" not in str(caught.value)
 
 
 PRESETS: dict[str, tuple[str, list[str] | None, list[Any], Any]] = {

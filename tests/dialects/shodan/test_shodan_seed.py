@@ -1,55 +1,24 @@
-"""Every sentence of the loop design that promises something, and the test that holds it to it."""
+"""What the loop design promises holds; `seed_promises.py` says which test is about what."""
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from shodan_files import HEAD, ROOT, SEED, read, run, settle
+from seed_promises import DRAWN, HOLDS, PROMISES
+from shodan_files import HEAD, ROOT, SEED, printed, read, run, settle
 
 from whorl import ir
 from whorl.errors import UsageError
-from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 HERE = "tests/dialects/shodan/test_shodan_seed.py"
 CASES = "conformance/shodan/"
-# The sentence, and where it is tested: a case of conformance, or a test of this folder.
-PROMISES = {
-    "Contains an inner workflow (like a component)": "loops.md: Write, review, revise",
-    "Executes the inner workflow repeatedly": "loops.md: Write, review, revise",
-    "Passes outputs from one iteration as inputs to the next": "loops.md: Write, review, revise",
-    "Terminates when a condition becomes false (or max iterations reached)": "loops.md: Ten",
-    "Inner workflow - either reference or inline": "loops.md: The inside may be a file",
-    "operator: '==' | '!=' | '<' | '>' | '<=' | '>='": "test_every_operator_compares",
-    "maxIterations: number;  // Default: 10": "loops.md: Ten iterations at most",
-    "On first iteration: outer input": "loops.md: Write, review, revise",
-    "On subsequent iterations: can also use previous": "loops.md: Write, review, revise",
-    "iterations: 'first' | 'subsequent' | 'all'": "test_a_mapping_is_meant_for_its_iterations",
-    "take: 'last' | 'first' | 'all';  // 'all' produces array": "loops.md: Ten iterations",
-    "Built-in: iteration count": "loops.md: Write, review, revise",
-    "Example: Code Review Loop": "test_the_code_review_loop_runs_verbatim",
-    "Set iteration_count = 0": "loops.md: Ten iterations at most",
-    "Resolve outer inputs": "test_outer_inputs_are_looked_at_once",
-    "Store outputs for potential next iteration": "loops.md: A session goes on",
-    "If true AND iteration_count < maxIterations": "test_a_condition_met_at_the_limit_is_no_limit",
-    "Include iteration_count as built-in output": "test_the_count_is_an_output_of_every_loop",
-    "If inner workflow fails: loop terminates with error": "loops.md: An inner failure ends",
-    "loop terminates with warning, outputs last successful": "loops.md: Ten iterations at most",
-    "All iteration outputs are available in execution logs": "test_every_iteration_stays_on_record",
-    "map/forEach patterns where the loop runs in parallel": "loops.md: For each item of a list",
-    "explicit break/early-exit outputs": "loops.md: An early exit ends the loop",
-    "access `iteration_count` as a template variable": "loops.md: Loops nest",
-    "Should loops be nestable?": "loops.md: Loops nest",
-    "loops could resume the same conversation": "test_claude_goes_on_when_its_session_is_fed_back",
-    "`--resume <session-id>` support detection": "mistakes.md: A runner that keeps no sessions",
-    "session cleanup after loop completes": "test_a_second_run_of_the_loop_starts_a_new_session",
-    "opt-in per agent node": "test_a_session_is_kept_for_those_who_ask_for_it",
-}
 STAND_IN = """#!{python}
 import json, sys
 args = sys.argv[1:]
@@ -69,10 +38,12 @@ def test_every_promise_has_its_test() -> None:
     sources = "\n".join(path.read_text() for path in (ROOT / CASES).glob("*.md"))
     tests = "\n".join(path.read_text() for path in (ROOT / HERE).parent.glob("test_*.py"))
     seed = SEED.read_text() if SEED.is_file() else ""
-    for sentence, where in PROMISES.items():
-        name = where.partition(": ")[2]
-        assert f"# {name}" in sources if name else f"def {where}(" in tests, where
+    for sentence in PROMISES:
         assert not seed or sentence in seed, sentence
+    for where in (*PROMISES.values(), *(one for named in HOLDS.values() for one in named)):
+        name = where.partition(": ")[2] if ".md: " in where else ""
+        assert f"# {name}" in sources if name else f"def {where}(" in tests, where
+    assert [sentence for sentence in DRAWN if seed and sentence not in seed] == []
 
 
 @pytest.fixture
@@ -145,6 +116,40 @@ def test_every_operator_compares(project: Path, operator: str, value: int, itera
     assert result.loops[0].iterations == iterations, result.error
 
 
+@pytest.mark.parametrize(
+    ("answers", "value", "iterations"),
+    [
+        (["no", "yes"], '"no"', 2),
+        (['{"output": false}', '{"output": true}'], "false", 2),
+        (['{"output": [1, {"a": 2}]}', '{"output": [2]}'], "[1, {a: 2}]", 2),
+        (['{"output": -1.5}', '{"output": 0}'], "-1.5", 2),
+        (['{"output": null}', '{"output": 3}'], "null", 2),
+    ],
+)
+def test_a_value_of_any_kind_is_compared(
+    project: Path, answers: list[str], value: str, iterations: int
+) -> None:
+    replies = ", ".join(f"'{answer}'" for answer in answers)
+    (project / "whorl.toml").write_text(
+        '[providers.demo]\nkind = "scripted"\nmodel = "m"\n'
+        '[[providers.demo.replies]]\nmatch = "go"\n'
+        f'by = "iteration"\nreplies = [{replies}]\n'
+    )
+    condition = f'{{output: step.output, operator: "==", value: {value}}}'
+    step = "{id: step, data: {nodeType: agent, runner: demo, prompt: go, outputs: [PORT]}}"
+    step = step.replace("PORT", "{name: output, type: any}")
+    (project / "a.yaml").write_text(
+        f"{HEAD}nodes:\n  - id: turn\n    type: loop\n    data:\n      nodeType: loop\n"
+        f"      continueWhile: {condition}\n"
+        f"      inlineWorkflow: {{nodes: [{step}], edges: []}}\nedges: []\n"
+    )
+
+    result = run(project / "a.yaml")
+
+    assert result.status == "succeeded", result.error
+    assert result.loops[0].iterations == iterations
+
+
 def test_a_condition_met_at_the_limit_is_no_limit(project: Path) -> None:
     condition = '{output: step.n, operator: "<", value: 2}'
     (project / "a.yaml").write_text(loop(f"continueWhile: {condition}\n      maxIterations: 2"))
@@ -169,19 +174,7 @@ def test_every_iteration_stays_on_record(project: Path) -> None:
 
     assert result.error["path"] == "turn[3]/step"
     assert result.error["iteration"] == 3
-    assert recorded(project, result.run) == ["1\n", "2\n"]
-
-
-def recorded(folder: Path, name: str) -> list[str]:
-    """What the record holds that the finished commands of a run printed."""
-    [file] = folder.rglob("*.db")
-    store = SqliteStore(str(file))
-    try:
-        entries = list(store.read(store.resolve(name)))
-    finally:
-        store.close()
-    done: list[Any] = [entry.event.body for entry in entries if entry.event.kind == "task.finished"]
-    return [body["value"]["stdout"] for body in done]
+    assert printed(project, result.run) == ["1\n", "2\n"]
 
 
 def test_a_mapping_is_meant_for_its_iterations() -> None:
@@ -246,6 +239,55 @@ def test_a_session_is_kept_for_those_who_ask_for_it(project: Path) -> None:
     first, second = (call["args"] for call in calls(project))
     assert "--session-id" in first
     assert second[second.index("--resume") + 1] == "s-1"
+
+
+def test_a_session_is_sent_only_what_is_new(project: Path) -> None:
+    text = agent(SESSION).replace("prompt: Write code", 'prompt: "Write code; mind {{ advice }}"')
+    text = text.replace(
+        "outputs: [", "inputs: [{name: advice, type: string, default: all}], outputs: ["
+    )
+    text = text.replace(
+        "      inlineWorkflow:",
+        "        - source: {type: previous, node: coder, output: output}\n"
+        "          target: {node: coder, input: advice}\n"
+        "          iterations: subsequent\n"
+        "      inlineWorkflow:",
+    )
+    (project / "a.yaml").write_text(text)
+    assert run(project / "a.yaml").status == "succeeded"
+
+    assert [call["prompt"] for call in calls(project)] == [
+        "Write code; mind all",
+        "Write code; mind code v1",
+    ]
+
+
+def told(*arguments: str) -> str:
+    """What the program prints, on both of its outputs."""
+    command = [sys.executable, "-m", "whorl.interfaces.cli", *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+def test_people_see_which_iteration_runs(project: Path) -> None:
+    condition = '{output: step.n, operator: "<", value: 3}'
+    (project / "a.yaml").write_text(loop(f"continueWhile: {condition}\n      maxIterations: 5"))
+
+    said = told("run", "a.yaml")
+
+    for words in ("turn  1/5", "turn  2/5", "turn  3/5", "turn: condition_met"):
+        assert words in said
+    assert "turn  4/5" not in said
+
+
+def test_people_see_what_each_one_gave(project: Path) -> None:
+    condition = '{output: step.n, operator: "<", value: 3}'
+    script = "echo {{ iteration_count }}; echo round {{ iteration_count }} >&2"
+    (project / "a.yaml").write_text(loop(f"continueWhile: {condition}", script=script))
+    told("run", "a.yaml")
+
+    for number in (1, 2, 3):
+        assert f"round {number}" in told("show", f"last/turn[{number}]/step")
 
 
 def test_a_second_run_of_the_loop_starts_a_new_session(project: Path) -> None:

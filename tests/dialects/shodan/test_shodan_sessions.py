@@ -1,9 +1,10 @@
-"""The real program, in a loop of a file, goes on with the conversation whose id is fed back."""
+"""In a loop of a file each runner goes on with the conversation whose id is fed back."""
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from shodan_files import HEAD, ROOT, run, settle
@@ -30,7 +31,7 @@ LOOP = f"""{HEAD}nodes:
             type: agent
             data:
               nodeType: agent
-              runner: claude-code
+              runner: RUNNER
               prompt: "turn {{{{ iteration_count }}}}"
               inputs: [{{name: sessionId, type: string}}]
               outputs: [{{name: output, type: string}}, {{name: sessionId, type: string}}]
@@ -39,26 +40,66 @@ edges: []
 """
 
 
-@pytest.mark.slow
-def test_claude_goes_on_when_its_session_is_fed_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def programs(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(ROOT / "tests" / "agents"))
-    programs = import_module("test_real_programs")
+    return import_module("test_real_programs")
 
+
+def run_loop(folder: Path, runner: str) -> Any:
+    (folder / "loop.yaml").write_text(LOOP.replace("RUNNER", runner))
+    result = run(folder / "loop.yaml")
+    assert result.status == "succeeded", result.error
+    assert (result.loops[0].iterations, result.loops[0].exit_reason) == (2, "condition_met")
+    return result.outputs["sessions"]
+
+
+def check_second_turn(said: str) -> None:
+    for words in ("turn 1", "The word is heron.", "turn 2"):
+        assert words in said
+
+
+def with_program(programs: Any, tmp_path: Path, monkeypatch: Any, program: str) -> None:
+    runner = {"claude": "claude-code"}.get(program, program)
     with programs.model_server("The word is heron.", "done") as model:
-        machine = programs.Machine(tmp_path, "claude", model)
+        machine = programs.Machine(tmp_path, program, model)
         project = settle(machine.root, monkeypatch)
         for name, value in machine.environment.items():
             monkeypatch.setenv(name, value)
-        (project / "loop.yaml").write_text(LOOP)
+        sessions = run_loop(project, runner)
 
-        result = run(project / "loop.yaml")
+    # Behind the name of the session stands, for codex, what it has used so far.
+    assert len({session.partition(":")[0] for session in sessions}) == 1
+    turn = model.turns[1]
+    check_second_turn(programs.texts_of(turn.get("messages") or turn["input"]))
 
-    assert result.status == "succeeded", result.error
-    assert (result.loops[0].iterations, result.loops[0].exit_reason) == (2, "condition_met")
-    sessions = result.outputs["sessions"]
-    assert sessions[0] == sessions[1]
-    said = programs.texts_of(model.turns[1]["messages"])
-    for words in ("turn 1", "The word is heron.", "turn 2"):
-        assert words in said
+
+@pytest.mark.slow
+def test_claude_goes_on_when_its_session_is_fed_back(
+    programs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_program(programs, tmp_path, monkeypatch, "claude")
+
+
+@pytest.mark.slow
+def test_codex_goes_on_when_its_session_is_fed_back(
+    programs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_program(programs, tmp_path, monkeypatch, "codex")
+
+
+def test_a_model_goes_on_with_the_conversation_that_is_fed_back(
+    programs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = settle(tmp_path / "project", monkeypatch)
+    with programs.model_server("The word is heron.", "done") as model:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{model.url}/v1")
+        sessions = run_loop(project, "openai")
+
+    first, second = (turn["messages"] for turn in model.turns)
+    assert [message["role"] for message in first] == ["user"]
+    assert [message["role"] for message in second] == ["user", "assistant", "user"]
+    check_second_turn(programs.texts_of(second))
+    assert (model.turns[0]["model"], model.turns[0]["temperature"]) == ("gpt-4o", 0.7)
+    assert json.loads(sessions[1])[-1] == {"role": "assistant", "content": "done"}

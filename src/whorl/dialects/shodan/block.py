@@ -17,6 +17,7 @@ from whorl.dialects.shodan.nodes.plain import (
     read_wire,
     read_workdir,
 )
+from whorl.dialects.shodan.nodes.script import read_script_node
 from whorl.dialects.shodan.nodes.shell import read_shell_node
 from whorl.dialects.shodan.sources import called, expression, given, quoted
 
@@ -32,13 +33,14 @@ CONCURRENCY = 3
 _READERS: dict[str, Callable[[Level, GraphNode], list[ir.Node]]] = {
     "trigger": read_trigger,
     "shell": read_shell_node,
+    "script": read_script_node,
     "agent": read_agent,
     "constant": read_constant,
     "function": read_function,
     "workdir": read_workdir,
     "wire": read_wire,
 }
-_CHECKED = frozenset({"shell", "agent", "function", "wire"})
+_CHECKED = frozenset({"shell", "script", "agent", "function", "wire"})
 
 
 def build_block(

@@ -20,6 +20,7 @@ class Draft(Findings):
     """Everything that the readers of the parts of one file share.
 
     `components` are the inline ones; `opened` are the files and components that are being read.
+    `folder` is where commands and agents work, below the project's folder; empty: there itself.
     """
 
     document: Document
@@ -31,6 +32,7 @@ class Draft(Findings):
     sources: dict[str, str] = field(default_factory=dict)
     components: dict[str, Mapping] = field(default_factory=dict)
     opened: list[str] = field(default_factory=list)
+    folder: str = ""
 
     @property
     def is_full(self) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 FIELDS: dict[str, frozenset[str]] = {
     "trigger": frozenset({"triggerType", "cron", "idleMinutes"}),
     "shell": frozenset({"script", "commands", "scriptFiles", "path"}),
+    "script": frozenset({"scriptFile", "scriptArgs", "path"}),
     "agent": frozenset({"runner", "model", "prompt", "promptFiles", "outputSchema", "path"}),
     "constant": frozenset({"valueType", "value"}),
     "function": frozenset({"code", "file"}),
@@ -42,6 +43,7 @@ SHARED = frozenset({"nodeType", "label", "inputs", "outputs", "continueOnFailure
 # Outputs that nodes have without declaring them.
 USUAL = {
     "shell": ("output", "stdout", "stderr", "exitCode"),
+    "script": ("output", "stdout", "stderr", "exitCode"),
     "agent": ("output", "sessionId", "exitCode"),
     "constant": ("value",),
     "wire": ("value",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 LIBRARY = "shodan"
+# A number that is written without sign and exponent.
+_PLAIN = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
 
 
 def quoted(text: str) -> str:
@@ -44,6 +47,8 @@ def literal(value: Json) -> str:
         return {None: "none", True: "true", False: "false"}[value]
     if isinstance(value, str):
         return quoted(value)
+    if _PLAIN.fullmatch(json.dumps(value)):
+        return json.dumps(value)
     return f"({packed(value)} | fromjson)"
 
 

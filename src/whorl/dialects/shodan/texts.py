@@ -55,11 +55,11 @@ def text_source(level: Level, node: GraphNode, scalar: Scalar) -> str | None:
 
 
 def read_shell(
-    level: Level, node: GraphNode, scalar: Scalar, text: str
+    level: Level, node: GraphNode, scalar: Scalar
 ) -> tuple[str, list[tuple[str, ir.Value]]]:
     """A script whose places are variables, and the variables."""
     variables: list[tuple[str, ir.Value]] = []
-    text = _numbers(level, node, text, variables)
+    text = _numbers(level, node, scalar.text, variables)
     script = read_script(text)
     for fault in script.faults:
         span = scalar.locate(fault.offset, fault.length)

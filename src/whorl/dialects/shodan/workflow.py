@@ -9,6 +9,7 @@ from whorl import ir
 from whorl.dialects.shodan.block import build_block, tolerated
 from whorl.dialects.shodan.fields import table_of, text_of
 from whorl.dialects.shodan.level import Level
+from whorl.dialects.shodan.nodes.files import root_folder
 from whorl.dialects.shodan.reading import read_graph, read_ports
 from whorl.dialects.shodan.sources import expression, given, output
 from whorl.dialects.shodan.vocabulary import VOCABULARY
@@ -23,6 +24,7 @@ def read_file(draft: Draft, root: Mapping) -> ir.Workflow:
     """The workflow of a file."""
     take_components(draft, root)
     header = table_of(root, "metadata") or Mapping((), root.span)
+    draft.folder = root_folder(draft, header)
     usual = draft.document.file.rpartition("/")[2].partition(".")[0]
     workflow = _workflow(draft, root, text_of(header, "name") or usual, is_outermost=True)
     return replace(

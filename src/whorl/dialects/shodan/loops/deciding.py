@@ -91,7 +91,8 @@ def _comparison(inner: Level, written: Mapping, field: str) -> tuple[str, str] |
     wanted = literal(field == "exitWhen" or None if value is None else plain(value))
     source = output(found.id, port)
     function = "continues" if field == "continueWhile" else "leaves"
-    return found.id, called(function, source, quoted(sign), wanted, quoted(name))
+    # What people would say comes first: it is what they are shown of the condition.
+    return found.id, called(function, quoted(name), quoted(sign), wanted, source)
 
 
 def read_exit(inner: Level, body: ir.Block) -> ir.Block:

@@ -6,17 +6,23 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.shodan.fields import scalar_of, span_of, text_of
-from whorl.dialects.shodan.nodes.files import named_files
+from whorl.dialects.shodan.nodes.files import named_files, read_folder
 from whorl.dialects.shodan.nodes.shared import common, packed_ports, read_schema
 from whorl.dialects.shodan.sources import called, expression, quoted
-from whorl.dialects.shodan.texts import read_text, text_source
+from whorl.dialects.shodan.texts import text_source
 
 if TYPE_CHECKING:
     from whorl.dialects.shodan.level import Level
     from whorl.dialects.shodan.parts import GraphNode
     from whorl.language import Json
 
-AGENTS = {"claude-code": "claude", "claude": "claude", "codex": "codex", "gemini": "gemini"}
+AGENTS = {
+    "claude-code": "claude",
+    "claude": "claude",
+    "codex": "codex",
+    "gemini-cli": "gemini",
+    "gemini": "gemini",
+}
 SESSION = "sessionId"
 DEFAULT_RUNNER = "claude-code"
 _OPENAI_MODEL = "gpt-4o"
@@ -42,7 +48,7 @@ def _program(level: Level, node: GraphNode, work: tuple[str, str, str]) -> ir.Ta
         ("agent", ir.Constant(agent)),
         ("prompt", expression(prompt)),
         ("model", ir.Constant(text_of(node.fields, "model") or None)),
-        ("folder", read_text(level, node, scalar_of(node.fields, "path"))),
+        ("folder", read_folder(level, node)),
         ("whole", ir.Constant(True)),
     ]
     if agent != "gemini":
@@ -121,11 +127,11 @@ def _schema(level: Level, node: GraphNode) -> Json:
 
 def _check_session(level: Level, node: GraphNode, runner: str) -> None:
     """A runner that keeps no sessions cannot be asked to go on with one."""
-    if runner != "gemini" or not _uses_session(level, node):
+    if AGENTS[runner] != "gemini" or not _uses_session(level, node):
         return
     level.draft.report(
         "W022",
-        f"agent {node.id!r} is to go on with a session, which runner 'gemini' cannot",
+        f"agent {node.id!r} is to go on with a session, which runner {runner!r} cannot",
         span_of(node.fields, "runner"),
         label="keeps no sessions",
         help="use claude-code, codex or openai, or leave sessionId unconnected",

@@ -1,0 +1,229 @@
+"""Nodes that start programs: what runs, where, in which order, and what must be there first."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from shodan_files import HEAD, read, run, settle
+
+from whorl import ir
+from whorl.dialects import ProjectFiles, read_workflow
+from whorl.errors import InvalidWorkflow
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return settle(tmp_path / "project", monkeypatch)
+
+
+def written(folder: Path, nodes: str, *, head: str = HEAD, name: str = "a.yaml") -> Path:
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"{head}nodes:\n{nodes}edges: []\n")
+    return path
+
+
+def shell(fields: str) -> str:
+    return f"  - {{id: work, data: {{nodeType: shell, {fields}}}}}\n"
+
+
+def test_commands_run_one_by_one_until_one_fails(project: Path) -> None:
+    path = written(project, shell('commands: ["echo a", "x=1", "echo $x-; exit 3", "echo b"]'))
+
+    error = run(path).error
+
+    assert error["path"] == "work"
+    assert "exit code 3" in error["message"]
+
+
+def test_commands_share_nothing_but_their_output(project: Path) -> None:
+    path = written(project, shell('commands: ["cd /", "# only words", "pwd"]'))
+
+    assert run(path).outputs["stdout"] == str(project)
+
+
+def test_files_of_a_script_run_before_it(project: Path) -> None:
+    (project / "first.sh").write_text("echo first '{{ inputs.x }}'\nexit 0\n")
+    path = written(project, shell("scriptFiles: [first.sh], script: echo last"))
+
+    assert run(path).outputs["stdout"] == "first {{ inputs.x }}\nlast"
+
+
+def test_a_file_of_a_script_that_fails_ends_the_node(project: Path) -> None:
+    (project / "first.sh").write_text("exit 4\n")
+    path = written(project, shell("scriptFiles: [first.sh], script: echo last"))
+
+    assert "exit code 4" in run(path).error["message"]
+
+
+@pytest.mark.parametrize(
+    ("root", "name", "expected"),
+    [
+        ("site", "a.yaml", "site"),
+        (".", "flows/a.yaml", "flows"),
+        ("../site", "flows/a.yaml", "site"),
+        ("..", "flows/a.yaml", ""),
+    ],
+)
+def test_the_folder_of_a_file_is_seen_from_it(
+    project: Path, root: str, name: str, expected: str
+) -> None:
+    (project / "site").mkdir()
+    head = f"version: 1\nmetadata: {{name: case, rootDirectory: {root}}}\n"
+    path = written(project, shell("script: pwd"), head=head, name=name)
+
+    assert run(path).outputs["stdout"] == str((project / expected).resolve())
+
+
+def test_a_folder_of_another_machine_is_left_aside(project: Path) -> None:
+    head = "version: 1\nmetadata: {name: case, rootDirectory: /home/somebody/else}\n"
+    path = written(project, shell("script: pwd"), head=head)
+
+    reading = read_workflow(path.read_text(), str(path), ProjectFiles(str(project)))
+
+    [warning] = reading.warnings
+    assert warning.code == "W023"
+    assert "'/home/somebody/else' is a folder of one machine" in warning.message
+    assert run(path).outputs["stdout"] == str(project)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ("nodeType: component, workflowPath: ../part.yaml", "is outside of the project"),
+        ("nodeType: component, workflowPath: /etc/part.yaml", "is absolute"),
+        ("nodeType: agent, prompt: a, promptFiles: [~/notes.md]", "begins with '~'"),
+        ("nodeType: shell, script: a, scriptFiles: [../../run.sh]", "is outside of the project"),
+        ("nodeType: function, file: ../f.js", "is outside of the project"),
+        (
+            "nodeType: loop, workflowRef: ../x.yaml, continueWhile: {output: a.b}",
+            "is outside of the project",
+        ),
+    ],
+)
+def test_nothing_outside_of_the_project_is_opened(project: Path, fields: str, message: str) -> None:
+    path = written(project, f"  - {{id: a, data: {{{fields}}}}}\n")
+
+    with pytest.raises(InvalidWorkflow) as caught:
+        read_workflow(path.read_text(), str(path), ProjectFiles(str(project)))
+
+    assert ("W016", True) in [(d.code, message in d.message) for d in caught.value.diagnostics]
+
+
+def test_a_script_node_runs_its_file(project: Path) -> None:
+    (project / "hello.sh").write_text('echo "$# $1"\n')
+    fields = "nodeType: script, scriptFile: hello.sh, scriptArgs: '{{ who }} b'"
+    ports = "inputs: [{name: who, type: string, default: 'A $(date) C'}]"
+    path = written(project, f"  - {{id: a, data: {{{fields}, {ports}}}}}\n")
+
+    result = run(path)
+
+    assert result.status == "succeeded", result.error
+    assert result.outputs["stdout"] == "2 A $(date) C"
+
+
+@needs_node
+def test_a_script_node_runs_javascript(project: Path) -> None:
+    (project / "hello.js").write_text("console.log('hi ' + process.argv[2])\n")
+    path = written(
+        project, "  - {id: a, data: {nodeType: script, scriptFile: hello.js, scriptArgs: ho}}\n"
+    )
+
+    assert run(path).outputs["stdout"] == "hi ho"
+
+
+FUNCTION = """  - {id: first, data: {nodeType: shell, script: touch began}}
+  - {id: then, data: {nodeType: function, code: 'return {x: 1}', outputs: [{name: x, type: any}],
+     inputs: [{name: a, type: any}]}}
+"""
+
+
+def with_function(project: Path) -> Path:
+    path = project / "f.yaml"
+    edge = '{source: first, target: then, sourceHandle: "output:stdout", targetHandle: "input:a"}'
+    path.write_text(f"{HEAD}nodes:\n{FUNCTION}edges: [{edge}]\n")
+    return path
+
+
+def test_without_leave_a_function_stops_the_run_before_anything_starts(project: Path) -> None:
+    (project / "whorl.toml").write_text('[allow]\ncommands = ["sh"]\n')
+
+    error = run(with_function(project)).error
+
+    assert (error["code"], error["path"]) == ("R110", "then")
+    assert 'commands = ["node"]' in error["message"]
+    assert not (project / "began").exists()
+
+
+def test_without_node_a_function_stops_the_run_before_anything_starts(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bin_folder = project.parent / "bin"
+    bin_folder.mkdir()
+    for name in ("sh", "touch"):
+        found = shutil.which(name)
+        assert found is not None
+        (bin_folder / name).symlink_to(found)
+    monkeypatch.setenv("PATH", str(bin_folder))
+
+    error = run(with_function(project)).error
+
+    assert (error["code"], error["path"]) == ("P109", "then")
+    assert "install Node.js" in error["message"]
+    assert not (project / "began").exists()
+
+
+def inputs_of(task: ir.Node) -> dict[Any, Any]:
+    assert isinstance(task, ir.Task)
+    return {
+        name: value.value for name, value in task.inputs.entries if isinstance(value, ir.Constant)
+    }
+
+
+@pytest.mark.parametrize(
+    ("runner", "kind", "expected"),
+    [
+        ("claude-code", "agent", {"agent": "claude"}),
+        ("codex", "agent", {"agent": "codex", "model": "m-1"}),
+        ("gemini", "agent", {"agent": "gemini"}),
+        ("gemini-cli", "agent", {"agent": "gemini"}),
+        ("openai", "ask", {"provider": "openai", "temperature": 0.7}),
+        ("deepseek", "ask", {"provider": "deepseek", "model": "m-1"}),
+    ],
+)
+def test_every_runner_has_its_task(runner: str, kind: str, expected: dict[str, Any]) -> None:
+    fields = f"nodeType: agent, runner: {runner}, model: m-1, prompt: go, path: site"
+    [task] = read(f"{HEAD}nodes: [{{id: a, data: {{{fields}}}}}]\nedges: []\n").workflow.body.nodes
+
+    assert isinstance(task, ir.Task)
+    assert task.kind == kind
+    assert expected.items() <= inputs_of(task).items()
+    if kind == "agent":
+        assert inputs_of(task)["folder"] == "site"
+        assert ("session" in dict(task.inputs.entries)) is (expected["agent"] != "gemini")
+
+
+@pytest.mark.parametrize("runner", ["gemini", "gemini-cli"])
+def test_gemini_goes_on_with_no_session(runner: str) -> None:
+    text = (
+        f"{HEAD}nodes:\n"
+        "  - {id: a, data: {nodeType: agent, prompt: a, outputs: [{name: sessionId}]}}\n"
+        f"  - {{id: b, data: {{nodeType: agent, runner: {runner}, prompt: b, "
+        "inputs: [{name: sessionId}]}}\n"
+        "edges: [{source: a, target: b, sourceHandle: output:sessionId, "
+        "targetHandle: input:sessionId}]\n"
+    )
+
+    with pytest.raises(InvalidWorkflow) as caught:
+        read(text)
+
+    assert [(d.code, repr(runner) in d.message) for d in caught.value.diagnostics] == [
+        ("W022", True)
+    ]
