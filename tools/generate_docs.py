@@ -10,7 +10,9 @@ import click
 from whorl.dialects.native.schema import native_schema
 from whorl.explanations import codes, explain
 from whorl.interfaces.cli import COMMANDS
+from whorl.interfaces.cli.commands.reference import logic_signature
 from whorl.interfaces.cli.group import build_group
+from whorl.interfaces.http.app import build_app, document
 from whorl.language import functions
 
 ROOT = Path(__file__).parent.parent
@@ -61,6 +63,24 @@ def functions_page() -> str:
     return "".join(lines)
 
 
+def logic_functions_page() -> str:
+    """Every function of Logic Apps expressions, by family."""
+    lines = ["# Functions of Logic Apps expressions\n\n", NOTICE]
+    lines.append(
+        "Files of the dialect `loom` and definitions of Azure Logic Apps have these in `@...` and "
+        "`@{...}`.\nNames are found in any case; a question mark stands behind what may be left "
+        "out.\n`whorl explain function NAME` prints the same.\n"
+    )
+    entries = functions("logic")
+    for family in dict.fromkeys(entry.family for entry in entries):
+        lines.append(f"\n## {family}\n\n| function | what it gives |\n|---|---|\n")
+        for entry in entries:
+            if entry.family == family:
+                doc = entry.doc.replace("|", "\\|")
+                lines.append(f"| `{logic_signature(entry)}` | {doc} |\n")
+    return "".join(lines)
+
+
 def fields_page() -> str:
     """Every field of the native format, from the tables that the reader uses."""
     schema = native_schema()
@@ -86,6 +106,79 @@ def _definition(name: str, definition: dict) -> list[str]:
     return lines
 
 
+def http_page() -> str:
+    """Every operation of the HTTP API, from the OpenAPI document."""
+    found = document(build_app())
+    lines = ["# The HTTP API\n\n", NOTICE]
+    lines.append(
+        "`whorl serve` answers these; `GET /api/openapi.json` has the OpenAPI document of them."
+        "\nEvery request needs `Authorization: Bearer TOKEN`, and a body is `application/json`."
+        "\nAn unknown field, in a body or a query, is an error."
+        "\nEvery other answer than those below is "
+        '`{"error": {"code", "message", "help", "diagnostics"}}`.'
+        "\nTimes are seconds since the epoch.\n"
+    )
+    tags = {op["tags"][0] for path in found["paths"].values() for op in path.values()}
+    for tag in sorted(tags):
+        lines.append(f"\n## {tag.capitalize()}\n")
+        for path, operations in found["paths"].items():
+            for method, operation in operations.items():
+                if operation["tags"] == [tag]:
+                    lines += _operation(f"{method.upper()} {path}", operation)
+    lines.append("\n## Shapes\n")
+    for name, schema in found["components"]["schemas"].items():
+        lines.append(f"\n### {name}\n\n{_flat(schema.get('description', ''))}\n")
+        lines += _shape(schema)
+    return "".join(lines)
+
+
+def _operation(title: str, operation: dict) -> list[str]:
+    lines = [f"\n### {title}\n\n{operation['description'].strip()}\n"]
+    given = [f"`{one['name']}`" for one in operation.get("parameters", ()) if one["in"] != "path"]
+    if given:
+        lines.append(f"\nTakes {', '.join(given)}.\n")
+    content = operation.get("requestBody", {}).get("content", {})
+    for media in content.values():
+        lines.append(f"\nBody: {_type(media['schema'])}.\n")
+    for status, answer in operation["responses"].items():
+        for kind, media in answer.get("content", {}).items():
+            what = "an event stream" if kind == "text/event-stream" else _type(media["schema"])
+            lines.append(f"\n{status}: {what}.\n")
+    return lines
+
+
+def _shape(schema: dict) -> list[str]:
+    if "properties" not in schema:
+        return []
+    lines = ["\n| field | type | |\n|---|---|---|\n"]
+    needed = set(schema.get("required", ()))
+    for name, field in schema["properties"].items():
+        mark = "" if name in needed else ", optional"
+        doc = _flat(field.get("description", "")).replace("|", "\\|")
+        lines.append(f"| `{name}` | {_type(field)}{mark} | {doc} |\n")
+    return lines
+
+
+def _type(schema: dict) -> str:
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in schema:
+        return " or ".join(_type(one) for one in schema["anyOf"])
+    if "enum" in schema:
+        return ", ".join(f"`{one}`" for one in schema["enum"])
+    kind = schema.get("type", "any")
+    if kind == "array":
+        return f"list of {_type(schema['items'])}"
+    if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
+        return f"object of {_type(schema['additionalProperties'])}"
+    return {"null": "null", "any": "any JSON"}.get(kind, kind)
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _fields(schema: dict) -> list[str]:
     lines = ["\n| field | what it is |\n|---|---|\n"]
     needed = set(schema.get("required", ()))
@@ -99,7 +192,9 @@ PAGES = {
     "commands.md": commands_page,
     "errors.md": errors_page,
     "functions.md": functions_page,
+    "logic-functions.md": logic_functions_page,
     "fields.md": fields_page,
+    "http.md": http_page,
 }
 
 

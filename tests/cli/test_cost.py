@@ -53,23 +53,33 @@ def test_usage_is_rolled_up_and_adds_up(place: Path, by: str, names: list[str]) 
     assert told["total"]["unpriced_calls"] == 0
 
 
+async def _store_run(folder: Path, *events: Event) -> None:
+    async with SqliteStore(folder / ".whorl" / "whorl.db") as store:
+        made = NewRun(RunId("r1"), {}, "hash", "flow", "native")
+        await store.create(made, Event("run.started", "", 0.0, {"input": {}}))
+        owner = await store.claim(RunId("r1"))
+        await store.append(RunId("r1"), owner, events)
+        await store.release(RunId("r1"), owner)
+
+
 def test_a_price_that_is_not_known_is_said(tmp_path: Path) -> None:
     usage = {"calls": 2, "input_tokens": 10, "output_tokens": 5, "cost_usd": None}
     finished = Event("task.finished", "a", 1.0, {"value": "x", "usage": usage, "model": "new"})
 
-    async def make() -> None:
-        async with SqliteStore(tmp_path / ".whorl" / "whorl.db") as store:
-            made = NewRun(RunId("r1"), {}, "hash", "flow", "native")
-            await store.create(made, Event("run.started", "", 0.0, {"input": {}}))
-            owner = await store.claim(RunId("r1"))
-            await store.append(RunId("r1"), owner, [finished])
-            await store.release(RunId("r1"), owner)
-
-    asyncio.run(make())
+    asyncio.run(_store_run(tmp_path, finished))
     told = whorl(tmp_path, "cost").stdout
 
     assert "not known" in told
     assert "2 calls had no known price" in told
+
+
+def test_a_call_in_doubt_costs_what_was_reserved(tmp_path: Path) -> None:
+    reserve = {"calls": 1, "tokens": 50, "cost_usd": 0.25}
+    asyncio.run(_store_run(tmp_path, Event("task.in_doubt", "a", 1.0, {"reserve": reserve})))
+    total = json.loads(whorl(tmp_path, "cost", "--json").stdout)["total"]
+
+    assert (total["calls"], total["output_tokens"], total["cost_usd"]) == (1, 50, 0.25)
+    assert total["in_doubt"] == 1
 
 
 def test_the_same_workflow_replays_the_same(place: Path) -> None:

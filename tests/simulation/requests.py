@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulation.runs import check_step
 from simulation.world import World
-from whorl.interpreter.control import objection
+from whorl.interpreter.control import is_known, objection
 from whorl.interpreter.events import Event
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _WORDS = ("paused", "resumed", "cancelled", "continued", "accepted", "decided", "fired", "twice")
 _WEIGHTS = (4, 4, 1, 4, 3, 3, 1, 2)
-_UNTOUCHED = ("at", "notes", "warned")
+_UNTOUCHED = ("at", "notes", "warned", "requests")
 
 
 def pestered(plan: Plan, seed: int, random: Random) -> World:
@@ -49,10 +49,18 @@ def settle(world: World) -> None:
 
 
 def ask(world: World, random: Random) -> None:
-    """Makes a random request, once or twice; one that is refused must change nothing."""
+    """Makes a random request, once or twice; one that is refused must change nothing.
+
+    Nor may one that has a name, when it comes again.
+    """
     event = _event(world, random)
+    if random.random() < 0.5 and event.kind != "timer.fired":
+        named: dict[str, Json] = {"request": f"r-{len(world.fed)}"}
+        event = Event(event.kind, event.address, event.at, event.body | named)
     for _ in range(random.choice((1, 1, 2))):
-        refused = event.kind.startswith("run.") and objection(world.machine, event)
+        refused = is_known(world.machine, event) or (
+            event.kind.startswith("run.") and objection(world.machine, event)
+        )
         before = _touched(world)
         ended = world.machine.status if world.machine.done else ""
         world.feed(event)

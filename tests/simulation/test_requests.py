@@ -114,3 +114,15 @@ def test_continuing_twice_at_a_limit_gives_both_what_they_asked_for() -> None:
 
     (loop,) = [frame for frame in world.machine.frames.values() if frame["kind"] == "loop"]
     assert loop["count"] == 4
+
+
+def test_continuing_twice_by_one_request_gives_what_was_asked_for_once() -> None:
+    world = _ended(_loop(until=ir.When(ir.Expression("jinja", "false"))))
+    for _ in range(2):
+        world.feed(Event("run.continued", "", 0.0, {"iterations": 1, "request": "r-1"}))
+        world.crash(from_snapshot=False)
+    while not world.is_at_rest():
+        world.happen(world.choices()[0])
+
+    (loop,) = [frame for frame in world.machine.frames.values() if frame["kind"] == "loop"]
+    assert loop["count"] == 3

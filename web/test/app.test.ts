@@ -5,7 +5,7 @@ import { hrefTo, matchPath, parseHash, runPath } from "../src/app/router";
 import { chooseIteration, createRunStore, followLatest } from "../src/app/run";
 import { takeToken, tokenIn } from "../src/app/token";
 import { ApiError } from "../src/api";
-import { createFeed, emptyJournal } from "../src/journal";
+import { createFeed, emptyJournal, median } from "../src/journal";
 import { events, longRun } from "./recorded";
 
 describe("the router", () => {
@@ -94,6 +94,7 @@ describe("the feed", () => {
     }
 
     expect(journal.loops.get("polish")?.iterations).toHaveLength(1_000);
-    expect(Math.max(...longest)).toBeLessThan(150);
+    // One slice may have waited for the processor; not half of them.
+    expect(median(longest)).toBeLessThan(50);
   });
 });

@@ -1,12 +1,19 @@
 import { renderToStaticMarkup as html } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import { Chips, chipsOf, Diff, folded, Gantt, levelOf, linesOf, lookOf, Meter, ScoreCurve, sides, spansOf, Sparkline, StatusBadge, timelineOf, VirtualTable, type Span } from "../src/charts";
+import { Chips, chipsOf, Diff, folded, Gantt, levelOf, linesOf, lookOf, Meter, ScoreCurve, sides, Sparkline, StatusBadge, timelineOf, VirtualTable, type Span } from "../src/charts";
 import { pointsOf, sample } from "../src/charts/sampling";
 import { windowOf } from "../src/charts/VirtualTable";
+import type { Journal } from "../src/journal";
 import { dollars } from "../src/journal/words";
+import { spansAround } from "../src/screens/run/spans";
 import { journalOf, longRun, reduced } from "./recorded";
 
 const nothing = () => undefined;
+
+function spansOfDraft(journal: Journal): Span[] {
+  const loop = journal.loops.get("draft");
+  return loop ? spansAround(journal, loop, loop.number) : [];
+}
 
 describe("sampling", () => {
   it("keeps first, last and every extreme of a long curve", () => {
@@ -108,14 +115,14 @@ describe("the timeline", () => {
     const { bars } = timelineOf([span("a", "#1", 0, null)], { width: 100, now: 5 });
 
     expect(bars).toMatchObject([{ x: 0, width: 100, seconds: 5 }]);
-    for (const bar of timelineOf(spansOf(journalOf("nested"), "draft"), { width: 400, now: 0 }).bars) {
+    for (const bar of timelineOf(spansOfDraft(journalOf("nested")), { width: 400, now: 0 }).bars) {
       expect(bar.x + bar.width).toBeLessThanOrEqual(403);
     }
   });
 
   it("is drawn with a name for each bar", () => {
     const journal = journalOf("nested");
-    const shown = html(<Gantt spans={spansOf(journal, "draft")} now={journal.lastAt} onSelect={nothing} />);
+    const shown = html(<Gantt spans={spansOfDraft(journal)} now={journal.lastAt} onSelect={nothing} />);
 
     expect(shown).toContain('aria-label="draft[1]/fix[2]/check: succeeded');
     expect(html(<Gantt spans={[]} now={0} />)).toContain("Nothing has run");

@@ -89,7 +89,7 @@ describe("states", () => {
 
     expect(newest.get("draft/fix/check")?.address).toBe("draft[4]/fix[2]/check");
     expect(second.get("draft/code")).toMatchObject({ address: "draft[2]/code", status: "succeeded" });
-    expect(newest.get("draft")).toMatchObject({ status: "finished", number: 4, limit: 4, exitReason: "max_iterations" });
+    expect(newest.get("draft")).toMatchObject({ status: "exhausted", number: 4, limit: 4, exitReason: "max_iterations" });
   });
 
   it("keep the pieces that have not changed", () => {
@@ -113,6 +113,6 @@ it("GraphCanvas shows nodes, states, limits and chips", () => {
   );
 
   expect(shown).toContain('data-path="draft/fix/check"');
-  expect(shown).toContain("4/4 max_iterations");
+  expect(shown).toContain("4/4 · max_iterations");
   expect(shown).toContain("iteration 4, succeeded, score 0.82, best");
 });

@@ -34,7 +34,6 @@ it("estimates the next iteration by the median and says how many the budget allo
   const loop = journal.loops.get("polish")!;
 
   expect(select.scoresOf(loop)).toEqual([0.42, 0.81, 0.93]);
-  expect(select.costsOf(loop)).toEqual([0.00945, 0.0099, 0.00825]);
   expect(select.estimateNext(loop)).toMatchObject({ cost_usd: 0.00945, tokens: 99 });
   expect(select.iterationsLeft(journal, loop)).toBe(49);
   expect(select.median([])).toBe(0);
@@ -53,7 +52,6 @@ it("sums a node up over all iterations", () => {
   expect(select.tally(journalOf("nested"), "draft/fix/check")).toMatchObject({ total: 8, counts: { succeeded: 8 } });
   expect(select.outerLoops(journalOf("nested")).map((loop) => loop.address)).toEqual(["draft"]);
   expect(select.loopsIn(journalOf("nested"), "draft[3]").map((loop) => loop.address)).toEqual(["draft[3]/fix"]);
-  expect(select.loopsOfPath(journalOf("nested"), "draft/fix")).toHaveLength(4);
 });
 
 it("knows which gates are open", () => {

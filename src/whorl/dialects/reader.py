@@ -31,7 +31,12 @@ class Called:
 
 
 class Files(Protocol):
-    """The files beside the one that is read. Every method raises InvalidWorkflow."""
+    """The files beside the one that is read. Every method raises InvalidWorkflow.
+
+    `limits` are the operator's for loops that have none of their own.
+    """
+
+    limits: Mapping[str, float]
 
     def text(self, reference: str, span: Span) -> tuple[str, str]:
         """Returns the name and the text of a file."""

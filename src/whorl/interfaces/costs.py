@@ -45,6 +45,14 @@ class Line:
         else:
             self.cost_usd += float(usage["cost_usd"])
 
+    def add_doubt(self, reserve: Any) -> None:
+        """Adds a call that nobody knows the use of: what was reserved for it is charged."""
+        self.in_doubt += 1
+        if isinstance(reserve, dict):
+            self.calls += int(reserve.get("calls") or 0)
+            self.output_tokens += int(reserve.get("tokens") or 0)
+            self.cost_usd += float(reserve.get("cost_usd") or 0.0)
+
 
 def roll_up(store: SqliteStore, runs: Iterable[RunId], by: By) -> list[Line]:
     """The usage of runs under the headings of `by`, the dearest first."""
@@ -59,7 +67,7 @@ def roll_up(store: SqliteStore, runs: Iterable[RunId], by: By) -> list[Line]:
                 lines.setdefault(heading, Line(heading)).add(usage)
             elif event.kind == "task.in_doubt":
                 heading = _heading(by, run, name, event)
-                lines.setdefault(heading, Line(heading)).in_doubt += 1
+                lines.setdefault(heading, Line(heading)).add_doubt(event.body.get("reserve"))
     if by == "iteration":
         return list(lines.values())
     return sorted(lines.values(), key=lambda line: (-line.cost_usd, -line.calls, line.name))

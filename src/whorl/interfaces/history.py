@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.interpreter.address import attempted, numbered, split_iteration
+from whorl.interpreter.machine import Machine
+from whorl.interpreter.plan import Plan
 from whorl.ir import Loop, from_json
 from whorl.ir.walk import index_nodes
-from whorl.runtimes.folding import look_into
+from whorl.runtimes.folding import Folded, look_into, take
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,3 +47,19 @@ def iteration_results(
     )
     found = look_into(store, run, wanted)
     return {split_iteration(address)[1] or 0: result for address, result in found.items()}
+
+
+def carried_into(store: SqliteStore, run: RunId, loop: str, number: int) -> dict[str, Json]:
+    """The carried values that an iteration was given, as they were when it began."""
+    folded = Folded(Machine(Plan(workflow_of(store, run))), 0)
+    address = numbered(loop, number)
+    for entry in store.read(run):
+        take(folded, entry)
+        began = any(note.address == address for note in folded.unsaid)
+        folded.unsaid.clear()
+        if began:
+            break
+    for frame in folded.machine.frames.values():
+        if frame["kind"] == "loop" and frame["address"] == loop:
+            return dict(frame["carry"])
+    return {}

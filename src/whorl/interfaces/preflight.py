@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from whorl.providers.task import Request
 
 COMMANDS = frozenset({"run", "agent", "javascript"})
+TOY = (
+    "no provider is configured, so the embedded toy model answers: fine for trying things out, "
+    "useless as a judge"
+)
 _MODELS = frozenset({"ask", "judge"})
 _NO_PROVIDER = "P110"
 _CHOOSING = frozenset({"model", "provider", "model_url"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,11 +57,23 @@ class Project:
 
     def read(self, file: str) -> Reading:
         """Reads a workflow file; the files that it names lie in the project, or beside it."""
-        from whorl.dialects import ProjectFiles, read_workflow
         from whorl.source import open_file
 
+        return self.read_text(open_file(file), file)
+
+    def read_text(self, text: str, file: str) -> Reading:
+        """Reads a text as if it were the workflow file of that name."""
+        from whorl.dialects import ProjectFiles, read_workflow
+
         root = _files_root(self.root, file)
-        return read_workflow(open_file(file), file, ProjectFiles(str(root), self._folders()))
+        files = ProjectFiles(str(root), self._folders())
+        return read_workflow(text, file, files, limits=self._limits())
+
+    def _limits(self) -> Mapping[str, float]:
+        """The limits of loops that have none of their own."""
+        if self.config is None or "limits" not in _read_config(self.config):
+            return {}
+        return self.settings().limits
 
     def _folders(self) -> tuple[str, ...]:
         """The folders of the project in which workflows are looked for by name."""
@@ -131,23 +144,44 @@ async def open_runtime(
     `workers` perform the tasks instead of the providers, as in a rehearsal.
     """
     from whorl.interfaces.staff import Staff
+    from whorl.interfaces.watching import together
     from whorl.runtimes.local import LocalRuntime
+    from whorl.runtimes.told import tools_told
 
     telemetry = None
     if project.environment.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
-        from whorl.interfaces.telemetry import Together, telemetry_from
+        from whorl.interfaces.telemetry import telemetry_from
 
         telemetry = telemetry_from(project.environment)
-        if telemetry is not None:
-            watcher = telemetry if watcher is None else Together(watcher, telemetry)
     try:
-        async with project.open_store(create=True) as store:
+        async with (
+            project.open_store(create=True) as store,
+            _notifying(providers, store) as notifier,
+        ):
             providers.memories = store
-            yield LocalRuntime(store, workers or Staff(providers), watcher=watcher)
+            providers.tools_told = partial(tools_told, store)
+            everybody = together(watcher, telemetry, notifier)
+            yield LocalRuntime(store, workers or Staff(providers), watcher=everybody)
     finally:
         await providers.close()
         if telemetry is not None:
             telemetry.close()
+
+
+@asynccontextmanager
+async def _notifying(providers: Providers, store: SqliteStore) -> AsyncIterator[Watcher | None]:
+    """Whoever tells the operator's address, if there is one."""
+    settings = providers.settings.notify
+    if not settings.url:
+        yield None
+        return
+    from whorl.interfaces.notify import Notifier
+
+    notifier = Notifier(settings, store, providers.secrets)
+    try:
+        yield notifier
+    finally:
+        await notifier.close()
 
 
 def _store_path(root: Path, here: Path, store: str | None, environment: Mapping[str, str]) -> Path:
@@ -174,7 +208,21 @@ def _read_config(path: Path) -> dict[str, object]:
     for provider in providers.values() if isinstance(providers, dict) else ():
         if isinstance(provider, dict) and isinstance(provider.get("replies"), str):
             provider["replies"] = _read_toml(path.parent / provider["replies"])
+    connectors = table.get("connectors")
+    if isinstance(connectors, dict) and isinstance(connectors.get("replies"), str):
+        connectors["replies"] = _read_replies(path.parent / connectors["replies"])
     return table
+
+
+def _read_replies(path: Path) -> object:
+    """Replies by the names of actions, or a cassette, whose calls are replies by address."""
+    import json
+
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise _bad_config(str(path), f"is no file of replies: {error}") from error
+    return found["calls"] if isinstance(found, dict) and "cassette" in found else found
 
 
 def _read_toml(path: Path) -> dict[str, object]:

@@ -24,12 +24,13 @@ class Gate:
     reason: str
     message: str
     show: Json = None
+    since: float = 0.0
 
 
-def result_of(store: SqliteStore, run: RunId) -> dict[str, Json]:
+def result_of(store: SqliteStore, run: RunId, machine: Machine | None = None) -> dict[str, Json]:
     """The result document of a run, as it is now."""
     status = store.run(run).status
-    state = fold(store, run).machine.state
+    state = (machine or fold(store, run).machine).state
     if status in ("waiting", "interrupted") and state["status"] == "paused":
         status = "paused"
     body: dict[str, Json] = dict(state["result"] or {})
@@ -48,9 +49,9 @@ def open_gates(store: SqliteStore, run: RunId, machine: Machine | None = None) -
 
 def _gate(store: SqliteStore, run: RunId, address: str) -> Gate:
     body: dict[str, Json] = {}
+    since = 0.0
     for entry in store.entries_at(run, address):
         if entry.event.kind == "gate.waiting" and entry.event.address == address:
-            body = entry.event.body
-    return Gate(
-        address, str(body.get("reason", "gate")), str(body.get("message", "")), body.get("show")
-    )
+            body, since = entry.event.body, entry.event.at
+    reason, message = str(body.get("reason", "gate")), str(body.get("message", ""))
+    return Gate(address, reason, message, body.get("show"), since)

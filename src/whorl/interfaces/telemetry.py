@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from whorl.errors import StoreError
     from whorl.interpreter.events import Event
-    from whorl.runtimes.driver import Watcher
     from whorl.runtimes.journal import Entry, RunId
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -119,28 +118,6 @@ class Telemetry:
             span.set_status(Status(StatusCode.ERROR, str(cause.get("message", ""))))
             span.set_attribute("error.type", str(cause.get("code", "")))
         span.end(end_time=_nanoseconds(event.at))
-
-
-class Together:
-    """Several watchers as one."""
-
-    def __init__(self, *watchers: Watcher) -> None:
-        self._watchers = watchers
-
-    def entries(self, run: RunId, entries: list[Entry]) -> None:
-        """Tells everybody."""
-        for watcher in self._watchers:
-            watcher.entries(run, entries)
-
-    def text(self, run: RunId, address: str, text: str) -> None:
-        """Tells everybody."""
-        for watcher in self._watchers:
-            watcher.text(run, address, text)
-
-    def trouble(self, run: RunId, fault: StoreError) -> None:
-        """Tells everybody."""
-        for watcher in self._watchers:
-            watcher.trouble(run, fault)
 
 
 def telemetry_from(environment: Mapping[str, str]) -> Telemetry | None:

@@ -6,16 +6,25 @@
                            "fields": {"node_id": "node", "index": "index", "total": "limit"}}}
 
 A field takes one of the facts below by name, or `told.NAME`: what the loop tells about its
-iterations. A field whose value is not known at that moment is null; an object as field nests.
+iterations, or `loop.NAME`: what `vocabulary["loops"]` says of the loop at that path. A field whose
+value is not known at that moment is null; an object as field nests.
+
+`checked` is what the condition of a loop was: for a loop that checks first, when it let the
+iteration begin; for any other one, after it. Where that is known only when the next iteration
+begins or the loop ends, an event that wants it waits for that.
 """
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from whorl.interfaces.secrecy import shown
 from whorl.interpreter.address import split_iteration, unescape
 from whorl.interpreter.events import Event
+from whorl.ir import Loop
+from whorl.ir.walk import index_nodes
 from whorl.runtimes.journal import Entry
 
 if TYPE_CHECKING:
@@ -59,8 +68,12 @@ class Translator:
         words: Any = workflow.vocabulary if isinstance(workflow.vocabulary, dict) else {}
         self._events: dict[str, Any] = words.get("events") or {}
         self._reasons: dict[str, str] = words.get("exit_reasons") or {}
+        self._loop_words: dict[str, dict[str, Json]] = words.get("loops") or {}
+        self._checks = _checks(workflow)
         self._started: dict[str, float] = {}
         self._limits: dict[str, Json] = {}
+        self._paths: dict[str, str] = {}
+        self._held: dict[str, dict[str, Json]] = {}
 
     @property
     def has_words(self) -> bool:
@@ -70,10 +83,40 @@ class Translator:
     def take(self, entry: Entry) -> list[dict[str, Json]]:
         """The dialect's events for an entry."""
         event = entry.event
+        released = self._release(event)
         facts = self._facts(event)
         if event.kind in ("loop.started", "iteration.started", "task.started"):
             self._started[event.address] = event.at
-        return self._said(self._moment(event), facts | {"seq": entry.seq})
+        facts["seq"] = entry.seq
+        if event.kind == "iteration.finished" and self._must_wait(event):
+            self._held[split_iteration(event.address)[0]] = facts
+            return released
+        return released + self._said(self._moment(event), facts)
+
+    def _must_wait(self, event: Event) -> bool:
+        """Whether an event wants to tell of a check that comes only after the iteration."""
+        found = self._events.get("iteration_finished") or {}
+        wants = isinstance(found, dict) and "checked" in found.get("fields", {}).values()
+        path = self._paths.get(split_iteration(event.address)[0], "")
+        return wants and self._checks.get(path) == "between"
+
+    def _release(self, event: Event) -> list[dict[str, Json]]:
+        """What waited for the check that this event shows the outcome of."""
+        if event.kind == "run.finished":
+            waiting, met = list(self._held), None
+        elif event.kind == "iteration.started":
+            waiting, met = [split_iteration(event.address)[0]], False
+        elif event.kind == "loop.finished":
+            reason = event.body.get("exit_reason")
+            waiting, met = [event.address], reason == "condition_met"
+        else:
+            return []
+        found: list[dict[str, Json]] = []
+        for loop in waiting:
+            facts = self._held.pop(loop, None)
+            if facts is not None:
+                found += self._said("iteration_finished", facts | {"checked": met})
+        return found
 
     def started(self, at: float) -> list[dict[str, Json]]:
         """The dialect's events for the beginning of the run, which is made before it is watched."""
@@ -97,11 +140,13 @@ class Translator:
         ]
 
     def _facts(self, event: Event) -> dict[str, Json]:
-        body = event.body
+        body = shown(event)
         loop, number = split_iteration(event.address)
         if event.kind == "loop.started":
             limits: Any = body.get("limits") or {}
             self._limits[event.address] = limits.get("iterations")
+            self._paths[event.address] = str(body.get("path", ""))
+        path = self._paths.get(loop, "")
         began = self._started.get(event.address)
         value = body.get("value", body.get("output"))
         facts: dict[str, Json] = {
@@ -110,6 +155,7 @@ class Translator:
             "address": event.address,
             "node": _node(event.address),
             "time": event.at,
+            "time_text": datetime.fromtimestamp(event.at, UTC).isoformat(timespec="milliseconds"),
             "number": number,
             "index": None if number is None else number - 1,
             "limit": self._limits.get(loop),
@@ -119,16 +165,29 @@ class Translator:
         }
         told: dict[str, Json] = {f"told.{name}": fact for name, fact in body.items()}
         facts |= told
+        words = self._loop_words.get(path, {})
+        facts |= {f"loop.{name}": word for name, word in words.items()}
+        facts["checked"] = False if self._checks.get(path) == "before" else body.get("met")
         facts |= {name: body.get(name) for name in _COPIED}
         error: Any = body.get("error")
         facts["error"] = error.get("message") if isinstance(error, dict) else error
         facts["exit_reason"] = self._reason(body)
+        facts["succeeded"] = body["status"] == "succeeded" if "status" in body else None
         return facts
 
     def _reason(self, body: dict[str, Json]) -> Json:
         reason, by = body.get("exit_reason"), body.get("stopped_by")
         fine = f"{reason}.{by}" if by else str(reason)
         return self._reasons.get(fine) or self._reasons.get(str(reason)) or reason
+
+
+def _checks(workflow: Workflow) -> dict[str, str]:
+    """When each loop checks its condition, by its path."""
+    return {
+        known.rpartition(":")[2]: node.check
+        for known, node in index_nodes(workflow).items()
+        if isinstance(node, Loop)
+    }
 
 
 def _filled(fields: dict[str, Any], facts: dict[str, Json]) -> dict[str, Json]:

@@ -29,6 +29,16 @@ def judgement_lines(vocabulary: Json, event: Event) -> list[str]:
     return [_line(words, fact) for fact in facts if fact.get("by") == "judge"]
 
 
+def status_lines(vocabulary: Json, path: str, facts: dict[str, str]) -> list[str]:
+    """What a dialect says about a run that is in a loop, line by line; nothing where it has no
+    words for that. `path` is the loop's.
+    """
+    words: Any = vocabulary if isinstance(vocabulary, dict) else {}
+    lines: list[str] = words.get("status") or []
+    known = {name: str(word) for name, word in (words.get("loops") or {}).get(path, {}).items()}
+    return [safe(_fill(line, known | facts)) for line in lines]
+
+
 def _line(words: dict[str, str], fact: dict[str, Any]) -> str:
     met = fact.get("met")
     state = "ambiguous" if met is None else "met" if met else "not_met"

@@ -112,7 +112,8 @@ class Driver:
         Gives the machine's status, or `asleep` when nothing happens for `patience_s` seconds.
         """
         for address in self.machine.in_flight():
-            self.deliver(Event("task.in_doubt", address, self._clock.now()))
+            body: dict[str, Json] = {"reserve": self.machine.held_for(address)}
+            self.deliver(Event("task.in_doubt", address, self._clock.now(), body))
         machine = self.machine
         try:
             while not self._stopping:

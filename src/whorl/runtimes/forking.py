@@ -33,12 +33,13 @@ class Fork:
     workflow: Workflow | None = None
     sources: dict[str, str] | None = None
     file: str = ""
+    key: str = ""
 
 
 async def fork_run(
     store: SqliteStore, source: RunId, fork: Fork, *, run: RunId, now: float
-) -> None:
-    """Makes the new run; nobody drives it yet."""
+) -> tuple[RunId, bool]:
+    """Makes the new run; nobody drives it yet. False: a run with this key exists already."""
     old = from_json(store.workflow(source))
     workflow = fork.workflow or old
     events = _prefix(store, source, fork.at)
@@ -50,6 +51,7 @@ async def fork_run(
         workflow.name,
         workflow.dialect,
         file=fork.file or row.file,
+        key=fork.key,
         parent=source,
         sources=store.sources(source) if fork.sources is None else fork.sources,
     )
@@ -65,13 +67,16 @@ async def fork_run(
     folded = _replayed(events, Plan(old))
     machine = _moved(folded.machine, Plan(workflow), fork.at)
     machine.feed(forked)
-    await store.create(made, events[0])
+    found, made_now = await store.create(made, events[0])
+    if not made_now:
+        return found, False
     owner = await store.claim(run)
     for index in range(1, len(events), _CHUNK):
         await store.append(run, owner, events[index : index + _CHUNK])
     seq = await store.append(run, owner, [forked, *machine.take_notes()])
     await store.snapshot(run, owner, seq, machine.snapshot())
     await store.release(run, owner)
+    return run, True
 
 
 def _prefix(store: SqliteStore, source: RunId, at: str) -> list[Event]:

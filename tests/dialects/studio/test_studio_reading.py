@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -267,20 +266,25 @@ def test_only_one_trigger_of_a_type() -> None:
     assert "a second cron_trigger" in found_in(text)[-1].message
 
 
-def test_a_key_is_never_part_of_a_request() -> None:
-    text = canvas(
-        [
-            node(
-                "call", "http_request", url="https://e.com", auth="bearer", authTokenSettingsKey="k"
-            )
-        ],
-        "in > call > out",
+def _calling(**data: str) -> str:
+    return canvas([node("call", "http_request", url="https://e.com", **data)], "in > call > out")
+
+
+def test_a_request_names_a_key_of_the_operator() -> None:
+    text = _calling(auth="bearer", authTokenSettingsKey="billing")
+    (task,) = [one for one in read(text).workflow.body.nodes if isinstance(one, ir.Task)]
+    inputs = dict(task.inputs.entries)
+
+    assert found_in(text) == []
+    assert inputs["auth"] == ir.Fields(
+        (("type", ir.Constant("Key")), ("name", ir.Constant("billing")))
     )
 
-    (warning,) = found_in(text)
 
-    assert "keys stay in the operator's configuration" in warning.message
-    assert "smtpPass" not in json.dumps(ir.to_json(read(text).workflow))
+def test_a_request_that_names_no_key_is_told_so() -> None:
+    (wrong,) = found_in(_calling(auth="api_key"))
+
+    assert "authTokenSettingsKey" in wrong.message
 
 
 def test_edges_helper_reads_handles() -> None:

@@ -92,7 +92,7 @@ export function createClient(options: ClientOptions) {
     value: (id: string, ref: string, signal?: AbortSignal) =>
       get<api.LargeValue>(run(id, `/values/${encodeURIComponent(ref)}`), {}, signal),
     start: (request: api.NewRun) => post<api.Started>("/api/runs", request),
-    pause: (id: string) => post<api.RunItem>(run(id, "/pause")),
+    pause: (id: string, known: api.Known = {}) => post<api.RunItem>(run(id, "/pause"), known),
     resume: (id: string, more: api.Resume = {}) => post<api.RunItem>(run(id, "/resume"), more),
     cancel: (id: string, why: api.Cancel = {}) => post<api.RunItem>(run(id, "/cancel"), why),
     continue: (id: string, more: api.Continue) => post<api.RunItem>(run(id, "/continue"), more),

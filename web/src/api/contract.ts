@@ -44,6 +44,7 @@ export type Fork = Given<Schemas["Fork"], "at">;
 export type Decision = Given<Schemas["Decision"]>;
 export type Cancel = Given<Schemas["Cancel"]>;
 export type Resume = Given<Schemas["Resume"]>;
+export type Known = Given<Schemas["Request"]>;
 export type Validation = Given<Schemas["Validation"]>;
 
 type Given<T, Needed extends keyof T = never> = Pick<T, Needed> & { [Name in Exclude<keyof T, Needed>]?: T[Name] | undefined };

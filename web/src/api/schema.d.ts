@@ -1843,7 +1843,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": components["schemas"]["Started"];
                 };
             };
             400: components["responses"]["Error400"];
@@ -2155,7 +2155,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": components["schemas"]["Forked"];
                 };
             };
             400: components["responses"]["Error400"];

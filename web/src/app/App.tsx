@@ -1,5 +1,6 @@
 /** The shell around all screens: header, skip link, keys, the route's screen. */
 import { Component, Suspense, useEffect, useRef, type ReactNode } from "react";
+import { DialogHost } from "../dialogs";
 import { ROUTES } from "../screens";
 import { KeyListener } from "./keys";
 import { Empty, ErrorNotice, Loading } from "./Notice";
@@ -39,6 +40,7 @@ function Shell() {
         </Boundary>
       </main>
       <KeyListener />
+      <DialogHost />
     </>
   );
 }

@@ -2,7 +2,7 @@
 import { createContext, useContext, useEffect, useMemo, useState, type ReactNode } from "react";
 import { createStore, useStore, type StoreApi } from "zustand";
 import { followRun, type Client, type Connection } from "../api";
-import { createFeed, emptyJournal, type Chosen, type Journal } from "../journal";
+import { createFeed, emptyJournal, pathOf, splitIteration, scopeOf, type Chosen, type Journal, type RunStatus } from "../journal";
 import { useClient } from "./session";
 
 export interface RunView {
@@ -17,6 +17,10 @@ export interface RunView {
   readonly isFollowing: boolean;
   /** Path of the node that is looked at; "" for none. */
   readonly selected: string;
+  /** Path of the loop that is looked at; "" for the outermost one. */
+  readonly loop: string;
+  /** The status that the server told, and up to which event it holds. */
+  readonly told: { readonly status: string; readonly lastSeq: number } | null;
 }
 
 export type RunStore = StoreApi<RunView>;
@@ -30,12 +34,38 @@ export function createRunStore(id: string, journal: Journal = emptyJournal()): R
     chosen: {},
     isFollowing: true,
     selected: "",
+    loop: "",
+    told: null,
   }));
 }
 
-/** Chooses an iteration and stops following; the newest one is chosen by following again. */
+/**
+ * Chooses an iteration and stops following; the newest one is chosen by following again.
+ *
+ * The iterations around it are chosen with it, so that it stays in view when they go on.
+ */
 export function chooseIteration(store: RunStore, loop: string, number: number): void {
-  store.setState(({ chosen }) => ({ chosen: { ...chosen, [loop]: number }, isFollowing: false }));
+  store.setState(({ chosen }) => ({
+    chosen: { ...chosen, ...around(loop), [loop]: number },
+    isFollowing: false,
+    loop: pathOf(loop),
+  }));
+}
+
+function around(loop: string): Record<string, number> {
+  const split = splitIteration(scopeOf(loop));
+  return split ? { ...around(split.loop), [split.loop]: split.number } : {};
+}
+
+/** Looks at a loop, by its path. */
+export function lookAtLoop(store: RunStore, loop: string): void {
+  store.setState({ loop });
+}
+
+/** The status of the run: the journal's, unless the server has said since that nobody drives it. */
+export function statusOf({ journal, told }: RunView): RunStatus {
+  if (told?.status === "interrupted" && journal.lastSeq <= told.lastSeq) return "interrupted";
+  return journal.run.status;
 }
 
 export function followLatest(store: RunStore, isFollowing = true): void {
@@ -56,6 +86,7 @@ export function connectRun(store: RunStore, client: Client): () => void {
     {
       onEvent: feed.event,
       onText: feed.text,
+      onStatus: (status, lastSeq) => store.setState({ told: { status, lastSeq } }),
       onState: (connection) => store.setState({ connection }),
     },
     journal.lastSeq,

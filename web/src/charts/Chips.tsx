@@ -1,5 +1,5 @@
 /** The chips at the foot of a loop: each chooses an iteration. */
-import type { KeyboardEvent } from "react";
+import { useLayoutEffect, useRef, type KeyboardEvent } from "react";
 import type { Iteration } from "../journal";
 import { chipsOf, type Chip } from "./buckets";
 
@@ -27,8 +27,18 @@ export function Chips({ iterations, best, chosen, onChoose, limit = null, label 
     const first = iterations[0]?.number ?? 1;
     onChoose(Math.min(last, Math.max(first, chosen + step)));
   };
+  const row = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    // The chosen chip stays in view, without moving anything around the row.
+    const pressed = row.current?.querySelector<HTMLElement>('[aria-pressed="true"]');
+    if (!row.current || !pressed) return;
+    const [from, to] = [pressed.offsetLeft - row.current.offsetLeft, pressed.offsetLeft - row.current.offsetLeft + pressed.offsetWidth];
+    if (from < row.current.scrollLeft || to > row.current.scrollLeft + row.current.clientWidth) {
+      row.current.scrollLeft = from - row.current.clientWidth / 2;
+    }
+  }, [chosen, chips.length]);
   return (
-    <div className="chips nodrag nopan" role="group" aria-label={label} onKeyDown={move}>
+    <div ref={row} className="chips nodrag nopan nowheel" role="group" aria-label={label} onKeyDown={move}>
       {chips.map((chip) => (
         <ChipButton key={chip.from} chip={chip} chosen={chosen} onChoose={onChoose} />
       ))}
@@ -45,6 +55,7 @@ export function Chips({ iterations, best, chosen, onChoose, limit = null, label 
 const GLYPHS: Record<string, string> = { running: "…", failed: "✗", cut: "✂", cancelled: "⊘" };
 
 function ChipButton({ chip, chosen, onChoose }: { chip: Chip; chosen: number | null; onChoose: (number: number) => void }) {
+  const isOne = chip.from === chip.to;
   const isChosen = chosen !== null && chip.from <= chosen && chosen <= chip.to;
   const glyph = GLYPHS[chip.status] ?? (chip.met ? "✓" : "");
   return (
@@ -52,15 +63,21 @@ function ChipButton({ chip, chosen, onChoose }: { chip: Chip; chosen: number | n
       type="button"
       className={`chip chip-${chip.status}${chip.met ? " chip-met" : ""}`}
       aria-pressed={isChosen}
-      aria-label={chipWords(chip)}
       title={chipWords(chip)}
       onClick={() => onChoose(isChosen && chosen !== null ? chosen : chip.to)}
     >
-      <span>{chip.from === chip.to ? chip.from : `${chip.from}–${chip.to}`}</span>
-      {chip.score !== null && <ScoreBar score={chip.score} />}
-      {chip.score !== null && chip.from === chip.to && <span className="chip-score">{chip.score.toFixed(2)}</span>}
+      <span className="sr-only">{isOne ? "iteration" : "iterations"}</span>
+      <span>{isOne ? chip.from : `${chip.from}–${chip.to}`}</span>
+      <span className="sr-only">{[chip.status, chip.met ? "condition met" : ""].filter(Boolean).join(", ")}</span>
+      {chip.score !== null && isOne && <ScoreBar score={chip.score} />}
+      {chip.score !== null && isOne && <span className="chip-score">{chip.score.toFixed(2)}</span>}
       {glyph && <span aria-hidden="true">{glyph}</span>}
-      {chip.hasBest && <span aria-hidden="true">★</span>}
+      {chip.hasBest && (
+        <>
+          <span aria-hidden="true">★</span>
+          <span className="sr-only">best</span>
+        </>
+      )}
     </button>
   );
 }

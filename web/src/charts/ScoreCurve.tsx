@@ -1,4 +1,5 @@
 /** The score curve of a loop: target line, a star at the best, a ring at the chosen iteration. */
+import { memo, type MouseEvent } from "react";
 import { pointsOf, rangeOf, sample, scale, type Point } from "./sampling";
 
 export interface Curve {
@@ -26,7 +27,7 @@ const LABELS_MAX = 12;
 const INSET = 14;
 const PAD = { left: 30, right: 12, top: 16, bottom: 20 };
 
-export function ScoreCurve(props: ScoreCurveProps) {
+export const ScoreCurve = memo(function ScoreCurve(props: ScoreCurveProps) {
   const { scores, target = null, best = null, chosen = null, others = [], width = 330, height = 130 } = props;
   const all = pointsOf(scores);
   const marks = all.filter((point) => point.number === best || point.number === chosen);
@@ -57,7 +58,8 @@ export function ScoreCurve(props: ScoreCurveProps) {
         </polyline>
       ))}
       <polyline className="line" points={path(points, x, y)} />
-      {points.map((point) => (
+      {!labelled && props.onChoose && <Field points={all} x={x} width={width} height={height} onChoose={props.onChoose} />}
+      {(labelled ? points : marks).map((point) => (
         <Mark
           key={point.number}
           point={point}
@@ -70,6 +72,25 @@ export function ScoreCurve(props: ScoreCurveProps) {
       ))}
     </svg>
   );
+});
+
+interface FieldProps {
+  points: readonly Point[];
+  x: (number: number) => number;
+  width: number;
+  height: number;
+  onChoose: (number: number) => void;
+}
+
+/** Where there are too many points for a mark each: a click chooses the nearest. */
+function Field({ points, x, width, height, onChoose }: FieldProps) {
+  const choose = (event: MouseEvent<SVGRectElement>) => {
+    const box = event.currentTarget.getBoundingClientRect();
+    const at = ((event.clientX - box.left) / box.width) * width;
+    const nearest = points.reduce((best, point) => (Math.abs(x(point.number) - at) < Math.abs(x(best.number) - at) ? point : best));
+    onChoose(nearest.number);
+  };
+  return <rect className="hit mark-button" x="0" y="0" width={width} height={height} onClick={choose} />;
 }
 
 interface MarkProps {

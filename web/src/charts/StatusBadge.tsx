@@ -10,6 +10,7 @@ const LOOKS: Record<string, [glyph: string, tone: string]> = {
   in_doubt: ["?", "wait"],
   succeeded: ["✓", "good"],
   finished: ["✓", "good"],
+  exhausted: ["■", "wait"],
   failed: ["✗", "bad"],
   timed_out: ["✗", "bad"],
   cut: ["✂", "wait"],
@@ -25,13 +26,21 @@ export function lookOf(status: string): { glyph: string; tone: string; word: str
   return { glyph, tone, word: WORDS[status] ?? status };
 }
 
-export function StatusBadge({ status, note = "", compact = false }: { status: string; note?: string; compact?: boolean }) {
+interface StatusBadgeProps {
+  status: string;
+  /** Stands in place of the status' word, which is still told to those who do not see the colour. */
+  text?: string;
+  compact?: boolean;
+}
+
+export function StatusBadge({ status, text = "", compact = false }: StatusBadgeProps) {
   const { glyph, tone, word } = lookOf(status);
+  const isSilent = compact || text !== "";
   return (
-    <span className={`badge tone-${tone}`} title={compact ? word : undefined}>
+    <span className={`badge tone-${tone}`} title={isSilent ? word : undefined}>
       <span aria-hidden="true">{glyph}</span>
-      {compact ? <span className="sr-only">{word}</span> : ` ${word}`}
-      {note && ` ${note}`}
+      {isSilent ? <span className="sr-only">{word}</span> : ` ${word}`}
+      {text && ` ${text}`}
     </span>
   );
 }

@@ -8,6 +8,5 @@ export { levelOf, Meter } from "./Meter";
 export { ScoreCurve, type Curve } from "./ScoreCurve";
 export { Sparkline } from "./Sparkline";
 export { lookOf, StatusBadge } from "./StatusBadge";
-export { spansOf } from "./spans";
 export { timelineOf, type Span } from "./timeline";
 export { VirtualTable, type Column } from "./VirtualTable";

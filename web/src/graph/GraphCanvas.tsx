@@ -1,7 +1,7 @@
 /** The workflow as a picture, with what happens in it: nested loops, states, chips of iterations. */
 import "@xyflow/react/dist/style.css";
-import { Background, Controls, MiniMap, ReactFlow, type NodeChange } from "@xyflow/react";
-import { useCallback, useMemo, useRef, useState } from "react";
+import { Background, Controls, MiniMap, ReactFlow, type NodeChange, type FitViewOptions } from "@xyflow/react";
+import { useCallback, useEffect, useMemo, useRef, useState, type RefObject } from "react";
 import type { Graph } from "../api";
 import { edgesOf, piecesOf } from "./flow";
 import { layoutOf } from "./layout";
@@ -24,6 +24,8 @@ const NODE_TYPES = { step: StepPiece, container: ContainerPiece };
 const EDGE_TYPES = { on: OnEdge, back: BackEdge };
 const NO_CHIPS: ReadonlyMap<string, LoopChips> = new Map();
 const MAP_NODES_MIN = 8;
+const HELP = { "node.a11yDescription.default": "Press Enter to look at the node.", "node.a11yDescription.keyboardDisabled": "Press Enter to look at the node." };
+const FIT = { padding: 0.1, maxZoom: 1.1 };
 
 export function GraphCanvas(props: GraphCanvasProps) {
   const { graph, states, chips = NO_CHIPS, selected, onSelect } = props;
@@ -47,10 +49,14 @@ export function GraphCanvas(props: GraphCanvasProps) {
     },
     [onSelect],
   );
+  const frame = useRef<HTMLDivElement>(null);
+  const { onInit, onMoveStart } = useFitting(frame);
   return (
-    <div className="canvas">
+    <div ref={frame} className="canvas">
       <Arrows />
       <ReactFlow
+        onInit={onInit}
+        onMoveStart={onMoveStart}
         nodes={nodes}
         edges={edges}
         nodeTypes={NODE_TYPES}
@@ -62,8 +68,9 @@ export function GraphCanvas(props: GraphCanvasProps) {
         edgesFocusable={false}
         deleteKeyCode={null}
         fitView
-        fitViewOptions={{ padding: 0.12, maxZoom: 1.1 }}
+        fitViewOptions={FIT}
         minZoom={0.1}
+        ariaLabelConfig={HELP}
         aria-label={`graph of ${graph.name}`}
       >
         <Background gap={18} />
@@ -72,6 +79,33 @@ export function GraphCanvas(props: GraphCanvasProps) {
       </ReactFlow>
     </div>
   );
+}
+
+interface Fitting {
+  fitView: (options: FitViewOptions<Piece>) => Promise<boolean>;
+}
+
+/** Shows the whole again when the frame changes, until somebody has moved the picture. */
+function useFitting(frame: RefObject<HTMLDivElement | null>) {
+  const flow = useRef<Fitting | null>(null);
+  const isMoved = useRef(false);
+  useEffect(() => {
+    if (!frame.current) return;
+    const watcher = new ResizeObserver(() => {
+      if (!isMoved.current) void flow.current?.fitView(FIT);
+    });
+    watcher.observe(frame.current);
+    return () => watcher.disconnect();
+  }, [frame]);
+  return {
+    onInit: (instance: Fitting) => {
+      flow.current = instance;
+    },
+    // Movements that the canvas makes itself have no event.
+    onMoveStart: (event: MouseEvent | TouchEvent | null) => {
+      if (event) isMoved.current = true;
+    },
+  };
 }
 
 function toggled(before: ReadonlySet<string>, path: string): ReadonlySet<string> {

@@ -6,6 +6,7 @@
  */
 import { Graph as DagreGraph, layout as arrange } from "@dagrejs/dagre";
 import type { Graph, GraphEdge, GraphNode } from "../api";
+import { splitIteration } from "../journal";
 
 export interface Placed {
   node: GraphNode;
@@ -38,7 +39,7 @@ export interface Layout {
 }
 
 export const STEP = { width: 150, height: 52 };
-export const PADDING = { side: 22, top: 54, bottom: 18, lane: 26, chips: 40, widthMin: 260 };
+export const PADDING = { side: 22, top: 54, bottom: 18, lane: 26, chips: 40, widthMin: 300 };
 const SPACING = { nodesep: 26, ranksep: 44 };
 
 interface Box {
@@ -126,11 +127,16 @@ function levelEdges(edges: readonly GraphEdge[], known: ReadonlyMap<string, Grap
   });
 }
 
+/** Iterations that are drawn one by one stand under each other: side by side they would be tiny. */
+function isStack(sizes: ReadonlyMap<string, Size>): boolean {
+  return sizes.size > 0 && [...sizes.keys()].every((path) => splitIteration(path) !== null);
+}
+
 type Size = { width: number; height: number };
 
 function pack(sizes: ReadonlyMap<string, Size>, edges: [string, string][], around: GraphNode | undefined, hasLane: boolean): Box {
   const graph = new DagreGraph();
-  graph.setGraph({ rankdir: "LR", marginx: 0, marginy: 0, ...SPACING });
+  graph.setGraph({ rankdir: isStack(sizes) ? "TB" : "LR", marginx: 0, marginy: 0, ...SPACING });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const [path, { width, height }] of sizes) graph.setNode(path, { width, height });
   for (const [from, to] of edges) graph.setEdge(from, to);

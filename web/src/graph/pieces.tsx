@@ -1,7 +1,7 @@
 /** What stands on the canvas: steps, containers, and edges that go forward or back. */
 import { BaseEdge, EdgeLabelRenderer, getSmoothStepPath, Handle, Position, type Edge, type EdgeProps, type Node, type NodeProps } from "@xyflow/react";
 import { memo } from "react";
-import { Chips, lookOf, StatusBadge } from "../charts";
+import { Chips, CHIPS_MAX, lookOf, StatusBadge } from "../charts";
 import { dollars, tokens, visible } from "../journal/words";
 import { tokensOf } from "../journal";
 import type { Placed } from "./layout";
@@ -82,7 +82,11 @@ export const ContainerPiece = memo(function ContainerPiece({ data, selected }: N
           <span aria-hidden="true">{GLYPHS[node.kind] ?? "▭"} </span>
           {visible(node.title || node.name)}
         </span>
-        <StatusBadge status={status} note={state?.number ? iterationWords(state) : ""} />
+        {state?.number ? (
+          <StatusBadge status={status} text={iterationWords(state)} />
+        ) : (
+          <StatusBadge status={status} />
+        )}
       </div>
       {about && <div className="piece-detail">{visible(about)}</div>}
       {chips && (
@@ -92,7 +96,7 @@ export const ContainerPiece = memo(function ContainerPiece({ data, selected }: N
             best={chips.best}
             chosen={chips.chosen}
             limit={chips.limit}
-            chipsMax={Math.max(4, Math.floor((data.placed.width - 110) / 46))}
+            chipsMax={chipsThatFit(chips, data.placed.width - ROOM_FOR_USAGE)}
             onChoose={(number) => data.onChoose(chips.address, number)}
             label={`iterations of ${node.name}`}
           />
@@ -106,10 +110,19 @@ export const ContainerPiece = memo(function ContainerPiece({ data, selected }: N
   );
 });
 
+const ROOM_FOR_USAGE = 130;
+
+/** One chip for each iteration, which may be scrolled; of very many as many buckets as fit. */
+function chipsThatFit({ iterations }: LoopChips, width: number): number {
+  if (iterations.length <= CHIPS_MAX) return CHIPS_MAX;
+  const digits = String(iterations.at(-1)?.number ?? 1).length;
+  return Math.max(3, Math.floor(width / (26 + 15 * digits)));
+}
+
 /** "Iteration 3/5" while it runs; what ended it afterwards. */
 function iterationWords(state: CanvasState): string {
   const count = `${state.number}/${state.limit ?? "∞"}`;
-  return state.exitReason ? `${count} ${state.exitReason}` : `Iteration ${count}`;
+  return state.exitReason ? `${count} · ${state.exitReason}` : `Iteration ${count}`;
 }
 
 function Toggle({ data }: { data: PieceData }) {

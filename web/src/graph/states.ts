@@ -1,6 +1,7 @@
 /** What the canvas shows of each node, for the chosen iterations. */
 import type { Graph } from "../api";
-import { addressOf, tokensOf, type Chosen, type Iteration, type Journal, type Usage } from "../journal";
+import { addressOf, iterationAddress, iterationOf, nodesIn, NOTHING, plus, splitIteration, tokensOf, type Chosen, type Iteration, type Journal, type LoopState, type Usage } from "../journal";
+import { settled } from "./silent";
 
 export interface CanvasState {
   readonly status: string;
@@ -32,10 +33,16 @@ const IDLE = { attempts: 0, cost_usd: 0, tokens: 0, number: 0, limit: null, exit
 
 export function canvasStates(journal: Journal, graph: Graph, chosen: Chosen): CanvasStates {
   const states = new Map<string, CanvasState>();
+  const known = new Map<string, { status: string; address: string; branch: string }>();
   for (const { path, kind } of graph.nodes) {
     const address = addressOf(journal, path, chosen);
-    if (kind === "loop") states.set(path, loopState(journal, address));
-    else states.set(path, nodeState(journal, address));
+    const state = kind === "loop" ? loopState(journal, address) : nodeState(journal, address);
+    states.set(path, state);
+    known.set(path, { status: state.status, address, branch: journal.nodes.get(address)?.branch ?? "" });
+  }
+  for (const [path, status] of settled(journal, graph, known)) {
+    const state = states.get(path);
+    if (state && state.status !== status) states.set(path, { ...state, status });
   }
   return states;
 }
@@ -44,7 +51,12 @@ export function canvasStates(journal: Journal, graph: Graph, chosen: Chosen): Ca
 export function loopChips(journal: Journal, graph: Graph, chosen: Chosen): ReadonlyMap<string, LoopChips> {
   const found = new Map<string, LoopChips>();
   for (const { path, kind } of graph.nodes) {
-    const loop = kind === "loop" ? journal.loops.get(addressOf(journal, path, chosen)) : undefined;
+    const address = addressOf(journal, path, chosen);
+    if (kind === "foreach") {
+      const items = itemChips(journal, address, chosen);
+      if (items) found.set(path, items);
+    }
+    const loop = kind === "loop" ? journal.loops.get(address) : undefined;
     if (!loop) continue;
     found.set(path, {
       address: loop.address,
@@ -60,9 +72,31 @@ export function loopChips(journal: Journal, graph: Graph, chosen: Chosen): Reado
   return found;
 }
 
+const ITEMS_MAX = 1_000;
+
+/** The items of a list, as far as what happened in them tells. */
+function itemChips(journal: Journal, address: string, chosen: Chosen): LoopChips | null {
+  const count = Math.min(ITEMS_MAX, journal.items.get(address) ?? 0);
+  if (count === 0) return null;
+  const iterations = Array.from({ length: count }, (_, index) => itemOf(journal, address, index + 1));
+  const usage = iterations.reduce((sum, one) => plus(sum, one.usage), NOTHING);
+  return { address, iterations, best: null, chosen: chosen[address] ?? count, limit: null, usage, budget_usd: null, version: journal.version };
+}
+
+function itemOf(journal: Journal, list: string, number: number): Iteration {
+  const address = iterationAddress(list, number);
+  const nodes = nodesIn(journal, address, true);
+  const attempts = nodes.flatMap((node) => node.attempts);
+  const isOpen = nodes.some((node) => journal.open.has(node.place));
+  const status = isOpen ? "running" : nodes.some((node) => node.status === "failed") ? "failed" : "succeeded";
+  const usage = attempts.reduce((sum, attempt) => plus(sum, attempt.usage), NOTHING);
+  const startedAt = Math.min(...attempts.map((attempt) => attempt.startedAt));
+  return { number, address, status, startedAt, endedAt: null, seconds: null, score: null, met: null, best: false, by: "", facts: [], usage, error: null, seq: 0 };
+}
+
 function nodeState(journal: Journal, address: string): CanvasState {
   const node = journal.nodes.get(address);
-  if (!node) return { ...IDLE, status: insideOf(journal, address), address };
+  if (!node) return { ...IDLE, status: iterationStatus(journal, address) ?? insideOf(journal, address), address };
   const usage = node.attempts.map((attempt) => attempt.usage);
   return {
     ...IDLE,
@@ -74,22 +108,27 @@ function nodeState(journal: Journal, address: string): CanvasState {
   };
 }
 
+/** For an iteration that is drawn as a box of its own. */
+function iterationStatus(journal: Journal, address: string): string | undefined {
+  const split = splitIteration(address);
+  const loop = split && journal.loops.get(split.loop);
+  return loop ? iterationOf(loop, split.number)?.status : undefined;
+}
+
 /** Lists and groups say nothing of themselves: what happens inside them tells. */
 function insideOf(journal: Journal, address: string): string {
   for (const place of journal.open) {
     if (place.startsWith(`${address}/`) || place.startsWith(`${address}[`)) return "running";
   }
-  return (journal.items.get(address) ?? 0) > 0 ? "finished" : "idle";
+  return "idle";
 }
 
 function loopState(journal: Journal, address: string): CanvasState {
   const loop = journal.loops.get(address);
   if (!loop) return { ...IDLE, status: "idle", address };
-  const isOver = loop.status === "finished";
-  const hasFailed = loop.exitReason === "failed";
   return {
     ...IDLE,
-    status: isOver ? (hasFailed ? "failed" : "finished") : "running",
+    status: loop.status === "finished" ? (ENDS[loop.exitReason ?? ""] ?? "finished") : openStatus(journal, loop),
     address,
     cost_usd: loop.usage.cost_usd,
     tokens: tokensOf(loop.usage),
@@ -97,6 +136,23 @@ function loopState(journal: Journal, address: string): CanvasState {
     limit: loop.limits.iterations ?? null,
     exitReason: loop.exitReason,
   };
+}
+
+const ENDS: Record<string, string> = {
+  failed: "failed",
+  rejected: "failed",
+  cancelled: "cancelled",
+  max_iterations: "exhausted",
+  timeout: "exhausted",
+  budget: "exhausted",
+};
+
+/** A loop that runs may be with its judge, or wait for a person. */
+function openStatus(journal: Journal, loop: LoopState): string {
+  const iteration = iterationAddress(loop.address, loop.number);
+  if (journal.open.has(`${iteration}/:judge`)) return "judging";
+  const isAsking = [...journal.gates.values()].some((gate) => gate.decided === null && gate.address.startsWith(`${iteration}/:`));
+  return isAsking && journal.run.status === "waiting" ? "waiting" : "running";
 }
 
 /** Whether two states show the same. */

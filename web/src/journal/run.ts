@@ -29,7 +29,8 @@ export const runChanges: Record<string, Change> = {
   "run.accepted": goOn,
   "run.forked": (journal, event) => {
     goOn(journal, event);
-    changeRun(journal, { forkedFrom: textFrom(event.body["source"]) });
+    // What it took over from the other run happened before it began.
+    changeRun(journal, { forkedFrom: textFrom(event.body["source"]), startedAt: event.at });
   },
   "run.paused": (journal) => changeRun(journal, { status: "paused", pausedFor: "person" }),
   "run.waiting": (journal, { body }) =>

@@ -55,10 +55,6 @@ export function scoresOf(loop: LoopState): (number | null)[] {
   return loop.iterations.map((one) => one.score);
 }
 
-export function costsOf(loop: LoopState): number[] {
-  return loop.iterations.map((one) => one.usage.cost_usd);
-}
-
 export interface Estimate {
   cost_usd: number;
   tokens: number;
@@ -111,11 +107,6 @@ export function addressOf(journal: Journal, path: string, chosen: Chosen = {}): 
     address = iterationAddress(address, chosen[address] ?? Math.max(1, newest));
   });
   return address;
-}
-
-/** The loops of a path over all iterations around it, in order. */
-export function loopsOfPath(journal: Journal, path: string): LoopState[] {
-  return [...journal.loops.values()].filter((loop) => loop.path === path);
 }
 
 /** The loops directly inside an iteration (or the run, for ""), in order. */

@@ -16,6 +16,10 @@ export interface Route {
 
 /** The first pattern that fits is shown. */
 export const ROUTES: readonly Route[] = [
-  { pattern: "/", menu: "Runs", screen: lazy(() => import("./Runs")) },
-  { pattern: "/runs/:id", screen: lazy(() => import("./Run")) },
+  { pattern: "/", menu: "Runs", screen: lazy(() => import("./runs")) },
+  { pattern: "/workflows", menu: "Workflows", screen: lazy(() => import("./workflows/Workflows")) },
+  { pattern: "/workflows/start", screen: lazy(() => import("./workflows/Workflows")) },
+  { pattern: "/runs/:id", screen: lazy(() => import("./run")) },
+  { pattern: "/runs/:id/compare", screen: lazy(() => import("./compare/Compare")) },
+  { pattern: "/runs/:id/gate", screen: lazy(() => import("./gate/Gate")) },
 ];

@@ -130,11 +130,12 @@ def _is_optional(entry: Entry) -> bool:
 
 
 def _is_enum(value: Mapping) -> bool:
-    return len(value) == 1 and isinstance(value.get("enum"), Sequence)
+    options = value.get("enum")
+    return len(value) == 1 and isinstance(options, Sequence) and bool(options.items)
 
 
 def _enum(value: Mapping) -> Json:
-    options = plain(value.get("enum") or value)
+    options = plain(value.entries[0].value)
     assert isinstance(options, list)
     if options and all(isinstance(option, str) for option in options):
         return {"type": "string", "enum": options}

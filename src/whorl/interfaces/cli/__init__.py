@@ -17,6 +17,7 @@ COMMANDS: CommandTable = {
         "new": ("templates", "Write a workflow file from a template."),
         "validate": ("validate", "Check workflow files and list all mistakes."),
         "lint": ("lint", "Say what another system would refuse in a file."),
+        "convert": ("convert", "Write a workflow file in another dialect."),
         "graph": ("graph", "Draw a workflow as text, as SVG or as a Mermaid diagram."),
         "test": ("test", "Run a workflow against recorded replies and show what changed."),
         "schema": ("reference", "Print the JSON Schema of native files, for editors."),
@@ -41,6 +42,7 @@ COMMANDS: CommandTable = {
         "why": ("why", "Explain why the loops of a run ended."),
         "diff": ("diff", "Compare two iterations of a run."),
         "cost": ("cost", "Show what runs cost."),
+        "serve": ("serve", "Serve the page in the browser, and the HTTP API."),
     },
     "Keep": {
         "memory": ("memory", "List or delete what loops remember across runs."),

@@ -6,24 +6,15 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from whorl.errors import UsageError
 from whorl.interfaces.cli.stage import Stage, say
-from whorl.interpreter.control import Refused, chosen_loop
-from whorl.interpreter.events import Event
-from whorl.runtimes.folding import fold
 
 if TYPE_CHECKING:
-    from whorl.language import Json
+    from whorl.interpreter.events import Event
     from whorl.runtimes.journal import RunId
 
 # How long a command waits until another process has taken its request.
 PATIENCE_S = 5.0
 POLL_S = 0.05
-
-
-def asked(kind: str, body: dict[str, Json] | None = None, address: str = "") -> Event:
-    """A request, made now."""
-    return Event(kind, address, time.time(), body or {})
 
 
 async def steer(stage: Stage, run: RunId, event: Event) -> int:
@@ -44,14 +35,3 @@ async def _taken(stage: Stage, run: RunId, before: int) -> None:
         if row.last_seq > before or row.status != "running":
             return
         await asyncio.sleep(POLL_S)
-
-
-def loop_at(stage: Stage, run: RunId, at: str, *, at_limit: bool = False) -> str:
-    """The address of the loop that is meant; without `--at`, the only one that it can be."""
-    from whorl.interpreter.address import split_iteration
-
-    machine = fold(stage.store, run).machine
-    try:
-        return chosen_loop(machine, split_iteration(at)[0], at_limit=at_limit)
-    except Refused as refusal:
-        raise UsageError(str(refusal), code="W903") from refusal

@@ -8,6 +8,7 @@ import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from whorl.errors import UsageError
 from whorl.interfaces.preflight import refusal
@@ -115,7 +116,7 @@ class Run:
         return loops[0]
 
     async def _ask(self, kind: str, body: dict[str, Json], address: str = "") -> None:
-        event = JournalEvent(kind, address, time.time(), body)
+        event = JournalEvent(kind, address, time.time(), {"request": uuid4().hex, **body})
         if not await self._session.runtime.request(self._run, event):
             self._session.drive(self._run, event)
 

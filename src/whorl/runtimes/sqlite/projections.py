@@ -6,6 +6,7 @@ not there: a journal entry is never refused because of what a list would show.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _ERROR_LENGTH_MAX: Final = 500
 _NUMBER_MAX: Final = 2**63
+_REQUESTS_KEPT: Final = 100
 
 
 @dataclass(slots=True)
@@ -53,6 +55,8 @@ class Progress:
     status: str = "running"
     status_stored: str = ""
     loop_changes: list[LoopChange] = field(default_factory=list)
+    # The requests of people that this process has written down, by their names.
+    requests: deque[str] = field(default_factory=lambda: deque(maxlen=_REQUESTS_KEPT))
 
     def row(self) -> tuple[int | float | str | None, ...]:
         """The values of UPSERT_PROGRESS."""
@@ -80,11 +84,24 @@ def advance(progress: Progress, event: Event) -> None:
     """Takes the next event of the run into account."""
     progress.last_seq += 1
     progress.updated_at = event.at
+    if _is_repeated(progress, event):
+        return
     if progress.status == "waiting" and event.kind in _WAKING:
         progress.status = "running"
     change = _CHANGES.get(event.kind)
     if change is not None:
         change(progress, event)
+
+
+def _is_repeated(progress: Progress, event: Event) -> bool:
+    """Whether a request stands in the journal twice; the run ignores the second one."""
+    name = text_of(event.body.get("request"))
+    if not name:
+        return False
+    if name in progress.requests:
+        return True
+    progress.requests.append(name)
+    return False
 
 
 def _run_goes_on(progress: Progress, event: Event) -> None:
@@ -124,6 +141,14 @@ def _run_finished(progress: Progress, event: Event) -> None:
     error = event.body.get("error")
     message = error.get("message") if isinstance(error, dict) else error
     progress.error = message[:_ERROR_LENGTH_MAX] if isinstance(message, str) else ""
+    usage = event.body.get("usage")
+    if isinstance(usage, dict):
+        # The run itself knows best: calls that were given up are charged in no event.
+        progress.calls = count_of(usage.get("calls"))
+        progress.input_tokens = count_of(usage.get("input_tokens"))
+        progress.output_tokens = count_of(usage.get("output_tokens"))
+        progress.cost_usd = _amount(usage.get("cost_usd")) or 0.0
+        progress.in_doubt = count_of(usage.get("in_doubt"))
 
 
 def _usage_added(progress: Progress, event: Event) -> None:
@@ -136,7 +161,13 @@ def _usage_added(progress: Progress, event: Event) -> None:
 
 
 def _doubt_added(progress: Progress, event: Event) -> None:
+    """Nobody will say what the call used, so that what was reserved for it is charged."""
     progress.in_doubt += 1
+    reserve = event.body.get("reserve")
+    if isinstance(reserve, dict):
+        progress.calls += count_of(reserve.get("calls"))
+        progress.output_tokens += count_of(reserve.get("tokens"))
+        progress.cost_usd += _amount(reserve.get("cost_usd")) or 0.0
 
 
 def _loop_started(progress: Progress, event: Event) -> None:

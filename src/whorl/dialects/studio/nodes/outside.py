@@ -103,13 +103,13 @@ def read_http(scene: Scene, node: CanvasNode) -> list[ir.Node]:
         if "url" not in incoming:
             config.missing("url", "the address to call")
     headers = _table(scene, config, "headers")
-    headers += _credentials(scene, config)
     inputs: Inputs = [
         ("method", ir.Constant(config.word("method", _METHODS, "GET"))),
         ("url", _field(scene, config, "url")),
         ("headers", ir.Fields(tuple(headers))),
         ("body", _body(scene, config)),
         ("accept_status", ir.Constant("any")),
+        *_credentials(config),
     ]
     return [ir.Task(kind="http", inputs=ir.Fields(tuple(inputs)), **config.common(HTTP_TIMEOUT_S))]
 
@@ -127,19 +127,14 @@ def _body(scene: Scene, config: Config) -> ir.Value:
     return ir.Constant(None) if source is None else expression(source)
 
 
-def _credentials(scene: Scene, config: Config) -> Inputs:
+def _credentials(config: Config) -> Inputs:
     """Keys belong to the operator: a file can name one, but not hold it."""
-    kind = config.word("auth", _AUTH, "none")
-    if kind == "none":
+    if config.word("auth", _AUTH, "none") == "none":
         return []
-    named = config.text("authTokenSettingsKey") or "(none)"
-    message = (
-        f"{config.node.id!r} wants {kind} authentication with the key {named!r}; keys stay in the "
-        "operator's configuration, so give this request to a task of [tasks] in whorl.toml"
-    )
-    scene.draft.warn("W023", message, config.span("auth"), label="needs a key")
-    header = config.text("authHeader", "Authorization")
-    return [(header, expression(called("refuse", quoted(message))))]
+    if not config.text("authTokenSettingsKey"):
+        config.missing("authTokenSettingsKey", "the name of a key of the operator")
+    named = ir.Constant(config.text("authTokenSettingsKey"))
+    return [("auth", ir.Fields((("type", ir.Constant("Key")), ("name", named))))]
 
 
 def read_shell_exec(scene: Scene, node: CanvasNode) -> list[ir.Node]:

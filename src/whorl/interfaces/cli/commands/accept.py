@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import UsageError
 from whorl.interfaces.cli.options import located, show_options
-from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform, say
-from whorl.interfaces.cli.steering import asked, loop_at, steer
-from whorl.interfaces.history import iteration_results
+from whorl.interfaces.cli.stage import Show, on_stage, perform, say
+from whorl.interfaces.cli.steering import steer
+from whorl.interfaces.steering import accepted, is_accepted, loop_at
 
 if TYPE_CHECKING:
     from whorl.interfaces.project import Project
-    from whorl.runtimes.journal import RunId
 
 
 @click.command()
@@ -47,22 +45,11 @@ async def _accept(project: Project, text: str, number: int, at: str, show: Show)
     project.open_store().close()
     async with on_stage(project, show) as stage:
         run = stage.store.resolve(text)
-        loop = loop_at(stage, run, at)
-        if _is_accepted(stage, run, loop, number):
+        loop = loop_at(stage.store, run, at)
+        if is_accepted(stage.store, run, loop, number):
             say(f"iteration {number} of {loop!r} is accepted already")
             return stage.finish(run)
-        found = iteration_results(stage.store, run, loop, (number,)).get(number)
-        if found is None:
-            done = [row.number for row in stage.store.newest_iterations(run, loop, 20)]
-            known = ", ".join(map(str, done)) or "none"
-            raise UsageError(f"{loop!r} has no iteration {number} with a result; it has {known}")
-        body = {"at": loop, "iteration": number, **found}
-        return await steer(stage, run, asked("run.accepted", body))
-
-
-def _is_accepted(stage: Stage, run: RunId, loop: str, number: int) -> bool:
-    rows = [row for row in stage.store.loops(run) if row.address == loop]
-    return any(row.exit_reason == "accepted" and row.returned_iteration == number for row in rows)
+        return await steer(stage, run, accepted(stage.store, run, loop, number))
 
 
 COMMANDS = {"accept": accept}

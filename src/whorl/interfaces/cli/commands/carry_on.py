@@ -9,11 +9,11 @@ import click
 from whorl.errors import UsageError
 from whorl.interfaces.cli.options import More, located, show_options
 from whorl.interfaces.cli.stage import Show, on_stage, perform
-from whorl.interfaces.cli.steering import asked, loop_at, steer
+from whorl.interfaces.cli.steering import steer
+from whorl.interfaces.steering import continued
 
 if TYPE_CHECKING:
     from whorl.interfaces.project import Project
-    from whorl.language import Json
 
 
 @click.command(name="continue")
@@ -44,21 +44,24 @@ def continue_command(
             "say how much more: --iterations N, --budget +AMOUNT, or both",
             help="for example `whorl continue last --iterations 3`",
         )
-    body: dict[str, Json] = {}
-    if iterations is not None:
-        body["iterations"] = iterations
-    if budget is not None:
-        body["cost_usd"] = budget
     show = Show(as_json=as_json, events=events, verbose=verbose)
-    return perform(_continue(project, run, at, body, show))
+    return perform(_continue(project, run, at, show, iterations=iterations, budget=budget))
 
 
-async def _continue(project: Project, text: str, at: str, body: dict[str, Json], show: Show) -> int:
+async def _continue(
+    project: Project,
+    text: str,
+    at: str,
+    show: Show,
+    *,
+    iterations: int | None,
+    budget: float | None,
+) -> int:
     project.open_store().close()
     async with on_stage(project, show) as stage:
         run = stage.store.resolve(text)
-        loop = loop_at(stage, run, at, at_limit=True)
-        return await steer(stage, run, asked("run.continued", {"at": loop, **body}))
+        event = continued(stage.store, run, at, iterations=iterations, cost_usd=budget)
+        return await steer(stage, run, event)
 
 
 COMMANDS = {"continue": continue_command}

@@ -6,19 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import UsageError, did_you_mean
 from whorl.interfaces.cli.options import located, show_options
-from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform
-from whorl.interfaces.cli.steering import asked, steer
-from whorl.interfaces.results import open_gates
+from whorl.interfaces.cli.stage import Show, on_stage, perform
+from whorl.interfaces.cli.steering import steer
+from whorl.interfaces.steering import decided
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.interfaces.project import Project
-    from whorl.interfaces.results import Gate
-    from whorl.language import Json
-    from whorl.runtimes.journal import RunId
 
 
 def _command(name: str, words: str) -> click.Command:
@@ -33,10 +29,9 @@ def _command(name: str, words: str) -> click.Command:
         verbose: bool,
     ) -> int:
         show = Show(as_json=as_json, events=events, verbose=verbose)
-        body: dict[str, Json] = {"approved": name == "approve", "by": "person"}
-        if feedback:
-            body["feedback"] = feedback
-        return perform(_decide(project, run, at, body, show))
+        return perform(
+            _decide(project, run, at, show, approved=name == "approve", feedback=feedback)
+        )
 
     decide.__doc__ = words
     made: Callable[..., int] = show_options(located(decide))
@@ -49,44 +44,14 @@ def _command(name: str, words: str) -> click.Command:
     return click.command(name=name)(made)
 
 
-async def _decide(project: Project, text: str, at: str, body: dict[str, Json], show: Show) -> int:
+async def _decide(
+    project: Project, text: str, at: str, show: Show, *, approved: bool, feedback: str
+) -> int:
     project.open_store().close()
     async with on_stage(project, show) as stage:
         run = stage.store.resolve(text)
-        gate = _chosen(stage, run, at)
-        return await steer(stage, run, asked("gate.decided", body, gate.address))
-
-
-def _chosen(stage: Stage, run: RunId, at: str) -> Gate:
-    gates = open_gates(stage.store, run)
-    places = ", ".join(gate.address for gate in gates)
-    if at:
-        found = [gate for gate in gates if gate.address == at]
-        if found:
-            return found[0]
-    elif len(gates) == 1:
-        return gates[0]
-    elif gates:
-        raise UsageError(f"several decisions are open: {places}", help="say which with --at",
-                         code="W903")  # fmt: skip
-    decided = _decided_last(stage, run, at)
-    if decided:
-        raise UsageError(f"run {run} asks nothing any more: {decided}", help="see `whorl show`")
-    if gates:
-        hint = did_you_mean(at, [gate.address for gate in gates])
-        raise UsageError(f"nothing is asked at {at!r}; open: {places}", help=hint, code="W903")
-    status = stage.store.run(run).status
-    raise UsageError(f"run {run} asks nothing; it is {status}", help=f"`whorl status {run}`")
-
-
-def _decided_last(stage: Stage, run: RunId, at: str) -> str:
-    last = ""
-    for entry in stage.store.read(run):
-        event = entry.event
-        if event.kind == "gate.decided" and at in ("", event.address):
-            verb = "approved" if event.body.get("approved") else "rejected"
-            last = f"{event.address!r} was {verb} already"
-    return last
+        event = decided(stage.store, run, at, approved=approved, feedback=feedback)
+        return await steer(stage, run, event)
 
 
 COMMANDS = {

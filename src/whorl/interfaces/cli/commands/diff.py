@@ -11,17 +11,15 @@ from whorl.errors import UsageError, did_you_mean, safe
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.view.paint import paint
 from whorl.interfaces.figures import difference, dollars, line, score, seconds, written
-from whorl.interfaces.history import iteration_results
+from whorl.interfaces.inspection import loop_named, sides
 from whorl.interfaces.progress import usage_of
-from whorl.interpreter.address import split_iteration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.interfaces.inspection import Side
     from whorl.interfaces.project import Project
-    from whorl.language import Json
-    from whorl.runtimes.journal import IterationRow, RunId
-    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.runtimes.journal import IterationRow
 
 _COLORS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -52,15 +50,15 @@ def diff(
     store = project.open_store()
     try:
         found = store.resolve(run)
-        loop = _loop(store, found, at)
-        sides = [_side(store, found, loop, number) for number in (first, second)]
+        loop = loop_named(store, found, at)
+        both = sides(store, found, loop, (first, second))
     finally:
         store.close()
-    changes = _changes(sides, node)
+    changes = _changes(both, node)
     if as_json:
-        print_json(_document(loop, sides, changes))
+        print_json(_document(loop, both, changes))
         return 0
-    click.echo(_summary(loop, sides[0].row, sides[1].row))
+    click.echo(_summary(loop, both[0].row, both[1].row))
     for name, lines in changes.items():
         click.echo(f"\n{line(name, 80)}{'' if lines else ': no change'}")
         for said in lines:
@@ -68,51 +66,17 @@ def diff(
     return 0
 
 
-class _Side:
-    """One of the two iterations."""
-
-    def __init__(self, row: IterationRow, results: dict[str, Json]) -> None:
-        self.row = row
-        self.results = results
-
-
-def _loop(store: SqliteStore, run: RunId, at: str) -> str:
-    loops = [row.address for row in store.loops(run)]
-    wanted = split_iteration(at)[0]
-    if wanted in loops:
-        return wanted
-    known = ", ".join(loops) or "none"
-    if wanted:
-        hint = did_you_mean(wanted, loops) or f"loops: {known}"
-        raise UsageError(f"run {run} has no loop {wanted!r}", help=hint, code="W903")
-    outer = [address for address in loops if "[" not in address]
-    if len(outer) != 1:
-        raise UsageError("say which loop with --at", help=f"loops: {known}", code="W903")
-    return outer[0]
-
-
-def _side(store: SqliteStore, run: RunId, loop: str, number: int) -> _Side:
-    rows = store.iterations(run, loop, after=number - 1, limit=20)
-    same = [row for row in rows if row.number == number]
-    if not same:
-        last = store.newest_iterations(run, loop, 1)
-        had = f"it has {last[-1].number}" if last else "it has none"
-        raise UsageError(f"{loop!r} has no finished iteration {number}; {had}", code="W903")
-    found: Any = iteration_results(store, run, loop, (number,)).get(number, {})
-    return _Side(same[-1], found.get("results") or {})
-
-
-def _changes(sides: list[_Side], node: str | None) -> dict[str, list[str]]:
-    names = list(dict.fromkeys([*sides[0].results, *sides[1].results]))
+def _changes(both: tuple[Side, Side], node: str | None) -> dict[str, list[str]]:
+    names = list(dict.fromkeys([*both[0].results, *both[1].results]))
     if node is not None and node not in names:
         hint = did_you_mean(node, names) or f"steps: {', '.join(names) or 'none'}"
         raise UsageError(f"there is no result of a step {node!r}", help=hint)
-    return {name: _unified(sides, name) for name in names if node in (None, name)}
+    return {name: _unified(both, name) for name in names if node in (None, name)}
 
 
-def _unified(sides: list[_Side], name: str) -> list[str]:
-    one, other = (written(side.results.get(name)).splitlines() for side in sides)
-    first, second = (f"iteration {side.row.number}" for side in sides)
+def _unified(both: tuple[Side, Side], name: str) -> list[str]:
+    one, other = (written(side.results.get(name)).splitlines() for side in both)
+    first, second = (f"iteration {side.row.number}" for side in both)
     return list(difflib.unified_diff(one, other, first, second, lineterm=""))
 
 
@@ -133,10 +97,12 @@ def _figures(one: IterationRow, other: IterationRow) -> Iterator[str]:
     yield f"time {seconds(times[0])} → {seconds(times[1])}"
 
 
-def _document(loop: str, sides: list[_Side], changes: dict[str, list[str]]) -> dict[str, object]:
+def _document(
+    loop: str, both: tuple[Side, Side], changes: dict[str, list[str]]
+) -> dict[str, object]:
     return {
         "loop": loop,
-        "iterations": [{"note": side.row.note, "results": side.results} for side in sides],
+        "iterations": [{"note": side.row.note, "results": side.results} for side in both],
         "diff": {name: "\n".join(lines) for name, lines in changes.items()},
     }
 

@@ -8,20 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import UsageError, did_you_mean
+from whorl.errors import UsageError
 from whorl.interfaces.cli.options import Amount, located, read_stdin, show_options
 from whorl.interfaces.cli.stage import Show, on_stage, perform, say
-from whorl.interfaces.history import loop_node, workflow_of
+from whorl.interfaces.history import workflow_of
 from whorl.interfaces.inputs import read_values
-from whorl.interpreter.address import split_iteration
+from whorl.interfaces.steering import check_fork
 
 if TYPE_CHECKING:
     from whorl.dialects import Reading
     from whorl.interfaces.project import Project
-    from whorl.ir import Workflow
     from whorl.runtimes.forking import Fork
-    from whorl.runtimes.journal import RunId
-    from whorl.runtimes.sqlite import SqliteStore
 
 
 @click.command()
@@ -76,7 +73,7 @@ async def _fork(
     async with on_stage(project, show) as stage:
         source = stage.store.resolve(text)
         workflow = fork.workflow or workflow_of(stage.store, source)
-        _check_names(stage.store, source, workflow, fork)
+        check_fork(stage.store, source, workflow, fork)
         settings = project.settings()
         refused = refusal(workflow, settings)
         if refused is not None:
@@ -87,22 +84,6 @@ async def _fork(
         await fork_run(stage.store, source, fork, run=run, now=now)
         say(f"run {run} is a fork of {source} at {fork.at}")
         return await stage.drive(run)
-
-
-def _check_names(store: SqliteStore, source: RunId, workflow: Workflow, fork: Fork) -> None:
-    """A value that nobody would ever read is a mistake."""
-    loop, _ = split_iteration(fork.at)
-    path = next((row.path for row in store.loops(source) if row.address == loop), loop)
-    node = loop_node(workflow, path)
-    carried = [carry.name for carry in node.carry] if node is not None else []
-    known = [*carried, *(port.name for port in workflow.inputs)]
-    known += [name for name, _ in workflow.variables]
-    for name in fork.values:
-        if name not in known and not workflow.open_inputs:
-            raise UsageError(
-                f"--set names {name!r}, which is no input, variable or carried value",
-                help=did_you_mean(name, known) or f"there are: {', '.join(known) or 'none'}",
-            )
 
 
 COMMANDS = {"fork": fork}

@@ -10,8 +10,9 @@ import click
 
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform
-from whorl.interfaces.cli.steering import PATIENCE_S, POLL_S, asked
+from whorl.interfaces.cli.steering import PATIENCE_S, POLL_S
 from whorl.interfaces.results import result_of
+from whorl.interfaces.steering import asked, cancelled
 
 if TYPE_CHECKING:
     from whorl.interfaces.project import Project
@@ -43,8 +44,7 @@ def cancel(project: Project, *, run: str, feedback: str, as_json: bool) -> int:
     \b
       whorl cancel last --feedback "wrong file"
     """
-    event = asked("run.cancelled", {"feedback": feedback} if feedback else {})
-    return perform(_ask(project, run, event, "cancelled", as_json))
+    return perform(_ask(project, run, cancelled(feedback), "cancelled", as_json))
 
 
 async def _ask(project: Project, text: str, event: Event, wanted: str, as_json: bool) -> int:

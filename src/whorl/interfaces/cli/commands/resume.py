@@ -8,11 +8,11 @@ import click
 
 from whorl.interfaces.cli.options import More, located, show_options
 from whorl.interfaces.cli.stage import Show, on_stage, perform, say
-from whorl.interfaces.cli.steering import asked, steer
+from whorl.interfaces.cli.steering import steer
+from whorl.interfaces.steering import resumed
 
 if TYPE_CHECKING:
     from whorl.interfaces.project import Project
-    from whorl.language import Json
 
 
 @click.command()
@@ -46,9 +46,6 @@ async def _resume(project: Project, text: str, budget: float | None, show: Show)
     async with on_stage(project, show) as stage:
         run = stage.store.resolve(text)
         status = stage.store.run(run).status
-        body: dict[str, Json] = {"retry": True}
-        if budget is not None:
-            body["cost_usd"] = budget
         match status:
             case "succeeded" | "cancelled":
                 say(f"run {run} has {status} already" if status == "succeeded" else
@@ -62,7 +59,7 @@ async def _resume(project: Project, text: str, budget: float | None, show: Show)
                 return stage.finish(run)
             case "interrupted" if budget is None:
                 return await stage.drive(run)
-        return await steer(stage, run, asked("run.resumed", body))
+        return await steer(stage, run, resumed(budget))
 
 
 @click.command(hidden=True)

@@ -13,6 +13,7 @@ from whorl.interfaces.cli.options import Amount, located, print_json, read_stdin
 from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform, say
 from whorl.interfaces.inputs import add_main_text, check_given, read_values
 from whorl.interfaces.preflight import (
+    TOY,
     check_models,
     forecast,
     forecast_words,
@@ -28,12 +29,6 @@ if TYPE_CHECKING:
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import Start
-
-
-TOY = (
-    "no provider is configured, so the embedded toy model answers: fine for trying things out, "
-    "useless as a judge"
-)
 
 
 @click.command(name="run")

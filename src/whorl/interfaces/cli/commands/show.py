@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import UsageError, did_you_mean, safe
+from whorl.errors import safe
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.stage import past_of
 from whorl.interfaces.cli.view.audience import event_json, verdict
@@ -24,9 +24,11 @@ from whorl.interfaces.figures import (
     written,
 )
 from whorl.interfaces.history import iteration_results
+from whorl.interfaces.inspection import computed, unknown_place
 from whorl.interfaces.progress import Progress, usage_of
 from whorl.interfaces.results import result_of
-from whorl.interpreter.address import split_iteration, unescape
+from whorl.interfaces.secrecy import shown
+from whorl.interpreter.address import split_iteration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -92,7 +94,7 @@ def _answers(store: SqliteStore, run: RunId) -> dict[str, Json]:
     for entry in store.read(run):
         if entry.event.kind == "task.finished":
             found.pop(entry.event.address, None)
-            found[entry.event.address] = entry.event.body.get("value")
+            found[entry.event.address] = shown(entry.event).get("value")
             if len(found) > _ANSWERS_MAX:
                 del found[next(iter(found))]
     return found
@@ -162,9 +164,9 @@ def iteration_cells(done: Iteration, loop: LoopProgress) -> tuple[str, ...]:
 
 def _show_place(store: SqliteStore, run: RunId, address: str, *, as_json: bool) -> None:
     entries = list(store.entries_at(run, address))
-    value = _computed(store, run, address) if not entries else None
+    value = computed(store, run, address) if not entries else None
     if not entries and value is None:
-        raise _unknown(store, run, address)
+        raise unknown_place(store, run, address)
     if as_json:
         told = [event_json(run, entry) for entry in entries]
         print_json({"run": run, "address": address, "value": value, "entries": told})
@@ -179,27 +181,6 @@ def _show_place(store: SqliteStore, run: RunId, address: str, *, as_json: bool) 
     click.echo(f"run {run}  {line(address, 100)}")
     for said in lines:
         click.echo(said)
-
-
-def _computed(store: SqliteStore, run: RunId, address: str) -> Json:
-    """What a step gave that only computes, and so left no entry: found by replaying."""
-    above, _, name = address.rpartition("/")
-    loop, number = split_iteration(above)
-    if number is None:
-        return None
-    found: Any = iteration_results(store, run, loop, (number,)).get(number, {})
-    results: dict[str, Json] = found.get("results") or {}
-    return results.get(unescape(name))
-
-
-def _unknown(store: SqliteStore, run: RunId, address: str) -> UsageError:
-    known = list(dict.fromkeys(entry.event.address for entry in store.read(run)))
-    hint = did_you_mean(address, [one for one in known if one])
-    return UsageError(
-        f"nothing happened at {address!r} in run {run}",
-        help=hint or f"`whorl show {run}` lists steps and loops",
-        code="W903",
-    )
 
 
 def _inside(store: SqliteStore, run: RunId, address: str, entries: list[Entry]) -> Iterator[str]:
@@ -229,7 +210,7 @@ def _attempts(entries: list[Entry]) -> Iterator[str]:
     """A task: for each attempt what it was given, what it gave, what it used."""
     for entry in entries:
         event = entry.event
-        body: dict[str, Any] = event.body
+        body: dict[str, Any] = shown(event)
         match event.kind:
             case "task.started":
                 yield f"{line(event.address, 100)}  {body.get('kind', '')}"

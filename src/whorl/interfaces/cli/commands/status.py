@@ -14,8 +14,12 @@ from whorl.interfaces.cli.view.closing import MARKS, next_command, usage_words
 from whorl.interfaces.cli.view.paint import paint
 from whorl.interfaces.figures import dollars, line, score, seconds, written
 from whorl.interfaces.history import loop_node, workflow_of
+from whorl.interfaces.progress import name_of
 from whorl.interfaces.results import open_gates, result_of
+from whorl.interfaces.secrecy import hidden_names
+from whorl.interfaces.vocabulary import status_lines
 from whorl.interfaces.wording import condition_words, exit_words
+from whorl.providers.secrets import HIDDEN
 from whorl.runtimes.folding import fold
 
 if TYPE_CHECKING:
@@ -47,11 +51,44 @@ def status(project: Project, *, run: str, as_json: bool) -> int:
         if as_json:
             print_json(_document(store, found, progress, result))
         else:
+            told = _in_own_words(store, found, progress, result)
+            for text in told:
+                click.echo(text)
             for key, words in _rows(store, found, progress, result):
-                click.echo(f"{key + ':':<11} {words}")
+                if not told or key not in _TOLD:
+                    click.echo(f"{key + ':':<11} {words}")
     finally:
         store.close()
     return 0
+
+
+# The rows that a dialect's own lines take the place of.
+_TOLD = frozenset({"workflow", "status", "duration", "iteration", "until", "last", "result"})
+
+
+def _in_own_words(
+    store: SqliteStore, run: RunId, progress: Progress, result: dict[str, Any]
+) -> list[str]:
+    """Where a run is, as the dialect of its file says it; nothing while it is in no loop."""
+    workflow = workflow_of(store, run)
+    loop = next((one for one in reversed(progress.loops.values()) if not one.exit_reason), None)
+    if loop is None or result["status"] in ("succeeded", "failed", "cancelled"):
+        return []
+    row = store.run(run)
+    until = time.time() if result["status"] == "running" else row.updated_at
+    last = next(
+        (words for _, words in _last_result(fold(store, run).machine, loop, workflow)), "null"
+    )
+    facts = {
+        "workflow": line(row.name, 80),
+        "status": str(result["status"]).capitalize(),
+        "loop": line(name_of(loop.address), 60),
+        "number": str(loop.number),
+        "limit": str(loop.limit),
+        "seconds": f"{max(0.0, until - loop.started_at):.0f}",
+        "result": last.partition(": ")[2] or last,
+    }
+    return status_lines(workflow.vocabulary, loop.path, facts)
 
 
 def _document(
@@ -97,7 +134,7 @@ def _rows(
     machine = fold(store, run).machine
     for loop in progress.loops.values():
         yield from _loop_rows(loop, workflow)
-        yield from _last_result(machine, loop)
+        yield from _last_result(machine, loop, workflow)
     used = usage_words(result["usage"])
     if used:
         of = f" of a budget of {dollars(row.budget_usd)}" if row.budget_usd is not None else ""
@@ -125,12 +162,16 @@ def _loop_rows(loop: LoopProgress, workflow: Workflow) -> Iterator[tuple[str, st
         yield "last", f"iteration {last.number}{measured}{words}"
 
 
-def _last_result(machine: Machine, loop: LoopProgress) -> Iterator[tuple[str, str]]:
+def _last_result(
+    machine: Machine, loop: LoopProgress, workflow: Workflow
+) -> Iterator[tuple[str, str]]:
+    hidden = hidden_names(workflow)
     for frame in machine.frames.values():
         if frame["kind"] == "loop" and frame["address"] == loop.address:
             results = {k: v for k, v in (frame.get("previous") or {}).items() if v is not None}
             for name, value in list(results.items())[-1:]:
-                yield "result", f"{line(name, 40)}: {line(written(value), 160)}"
+                words = HIDDEN if name in hidden else line(written(value), 160)
+                yield "result", f"{line(name, 40)}: {words}"
 
 
 COMMANDS = {"status": status}

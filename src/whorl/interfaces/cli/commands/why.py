@@ -10,6 +10,7 @@ from whorl.errors import safe
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.figures import line, plural, score, table
 from whorl.interfaces.history import loop_node, workflow_of
+from whorl.interfaces.inspection import limit_now
 from whorl.interfaces.results import open_gates, result_of
 from whorl.interfaces.wording import condition_words, exit_words, reason_words, verdict_words
 from whorl.runtimes.folding import fold
@@ -91,7 +92,7 @@ def _loop_told(
     store: SqliteStore, run: RunId, row: LoopRow, *, workflow: Workflow, machine: Machine
 ) -> Iterator[str]:
     node = loop_node(workflow, row.path)
-    limit = _limit(machine, row)
+    limit = limit_now(machine, row)
     of = f" of at most {limit}" if limit is not None else ""
     head = f"{line(row.address, 60)}  {plural(row.iterations, 'iteration')}{of}"
     if row.exit_reason:
@@ -116,15 +117,6 @@ def _loop_told(
         ]
         for said in table([("#", "score", "verdict", "why"), *cells], right=frozenset({0})):
             yield f"  {said}"
-
-
-def _limit(machine: Machine, row: LoopRow) -> int | None:
-    """The limit of iterations as it is now; the loop may have been given more."""
-    for frame in machine.frames.values():
-        if frame["kind"] == "loop" and frame["address"] == row.address:
-            return int(frame["limits"]["iterations"])
-    limit = row.limits.get("iterations") if isinstance(row.limits, dict) else None
-    return limit if isinstance(limit, int) else None
 
 
 def _iterations(store: SqliteStore, run: RunId, row: LoopRow) -> list[IterationRow]:

@@ -18,6 +18,7 @@ from whorl.interfaces.figures import (
     seconds,
 )
 from whorl.interfaces.progress import Progress, name_of
+from whorl.interfaces.secrecy import shown
 from whorl.interfaces.vocabulary import judgement_lines
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def event_json(run: str, entry: Entry) -> dict[str, Any]:
         "kind": event.kind,
         "address": event.address,
         "at": event.at,
-        "body": event.body,
+        "body": shown(event),
     }
 
 

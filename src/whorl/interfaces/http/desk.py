@@ -1,0 +1,110 @@
+"""What all requests share: the project, its runtime, who looks on, and what is known of runs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from whorl.interfaces.catalogue import Catalogue
+from whorl.interfaces.history import loop_node, workflow_of
+from whorl.interfaces.http.driving import Driving
+from whorl.interfaces.http.watch import Watch
+from whorl.interfaces.project import open_runtime
+from whorl.interfaces.wording import target_of
+from whorl.source import resolve_beside
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from pydantic import BaseModel
+
+    from whorl.interfaces.project import Project
+    from whorl.providers.registry import Providers
+    from whorl.runtimes.journal import RunId, RunRow
+    from whorl.runtimes.local import LocalRuntime
+    from whorl.runtimes.sqlite import SqliteStore
+
+_TARGETS_MAX = 10_000
+_TOLD_MAX = 1_000
+_NAMES_S = 2.0
+
+
+class Desk:
+    """The state of a server."""
+
+    def __init__(
+        self, project: Project, providers: Providers, runtime: LocalRuntime, watch: Watch
+    ) -> None:
+        self.project = project
+        self.providers = providers
+        self.runtime = runtime
+        self.watch = watch
+        self.driving = Driving(runtime, watch)
+        self.catalogue = Catalogue(project)
+        self._targets: dict[tuple[RunId, str], float | None] = {}
+        self._told: dict[RunId, tuple[RunRow, str]] = {}
+        self._names: tuple[float, list[str]] = (0.0, [])
+
+    @property
+    def store(self) -> SqliteStore:
+        """The store of the project."""
+        return self.runtime.store
+
+    def target(self, run: RunId, loop: str) -> float | None:
+        """The score that a loop works towards; a run pins its version, so this never changes."""
+        key = (run, loop)
+        if key not in self._targets:
+            if len(self._targets) >= _TARGETS_MAX:
+                self._targets.clear()
+            path = next((row.path for row in self.store.loops(run) if row.address == loop), "")
+            node = loop_node(workflow_of(self.store, run), path)
+            self._targets[key] = target_of(node.until) if node is not None else None
+        return self._targets[key]
+
+    def told(self, row: RunRow, tell: Callable[[RunRow], BaseModel]) -> str:
+        """A row as JSON, made once for all streams that tell of it."""
+        known = self._told.get(row.id)
+        if known is None or known[0] != row:
+            if len(self._told) >= _TOLD_MAX:
+                self._told.clear()
+            known = self._told[row.id] = (row, tell(row).model_dump_json())
+        return known[1]
+
+    def names(self) -> list[str]:
+        """The names of all workflows that have runs; a moment old at most."""
+        at, names = self._names
+        if time.monotonic() - at > _NAMES_S:
+            names = sorted({total.name for total in self.store.totals()})
+            self._names = (time.monotonic(), names)
+        return names
+
+    def file(self, name: str) -> Path:
+        """A file of the project, by the one path rule. Raises InvalidWorkflow."""
+        root = str(self.project.root)
+        return resolve_beside(f"{root}/-", name, root=root)
+
+    def shown_file(self, file: str) -> str:
+        """A file as the project knows it."""
+        return file.removeprefix(f"{self.project.root}/")
+
+
+@asynccontextmanager
+async def open_desk(project: Project) -> AsyncIterator[Desk]:
+    """A desk on the project's store. Runs that it drives are left resumable when it closes."""
+    from whorl.providers.registry import Providers
+    from whorl.providers.secrets import redact
+
+    providers = Providers(project.settings())
+    watch = Watch(lambda text: redact(text, providers.secrets))
+    async with open_runtime(project, providers, watcher=watch) as runtime:
+        desk = Desk(project, providers, runtime, watch)
+        following = asyncio.create_task(watch.follow(runtime.store))
+        try:
+            yield desk
+        finally:
+            watch.end()
+            following.cancel()
+            await desk.driving.close()

@@ -1,0 +1,1 @@
+"""The door: who may come in, and what may be brought along."""

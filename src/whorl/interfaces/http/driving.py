@@ -1,0 +1,203 @@
+"""The runs that this server drives, and how a request reaches a run, whoever drives it.
+
+Requests to one run are carried out one after the other, each until it stands in the journal: so of
+two that exclude each other the second one is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from whorl.errors import StoreError, UsageError, WhorlError, safe
+from whorl.interfaces.http.faults import Refusal, conflict
+from whorl.interpreter.control import objection
+from whorl.runtimes.folding import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.interfaces.http.watch import Watch
+    from whorl.interpreter.events import Event
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.local import LocalRuntime
+
+PATIENCE_S = 5.0
+OWNED_S = 1.0
+_SEEN_MAX = 5_000
+_STEERING = frozenset(
+    {"run.paused", "run.resumed", "run.cancelled", "run.continued", "run.accepted", "gate.decided"}
+)
+
+log = logging.getLogger("whorl.http")
+
+
+class Driving:
+    """Drives runs in the background of the server."""
+
+    def __init__(self, runtime: LocalRuntime, watch: Watch) -> None:
+        self._runtime = runtime
+        self._watch = watch
+        self._tasks: dict[RunId, asyncio.Task[str]] = {}
+        self._alarms: dict[RunId, asyncio.Task[None]] = {}
+        self._locks: WeakValueDictionary[RunId, asyncio.Lock] = WeakValueDictionary()
+
+    def is_driven(self, run: RunId) -> bool:
+        """Whether this server drives the run."""
+        return run in self._tasks
+
+    def drive(self, run: RunId, *requests: Event) -> asyncio.Task[str]:
+        """Drives a run in the background."""
+        alarm = self._alarms.pop(run, None)
+        if alarm is not None:
+            alarm.cancel()
+        task = asyncio.create_task(self._drive(run, requests))
+        self._tasks[run] = task
+        task.add_done_callback(lambda done: self._left(run, done))
+        return task
+
+    async def ask(self, run: RunId, make: Callable[[], Event], seen: int | None = None) -> None:
+        """Carries a request out: `make` looks at the run as it is and says what is asked.
+
+        Returns once the request stands in the journal, or its owner has it in its inbox.
+        """
+        async with self._lock(run):
+            await asyncio.to_thread(self._check_seen, run, seen)
+            try:
+                await self._bring(run, await asyncio.to_thread(self._made, run, make))
+            except UsageError as fault:
+                raise conflict(fault) from fault
+
+    async def go_on(self, run: RunId) -> None:
+        """Drives a run that nobody drives, as after a crash."""
+        async with self._lock(run):
+            is_interrupted = self._runtime.store.run(run).status == "interrupted"
+            if not is_interrupted or run in self._tasks:
+                raise Refusal(409, "W905", f"run {run} is not interrupted any more")
+            task = self.drive(run)
+            deadline = time.monotonic() + PATIENCE_S
+            while not task.done() and time.monotonic() < deadline:
+                if self._runtime.store.run(run).status != "interrupted":
+                    return
+                await asyncio.sleep(0.02)
+            if task.done():
+                # Another process may just have taken it.
+                _raise(task)
+
+    async def close(self) -> None:
+        """Leaves all runs resumable."""
+        self._runtime.stop()
+        for alarm in self._alarms.values():
+            alarm.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def _lock(self, run: RunId) -> asyncio.Lock:
+        found = self._locks.get(run)
+        if found is None:
+            found = self._locks[run] = asyncio.Lock()
+        return found
+
+    def _made(self, run: RunId, make: Callable[[], Event]) -> Event:
+        """The request, unless the run as its journal tells it has something against it.
+
+        Whoever drives the run may not have heard yet of a request that stands in the journal.
+        """
+        event = make()
+        words = objection(fold(self._runtime.store, run).machine, event)
+        if words is not None:
+            raise UsageError(words)
+        return event
+
+    def _check_seen(self, run: RunId, seen: int | None) -> None:
+        if seen is None:
+            return
+        for entry in self._runtime.store.read(run, after=seen, limit=_SEEN_MAX):
+            if entry.event.kind in _STEERING:
+                raise Refusal(
+                    409,
+                    "W905",
+                    f"somebody has steered run {run} since: {entry.event.kind} at {entry.seq}",
+                    "look at the run as it is now, and ask again",
+                )
+
+    async def _bring(self, run: RunId, event: Event) -> None:
+        store = self._runtime.store
+        before = store.run(run).last_seq
+        task = None
+        with self._watch.listening(run) as listener:
+            if not await self._runtime.request(run, event):
+                await self._settle(run)
+                task = self.drive(run, event)
+            deadline = time.monotonic() + PATIENCE_S
+            while time.monotonic() < deadline:
+                if self._stands(run, event, before):
+                    return
+                if task is not None and task.done():
+                    _raise(task)
+                    return
+                await listener.wait(0.05)
+
+    def _stands(self, run: RunId, event: Event, before: int) -> bool:
+        """Whether the request is in the journal."""
+        known = (event.kind, event.address, event.at)
+        return any(
+            (entry.event.kind, entry.event.address, entry.event.at) == known
+            for entry in self._runtime.store.read(run, after=before)
+        )
+
+    async def _settle(self, run: RunId) -> None:
+        """Waits until the last drive of this run has given it up."""
+        task = self._tasks.get(run)
+        if task is not None:
+            await asyncio.wait({task}, timeout=PATIENCE_S)
+
+    async def _drive(self, run: RunId, requests: tuple[Event, ...]) -> str:
+        deadline = time.monotonic() + OWNED_S
+        while True:
+            try:
+                status = await self._runtime.drive(run, requests)
+                break
+            except StoreError as fault:
+                # Another process may be about to give the run up.
+                if fault.code != "R902" or time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.1)
+        if status == "waiting":
+            alarm = asyncio.create_task(self._wake_later(run))
+            self._alarms[run] = alarm
+            alarm.add_done_callback(lambda done: self._silence(run, done))
+        return status
+
+    async def _wake_later(self, run: RunId) -> None:
+        """A person may have been given a time to decide: the run goes on when it is over."""
+        store = self._runtime.store
+        machine = (await asyncio.to_thread(fold, store, run)).machine
+        due = min((e["due"] for e in machine.pending.values() if "due" in e), default=None)
+        if due is None:
+            return
+        await asyncio.sleep(max(0.0, due - time.time()) + 0.05)
+        if store.run(run).status == "waiting" and run not in self._tasks:
+            self._alarms.pop(run, None)
+            self.drive(run)
+
+    def _silence(self, run: RunId, alarm: asyncio.Task[None]) -> None:
+        if self._alarms.get(run) is alarm:
+            del self._alarms[run]
+
+    def _left(self, run: RunId, task: asyncio.Task[str]) -> None:
+        if self._tasks.get(run) is task:
+            del self._tasks[run]
+        self._watch.touch(run)
+        fault = None if task.cancelled() else task.exception()
+        if fault is not None and not isinstance(fault, UsageError):
+            words = safe(str(fault)) if isinstance(fault, WhorlError) else repr(fault)
+            log.error("run %s cannot be driven: %s", run, words)
+
+
+def _raise(task: asyncio.Task[str]) -> None:
+    fault = task.exception()
+    if fault is not None:
+        raise fault

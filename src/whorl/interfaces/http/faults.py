@@ -1,0 +1,132 @@
+"""Whatever goes wrong becomes one shape of answer: a code, words, and what to do."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from whorl.errors import InvalidWorkflow, ProviderError, StoreError, UsageError, safe
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fastapi import FastAPI, Request
+
+    from whorl.errors import Diagnostic
+
+log = logging.getLogger("whorl.http")
+
+_STATUSES = {"W902": 404, "W903": 404, "W905": 409, "R902": 409}
+_WORDS = {404: "there is nothing at this address", 405: "this address has no such method"}
+_FINDINGS_MAX = 20
+
+
+class Refusal(Exception):
+    """A request that is answered with words instead of being carried out."""
+
+    def __init__(self, status: int, code: str, message: str, help: str = "") -> None:  # noqa: A002
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.help = help
+
+
+def conflict(fault: UsageError) -> Refusal:
+    """The answer to a request that does not fit the run as it is."""
+    status = 404 if fault.code == "W902" else 409
+    code = fault.code if fault.code in ("W902", "W903") else "W905"
+    return Refusal(status, code, str(fault), fault.help)
+
+
+def answer_for(fault: Exception, root: str = "") -> JSONResponse:
+    """The answer that a fault comes to; files are named as seen from the project's root."""
+    match fault:
+        case Refusal():
+            return refused(fault.status, fault.code, str(fault), fault.help)
+        case UsageError() | StoreError():
+            usual = 400 if isinstance(fault, UsageError) else 503
+            status = _STATUSES.get(fault.code, usual)
+            return refused(status, fault.code, str(fault), fault.help)
+        case InvalidWorkflow():
+            return _invalid(fault, root)
+        case ProviderError():
+            return refused(400, fault.code, str(fault))
+        case RequestValidationError():
+            return refused(400, "W900", _validation_words(fault.errors()))
+        case HTTPException():
+            words = _WORDS.get(fault.status_code, str(fault.detail))
+            return refused(fault.status_code, "W900", words)
+    log.error("a mistake of ours", exc_info=fault)
+    words = f"a mistake of ours: {type(fault).__name__}"
+    return refused(500, "I900", words, "the log of the server says more")
+
+
+def refused(status: int, code: str, message: str, advice: str = "") -> JSONResponse:
+    """An error answer."""
+    error = {"code": code, "message": safe(message)[:4_000], "help": safe(advice)[:2_000]}
+    return JSONResponse({"error": error | {"diagnostics": None}}, status)
+
+
+def register(app: FastAPI) -> None:
+    """Has all faults of an app answered here."""
+
+    async def answer(request: Request, fault: Exception) -> JSONResponse:
+        desk = request.app.state.desk
+        return answer_for(fault, str(desk.project.root) if desk is not None else "")
+
+    kinds: tuple[type[Exception], ...] = (
+        Refusal,
+        UsageError,
+        StoreError,
+        InvalidWorkflow,
+        ProviderError,
+        RequestValidationError,
+        HTTPException,
+    )
+    for kind in kinds:
+        app.add_exception_handler(kind, answer)
+
+
+def finding(diagnostic: Diagnostic, root: str) -> dict[str, Any]:
+    """A diagnostic as it goes out; files are named as the project knows them."""
+    span = diagnostic.span
+    return {
+        "code": diagnostic.code,
+        "severity": diagnostic.severity,
+        "message": safe(diagnostic.message),
+        "label": safe(diagnostic.label),
+        "help": safe(diagnostic.help),
+        "file": span and (span.file.removeprefix(f"{root}/") if root else span.file),
+        "line": span and span.line,
+        "column": span and span.column,
+    }
+
+
+def _invalid(fault: InvalidWorkflow, root: str) -> JSONResponse:
+    found = fault.diagnostics[:_FINDINGS_MAX]
+    first = found[0] if found else None
+    code, words = (first.code, first.message) if first else ("W001", "the file cannot be read")
+    missing = len(found) == 1 and code == "W016" and first is not None and first.span is None
+    error = {
+        "code": code,
+        "message": safe(words),
+        "help": safe(first.help) if first else "",
+        "diagnostics": None if missing else [finding(one, root) for one in found],
+    }
+    return JSONResponse({"error": error}, 404 if missing else 400)
+
+
+def _validation_words(errors: Sequence[Any]) -> str:
+    """What does not fit, with its place: `iterations: Input should be ...`."""
+    words = []
+    for error in errors[:5]:
+        place = ".".join(str(part) for part in error["loc"] if part not in ("body", "query"))
+        said = str(error["msg"]).removeprefix("Value error, ")
+        if error["type"] == "extra_forbidden":
+            said = "there is no such field"
+        words.append(f"{place[:200]}: {said}" if place else said)
+    return "; ".join(words) or "the request does not have its shape"

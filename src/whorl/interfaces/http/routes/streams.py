@@ -1,0 +1,224 @@
+"""Server-sent events: the journal of a run as it grows, and the list of runs as it changes.
+
+The number of an entry is the id of its event, so a reader that comes back says where it was.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi.responses import Response, StreamingResponse
+from pydantic import Field
+
+from whorl.errors import UsageError
+from whorl.interfaces.history import workflow_of
+from whorl.interfaces.http.access import AtDesk, TheRun, no_query
+from whorl.interfaces.http.desk import Desk
+from whorl.interfaces.http.faults import Refusal
+from whorl.interfaces.http.schemas.runs import EventPage
+from whorl.interfaces.http.schemas.shape import Closed
+from whorl.interfaces.http.views.rows import journal_event, run_item
+from whorl.interfaces.http.watch import Listener
+from whorl.interfaces.progress import name_of
+from whorl.interfaces.secrecy import hidden_names
+from whorl.interfaces.translation import Translator
+from whorl.runtimes.journal import Entry, RunId
+
+HEARTBEAT_S = 15.0
+PAGE = 500
+ENDED = frozenset({"succeeded", "failed", "cancelled"})
+_STREAM = "text/event-stream"
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_SSE = {"description": "an event stream", "content": {_STREAM: {"schema": {"type": "string"}}}}
+
+router = APIRouter(prefix="/api", tags=["streams"])
+
+
+class EventsQuery(Closed):
+    """Which entries, and in whose words."""
+
+    after: int = Field(default=0, ge=0, le=2**53)
+    limit: int = Field(default=1_000, ge=1, le=5_000)
+    words: Literal["journal", "dialect"] = Field(default="journal", alias="as")
+
+
+@router.get(
+    "/runs/{run}/events",
+    response_model=EventPage,
+    responses={200: {"content": {_STREAM: {"schema": {"type": "string"}}}}},
+)
+async def events(
+    request: Request,
+    desk: AtDesk,
+    run: TheRun,
+    query: Annotated[EventsQuery, Query()],
+    last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{1,15}$")] = None,
+) -> Any:
+    """The journal of a run: a page of it, or (`Accept: text/event-stream`) all that comes.
+
+    Events of the stream: an entry (its seq is the id), `delta` with streamed text, `status` when
+    the run's status changes, `end` when it has ended. It goes on, in case the run does.
+    """
+    after = max(query.after, int(last_event_id or 0))
+    translator = await asyncio.to_thread(_translator, desk, run, query.words, after)
+    if _STREAM in request.headers.get("accept", ""):
+        return _streamed(desk, run, _Journal(desk, run, after, translator).told)
+    return await asyncio.to_thread(_page, desk, run, (after, query.limit), translator)
+
+
+@router.get("/changes", dependencies=[Depends(no_query)], responses={200: _SSE},
+            response_class=StreamingResponse)  # fmt: skip
+async def changes(desk: AtDesk) -> Response:
+    """`run` with a RunItem whenever a run of any process has changed."""
+    return _streamed(desk, None, lambda listener: _changed(desk, listener))
+
+
+def _streamed(desk: Desk, run: RunId | None, told: Any) -> StreamingResponse:
+    if desk.watch.is_full:
+        raise Refusal(429, "W904", "too many streams are open", "close other pages")
+
+    async def stream() -> AsyncIterator[str]:
+        with desk.watch.listening(run) as listener:
+            yield ": hello\n\n"
+            async for said in told(listener):
+                yield said
+
+    return StreamingResponse(stream(), media_type=_STREAM, headers=_HEADERS)
+
+
+class _Journal:
+    """The stream of one run."""
+
+    def __init__(self, desk: Desk, run: RunId, after: int, translator: Translator | None) -> None:
+        self._desk = desk
+        self._run = run
+        self._after = after
+        self._translator = translator
+        self._status = ""
+        self._hidden: frozenset[str] | None = None
+
+    async def told(self, listener: Listener) -> AsyncIterator[str]:
+        """What is sent, until the server stops."""
+        quiet_since = _now()
+        while not listener.is_over:
+            deltas = listener.take_deltas()
+            entries, status = await asyncio.to_thread(self._news)
+            said = [*self._entries(entries), *self._deltas(deltas)]
+            if len(entries) < PAGE:
+                said += self._status_told(status)
+            if said:
+                quiet_since = _now()
+                yield "".join(said)
+            if len(entries) == PAGE:
+                continue
+            await listener.wait(max(0.01, quiet_since + HEARTBEAT_S - _now()))
+            if _now() - quiet_since >= HEARTBEAT_S:
+                quiet_since = _now()
+                yield ": still here\n\n"
+
+    def _news(self) -> tuple[list[Entry], str]:
+        if self._hidden is None:
+            self._hidden = hidden_names(workflow_of(self._desk.store, self._run))
+        # The status is read first: an end is told after all that led to it.
+        status = self._desk.store.run(self._run).status
+        entries = list(self._desk.store.read(self._run, after=self._after, limit=PAGE))
+        return entries, status
+
+    def _entries(self, entries: list[Entry]) -> list[str]:
+        said = []
+        for entry in entries:
+            self._after = entry.seq
+            if self._translator is None:
+                told = [journal_event(self._run, entry).model_dump_json()]
+            else:
+                told = [_json(one) for one in self._translator.take(entry)]
+            for at, one in enumerate(told, start=1):
+                said.append(_event(one, seq=entry.seq if at == len(told) else None))
+        return said
+
+    def _deltas(self, deltas: dict[str, str]) -> list[str]:
+        hidden = self._hidden or ()
+        deltas = {at: text for at, text in deltas.items() if name_of(at) not in hidden}
+        if self._translator is None:
+            told = [{"address": address, "text": text} for address, text in deltas.items()]
+            return [_event(_json(one), "delta") for one in told]
+        streamed = [self._translator.streamed(*one) for one in deltas.items()]
+        return [_event(_json(one)) for events in streamed for one in events]
+
+    def _status_told(self, status: str) -> list[str]:
+        if status == self._status:
+            return []
+        self._status = status
+        told = _json({"status": status, "last_seq": self._after})
+        ended = [_event(told, "end")] if status in ENDED else []
+        return [_event(told, "status"), *ended]
+
+
+async def _changed(desk: Desk, listener: Listener) -> AsyncIterator[str]:
+    quiet_since = _now()
+    while not listener.is_over:
+        touched = listener.take_touched()
+        if touched:
+            yield await asyncio.to_thread(_items, desk, touched)
+            quiet_since = _now()
+            # What happens meanwhile is told together; the more runs, the longer this is.
+            await asyncio.sleep(min(1.0, 0.05 + 0.005 * len(touched)))
+            continue
+        await listener.wait(max(0.01, quiet_since + HEARTBEAT_S - _now()))
+        if _now() - quiet_since >= HEARTBEAT_S:
+            quiet_since = _now()
+            yield ": still here\n\n"
+
+
+def _items(desk: Desk, runs: set[RunId]) -> str:
+    said = []
+    for run in sorted(runs):
+        try:
+            row = desk.store.run(run)
+        except UsageError:
+            # It was pruned.
+            continue
+        said.append(_event(desk.told(row, lambda row: run_item(desk, row)), "run"))
+    return "".join(said)
+
+
+def _page(
+    desk: Desk, run: RunId, part: tuple[int, int], translator: Translator | None
+) -> EventPage:
+    after, limit = part
+    entries = list(desk.store.read(run, after=after, limit=limit + 1))
+    shown = entries[:limit]
+    told: Any = [journal_event(run, entry) for entry in shown]
+    if translator is not None:
+        told = [one for entry in shown for one in translator.take(entry)]
+    last = shown[-1].seq if shown else after
+    return EventPage(events=told, last_seq=last, more=len(entries) > limit)
+
+
+def _translator(desk: Desk, run: RunId, words: str, after: int) -> Translator | None:
+    """The dialect's words, having heard all that came before."""
+    if words == "journal":
+        return None
+    workflow = workflow_of(desk.store, run)
+    translator = Translator(run, workflow)
+    if not translator.has_words:
+        raise UsageError(f"the dialect {workflow.dialect!r} has no event names of its own")
+    for entry in desk.store.read(run, limit=after):
+        translator.take(entry)
+    return translator
+
+
+def _event(data: str, name: str = "", *, seq: int | None = None) -> str:
+    head = f"id: {seq}\n" if seq is not None else ""
+    named = f"event: {name}\n" if name else ""
+    return f"{head}{named}data: {data}\n\n"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,135 @@
+"""What a person asks of a run, made ready: which gate, which loop, which iteration is meant."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from whorl.errors import UsageError, did_you_mean
+from whorl.interfaces.history import iteration_results, loop_node
+from whorl.interfaces.results import open_gates
+from whorl.interpreter.address import split_iteration
+from whorl.interpreter.control import Refused, chosen_loop
+from whorl.interpreter.events import Event
+from whorl.runtimes.folding import fold
+
+if TYPE_CHECKING:
+    from whorl.interfaces.results import Gate
+    from whorl.ir import Workflow
+    from whorl.language import Json
+    from whorl.runtimes.forking import Fork
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.sqlite import SqliteStore
+
+
+def asked(kind: str, body: dict[str, Json] | None = None, address: str = "") -> Event:
+    """A request, made now; its name tells it from others, so that it is carried out once."""
+    return Event(kind, address, time.time(), {"request": uuid4().hex, **(body or {})})
+
+
+def decided(store: SqliteStore, run: RunId, at: str, *, approved: bool, feedback: str) -> Event:
+    """A person's answer to what a run asks at an address, or to the only thing that it asks."""
+    body: dict[str, Json] = {"approved": approved, "by": "person"}
+    if feedback:
+        body["feedback"] = feedback
+    return asked("gate.decided", body, _chosen_gate(store, run, at).address)
+
+
+def continued(
+    store: SqliteStore, run: RunId, at: str, *, iterations: int | None, cost_usd: float | None
+) -> Event:
+    """More iterations, or more money, for a loop."""
+    body: dict[str, Json] = {"at": loop_at(store, run, at, at_limit=True)}
+    if iterations is not None:
+        body["iterations"] = iterations
+    if cost_usd is not None:
+        body["cost_usd"] = cost_usd
+    return asked("run.continued", body)
+
+
+def resumed(cost_usd: float | None = None) -> Event:
+    """Going on, with failed work tried again."""
+    body: dict[str, Json] = {"retry": True}
+    return asked("run.resumed", body if cost_usd is None else body | {"cost_usd": cost_usd})
+
+
+def cancelled(feedback: str = "") -> Event:
+    """The end of a run."""
+    return asked("run.cancelled", {"feedback": feedback} if feedback else {})
+
+
+def loop_at(store: SqliteStore, run: RunId, at: str, *, at_limit: bool = False) -> str:
+    """The address of the loop that is meant; without `at`, the only one that it can be."""
+    machine = fold(store, run).machine
+    try:
+        return chosen_loop(machine, split_iteration(at)[0], at_limit=at_limit)
+    except Refused as refusal:
+        raise UsageError(str(refusal), code="W903") from refusal
+
+
+def is_accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> bool:
+    """Whether the loop has ended with this iteration because a person said so."""
+    for frame in fold(store, run).machine.frames.values():
+        if frame["kind"] == "loop" and frame["address"] == loop:
+            return bool(frame.get("accepted_number") == number)
+    return False
+
+
+def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
+    """The end of a loop with the result of one of its iterations."""
+    found = iteration_results(store, run, loop, (number,)).get(number)
+    if found is None:
+        done = [row.number for row in store.newest_iterations(run, loop, 20)]
+        known = ", ".join(map(str, done)) or "none"
+        raise UsageError(f"{loop!r} has no iteration {number} with a result; it has {known}")
+    return asked("run.accepted", {"at": loop, "iteration": number, **found})
+
+
+def check_fork(store: SqliteStore, source: RunId, workflow: Workflow, fork: Fork) -> None:
+    """A value that nobody would ever read is a mistake."""
+    loop, _ = split_iteration(fork.at)
+    path = next((row.path for row in store.loops(source) if row.address == loop), loop)
+    node = loop_node(workflow, path)
+    carried = [carry.name for carry in node.carry] if node is not None else []
+    known = [*carried, *(port.name for port in workflow.inputs)]
+    known += [name for name, _ in workflow.variables]
+    for name in fork.values:
+        if name not in known and not workflow.open_inputs:
+            raise UsageError(
+                f"{name!r} is to be set, which is no input, variable or carried value",
+                help=did_you_mean(name, known) or f"there are: {', '.join(known) or 'none'}",
+            )
+
+
+def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
+    gates = open_gates(store, run)
+    places = ", ".join(gate.address for gate in gates)
+    if at:
+        found = [gate for gate in gates if gate.address == at]
+        if found:
+            return found[0]
+    elif len(gates) == 1:
+        return gates[0]
+    elif gates:
+        raise UsageError(f"several decisions are open: {places}", help="say which with --at",
+                         code="W903")  # fmt: skip
+    known = _decided_last(store, run, at)
+    if known:
+        raise UsageError(f"run {run} asks nothing any more: {known}", help="see `whorl show`")
+    if gates:
+        hint = did_you_mean(at, [gate.address for gate in gates])
+        raise UsageError(f"nothing is asked at {at!r}; open: {places}", help=hint, code="W903")
+    status = store.run(run).status
+    raise UsageError(f"run {run} asks nothing; it is {status}", help=f"`whorl status {run}`")
+
+
+def _decided_last(store: SqliteStore, run: RunId, at: str) -> str:
+    last = ""
+    for entry in store.read(run):
+        event = entry.event
+        body: dict[str, Any] = event.body
+        if event.kind == "gate.decided" and at in ("", event.address):
+            verb = "approved" if body.get("approved") else "rejected"
+            last = f"{event.address!r} was {verb} already"
+    return last

@@ -1,0 +1,307 @@
+"""A real server on a real socket, in a thread, and a project for it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from whorl.interfaces.http.serving import Place, Server, serving
+from whorl.interfaces.project import find_project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+TOKEN = "t0ken-" + "0123456789abcdefghijklmnopqrstuv"
+
+CONFIG = """
+[defaults]
+provider = "canned"
+model = "m"
+
+[allow]
+commands = ["sh"]
+
+[prices.m]
+input = 10.0
+output = 100.0
+
+[providers.canned]
+kind = "scripted"
+
+[[providers.canned.replies]]
+match = "Write"
+by = "iteration"
+replies = ["draft one", "draft two", "draft three", "draft four"]
+
+[[providers.canned.replies]]
+match = "Review"
+by = "iteration"
+replies = [
+    {json = {approved = false, score = 0.41}},
+    {json = {approved = false, score = 0.63}},
+    {json = {approved = true, score = 0.9}},
+]
+
+[[providers.canned.replies]]
+match = "Report"
+replies = ["the report"]
+
+[[providers.canned.replies]]
+match = "Fail"
+replies = [{status = 400, text = "no such model"}, {status = 400, text = "no such model"}, "well"]
+
+[[providers.canned.replies]]
+match = "Never"
+replies = [{status = 400, text = "no such model"}]
+"""
+
+POLISH = """
+whorl: 1
+name: polish
+description: Writes until it is good.
+inputs: {task: string}
+steps:
+  polish:
+    repeat:
+      until:
+        - review.approved
+        - score: {from: "{{ review.score }}", at_least: 0.95}
+      at_most: 5
+      carry: {hint: "{{ write }}"}
+      steps:
+        write: {ask: "Write {{ task }} after {{ hint | default('nothing') }}"}
+        length: {value: "{{ write | length }}"}
+        review:
+          ask: "Review {{ write }}"
+          returns: {approved: boolean, score: number}
+  report: {ask: "Report on {{ polish.write }}"}
+outputs:
+  text: "{{ report }}"
+  draft: "{{ polish.write }}"
+"""
+
+GATED = """
+whorl: 1
+name: gated
+steps:
+  draft: {ask: "Write it"}
+  check: {approve: {message: "Publish it?", show: "{{ draft }}"}}
+outputs: {ok: "{{ check.approved }}", words: "{{ check.feedback }}"}
+"""
+
+TIMED = """
+whorl: 1
+name: timed
+steps:
+  check:
+    approve: {message: "Now?"}
+    timeout: 400ms
+"""
+
+SLOW = """
+whorl: 1
+name: slow
+steps:
+  l:
+    repeat:
+      at_most: 200
+      wait: 100ms
+      steps:
+        w: {ask: "Write {{ iteration }}"}
+outputs: {text: "{{ l.w }}"}
+"""
+
+FAILING = """
+whorl: 1
+name: failing
+steps:
+  first: {ask: "Write it"}
+  second: {ask: "Fail please"}
+"""
+
+BIG = """
+whorl: 1
+name: big
+steps:
+  many: {value: "{{ 'abcdefghij' * 3000 }}"}
+  show: {ask: "Write {{ many }}"}
+"""
+
+SPEAKING = """
+whorl: 1
+name: speaking
+steps:
+  speak: {run: "sleep 0.5; echo one; sleep 0.4; echo two"}
+"""
+
+COMMANDING = """
+whorl: 1
+name: commanding
+steps:
+  touch: {run: [touch, ran.txt]}
+"""
+
+BROKEN = "whorl: 1\nname: broken\nsteps: {a: {asq: hello}}\n"
+
+WORKFLOWS = {
+    "polish.yaml": POLISH,
+    "gated.yaml": GATED,
+    "timed.yaml": TIMED,
+    "slow.yaml": SLOW,
+    "failing.yaml": FAILING,
+    "big.yaml": BIG,
+    "speaking.yaml": SPEAKING,
+    "commanding.yaml": COMMANDING,
+    "flows/broken.yaml": BROKEN,
+    "notes.json": '{"some": "other file"}',
+}
+
+
+def make_project(folder: Path, config: str = CONFIG) -> Path:
+    """Writes a project into a folder."""
+    (folder / "flows").mkdir()
+    (folder / "whorl.toml").write_text(config)
+    for name, text in WORKFLOWS.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+class Client:
+    """A client that has the token."""
+
+    def __init__(self, address: str, token: str = TOKEN) -> None:
+        self.address = address
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self.http = httpx2.Client(base_url=address, headers=headers, timeout=30, trust_env=False)
+
+    def close(self) -> None:
+        """Closes its connections."""
+        self.http.close()
+
+    def get(self, path: str, **query: Any) -> Any:
+        """The JSON of an answer that must be 200."""
+        answer = self.http.get(f"/api{path}", params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def post(self, path: str, body: dict[str, Any] | None = None, status: int = 202) -> Any:
+        """The JSON of an answer that must have this status."""
+        answer = self.http.post(f"/api{path}", json=body or {})
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    def start(self, workflow: str, **fields: Any) -> str:
+        """Starts a run; gives its id."""
+        return str(self.post("/runs", {"workflow": workflow, **fields}, 201)["run"])
+
+    def wait(self, run: str, *statuses: str) -> Any:
+        """The run once it has one of these statuses."""
+        wanted = statuses or ("succeeded", "failed", "cancelled", "waiting", "paused")
+        found: dict[str, Any] = {}
+
+        def is_there() -> bool:
+            found.update(self.get(f"/runs/{run}"))
+            return found["status"] in wanted
+
+        wait_until(is_there)
+        return found
+
+    @contextmanager
+    def stream(self, path: str, **headers: str) -> Iterator[Iterator[dict[str, Any]]]:
+        """The events of a stream: `event`, `id`, `data`."""
+        accept = {"Accept": "text/event-stream"} | headers
+        with self.http.stream("GET", f"/api{path}", headers=accept) as answer:
+            assert answer.status_code == 200, answer.read()
+            yield _events(answer.iter_lines())
+
+
+def _events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
+    event: dict[str, Any] = {}
+    for line in lines:
+        if not line:
+            if event:
+                yield event
+            event = {}
+        elif not line.startswith(":"):
+            name, _, text = line.partition(": ")
+            event[name] = json.loads(text) if name == "data" else text
+
+
+class Running:
+    """A server that runs in a thread."""
+
+    def __init__(self, folder: Path, place: Place) -> None:
+        self._folder = folder
+        self._place = place
+        self._ready = threading.Event()
+        self._server: Server | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._fault: BaseException | None = None
+        self.address = ""
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        assert self._ready.wait(20), "the server did not start"
+        if self._fault is not None:
+            raise self._fault
+
+    @property
+    def port(self) -> int:
+        """The port that it listens at."""
+        return int(self.address.rpartition(":")[2])
+
+    def stop(self) -> None:
+        """Ends it as a signal would."""
+        if self._server is not None:
+            self._server.should_exit = True
+        self._thread.join(20)
+        assert not self._thread.is_alive(), "the server did not end"
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as fault:
+            self._fault = fault
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        project = find_project({}, folder=self._folder)
+        async with serving(project, self._place) as (server, address):
+            self._server, self.address = server, address
+            self._ready.set()
+            await server.answer()
+
+
+@contextmanager
+def running(folder: Path, place: Place | None = None) -> Iterator[Running]:
+    """A server on a project, until the block ends."""
+    server = Running(folder, place or Place(token=TOKEN))
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@contextmanager
+def connected(folder: Path, place: Place | None = None) -> Iterator[Client]:
+    """A client of a server on a project, until the block ends."""
+    with running(folder, place) as server:
+        client = Client(server.address)
+        try:
+            yield client
+        finally:
+            client.close()
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Waits for what another thread or process does."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)

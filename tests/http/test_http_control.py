@@ -1,0 +1,302 @@
+"""Taking the wheel over HTTP: each request has one effect, also twice and in parallel (T13)."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from served import Client, connected, wait_until
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+
+PARALLEL = 6
+
+
+def kinds(client: Client, run: str) -> list[str]:
+    return [event["kind"] for event in client.get(f"/runs/{run}/events", limit=5000)["events"]]
+
+
+def at_once(client: Client, path: str, body: dict[str, Any]) -> list[int]:
+    """The statuses of the same request, sent several times in parallel."""
+
+    def send(_: int) -> int:
+        return int(client.http.post(f"/api{path}", json=body).status_code)
+
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        return sorted(pool.map(send, range(PARALLEL)))
+
+
+def slow(client: Client) -> str:
+    """A run that is under way."""
+    run = client.start("slow.yaml")
+    wait_until(lambda: client.get(f"/runs/{run}")["iteration"] > 1)
+    return run
+
+
+def test_a_run_is_started_once_for_a_key(client: Client) -> None:
+    body = {"workflow": "polish.yaml", "inputs": {"task": "x"}, "key": "order 7"}
+
+    def send(_: int) -> tuple[int, Any]:
+        answer = client.http.post("/api/runs", json=body)
+        return answer.status_code, answer.json()
+
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        answers = list(pool.map(send, range(PARALLEL)))
+
+    assert sorted(status for status, _ in answers) == [200] * (PARALLEL - 1) + [201]
+    assert len({answer["run"] for _, answer in answers}) == 1
+    assert len(client.get("/runs")["runs"]) == 1
+
+
+def test_starting_tells_the_worst_case_and_who_answers(client: Client) -> None:
+    told = client.post("/runs", {"workflow": "polish.yaml", "inputs": {"task": "x"}}, 201)
+
+    assert told["forecast"].startswith("at most 11 calls")
+    assert "scripted" in told["note"]
+
+
+def test_budget_and_iterations_are_taken_over(client: Client) -> None:
+    run = client.start("polish.yaml", inputs={"task": "x"}, budget_usd=2.5, max_iterations=2)
+    found = client.wait(run)
+
+    assert (found["budget_usd"], found["iteration"], found["exit_reason"]) == (
+        2.5,
+        2,
+        "max_iterations",
+    )
+
+
+def test_a_step_that_runs_a_command_fails_the_run_without_leave(
+    client: Client, project: Path
+) -> None:
+    found = client.wait(client.start("commanding.yaml"))
+
+    assert (found["status"], found["result"]["error"]["code"]) == ("failed", "R110")
+    assert not (project / "ran.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"workflow": "polish.yaml"}, 400),
+        ({"workflow": "polish.yaml", "inputs": {"task": "x", "other": 1}}, 400),
+        ({"workflow": "none.yaml"}, 404),
+        ({"workflow": "../polish.yaml"}, 404),
+        ({"workflow": "flows/broken.yaml"}, 400),
+        ({"workflow": "polish.yaml", "inputs": {"task": "x"}, "budget": 1}, 400),
+        ({"workflow": "polish.yaml", "inputs": {"task": "x"}, "budget_usd": -1}, 400),
+        ({"inputs": {}}, 400),
+    ],
+)
+def test_what_cannot_start_does_not(shared: Client, body: dict[str, Any], status: int) -> None:
+    shared.post("/runs", body, status)
+
+    assert shared.get("/runs")["runs"] == []
+
+
+def test_mistakes_of_a_file_are_answered_with_their_places(shared: Client) -> None:
+    error = shared.post("/runs", {"workflow": "flows/broken.yaml"}, 400)["error"]
+
+    first = error["diagnostics"][0]
+    assert (first["file"], first["line"]) == ("flows/broken.yaml", 3)
+
+
+def test_pause_and_resume(client: Client) -> None:
+    run = slow(client)
+    assert client.get(f"/runs/{run}")["driver"] == "here"
+
+    client.post(f"/runs/{run}/pause")
+    assert client.wait(run, "paused")["can"][:2] == ["resume", "cancel"]
+    assert client.post(f"/runs/{run}/pause", status=409)["error"]["code"] == "W905"
+
+    client.post(f"/runs/{run}/resume")
+    assert client.post(f"/runs/{run}/resume", status=409)["error"]["code"] == "W905"
+    before = client.get(f"/runs/{run}")["iteration"]
+    wait_until(lambda: client.get(f"/runs/{run}")["iteration"] > before)
+    client.post(f"/runs/{run}/cancel")
+
+
+def test_cancel_keeps_the_words(client: Client) -> None:
+    run = slow(client)
+    client.post(f"/runs/{run}/cancel", {"feedback": "wrong file"})
+    found = client.wait(run, "cancelled")
+
+    assert "wrong file" in found["result"]["error"]["message"]
+    assert found["can"] == ["fork"]
+    for path in ("cancel", "pause", "resume"):
+        assert client.post(f"/runs/{run}/{path}", status=409)["error"]["code"] == "W905"
+
+
+@pytest.mark.parametrize("path", ["pause", "cancel"])
+def test_a_request_in_parallel_has_one_effect(client: Client, path: str) -> None:
+    run = slow(client)
+
+    assert at_once(client, f"/runs/{run}/{path}", {}) == [202] + [409] * (PARALLEL - 1)
+
+    kind = {"pause": "run.paused", "cancel": "run.cancelled"}[path]
+    client.wait(run, "paused", "cancelled")
+    assert kinds(client, run).count(kind) == 1
+    assert kinds(client, run).count("run.finished") == (path == "cancel")
+
+
+def test_resume_in_parallel_has_one_effect(client: Client) -> None:
+    run = slow(client)
+    client.post(f"/runs/{run}/pause")
+    client.wait(run, "paused")
+
+    assert at_once(client, f"/runs/{run}/resume", {}) == [202] + [409] * (PARALLEL - 1)
+    assert kinds(client, run).count("run.resumed") == 1
+    client.post(f"/runs/{run}/cancel")
+
+
+@pytest.mark.parametrize("path", ["approve", "reject"])
+def test_a_decision_in_parallel_is_taken_once(client: Client, path: str) -> None:
+    run = client.start("gated.yaml")
+    (gate,) = client.wait(run, "waiting")["gates"]
+    assert (gate["address"], gate["message"], gate["show"]) == ("check", "Publish it?", "draft one")
+    assert gate["waiting_since"] > 0
+
+    body = {"feedback": "well", "address": "check"}
+    assert at_once(client, f"/runs/{run}/{path}", body) == [202] + [409] * (PARALLEL - 1)
+
+    outputs = client.wait(run, "succeeded")["result"]["outputs"]
+    assert outputs == {"ok": path == "approve", "words": "well"}
+    assert kinds(client, run).count("gate.decided") == 1
+    assert "already" in client.post(f"/runs/{run}/approve", status=409)["error"]["message"]
+
+
+def test_approve_and_reject_at_once_exclude_each_other(client: Client) -> None:
+    run = client.start("gated.yaml")
+    client.wait(run, "waiting")
+
+    with ThreadPoolExecutor(2) as pool:
+        paths = [f"/api/runs/{run}/{word}" for word in ("approve", "reject")]
+        statuses = sorted(pool.map(lambda path: client.http.post(path, json={}).status_code, paths))
+
+    assert statuses == [202, 409]
+
+
+def test_continue_in_parallel_gives_more_once(client: Client) -> None:
+    run = client.start("polish.yaml", inputs={"task": "x"}, max_iterations=1)
+    client.wait(run, "succeeded")
+
+    statuses = at_once(client, f"/runs/{run}/continue", {"iterations": 1})
+    found = client.wait(run, "succeeded")
+
+    # Who comes when the added iteration has ended is asking anew.
+    assert statuses.count(202) == found["iteration"] - 1
+    assert 202 in statuses
+
+
+def test_seen_makes_a_second_press_harmless(client: Client) -> None:
+    run = client.start("polish.yaml", inputs={"task": "x"}, max_iterations=1)
+    seen = client.wait(run, "succeeded")["last_seq"]
+
+    statuses = at_once(client, f"/runs/{run}/continue", {"iterations": 1, "seen": seen})
+
+    assert statuses == [202] + [409] * (PARALLEL - 1)
+    assert client.wait(run, "succeeded")["iteration"] == 2
+
+
+def test_continue_of_a_loop_that_runs_needs_seen(client: Client) -> None:
+    run = slow(client)
+
+    error = client.post(f"/runs/{run}/continue", {"iterations": 5}, 409)["error"]
+    assert "still going on" in error["message"]
+    seen = client.get(f"/runs/{run}")["last_seq"]
+    client.post(f"/runs/{run}/continue", {"iterations": 5, "seen": seen})
+    assert client.get(f"/runs/{run}/loops")["loops"][0]["iterations_max"] == 205
+    assert client.post(f"/runs/{run}/continue", {}, 400)["error"]["code"] == "W900"
+    client.post(f"/runs/{run}/cancel")
+
+
+def test_accept_takes_an_iteration_once(client: Client) -> None:
+    run = client.start("polish.yaml", inputs={"task": "x"})
+    client.wait(run, "succeeded")
+
+    statuses = at_once(client, f"/runs/{run}/accept", {"iteration": 2})
+    found = client.wait(run, "succeeded")
+
+    assert statuses == [202] + [409] * (PARALLEL - 1)
+    assert found["result"]["outputs"]["draft"] == "draft two"
+    assert found["exit_reason"] == "accepted"
+    assert client.post(f"/runs/{run}/accept", {"iteration": 9}, 409)["error"]["code"] == "W905"
+
+
+def test_fork_redoes_an_iteration_with_other_values(client: Client) -> None:
+    run = client.start("polish.yaml", inputs={"task": "x"})
+    client.wait(run, "succeeded")
+
+    made = client.post(
+        f"/runs/{run}/fork", {"at": "polish[2]", "set": {"hint": "shorter"}, "key": "f1"}, 201
+    )
+    again = client.post(f"/runs/{run}/fork", {"at": "polish[2]", "key": "f1"}, 200)
+    fork = client.wait(made["run"], "succeeded")
+
+    assert again == {"run": made["run"], "created": False}
+    assert fork["parent"] == run
+    assert client.get(f"/runs/{run}")["forks"] == [made["run"]]
+    step = client.get(f"/runs/{made['run']}/node", address="polish[2]/write")
+    assert "after shorter" in step["attempts"][0]["inputs"]["prompt"]
+    client.post(f"/runs/{run}/fork", {"at": "polish[9]"}, 404)
+    client.post(f"/runs/{run}/fork", {"at": "polish"}, 404)
+    client.post(f"/runs/{run}/fork", {"at": "polish[2]", "set": {"no": 1}}, 400)
+
+
+def test_resume_tries_again_what_failed(client: Client) -> None:
+    run = client.start("failing.yaml")
+    found = client.wait(run, "failed")
+    assert found["can"] == ["resume"]
+
+    for _ in range(2):
+        client.post(f"/runs/{run}/resume")
+        found = client.wait(run, "failed", "succeeded")
+
+    assert found["status"] == "succeeded"
+    assert kinds(client, run).count("task.finished") == 2
+
+
+def test_a_run_of_another_process_is_steered_through_its_inbox(
+    client: Client, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
+    process = spawn("run", "slow.yaml")
+    wait_until(lambda: bool(client.get("/runs")["runs"]))
+    run = client.get("/runs")["runs"][0]["id"]
+    wait_until(lambda: client.get(f"/runs/{run}")["iteration"] > 1)
+    assert client.get(f"/runs/{run}")["driver"] == "elsewhere"
+    assert client.post(f"/runs/{run}/resume", status=409)["error"]["code"] == "W905"
+
+    assert at_once(client, f"/runs/{run}/pause", {}) == [202] + [409] * (PARALLEL - 1)
+    process.communicate(timeout=20)
+    assert process.returncode == 5
+
+    client.post(f"/runs/{run}/resume")
+    assert client.get(f"/runs/{run}")["driver"] == "here"
+    client.post(f"/runs/{run}/cancel")
+    client.wait(run, "cancelled")
+
+
+def test_runs_are_left_resumable_and_nothing_resumes_by_itself(project: Path) -> None:
+    with connected(project) as client:
+        run = slow(client)
+    with connected(project) as client:
+        found = client.get(f"/runs/{run}")
+        assert (found["status"], found["driver"]) == ("interrupted", "nobody")
+        before = found["iteration"]
+
+        statuses = at_once(client, f"/runs/{run}/resume", {})
+        assert statuses == [202] + [409] * (PARALLEL - 1)
+        wait_until(lambda: client.get(f"/runs/{run}")["iteration"] > before)
+        assert client.get(f"/runs/{run}")["in_doubt"] <= 1
+        client.post(f"/runs/{run}/cancel")
+
+
+def test_a_person_who_does_not_decide_in_time_is_not_waited_for(client: Client) -> None:
+    run = client.start("timed.yaml")
+
+    assert client.wait(run, "failed")["result"]["error"]["code"] == "R101"
+    assert "run.waiting" in kinds(client, run)

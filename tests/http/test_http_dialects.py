@@ -1,0 +1,96 @@
+"""Runs of every dialect: the graph has a place for every event, and all that looks on works."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from served import connected
+
+if TYPE_CHECKING:
+    from served import Client
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+CASES: list[tuple[str, str, dict[str, Any]]] = [
+    ("mcp-cli", "iterative_developer.yaml", {"input": "a function that adds"}),
+    ("mcp-cli", "book.yaml", {"input": "bees"}),
+    ("studio", "self-refine.json", {"topic": "bees"}),
+    ("studio", "chapters.json", {"titles": ["Spring", "Summer"]}),
+    ("shodan", "refine.yaml", {"topic": "bees"}),
+    ("loom", "pages.json", {}),
+    ("orka", "quality_loop.yml", {"input": "bees"}),
+]
+
+
+@pytest.mark.parametrize(("dialect", "file", "inputs"), CASES)
+def test_events_fall_onto_the_graph(
+    tmp_path: Path, dialect: str, file: str, inputs: dict[str, Any]
+) -> None:
+    folder = tmp_path / "project"
+    shutil.copytree(EXAMPLES / dialect, folder)
+    if not (folder / "whorl.toml").exists():
+        shutil.copy(folder / "demo.toml", folder / "whorl.toml")
+    with connected(folder) as client:
+        listed = {one["file"]: one for one in client.get("/workflows")["workflows"]}
+        run = client.start(file, inputs=_inputs(listed[file], inputs))
+        found = client.wait(run)
+        graph = client.get(f"/runs/{run}/graph")
+        events = client.get(f"/runs/{run}/events", limit=5000)["events"]
+        _look_at_everything(client, run)
+
+    paths = [node["path"] for node in graph["nodes"]]
+    assert found["dialect"] == graph["dialect"] == dialect
+    assert len(paths) == len(set(paths))
+    parents = {node["parent"] for node in graph["nodes"]}
+    assert parents <= {"", *paths}
+    assert {edge["from"] for edge in graph["edges"]} <= set(paths)
+    assert {_path(event["address"]) for event in events} - {""} <= set(paths)
+
+
+def test_the_dialects_own_words_are_told(tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES / "studio", tmp_path / "project")
+    with connected(tmp_path / "project") as client:
+        run = client.start("self-refine.json", inputs={"topic": "bees"})
+        client.wait(run)
+        page = client.get(f"/runs/{run}/events", **{"as": "dialect"})
+        rest = client.get(f"/runs/{run}/events", **{"as": "dialect", "after": 8})
+        with client.stream(f"/runs/{run}/events?as=dialect") as events:
+            streamed = []
+            for event in events:
+                if event.get("event") == "end":
+                    break
+                if "event" not in event:
+                    streamed.append(event["data"])
+
+    names = {event["event"] for event in page["events"]}
+    assert any(name.startswith("workflow.") for name in names)
+    assert streamed == page["events"]
+    assert rest["events"] == page["events"][-len(rest["events"]) :]
+
+
+def _look_at_everything(client: Client, run: str) -> None:
+    for path in ("loops", "source", "graph"):
+        client.get(f"/runs/{run}/{path}")
+    for loop in client.get(f"/runs/{run}/loops")["loops"]:
+        at = {"loop": loop["address"]}
+        for one in client.get(f"/runs/{run}/iterations", **at)["iterations"]:
+            client.get(f"/runs/{run}/iterations/{one['number']}", **at)
+        client.get(f"/runs/{run}/matrix", **at)
+    for event in client.get(f"/runs/{run}/events")["events"]:
+        if event["kind"] == "task.finished" and "#" not in event["address"]:
+            client.get(f"/runs/{run}/node", address=event["address"])
+
+
+def _inputs(listed: dict[str, Any], inputs: dict[str, Any]) -> dict[str, Any]:
+    known = [port["name"] for port in listed["inputs"]]
+    if inputs and set(inputs) <= {"input"} and "input" not in known and known:
+        return {listed["main_input"] or known[0]: inputs["input"]}
+    return inputs
+
+
+def _path(address: str) -> str:
+    """An address without numbers, and without what a construct does for itself."""
+    return re.sub(r"\[[0-9]+\]|#[0-9]+", "", re.sub(r"/:.*", "", address))

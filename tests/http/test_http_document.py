@@ -1,0 +1,167 @@
+"""The OpenAPI document, the page's files, and the command that serves them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx2
+import pytest
+from served import TOKEN, Client, running, wait_until
+
+from whorl.errors import UsageError
+from whorl.interfaces.http.app import build_app, document
+from whorl.interfaces.http.openapi import openapi_text
+from whorl.interfaces.http.routes import pages
+from whorl.interfaces.http.serving import Place, bits_of, check_place, read_token
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_the_document_in_the_repository_is_fresh() -> None:
+    """`python -m whorl.interfaces.http.openapi` writes it; the page's types are made of it."""
+    assert (ROOT / "web" / "openapi.json").read_text("utf-8") == openapi_text()
+
+
+def test_every_model_is_closed_and_every_operation_told() -> None:
+    found = document(build_app())
+
+    for name, schema in found["components"]["schemas"].items():
+        if schema.get("type") == "object":
+            assert schema["additionalProperties"] is False, name
+            assert schema["description"], name
+    for path, operations in found["paths"].items():
+        for method, operation in operations.items():
+            assert operation["description"], (method, path)
+            assert {"400", "401", "403", "404", "409"} <= set(operation["responses"])
+
+
+def test_a_server_tells_its_document(shared: Client) -> None:
+    assert shared.get("/openapi.json")["openapi"].startswith("3.1")
+
+
+def test_exactly_the_files_of_the_page_are_served(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path_factory.mktemp("web")
+    (folder / "assets").mkdir()
+    (folder / "secret.txt").write_text("no")
+    (folder / "index.html").write_text("<!doctype html><title>page</title>")
+    (folder / "assets" / "app-1a2b.js").write_text("let a = 1")
+    (folder / "assets" / "app.bin").write_text("no")
+    (folder / "assets" / "link.js").symlink_to(folder / "secret.txt")
+    monkeypatch.setattr(pages, "FOLDER", folder)
+    with running(project) as server, httpx2.Client(base_url=server.address) as client:
+        page, script = client.get("/"), client.get("/assets/app-1a2b.js")
+        tag = {"If-None-Match": script.headers["etag"]}
+        again = client.get("/assets/app-1a2b.js", headers=tag)
+        (folder / "assets" / "app-1a2b.js").write_text("let a = 2")
+        changed = client.get("/assets/app-1a2b.js", headers=tag)
+        others = [
+            client.get(f"/assets/{name}").status_code
+            for name in ("app.bin", "link.js", "secret.txt", "APP-1A2B.js", "none.js")
+        ]
+
+    assert "<title>page</title>" in page.text
+    assert script.headers["content-type"] == "text/javascript; charset=utf-8"
+    assert (again.status_code, again.content) == (304, b"")
+    assert (changed.status_code, changed.text) == (200, "let a = 2")
+    assert others == [404] * 5
+
+
+def test_without_a_page_it_is_told_how_to_build_it(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "FOLDER", tmp_path_factory.mktemp("empty"))
+    with running(project) as server, httpx2.Client(base_url=server.address) as client:
+        assert "npm run build" in client.get("/").text
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_an_address_that_others_reach_needs_a_token(host: str) -> None:
+    with pytest.raises(UsageError, match="token") as caught:
+        check_place(Place(host=host))
+
+    assert caught.value.code == "W906"
+    assert "encrypted" in check_place(Place(host=host, token=TOKEN))[0]
+    assert check_place(Place(host=host, token=TOKEN, behind_proxy=True)) == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.1.2.3"])
+def test_loopback_needs_no_token_of_the_operator(host: str) -> None:
+    assert check_place(Place(host=host)) == []
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["", "short", "a" * 64, "0123456789abcdef", "with space in it, but quite long", "é" * 40],
+)
+def test_a_token_that_can_be_guessed_is_refused(tmp_path: Path, token: str) -> None:
+    (tmp_path / "token").write_text(token)
+
+    with pytest.raises(UsageError) as caught:
+        read_token(tmp_path / "token")
+    assert caught.value.code == "W906"
+
+
+def test_a_good_token_is_read_and_its_file_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text(f"{'0123456789abcdef' * 2}\n")
+    path.chmod(0o600)
+    assert read_token(path) == ("0123456789abcdef" * 2, [])
+    path.chmod(0o644)
+    assert "chmod 600" in read_token(path)[1][0]
+    assert bits_of("0123456789abcdef" * 2) == 128
+    with pytest.raises(UsageError):
+        read_token(tmp_path / "none")
+
+
+def test_serve_prints_a_link_that_carries_the_token_and_ends_in_good_order(
+    project: Path, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
+    process = spawn("serve", "--port", "0", "--no-open")
+    assert process.stdout is not None
+    address, _, token = process.stdout.readline().strip().partition("/#token=")
+    client = Client(address, token)
+    run = client.start("slow.yaml")
+    wait_until(lambda: client.get(f"/runs/{run}")["iteration"] > 1)
+    client.close()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+
+    assert (process.returncode, out) == (0, "")
+    assert "resumable" in err
+    assert token not in err
+    assert len(token) >= 43
+    shown = spawn("status", run, "--json").communicate(timeout=20)[0]
+    assert json.loads(shown)["status"] == "interrupted"
+
+
+def test_serve_refuses_what_would_let_strangers_in(
+    project: Path, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
+    process = spawn("serve", "--host", "0.0.0.0", "--port", "0", "--no-open")
+    _, err = process.communicate(timeout=20)
+
+    assert process.returncode == 2
+    assert "error[W906]" in err
+
+
+def test_a_port_that_is_taken_is_told(
+    project: Path, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        process = spawn("serve", "--port", str(taken.getsockname()[1]), "--no-open")
+        _, err = process.communicate(timeout=20)
+
+    assert process.returncode == 2
+    assert "--port 0" in err

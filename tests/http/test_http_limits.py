@@ -1,0 +1,258 @@
+"""Sizes, times and shapes of requests, and clients that dawdle."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import statistics
+import time
+from http.client import HTTPConnection
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from served import CONFIG, TOKEN, Client, connected, make_project, running
+
+from whorl.interfaces.http import serving
+from whorl.interfaces.http.door import intake
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+
+HEALTHY_MAX_S = 0.2
+
+
+def raw(server_address: str, sent: bytes, timeout_s: float = 10.0) -> bytes:
+    """What the server answers to bytes, until it closes."""
+    host, _, port = server_address.removeprefix("http://").rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=timeout_s) as sock:
+        sock.sendall(sent)
+        found = b""
+        try:
+            while part := sock.recv(65536):
+                found += part
+        except (TimeoutError, ConnectionResetError):
+            pass
+        return found
+
+
+def head(client: Client, *more: str, path: str = "/api/validate") -> bytes:
+    lines = [
+        f"POST {path} HTTP/1.1",
+        f"Host: {client.address.removeprefix('http://')}",
+        f"Authorization: Bearer {TOKEN}",
+        "Content-Type: application/json",
+        *more,
+    ]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+@pytest.mark.parametrize("size", [intake.BODY_MAX + 1, 50_000_000])
+def test_a_body_that_is_announced_too_large_is_not_read(shared: Client, size: int) -> None:
+    answer = raw(shared.address, head(shared, f"Content-Length: {size}"))
+
+    assert answer.startswith(b"HTTP/1.1 413")
+
+
+def test_a_body_that_grows_too_large_is_cut_off(shared: Client) -> None:
+    chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+    sent = head(shared, "Transfer-Encoding: chunked") + chunk * 40
+    answer = raw(shared.address, sent)
+
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 413")
+    assert shared.get("/project")
+
+
+def test_a_large_body_within_the_limit_is_taken(shared: Client) -> None:
+    text = "# " + "x" * 1_500_000
+    found = shared.http.post("/api/validate", json={"text": text})
+
+    assert found.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["text/plain", "application/x-www-form-urlencoded", "", "application/json; charset=latin-1"],
+)
+def test_one_content_type_is_taken(shared: Client, kind: str) -> None:
+    headers = {"Content-Type": kind} if kind else {}
+    answer = shared.http.post("/api/validate", content=b'{"text": "x"}', headers=headers)
+
+    assert answer.status_code == 415
+
+
+def test_a_compressed_body_is_not_taken(shared: Client) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+
+    assert shared.http.post("/api/validate", content=b"x", headers=headers).status_code == 415
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'{"text": NaN}',
+        b'{"text": "a", "text": "b"}',
+        b'{"text": ' + b"[" * 5_000 + b"]" * 5_000 + b"}",
+        b'{"text": "\xff"}',
+        b'{"text": "x", "more": 1}',
+        b'{"text": 1}',
+        b'{"workflow": "a.yaml", "text": "b"}',
+        b'{"text": "x", "name": "../../x.yaml"}',
+    ],
+)
+def test_bodies_of_another_shape_are_refused(shared: Client, body: bytes) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = shared.http.post("/api/validate", content=body, headers=headers)
+
+    expected = 200 if b"../" in body else 400
+    assert answer.status_code == expected, answer.text
+    if expected == 200:
+        assert answer.json()["diagnostics"][0]["code"] == "W016"
+
+
+@pytest.mark.parametrize("value", [1e400, -1e400, 2**70])
+def test_numbers_that_json_cannot_hold_are_refused(shared: Client, value: Any) -> None:
+    body = json.dumps({"workflow": "polish.yaml", "inputs": {"task": "@"}})
+    number = "1e400" if isinstance(value, float) and value > 0 else "-1e400"
+    number = str(value) if isinstance(value, int) else number
+    headers = {"Content-Type": "application/json"}
+    sent = body.replace('"@"', number).encode()
+
+    assert shared.http.post("/api/runs", content=sent, headers=headers).status_code == 400
+
+
+def test_odd_characters_come_back_whole(shared: Client) -> None:
+    sent = b'{"workflow": "polish.yaml", "inputs": {"task": "a\\ud800b\\u001b[31m"}}'
+    headers = {"Content-Type": "application/json"}
+    run = shared.http.post("/api/runs", content=sent, headers=headers).json()["run"]
+    found = shared.wait(run)
+
+    assert found["status"] == "succeeded"
+    assert found["inputs"]["task"] == "a\ufffdb\x1b[31m"
+
+
+def test_words_for_people_have_no_control_characters(shared: Client) -> None:
+    answer = shared.http.get("/api/runs/x/node", params={"address": "a\x1b[31m\u202eb"})
+    text = "whorl: 1\nname: x\nsteps: {a: {'as\x7f\u202eq': b}}\n"
+    found = shared.post("/validate", {"text": text}, 200)
+
+    for words in (answer.text, json.dumps(found, ensure_ascii=False)):
+        assert "\x1b" not in words
+        assert "\u202e" not in words
+
+
+def test_secrets_of_the_operator_are_not_told(tmp_path: Path) -> None:
+    """Not even where a run was given one as its input."""
+    provider = '\n[providers.other]\nkind = "openai"\napi_key = "sk-1234567890abcdef"\n'
+    provider += 'base_url = "http://127.0.0.1:9/v1"\n'
+    with connected(make_project(tmp_path, CONFIG + provider)) as client:
+        run = client.start("polish.yaml", inputs={"task": "use sk-1234567890abcdef"})
+        client.wait(run)
+        told = [client.http.get(f"/api/runs/{run}{path}").text for path in ("", "/events")]
+        with client.stream(f"/runs/{run}/events") as events:
+            told.append(str(next(events)))
+
+    for text in told:
+        assert "use ***" in text
+        assert "1234567890" not in text
+
+
+def test_a_head_that_is_too_large_is_refused(shared: Client) -> None:
+    answer = raw(shared.address, head(shared, f"X-Long: {'a' * (serving.HEAD_BYTES_MAX + 10)}"))
+
+    assert answer.startswith(b"HTTP/1.1 400")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
+        b"GET  HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 40 + b"\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde",
+        b"POST /api/runs HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_is_refused(shared: Client, sent: bytes) -> None:
+    assert raw(shared.address, sent, 3.0).startswith((b"HTTP/1.1 400", b"HTTP/1.1 421"))
+
+
+def test_a_request_that_does_not_arrive_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "HEAD_S", 0.3)
+    monkeypatch.setattr(intake.Intake.__init__, "__kwdefaults__", {"deadline_s": 1.5})
+    with running(make_project(tmp_path)) as server:
+        client = Client(server.address)
+        silent = raw(server.address, b"", 5.0)
+        slow_head = raw(server.address, b"GET / HTTP/1.1\r\nHost:", 5.0)
+        slow_body = raw(server.address, head(client, "Content-Length: 100") + b'{"text"', 5.0)
+        client.get("/project")
+        client.close()
+
+    assert (silent, slow_head) == (b"", b"")
+    assert slow_body.startswith(b"HTTP/1.1 408")
+
+
+@pytest.mark.slow
+def test_two_hundred_dawdling_connections_delay_nobody(
+    project: Path, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """Slow loris: heads and bodies that come byte by byte, for ten seconds."""
+    (project / "token").write_text(TOKEN)
+    process = spawn("serve", "--port", "0", "--no-open", "--token-file", "token")
+    assert process.stdout is not None
+    address = process.stdout.readline().strip()
+    try:
+        took = _measured_among_dawdlers(address, count=200, seconds=10.0)
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+    p99 = statistics.quantiles(took, n=100)[98]
+    print(f"{len(took)} requests, median {statistics.median(took) * 1e3:.1f} ms, "
+          f"p99 {p99 * 1e3:.1f} ms")  # fmt: skip
+    assert p99 <= HEALTHY_MAX_S
+
+
+def _measured_among_dawdlers(address: str, *, count: int, seconds: float) -> list[float]:
+    """How long healthy requests take, each on a connection of its own."""
+    place = address.removeprefix("http://")
+    host, _, port = place.rpartition(":")
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    body = f"POST /api/validate HTTP/1.1\r\nHost: {place}\r\nAuthorization: Bearer {TOKEN}\r\n"
+    body += "Content-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
+    beginnings = (b"GET /api/runs HTTP/1.1\r\nHost: ", body.encode())
+    socks = []
+    for number in range(count):
+        sock = socket.create_connection((host, int(port)))
+        sock.sendall(beginnings[number % 2])
+        socks.append(sock)
+    took = []
+    deadline = time.monotonic() + seconds
+    try:
+        while time.monotonic() < deadline:
+            for sock in socks:
+                with contextlib.suppress(OSError):
+                    sock.send(b"x")
+            before = time.perf_counter()
+            connection = HTTPConnection(host, int(port), timeout=20)
+            connection.request("GET", "/api/runs", headers=headers)
+            answer = connection.getresponse()
+            answer.read()
+            took.append(time.perf_counter() - before)
+            connection.close()
+            assert answer.status == 200
+            time.sleep(0.01)
+    finally:
+        for sock in socks:
+            sock.close()
+    return took

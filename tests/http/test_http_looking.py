@@ -1,0 +1,261 @@
+"""Looking at runs and workflows over HTTP, on a real server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from served import Client
+
+
+@pytest.fixture(scope="module")
+def polished(shared: Client) -> str:
+    """A run of the loop that has ended."""
+    run = shared.start("polish.yaml", inputs={"task": "a haiku"})
+    assert shared.wait(run)["status"] == "succeeded"
+    return run
+
+
+def test_the_project_tells_who_answers(shared: Client) -> None:
+    found = shared.get("/project")
+
+    assert found["provider"] == {
+        "name": "canned",
+        "note": "no model is asked: the replies are scripted",
+    }
+    assert found["workflows"] == 9
+
+
+def test_a_row_of_the_list_has_all_that_the_page_shows(shared: Client, polished: str) -> None:
+    row = next(row for row in shared.get("/runs")["runs"] if row["id"] == polished)
+
+    assert row["scores"] == [0.41, 0.63, 0.9]
+    assert (row["name"], row["file"], row["status"]) == ("polish", "polish.yaml", "succeeded")
+    assert (row["loop"], row["iteration"], row["iterations_max"]) == ("polish", 3, 5)
+    assert (row["target"], row["exit_reason"], row["stopped_by"]) == (
+        0.95,
+        "condition_met",
+        "expression",
+    )
+
+
+def test_lists_are_filtered_searched_and_paged(client: Client) -> None:
+    runs = [client.start("polish.yaml", inputs={"task": str(n)}) for n in range(5)]
+    runs.append(client.start("gated.yaml"))
+    for run in runs:
+        client.wait(run)
+
+    first = client.get("/runs", limit=4)
+    second = client.get("/runs", limit=4, before=first["next"])
+
+    assert [row["id"] for row in first["runs"] + second["runs"]] == runs[::-1]
+    assert second["next"] is None
+    assert first["workflows"] == ["gated", "polish"]
+    assert [r["id"] for r in client.get("/runs", status="waiting")["runs"]] == [runs[-1]]
+    assert len(client.get("/runs", workflow="polish")["runs"]) == 5
+    assert [r["id"] for r in client.get("/runs", search="GATE")["runs"]] == [runs[-1]]
+    assert [r["id"] for r in client.get("/runs", search=runs[2][-6:])["runs"]] == [runs[2]]
+
+
+def test_one_run_tells_its_result_and_what_can_be_asked(shared: Client, polished: str) -> None:
+    run = shared.get(f"/runs/{polished}")
+
+    assert run["result"]["outputs"] == {"text": "the report", "draft": "draft three"}
+    assert run["inputs"] == {"task": "a haiku"}
+    assert run["can"] == ["continue", "accept", "fork"]
+    assert (run["driver"], run["gates"], run["forks"]) == ("nobody", [], [])
+    assert run["ended_at"] >= run["started_at"]
+
+
+def test_loops_tell_their_condition_in_words(shared: Client, polished: str) -> None:
+    (loop,) = shared.get(f"/runs/{polished}/loops")["loops"]
+
+    assert loop["until"] == "review.approved or score ≥ 0.95"
+    assert (loop["target"], loop["iterations_max"], loop["best_iteration"]) == (0.95, 5, 3)
+    assert loop["why"] == "an expression became true"
+
+
+def test_iterations_tell_scores_costs_and_verdicts(shared: Client, polished: str) -> None:
+    page = shared.get(f"/runs/{polished}/iterations", limit=2)
+    rest = shared.get(f"/runs/{polished}/iterations", after=2)
+
+    assert [one["score"] for one in page["iterations"] + rest["iterations"]] == [0.41, 0.63, 0.9]
+    assert (page["more"], rest["more"]) == (True, False)
+    assert page["iterations"][0]["words"] == "review.approved is false; score 0.41 < 0.95"
+    assert page["iterations"][0]["verdicts"][1]["facts"] == {"score": 0.41, "at_least": 0.95}
+    assert page["iterations"][0]["usage"]["calls"] == 2
+
+
+def test_an_iteration_tells_what_it_was_given_and_gave(shared: Client, polished: str) -> None:
+    found = shared.get(f"/runs/{polished}/iterations/2", loop="polish")
+
+    assert found["results"]["write"] == "draft two"
+    assert found["results"]["length"] == 9
+    assert found["carried"] == {"hint": "draft one"}
+    assert found["note"]["score"] == 0.63
+
+
+def test_two_iterations_are_compared(shared: Client, polished: str) -> None:
+    found = shared.get(f"/runs/{polished}/compare", one=1, other=3)
+
+    alike = {node["name"]: node["similarity"] for node in found["nodes"]}
+    assert (found["one"]["number"], found["other"]["score"]) == (1, 0.9)
+    assert 0.5 < alike["write"] < 1
+    assert found["feedback"] == {"hint": "draft two"}
+
+
+def test_the_matrix_tells_what_changed_when(shared: Client, polished: str) -> None:
+    found = shared.get(f"/runs/{polished}/matrix")
+    only = shared.get(f"/runs/{polished}/matrix", node="length")
+
+    assert found["nodes"] == ["write", "length", "review"]
+    assert [row["cells"]["length"] for row in only["iterations"]] == ["new", "same", "new"]
+
+
+def test_a_step_tells_its_attempts_and_the_one_before(shared: Client, polished: str) -> None:
+    found = shared.get(f"/runs/{polished}/node", address="polish[2]/write")
+
+    assert found["kind"] == "ask"
+    assert found["attempts"][0]["output"] == "draft two"
+    assert found["attempts"][0]["inputs"] == {"prompt": "Write a haiku after draft one"}
+    assert found["previous"] == {"address": "polish[1]/write", "output": "draft one"}
+
+
+def test_a_step_that_only_computes_is_found_by_replaying(shared: Client, polished: str) -> None:
+    found = shared.get(f"/runs/{polished}/node", address="polish[3]/length")
+
+    assert (found["kind"], found["value"], found["attempts"]) == ("compute", 11, [])
+
+
+def test_the_graph_has_the_paths_of_the_events(shared: Client, polished: str) -> None:
+    graph = shared.get(f"/runs/{polished}/graph")
+    events = shared.get(f"/runs/{polished}/events")["events"]
+
+    paths = {node["path"] for node in graph["nodes"]}
+    assert {_path(event["address"]) for event in events} - {""} <= paths
+    assert {(e["from"], e["to"]) for e in graph["edges"] if e["kind"] == "feedback"} == {
+        ("polish/review", "polish/write")
+    }
+    loop = graph["nodes"][0]["loop"]
+    assert (loop["target"], loop["limits"], loop["carry"]) == (0.95, {"iterations": 5}, ["hint"])
+
+
+def test_the_pinned_source_is_told(shared: Client, polished: str) -> None:
+    found = shared.get(f"/runs/{polished}/source")
+
+    assert found["main"] == "polish.yaml"
+    assert "Writes until it is good" in found["files"]["polish.yaml"]
+
+
+def test_large_values_are_fetched_by_reference(client: Client) -> None:
+    run = client.start("big.yaml")
+    client.wait(run)
+
+    started = next(
+        event
+        for event in client.get(f"/runs/{run}/events")["events"]
+        if event["kind"] == "task.started"
+    )
+    prompt = started["body"]["inputs"]["prompt"]
+    value = client.get(f"/runs/{run}/values/{prompt['$ref']}")["value"]
+
+    assert (prompt["size"], len(prompt["preview"])) == (30_006, 400)
+    assert value == "Write " + "abcdefghij" * 3000
+    for ref in ("1.WyJub25lIl0", "999.WyJpbnB1dHMiXQ", "1.Ww", "1.!!"):
+        assert client.http.get(f"/api/runs/{run}/values/{ref}").status_code in (400, 404)
+
+
+def test_events_are_paged_and_in_order(shared: Client, polished: str) -> None:
+    seqs: list[int] = []
+    after, more = 0, True
+    while more:
+        page = shared.get(f"/runs/{polished}/events", after=after, limit=7)
+        seqs += [event["seq"] for event in page["events"]]
+        after, more = page["last_seq"], page["more"]
+
+    assert seqs == list(range(1, shared.get(f"/runs/{polished}")["last_seq"] + 1))
+
+
+def test_workflows_are_listed_with_their_inputs_and_mistakes(shared: Client) -> None:
+    found = {one["file"]: one for one in shared.get("/workflows")["workflows"]}
+
+    assert "notes.json" not in found
+    assert found["polish.yaml"]["description"] == "Writes until it is good."
+    assert found["polish.yaml"]["inputs"][0] | {"description": ""} == {
+        "name": "task",
+        "type": "string",
+        "required": True,
+        "default": None,
+        "description": "",
+    }
+    assert found["flows/broken.yaml"]["errors"] == 1
+
+
+def test_a_file_is_shown_as_graph_and_text(shared: Client) -> None:
+    graph = shared.get("/workflows/graph", file="gated.yaml")
+    source = shared.get("/workflows/source", file="gated.yaml")
+
+    assert [(node["path"], node["kind"]) for node in graph["nodes"]] == [
+        ("draft", "task"),
+        ("check", "gate"),
+    ]
+    assert source["main"] == "gated.yaml"
+
+
+@pytest.mark.parametrize("file", ["../outside.yaml", "/etc/passwd", "~/x.yaml", "no.yaml", "a\\b"])
+def test_files_outside_of_the_project_are_not_opened(shared: Client, file: str) -> None:
+    for path in ("graph", "source"):
+        answer = shared.http.get(f"/api/workflows/{path}", params={"file": file})
+        assert answer.status_code == 404, answer.text
+
+
+def test_a_text_is_validated_with_places(shared: Client) -> None:
+    found = shared.post("/validate", {"text": "whorl: 1\nname: x\nsteps: {a: {asq: b}}\n"}, 200)
+
+    assert found["ok"] is False
+    assert found["diagnostics"][0]["line"] == 3
+    assert found["diagnostics"][0]["file"] == "workflow.yaml"
+
+
+def test_a_file_is_validated_with_its_worst_case(shared: Client) -> None:
+    found = shared.post("/validate", {"workflow": "polish.yaml"}, 200)
+    command = shared.post("/validate", {"workflow": "commanding.yaml"}, 200)
+
+    assert (found["ok"], found["dialect"], found["worst_case"]["calls"]) == (True, "native", 11)
+    assert [one["code"] for one in command["diagnostics"]] == ["R110"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/runs/nope", 404),
+        ("/runs/..%2f..", 404),
+        ("/runs/%00", 400),
+        ("/runs?limit=0", 400),
+        ("/runs?colour=red", 400),
+        ("/runs?status=odd", 400),
+        ("/runs?limit=1&limit=2", 400),
+        ("/runs?" + "&".join(f"a{n}=1" for n in range(60)), 400),
+        ("/project?x=1", 400),
+        ("/nothing", 404),
+        ("/runs/{run}/iterations?loop=other", 404),
+        ("/runs/{run}/iterations/99", 404),
+        ("/runs/{run}/iterations/0", 400),
+        ("/runs/{run}/compare?one=1", 400),
+        ("/runs/{run}/node?address=nowhere", 404),
+        ("/runs/{run}/events?as=dialect", 400),
+    ],
+)
+def test_wrong_requests_get_words(shared: Client, polished: str, path: str, status: int) -> None:
+    answer = shared.http.get(f"/api{path.replace('{run}', polished)}")
+
+    error: dict[str, Any] = answer.json()["error"]
+    assert (answer.status_code, bool(error["code"] and error["message"])) == (status, True)
+
+
+def _path(address: str) -> str:
+    import re
+
+    return re.sub(r"\[[0-9]+\]|#[0-9]+", "", address)

@@ -1,0 +1,76 @@
+"""A person in the loop, over HTTP: after each iteration, and at the limit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from served import Client, connected, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LETTER = """
+whorl: 1
+name: letter
+steps:
+  letter:
+    repeat:
+      at_most: 3
+      ask_person: each
+      steps:
+        write: {ask: "Write a letter. {{ person.feedback | default('') }}"}
+outputs: {letter: "{{ letter.write }}"}
+"""
+AT_LIMIT = LETTER.replace("ask_person: each", "on_limit: pause").replace("at_most: 3", "at_most: 1")
+
+
+def test_an_iteration_is_sent_back_and_the_next_one_taken(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    (tmp_path / "letter.yaml").write_text(LETTER)
+    with connected(tmp_path) as client:
+        run = client.start("letter.yaml")
+        (gate,) = client.wait(run, "waiting")["gates"]
+        assert (gate["reason"], gate["address"]) == ("iteration", "letter[1]/:ask")
+        assert gate["show"] == {"write": "draft one"}
+        client.post(f"/runs/{run}/reject", {"feedback": "shorter", "address": gate["address"]})
+
+        (gate,) = client.wait(run, "waiting")["gates"]
+        assert gate["address"] == "letter[2]/:ask"
+        step = client.get(f"/runs/{run}/node", address="letter[2]/write")
+        asked = client.get(f"/runs/{run}/node", address="letter[1]/:ask")
+        late = client.post(f"/runs/{run}/approve", {"address": "letter[1]/:ask"}, 409)
+        client.post(f"/runs/{run}/approve")
+        found = client.wait(run, "succeeded")
+
+    assert "shorter" in step["attempts"][0]["inputs"]["prompt"]
+    assert asked["attempts"][0]["output"]["feedback"] == "shorter"
+    assert "already" in late["error"]["message"]
+    assert (found["iteration"], found["exit_reason"]) == (2, "condition_met")
+
+
+def test_a_loop_that_waits_at_its_limit_is_continued_or_taken(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    (tmp_path / "letter.yaml").write_text(AT_LIMIT)
+    with connected(tmp_path) as client:
+        run = client.start("letter.yaml")
+        found = client.wait(run, "waiting", "paused")
+        assert "continue" in found["can"]
+        client.post(f"/runs/{run}/continue", {"iterations": 1, "seen": found["last_seq"]})
+        found = _at_rest(client, run)
+        assert found["iteration"] == 2
+        client.post(f"/runs/{run}/accept", {"iteration": 1})
+        found = client.wait(run, "succeeded")
+
+    assert (found["exit_reason"], found["result"]["output"]) == ("accepted", "draft one")
+
+
+def _at_rest(client: Client, run: str) -> dict[str, object]:
+    """The run once it waits again, after its second iteration."""
+    with client.stream(f"/runs/{run}/events") as events:
+        for event in events:
+            data = event["data"]
+            if event.get("event") == "status" and data["status"] in ("waiting", "paused"):
+                found: dict[str, object] = client.get(f"/runs/{run}")
+                if found["iteration"] == 2:
+                    return found
+    raise AssertionError("the stream ended")

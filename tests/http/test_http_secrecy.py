@@ -1,0 +1,88 @@
+"""What a workflow calls secure is told by no address of the server."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from served import CONFIG, connected, make_project
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SECRET = "the-value-that-nobody-sees"
+
+
+class Telling(BaseHTTPRequestHandler):
+    """Answers every request with the secret."""
+
+    def do_GET(self) -> None:
+        content = json.dumps({"token": SECRET}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *words: Any) -> None:  # noqa: A002
+        pass
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Telling)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/"
+    server.shutdown()
+    server.server_close()
+
+
+def definition(url: str) -> dict[str, Any]:
+    call = {
+        "type": "Http",
+        "inputs": {"method": "GET", "uri": url},
+        "runtimeConfiguration": {"secureData": {"properties": ["outputs"]}},
+    }
+    loop = {
+        "type": "Until",
+        "expression": "@greater(iterationIndexes('Turn'), 0)",
+        "actions": {"Call": call},
+    }
+    done = {"type": "Compose", "inputs": "done", "runAfter": {"Turn": ["Succeeded"]}}
+    schema = "https://schema.management.azure.com/providers/Microsoft.Logic/schemas/2016-06-01/"
+    return {
+        "definition": {
+            "$schema": f"{schema}workflowdefinition.json#",
+            "contentVersion": "1.0.0.0",
+            "triggers": {},
+            "actions": {"Turn": loop, "Done": done},
+        }
+    }
+
+
+def test_secure_outputs_are_told_nowhere(tmp_path: Path, url: str) -> None:
+    config = CONFIG.replace("[allow]", "[allow]\nprivate_network = true")
+    make_project(tmp_path, config)
+    (tmp_path / "secure.json").write_text(json.dumps(definition(url)))
+    with connected(tmp_path) as client:
+        run = client.start("secure.json")
+        found = client.wait(run)
+        told = [json.dumps(found)]
+        for path in ("events", "loops", "graph", "iterations", "iterations/1", "matrix"):
+            told.append(json.dumps(client.get(f"/runs/{run}/{path}")))
+        told.append(json.dumps(client.get(f"/runs/{run}/compare", one=1, other=2)))
+        events = client.get(f"/runs/{run}/events")["events"]
+        done = [event for event in events if event["kind"] == "task.finished"]
+        told += [json.dumps(client.get(f"/runs/{run}/node", address=e["address"])) for e in done]
+        told += [
+            client.http.get(f"/api/runs/{run}/values/{event['seq']}.WyJ2YWx1ZSJd").text
+            for event in done
+        ]
+
+    assert (found["status"], len(done)) == ("succeeded", 2)
+    assert "***" in told[-1]
+    assert [text for text in told if SECRET in text] == []

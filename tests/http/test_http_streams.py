@@ -1,0 +1,255 @@
+"""Event streams: replay and live, of runs of this process and of others."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import threading
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from served import Client, running, wait_until
+
+from whorl.interfaces.http import watch
+from whorl.interpreter.events import Event
+from whorl.runtimes.journal import RunId
+from whorl.runtimes.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+LATENCY_MAX_S = 0.3
+
+
+def until_end(events: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
+    """All events up to the end of the run."""
+    found = []
+    for event in events:
+        found.append(event)
+        if event.get("event") == "end":
+            return found
+    raise AssertionError("the stream ended before the run")
+
+
+def entries(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [event["data"] for event in events if "id" in event]
+
+
+def test_a_stream_replays_all_and_tells_the_end(client: Client) -> None:
+    run = client.start("polish.yaml", inputs={"task": "x"})
+    client.wait(run)
+
+    with client.stream(f"/runs/{run}/events") as events:
+        found = until_end(events)
+
+    assert entries(found) == client.get(f"/runs/{run}/events")["events"]
+    assert [int(event["id"]) for event in found if "id" in event] == list(range(1, 25))
+    assert found[-1]["data"] == {"status": "succeeded", "last_seq": 24}
+
+
+@pytest.mark.parametrize("how", ["header", "query"])
+def test_a_stream_goes_on_where_the_reader_was(client: Client, how: str) -> None:
+    run = client.start("polish.yaml", inputs={"task": "x"})
+    client.wait(run)
+
+    headers = {"Last-Event-ID": "20"} if how == "header" else {}
+    query = "" if how == "header" else "?after=20"
+    with client.stream(f"/runs/{run}/events{query}", **headers) as events:
+        found = until_end(events)
+
+    assert [entry["seq"] for entry in entries(found)] == [21, 22, 23, 24]
+
+
+def test_a_live_stream_has_no_gap_and_outlives_the_end(client: Client) -> None:
+    run = client.start("gated.yaml")
+    found: list[dict[str, Any]] = []
+    with client.stream(f"/runs/{run}/events") as events:
+        for event in events:
+            found.append(event)
+            if event.get("event") == "status" and event["data"]["status"] == "waiting":
+                client.post(f"/runs/{run}/approve", {"feedback": "fine"})
+            if event.get("event") == "end":
+                break
+
+    seqs = [entry["seq"] for entry in entries(found)]
+    assert seqs == list(range(1, len(seqs) + 1))
+    assert found[-1]["data"]["status"] == "succeeded"
+
+
+def test_a_stream_goes_on_when_an_ended_run_is_continued(client: Client) -> None:
+    run = client.start("polish.yaml", inputs={"task": "x"}, max_iterations=1)
+    client.wait(run)
+
+    statuses = []
+    with client.stream(f"/runs/{run}/events") as events:
+        for event in events:
+            if event.get("event") == "end":
+                statuses.append(event["data"]["status"])
+                if len(statuses) == 2:
+                    break
+                client.post(f"/runs/{run}/continue", {"iterations": 1})
+
+    assert statuses == ["succeeded", "succeeded"]
+    assert client.get(f"/runs/{run}")["iteration"] == 2
+
+
+def test_streamed_text_is_told_as_it_comes(client: Client) -> None:
+    run = client.start("speaking.yaml")
+    with client.stream(f"/runs/{run}/events") as events:
+        found = until_end(events)
+
+    deltas = [event["data"] for event in found if event.get("event") == "delta"]
+    assert "".join(delta["text"] for delta in deltas).split() == ["one", "two"]
+    assert {delta["address"] for delta in deltas} == {"speak"}
+
+
+def test_a_run_of_another_process_is_live(
+    client: Client, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """Its entries come within 300 ms of their commit, to several readers at once."""
+    process = spawn("run", "slow.yaml", "--max-iterations", "12")
+    try:
+        wait_until(lambda: bool(client.get("/runs")["runs"]))
+        run = client.get("/runs")["runs"][0]["id"]
+        lags: list[list[float]] = [[], []]
+
+        def follow(found: list[float]) -> None:
+            after = client.get(f"/runs/{run}")["last_seq"]
+            with client.stream(f"/runs/{run}/events?after={after}") as events:
+                for event in events:
+                    if "id" in event:
+                        found.append(time.time() - event["data"]["at"])
+                    if event.get("event") == "end":
+                        return
+
+        readers = [threading.Thread(target=follow, args=(found,)) for found in lags]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join(30)
+        driver = client.get(f"/runs/{run}")["driver"]
+    finally:
+        process.communicate(timeout=30)
+
+    for found in lags:
+        assert len(found) > 20
+        # Notes wait up to 100 ms for company before they are committed.
+        assert statistics.median(found) <= LATENCY_MAX_S
+    assert driver == "nobody"
+
+
+def test_an_entry_is_streamed_soon_after_its_commit(client: Client, project: Path) -> None:
+    """Another writer of the same store: what is measured begins when its commit has returned."""
+    run = client.start("gated.yaml")
+    after = client.wait(run, "waiting")["last_seq"]
+    arrived: dict[int, float] = {}
+
+    def follow() -> None:
+        with client.stream(f"/runs/{run}/events?after={after}") as events:
+            for event in events:
+                if "id" in event:
+                    arrived[int(event["id"])] = time.monotonic()
+                    if len(arrived) == 60:
+                        return
+
+    async def write() -> dict[int, float]:
+        committed = {}
+        async with SqliteStore(project / ".whorl" / "whorl.db") as store:
+            owner = await store.claim(RunId(run))
+            for number in range(60):
+                note = Event("warning", "", time.time(), {"code": "R100", "message": str(number)})
+                seq = await store.append(RunId(run), owner, [note])
+                committed[seq] = time.monotonic()
+                await asyncio.sleep(0.037)
+            await store.release(RunId(run), owner)
+        return committed
+
+    reader = threading.Thread(target=follow)
+    reader.start()
+    committed = asyncio.run(write())
+    reader.join(20)
+
+    lags = sorted(arrived[seq] - committed[seq] for seq in committed)
+    print(f"median {lags[30] * 1e3:.0f} ms, worst {lags[-1] * 1e3:.0f} ms")
+    assert lags[30] <= 0.1
+    assert lags[53] <= LATENCY_MAX_S
+
+
+def test_changes_of_any_process_reach_the_list(
+    client: Client, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
+    with client.stream("/changes") as events:
+        process = spawn("run", "gated.yaml")
+        found = next(e for e in events if e["data"]["status"] == "waiting")
+        process.communicate(timeout=20)
+        mine = client.start("polish.yaml", inputs={"task": "x"})
+        done = next(e for e in events if e["data"]["id"] == mine and e["data"]["score"] == 0.9)
+
+    assert (found["event"], found["data"]["name"]) == ("run", "gated")
+    assert done["data"]["scores"] == [0.41, 0.63, 0.9]
+
+
+def test_a_killed_process_is_told_as_interrupted(
+    client: Client, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
+    process = spawn("run", "slow.yaml")
+    wait_until(lambda: bool(client.get("/runs")["runs"]))
+    run = client.get("/runs")["runs"][0]["id"]
+    wait_until(lambda: client.get(f"/runs/{run}")["iteration"] > 0)
+    with client.stream(f"/runs/{run}/events") as events, client.stream("/changes") as changes:
+        process.kill()
+        process.communicate(timeout=20)
+        told = next(e for e in events if e.get("event") == "status" and _interrupted(e))
+        row = next(e for e in changes if _interrupted(e))
+
+    assert told["data"]["status"] == "interrupted"
+    assert row["data"]["id"] == run
+    assert client.get(f"/runs/{run}")["can"] == ["resume", "cancel", "continue", "accept", "fork"]
+
+
+def _interrupted(event: dict[str, Any]) -> bool:
+    return bool(event["data"]["status"] == "interrupted")
+
+
+def test_streams_are_counted_and_given_back(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "LISTENERS_MAX", 3)
+    with ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(client.stream("/changes"))
+        refused = client.http.get("/api/changes", headers={"Accept": "text/event-stream"})
+    assert refused.status_code == 429
+
+    def is_open() -> bool:
+        with client.http.stream("GET", "/api/changes") as answer:
+            return bool(answer.status_code == 200)
+
+    for _ in range(6):
+        wait_until(is_open)
+
+
+def test_streams_end_when_the_server_does(project: Path) -> None:
+    seen: list[dict[str, Any]] = []
+    with running(project) as server:
+        client = Client(server.address)
+        run = client.start("gated.yaml")
+        client.wait(run)
+
+        def follow() -> None:
+            with client.stream(f"/runs/{run}/events") as events:
+                seen.extend(events)
+            seen.append({"event": "left"})
+
+        reader = threading.Thread(target=follow)
+        reader.start()
+        wait_until(lambda: bool(client.get("/project")))
+        server.stop()
+        reader.join(10)
+        client.close()
+
+    assert seen[-1] == {"event": "left"}

@@ -1,0 +1,149 @@
+"""`[notify]`: a real server is told when runs of any interface wait, fail or end."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from served import CONFIG, connected, make_project, wait_until
+
+from whorl.errors import UsageError
+from whorl.interfaces.project import find_project
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+class Listening:
+    """A server that keeps what it is told."""
+
+    def __init__(self) -> None:
+        told: list[tuple[dict[str, Any], dict[str, str]]] = []
+        statuses: list[int] = []
+
+        class Answer(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                length = int(self.headers["Content-Length"])
+                body = json.loads(self.rfile.read(length))
+                told.append((body, {name.lower(): value for name, value in self.headers.items()}))
+                self.send_response(statuses.pop(0) if statuses else 204)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, format: str, *words: Any) -> None:  # noqa: A002
+                pass
+
+        self.told, self.statuses = told, statuses
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/hook"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def events(self) -> list[str]:
+        return [body["event"] for body, _ in self.told]
+
+
+@pytest.fixture
+def hook() -> Iterator[Listening]:
+    listening = Listening()
+    yield listening
+    listening.server.shutdown()
+    listening.server.server_close()
+
+
+@pytest.fixture
+def project(tmp_path: Path, hook: Listening) -> Path:
+    notify = f'\n[notify]\nurl = "{hook.url}"\nheaders = {{Authorization = "Bearer s3cret-hook"}}\n'
+    return make_project(tmp_path, CONFIG + notify)
+
+
+def test_the_server_tells_of_waiting_ending_and_failing(project: Path, hook: Listening) -> None:
+    with connected(project) as client:
+        run = client.start("gated.yaml")
+        wait_until(lambda: hook.events() == ["waiting"])
+        client.post(f"/runs/{run}/approve")
+        wait_until(lambda: hook.events() == ["waiting", "ended"])
+        failed = client.start("failing.yaml")
+        wait_until(lambda: len(hook.told) == 3)
+
+    waiting, headers = hook.told[0]
+    assert waiting["message"] == "Publish it?"
+    assert (waiting["run"], waiting["workflow"], waiting["address"]) == (run, "gated", "check")
+    assert headers["authorization"] == "Bearer s3cret-hook"
+    assert hook.told[1][0]["status"] == "succeeded"
+    assert (hook.told[2][0]["event"], hook.told[2][0]["run"]) == ("failed", failed)
+    assert "no such model" in hook.told[2][0]["message"]
+
+
+def test_a_command_tells_before_it_ends(
+    project: Path, hook: Listening, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
+    process = spawn("run", "polish.yaml", "x")
+    process.communicate(timeout=30)
+
+    assert process.returncode == 0
+    assert [body["status"] for body, _ in hook.told] == ["succeeded"]
+
+
+def test_a_notification_is_tried_again_once(
+    project: Path, hook: Listening, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
+    hook.statuses.append(503)
+    process = spawn("run", "polish.yaml", "x")
+    process.communicate(timeout=30)
+
+    assert process.returncode == 0
+    assert hook.events() == ["ended", "ended"]
+
+
+def test_a_failed_notification_is_a_line_and_no_failed_run(
+    project: Path, hook: Listening, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
+    hook.statuses.extend([404, 404])
+    process = spawn("run", "polish.yaml", "x")
+    out, err = process.communicate(timeout=30)
+
+    assert (process.returncode, out) == (0, "the report\n")
+    assert "nobody was told of it" in err
+    assert "s3cret-hook" not in err
+
+
+def test_a_hook_that_is_gone_does_not_hold_a_run_up(
+    tmp_path: Path, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
+    (tmp_path / "whorl.toml").write_text(CONFIG + '\n[notify]\nurl = "http://127.0.0.1:9/"\n')
+    process = spawn("run", "polish.yaml", "x")
+    _, err = process.communicate(timeout=30)
+
+    assert process.returncode == 0
+    assert "nobody was told of it" in err
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ('url = "ftp://x"', "http or https"),
+        ("url = 1", "must be a text"),
+        ('on = ["ended"]', "needs a url"),
+        ('url = "https://x.example"\non = ["never"]', "list of"),
+        ('uri = "https://x.example"', "has no 'uri'"),
+    ],
+)
+def test_mistakes_of_the_section_are_told(tmp_path: Path, written: str, words: str) -> None:
+    (tmp_path / "whorl.toml").write_text(f"[notify]\n{written}\n")
+
+    with pytest.raises(UsageError, match=words):
+        find_project({}, folder=tmp_path).settings()
+
+
+def test_occasions_can_be_chosen(project: Path, hook: Listening) -> None:
+    config = (project / "whorl.toml").read_text()
+    (project / "whorl.toml").write_text(config + 'on = ["failed"]\n')
+    with connected(project) as client:
+        client.wait(client.start("polish.yaml", inputs={"task": "x"}))
+        client.wait(client.start("failing.yaml"))
+        wait_until(lambda: hook.events() == ["failed"])

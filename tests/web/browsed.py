@@ -1,0 +1,436 @@
+"""A project that is really served, and the page of it in a real browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import Page
+
+ROOT = Path(__file__).parent.parent.parent
+WEB = ROOT / "web"
+AXE = WEB / "node_modules" / "axe-core" / "axe.min.js"
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+RESTING = ("succeeded", "failed", "cancelled", "waiting", "paused")
+# What a screenshot goes into; none are taken without it.
+PICTURES = os.environ.get("WHORL_SCREENSHOTS", "")
+
+CONFIG = """
+[defaults]
+provider = "canned"
+model = "scripted"
+
+[allow]
+commands = ["sh"]
+
+[prices.scripted]
+input = 50.0
+output = 200.0
+
+[providers.canned]
+kind = "scripted"
+
+[[providers.canned.replies]]
+match = "^Write code"
+by = "iteration"
+replies = [
+    "def parse(s):\\n    return json.loads(s)\\n",
+    "def parse(s):\\n    if not s:\\n        return None\\n    return json.loads(s)\\n",
+    "def parse(s):\\n    return json.loads(s or 'null')\\n",
+    "def parse(s):\\n    if not s:\\n        return None\\n    return json.loads(s.strip())\\n",
+]
+
+[[providers.canned.replies]]
+match = "Review "
+by = "iteration"
+replies = [
+    {json = {score = 0.41, feedback = "No test, and an empty text fails."}},
+    {json = {score = 0.63, feedback = "An empty text works; blanks around it do not."}},
+    {json = {score = 0.58, feedback = "Clever, but harder to read than before."}},
+    {json = {score = 0.82, feedback = "Good. <b>Keep</b> it."}},
+]
+
+[[providers.canned.replies]]
+match = "^Plan"
+replies = ["First the parser, then its tests."]
+
+[[providers.canned.replies]]
+match = "^Repair"
+replies = ["def parse(s):\\n    return json.loads(s or 'null')"]
+
+[[providers.canned.replies]]
+match = "^Check"
+by = "iteration"
+replies = ["two warnings", "clean"]
+
+[[providers.canned.replies]]
+match = "^Report"
+replies = ["The parser reads what it is given."]
+
+[[providers.canned.replies]]
+match = "^Draft"
+by = "iteration"
+replies = ["A first draft.", "A second, longer draft.", "A third draft, the longest of all."]
+
+[[providers.canned.replies]]
+match = "^Fail"
+replies = [{status = 400, text = "no such model"}, {status = 400, text = "no such model"}, "well"]
+
+[[providers.canned.replies]]
+match = "^You judge"
+by = "iteration"
+replies = ["NO, the tone does not fit.", "YES, the tone fits now."]
+"""
+
+# A loop with a score, a target, a best iteration that is not the last, and carried feedback.
+REVIEW = """
+whorl: 1
+name: review
+description: Writes code until the reviewer is content.
+inputs: {task: string}
+budget: 2.00
+steps:
+  plan: {ask: "Plan {{ task }}"}
+  refine:
+    repeat:
+      until: {score: {from: "{{ review.score }}", at_least: 0.85}}
+      at_most: 4
+      return: best
+      carry: {feedback: "{{ review.feedback }}"}
+      steps:
+        code: {ask: "Write code for {{ task }}. Mind: {{ feedback | default('nothing yet') }}"}
+        review:
+          ask: "Review {{ code }}"
+          returns: {score: number, feedback: string}
+  report: {ask: "Report on {{ refine.code }}"}
+outputs:
+  text: "{{ report }}"
+  code: "{{ refine.code }}"
+"""
+
+NESTED = """
+whorl: 1
+name: nested
+inputs: {task: string}
+steps:
+  draft:
+    repeat:
+      until: {score: {from: "{{ rate.score }}", at_least: 0.6}}
+      at_most: 4
+      steps:
+        code: {ask: "Write code for {{ task }}"}
+        fix:
+          repeat:
+            until: check == "clean"
+            at_most: 3
+            steps:
+              repair: {ask: "Repair {{ code }}"}
+              check: {ask: "Check {{ repair }}"}
+        rate: {ask: "Review {{ fix.repair }}", returns: {score: number, feedback: string}}
+outputs: {code: "{{ draft.fix.repair }}"}
+"""
+
+GATED = """
+whorl: 1
+name: gated
+description: A person says whether it is published.
+steps:
+  draft: {ask: "Draft it"}
+  check: {approve: {message: "Publish it?", show: "{{ draft }}"}}
+outputs: {ok: "{{ check.approved }}", words: "{{ check.feedback }}"}
+"""
+
+ASKING = """
+whorl: 1
+name: asking
+description: A person is asked after each iteration.
+budget: 1.00
+steps:
+  work:
+    repeat:
+      ask_person: each
+      at_most: 5
+      steps:
+        write: {ask: "Draft it. {{ person.feedback if person is defined else '' }}"}
+outputs: {text: "{{ work.write }}"}
+"""
+
+# A judge says no, and at the limit a person is asked.
+JUDGED = """
+whorl: 1
+name: judged
+description: A judge says whether the tone fits.
+steps:
+  work:
+    repeat:
+      until: {judge: "Does the tone fit?"}
+      ask_person: at_limit
+      at_most: 1
+      steps:
+        write: {ask: "Draft it."}
+outputs: {text: "{{ work.write }}"}
+"""
+
+SLOW = """
+whorl: 1
+name: slow
+steps:
+  turns:
+    repeat:
+      at_most: 300
+      wait: 150ms
+      steps:
+        write: {ask: "Draft {{ iteration }}"}
+outputs: {text: "{{ turns.write }}"}
+"""
+
+MANY = """
+whorl: 1
+name: many
+inputs: {count: {type: number, default: 1000}}
+steps:
+  turns:
+    repeat:
+      until: {score: {from: "{{ share }}", at_least: 2}}
+      at_most: 1000
+      steps:
+        share: {value: "{{ iteration / 1000 }}"}
+outputs: {share: "{{ turns.share }}"}
+"""
+
+FAILING = """
+whorl: 1
+name: failing
+steps:
+  first: {ask: "Draft it"}
+  second: {ask: "Fail please"}
+"""
+
+BIG = """
+whorl: 1
+name: big
+steps:
+  many: {value: "{{ 'abcdefghij' * 3000 }}"}
+  show: {ask: "Draft {{ many }}"}
+"""
+
+SPEAKING = """
+whorl: 1
+name: speaking
+steps:
+  speak: {run: "sleep 1; echo one; sleep 1; echo two"}
+"""
+
+ORDER = """
+whorl: 1
+name: order
+description: Inputs of every type.
+inputs:
+  topic: {type: string, description: "what it is about"}
+  pages: {type: number, default: 3}
+  strict: {type: boolean, default: true}
+  tags: {type: list, default: [a, b]}
+  note: {type: string, default: ""}
+steps:
+  draft: {ask: "Draft {{ pages }} pages on {{ topic }} {{ tags }} {{ strict }}{{ note }}"}
+outputs: {text: "{{ draft }}"}
+"""
+
+BROKEN = "whorl: 1\nname: broken\nsteps:\n  a: {asq: hello}\n"
+
+WORKFLOWS = {
+    "review.yaml": REVIEW,
+    "nested.yaml": NESTED,
+    "gated.yaml": GATED,
+    "asking.yaml": ASKING,
+    "judged.yaml": JUDGED,
+    "slow.yaml": SLOW,
+    "many.yaml": MANY,
+    "failing.yaml": FAILING,
+    "big.yaml": BIG,
+    "speaking.yaml": SPEAKING,
+    "order.yaml": ORDER,
+    "flows/broken.yaml": BROKEN,
+}
+
+
+def make_project(folder: Path) -> Path:
+    """Writes a project into a folder."""
+    (folder / "flows").mkdir(parents=True)
+    (folder / "whorl.toml").write_text(CONFIG)
+    for name, text in WORKFLOWS.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def environment() -> dict[str, str]:
+    """What the commands see: this package, and no configuration of the person who tests."""
+    return {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+class Site:
+    """A project with a `whorl serve` process on it."""
+
+    def __init__(self, project: Path) -> None:
+        self.project = project
+        self._process = subprocess.Popen(
+            [*_WHORL, "serve", "--no-open", "--port", "0"],
+            cwd=project,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment(),
+        )
+        assert self._process.stdout is not None
+        self.link = self._process.stdout.readline().strip()
+        assert "#token=" in self.link, f"the server did not start: {self.link!r}"
+        self.address, _, self.token = self.link.partition("/#token=")
+        headers = {"Authorization": f"Bearer {self.token}"}
+        self.http = httpx2.Client(
+            base_url=self.address, headers=headers, timeout=30, trust_env=False
+        )
+
+    def close(self) -> None:
+        """Ends the server as Ctrl-C would."""
+        self.http.close()
+        self._process.terminate()
+        try:
+            self._process.wait(15)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def get(self, path: str, **query: Any) -> Any:
+        """The JSON of an answer of the API that must be 200; `path` without `/api`."""
+        answer = self.http.get(f"/api{path}", params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def post(self, path: str, body: dict[str, Any] | None = None) -> Any:
+        """The JSON of an answer of the API that must be a success."""
+        answer = self.http.post(f"/api{path}", json=body or {})
+        assert answer.status_code < 300, answer.text
+        return answer.json()
+
+    def start(self, workflow: str, inputs: dict[str, Any] | None = None, **fields: Any) -> str:
+        """Starts a run through the API, and does not wait for it; gives its id."""
+        body = {"workflow": workflow, "inputs": inputs or {}, **fields}
+        return str(self.post("/runs", body)["run"])
+
+    def ran(self, workflow: str, inputs: dict[str, Any] | None = None, **fields: Any) -> str:
+        """A run that was started through the API and has come to rest."""
+        run = self.start(workflow, inputs, **fields)
+        self.wait(run)
+        return run
+
+    def wait(self, run: str, *statuses: str) -> Any:
+        """The run once it has one of these statuses (by default: once it rests)."""
+        found: dict[str, Any] = {}
+
+        def is_there() -> bool:
+            found.update(self.get(f"/runs/{run}"))
+            return found["status"] in (statuses or RESTING)
+
+        wait_until(is_there)
+        return found
+
+    def cli(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Runs a `whorl` command in the project, in a process of its own, to its end."""
+        return subprocess.run(
+            [*_WHORL, *words],
+            cwd=self.project,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env=environment(),
+            timeout=60,
+            check=False,
+        )
+
+    def cli_shell(self, line: str) -> subprocess.CompletedProcess[str]:
+        """Runs a command line as the page shows it: a shell takes it apart."""
+        return self.cli(*shlex.split(line)[1:])
+
+    def cli_run(self, workflow: str, *words: str) -> str:
+        """A run that `whorl run` made; gives its id."""
+        done = self.cli("run", workflow, *words, "--json")
+        return str(json.loads(done.stdout)["run"])
+
+    def spawn(self, *words: str) -> subprocess.Popen[str]:
+        """Starts a `whorl` command in a process of its own; the caller ends it."""
+        return subprocess.Popen(
+            [*_WHORL, *words],
+            cwd=self.project,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment(),
+        )
+
+    def open(self, page: Page, path: str = "/") -> None:
+        """Opens a screen of the page: `/`, `/runs/ID`, `/runs/ID/compare?one=1&other=2`."""
+        if page.url.startswith(self.address):
+            page.evaluate("path => { location.hash = path }", path)
+        else:
+            page.goto(self.link)
+            page.wait_for_selector(".header")
+            if path != "/":
+                page.evaluate("path => { location.hash = path }", path)
+
+
+_WHORL = [sys.executable, "-m", "whorl.interfaces.cli"]
+
+
+def serious_findings(page: Page, *rules: str) -> list[str]:
+    """What axe-core finds on the page as it is: rule and elements. No rules: all of them."""
+    if not page.evaluate("() => 'axe' in window"):
+        # Injected through the debugger, so that the policy of the page needs no exception for it.
+        page.evaluate(AXE.read_text())
+    options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+    found = page.evaluate("options => axe.run(document, options)", options)
+    return [
+        f"{one['id']} ({one['impact']}): {node['html'][:200]} {node.get('failureSummary', '')}"
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"]
+    ]
+
+
+def picture(page: Page, name: str) -> None:
+    """Saves what is seen, where WHORL_SCREENSHOTS names a folder."""
+    if PICTURES:
+        Path(PICTURES).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=str(Path(PICTURES) / f"{name}.png"))
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Waits for what another process does."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.03)

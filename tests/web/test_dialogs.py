@@ -1,0 +1,224 @@
+"""Taking the wheel in dialogs: accept, continue, fork; one call each, with its command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from browsed import picture
+from playwright.sync_api import expect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from browsed import Site
+    from playwright.sync_api import Locator, Page
+
+
+@pytest.fixture
+def run(site: Site, page: Page) -> str:
+    """A finished run of four iterations, and the comparison of its last two."""
+    run = site.ran("review.yaml", {"task": "a parser"})
+    site.open(page, f"/runs/{run}/compare?loop=refine&one=2&other=3")
+    page.get_by_role("group", name="actions").get_by_role("button").first.wait_for()
+    return run
+
+
+def opened(page: Page, button: str) -> Locator:
+    """The dialog that a button opens."""
+    page.get_by_role("button", name=button).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Close").wait_for()
+    return dialog
+
+
+def test_an_iteration_is_accepted(site: Site, page: Page, run: str) -> None:
+    dialog = opened(page, "Accept #2")
+    expect(dialog).to_contain_text(f"whorl accept {run} --iteration 2 --at refine")
+    picture(page, "dialog-accept")
+    dialog.get_by_role("button", name="Accept iteration 2").click()
+    dialog.wait_for(state="detached")
+
+    loop = site.wait(run, "succeeded")["result"]["loops"][0]
+    assert (loop["exit_reason"], loop["returned_iteration"]) == ("accepted", 2)
+
+
+def test_another_iteration_can_be_chosen_before_it_is_accepted(
+    site: Site, page: Page, run: str
+) -> None:
+    dialog = opened(page, "Accept #2")
+    dialog.get_by_label("Iteration of refine").select_option("1")
+    expect(dialog).to_contain_text("score 0.41 < 0.85")
+    dialog.get_by_role("button", name="Accept iteration 1").click()
+    dialog.wait_for(state="detached")
+
+    assert site.wait(run, "succeeded")["result"]["loops"][0]["returned_iteration"] == 1
+
+
+def test_a_loop_is_continued(site: Site, page: Page, run: str) -> None:
+    dialog = opened(page, "Continue")
+    dialog.get_by_label("More iterations").fill("2")
+    dialog.get_by_label("More budget").fill("0.25")
+    command = f"whorl continue {run} --iterations 2 --budget +0.25 --at refine"
+    expect(dialog).to_contain_text(command)
+    picture(page, "dialog-continue")
+    dialog.get_by_role("button", name="Continue").click()
+    dialog.wait_for(state="detached")
+
+    found = site.wait(run, "succeeded")
+    assert (found["iteration"], found["budget_usd"]) == (6, 2.25)
+
+
+def test_nothing_more_is_not_sent(page: Page, run: str) -> None:
+    dialog = opened(page, "Continue")
+    dialog.get_by_label("More iterations").fill("")
+
+    expect(dialog.get_by_role("button", name="Continue")).to_be_disabled()
+    expect(dialog).to_contain_text("Say how much more")
+    assert run in dialog.locator(".same-command").inner_text()
+
+
+def test_a_fork_redoes_an_iteration_with_other_values(site: Site, page: Page, run: str) -> None:
+    dialog = opened(page, "Fork from #3")
+    feedback = dialog.get_by_label("feedback")
+    expect(feedback).to_have_value("An empty text works; blanks around it do not.")
+    expect(dialog).to_contain_text("Iterations 1 to 2 are kept")
+    feedback.fill("strip it first")
+    dialog.get_by_text("Inputs of the run").click()
+    dialog.get_by_label("task").fill("a lexer")
+    dialog.get_by_label("Budget of the new run").fill("1.5")
+    expect(dialog).to_contain_text(
+        f"whorl fork {run} --at 'refine[3]' --set 'feedback=strip it first' "
+        "--set 'task=a lexer' --budget 1.5"
+    )
+    picture(page, "dialog-fork")
+    page.emulate_media(color_scheme="dark")
+    picture(page, "dialog-fork-dark")
+    dialog.get_by_role("button", name="Fork", exact=True).click()
+    page.wait_for_url(lambda url: "/runs/" in url and run not in url)
+    fork = page.url.rpartition("/")[2].partition("?")[0]
+    found = site.wait(fork)
+
+    assert (found["parent"], found["status"], found["budget_usd"]) == (run, "succeeded", 1.5)
+    asked = site.get(f"/runs/{fork}/node", address="refine[3]/code")["attempts"][0]["inputs"]
+    assert "a lexer. Mind: strip it first" in str(asked)
+    assert site.get(f"/runs/{run}")["forks"] == [fork]
+
+
+def test_a_fork_from_another_iteration_shows_what_that_was_given(page: Page, run: str) -> None:
+    dialog = opened(page, "Fork from #3")
+    dialog.get_by_label("Redo from iteration").select_option("4")
+
+    expect(dialog.get_by_label("feedback")).to_have_value("Clever, but harder to read than before.")
+    expect(dialog).to_contain_text(f"whorl fork {run} --at 'refine[4]'")
+
+
+def test_both_curves_are_on_one_chart(site: Site, page: Page, run: str) -> None:
+    fork = str(site.post(f"/runs/{run}/fork", {"at": "refine[2]"})["run"])
+    site.wait(fork)
+    dialog = opened(page, "Fork from #3")
+
+    expect(dialog.locator(".score-curve polyline.line")).to_have_count(2)
+    expect(dialog.locator(".score-curve polyline.other title")).to_have_text(f"fork {fork}")
+
+
+def test_a_press_after_somebody_else_steered_is_refused(site: Site, page: Page, run: str) -> None:
+    dialog = opened(page, "Accept #2")
+    site.post(f"/runs/{run}/accept", {"loop": "refine", "iteration": 3})
+    site.wait(run, "succeeded")
+    dialog.get_by_role("button", name="Accept iteration 2").click()
+
+    expect(dialog.get_by_role("alert")).to_contain_text("W905")
+    assert site.wait(run, "succeeded")["result"]["loops"][0]["returned_iteration"] == 3
+
+    dialog.get_by_role("button", name="Try again").click()
+    dialog.get_by_role("button", name="Accept iteration 2").click()
+    dialog.wait_for(state="detached")
+    assert site.wait(run, "succeeded")["result"]["loops"][0]["returned_iteration"] == 2
+
+
+def test_the_shown_commands_do_the_same(site: Site, page: Page, run: str) -> None:
+    opened(page, "Continue").get_by_label("More budget").fill("0.25")
+    continued = site.cli_shell(page.locator("dialog .same-command code").inner_text())
+    page.keyboard.press("Escape")
+    opened(page, "Fork from #3").get_by_label("feedback").fill("it's shorter")
+    forked = site.cli_shell(page.locator("dialog .same-command code").inner_text())
+    page.keyboard.press("Escape")
+    opened(page, "Accept #2")
+    accepted = site.cli_shell(page.locator("dialog .same-command code").inner_text())
+    found = site.get(f"/runs/{run}")
+
+    for done in (continued, forked, accepted):
+        assert done.returncode == 0, done.stderr
+    assert (found["iteration"], found["budget_usd"]) == (7, 2.25)
+    assert found["result"]["loops"][0]["returned_iteration"] == 2
+    assert len(found["forks"]) == 1
+
+
+def test_a_gate_is_answered_from_the_page_of_the_run(site: Site, page: Page) -> None:
+    run = site.ran("gated.yaml")
+    site.open(page, f"/runs/{run}")
+    page.get_by_text("Publish it?").first.wait_for()
+    page.keyboard.press("a")
+    dialog = page.get_by_role("dialog", name="Publish it?")
+    expect(dialog.get_by_label("Feedback")).to_be_focused()
+    expect(dialog).to_contain_text("A first draft.")
+    page.keyboard.type("go on")
+    expect(dialog).to_contain_text(f"whorl approve {run} --feedback 'go on'")
+    picture(page, "dialog-approve")
+    dialog.get_by_role("button", name="Approve").click()
+    dialog.wait_for(state="detached")
+
+    assert site.wait(run, "succeeded")["result"]["outputs"] == {"ok": True, "words": "go on"}
+
+
+def test_a_fork_and_its_origin_are_drawn_on_one_chart(site: Site, page: Page) -> None:
+    run = site.ran("review.yaml", {"task": "a parser"})
+    fork = str(site.post(f"/runs/{run}/fork", {"at": "refine[2]"})["run"])
+    site.wait(fork)
+    site.open(page, f"/runs/{fork}")
+
+    expect(page.locator(".score-curve polyline.other title")).to_have_text(f"forked from {run}")
+    picture(page, "fork-run")
+
+
+def test_focus_stays_inside_and_comes_back(page: Page, run: str) -> None:
+    opened(page, "Accept #2")
+    inside = "() => document.querySelector('dialog').contains(document.activeElement)"
+    for _ in range(8):
+        assert page.evaluate(f"() => document.activeElement === document.body || ({inside})()"), run
+        page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+
+    expect(page.get_by_role("button", name="Accept #2")).to_be_focused()
+
+
+def test_a_dialog_is_used_by_keys_alone(site: Site, page: Page, run: str) -> None:
+    page.get_by_role("button", name="Accept #2").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog").get_by_label("Iteration of refine")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").wait_for(state="detached")
+
+    assert site.wait(run, "succeeded")["result"]["loops"][0]["returned_iteration"] == 2
+
+
+def test_the_page_behind_takes_no_keys(page: Page, run: str) -> None:
+    opened(page, "Accept #2")
+    page.get_by_role("dialog").get_by_role("button", name="Close").focus()
+    page.keyboard.press("k")
+
+    assert "other=3" in page.url
+    assert run in page.url
+
+
+def test_anybody_can_use_the_dialogs(
+    page: Page, run: str, check_access: Callable[[Page], None]
+) -> None:
+    for button in ("Accept #2", "Continue", "Fork from #3"):
+        opened(page, button)
+        check_access(page)
+        page.keyboard.press("Escape")
+    assert run in page.url

@@ -1,0 +1,266 @@
+"""The page of a run while it runs: how soon events are seen, streamed text, steering, long runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from browsed import ROOT, environment, picture, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from browsed import Site
+    from playwright.sync_api import Page
+
+# Notes when the canvas said "Iteration n/m", by n.
+NOTE_ITERATIONS = """() => {
+  window.seen = {};
+  const look = () => {
+    const found = /Iteration (\\d+)\\//.exec(document.querySelector('.canvas')?.textContent ?? '');
+    if (found) window.seen[found[1]] ??= Date.now() / 1000;
+  };
+  const all = {subtree: true, childList: true, characterData: true};
+  new MutationObserver(look).observe(document.body, all);
+}"""
+
+# Notes how long the page is busy at a time: the browser tells of everything above 50 ms.
+NOTE_BUSY = """() => {
+  window.busy = [];
+  new PerformanceObserver(list => window.busy.push(...list.getEntries().map(one => one.duration)))
+    .observe({type: 'longtask'});
+}"""
+
+
+TELLING = """
+whorl: 1
+name: telling
+steps:
+  speak: {run: "sleep 3; echo one; sleep 2; echo two"}
+"""
+
+
+DOUBTFUL = """
+whorl: 1
+name: doubtful
+steps:
+  work: {run: "sleep 2; echo done"}
+"""
+
+
+@pytest.fixture
+def slow(site: Site) -> Iterator[str]:
+    """A run that turns for a while; ended afterwards."""
+    run = site.start("slow.yaml", budget_usd=5)
+    yield run
+    if site.get(f"/runs/{run}")["status"] not in ("succeeded", "failed", "cancelled"):
+        site.post(f"/runs/{run}/cancel")
+        site.wait(run, "cancelled")
+
+
+def shows(site: Site, page: Page, path: str) -> None:
+    """Opens the page of a run, and waits for its graph."""
+    site.open(page, path)
+    page.locator(".piece").first.wait_for()
+
+
+def chosen_number(page: Page) -> int:
+    """The iteration that is looked at."""
+    return int(page.get_by_label("iteration number").input_value())
+
+
+def test_an_event_is_on_the_page_within_300_ms(site: Site, page: Page, slow: str) -> None:
+    shows(site, page, f"/runs/{slow}")
+    page.evaluate(NOTE_ITERATIONS)
+    page.wait_for_function("() => Object.keys(window.seen).length >= 12")
+    seen: dict[str, float] = page.evaluate("() => window.seen")
+
+    answer = site.http.get(f"/api/runs/{slow}/events", headers={"Accept": "application/json"})
+    begun = {
+        str(event["body"]["number"]): event["at"]
+        for event in answer.json()["events"]
+        if event["kind"] == "iteration.started"
+    }
+    # The first that was noted was there already.
+    delays = [seen[number] - begun[number] for number in sorted(seen, key=int)[1:]]
+    print(f"event to page: median {statistics.median(delays):.3f} s, worst {max(delays):.3f} s")
+    assert statistics.median(delays) < 0.3
+
+
+def test_the_page_follows_until_an_iteration_is_chosen(site: Site, page: Page, slow: str) -> None:
+    shows(site, page, f"/runs/{slow}")
+    first = chosen_number(page)
+    wait_until(lambda: chosen_number(page) > first + 2)
+    assert "left in the budget" in page.locator(".forecast").inner_text()
+
+    page.get_by_title("iteration 2, ").first.click()
+    number = site.get(f"/runs/{slow}")["iteration"]
+    wait_until(lambda: site.get(f"/runs/{slow}")["iteration"] > number + 3)
+    assert chosen_number(page) == 2
+    page.get_by_role("button", name="follow latest").click()
+    wait_until(lambda: chosen_number(page) > number)
+
+
+def test_a_run_is_paused_resumed_and_cancelled(site: Site, page: Page, slow: str) -> None:
+    shows(site, page, f"/runs/{slow}")
+    head = page.locator(".run-title")
+
+    page.get_by_role("button", name="Pause").click()
+    head.filter(has_text="paused").wait_for()
+    page.locator(".banner").filter(has_text="Paused").wait_for()
+    page.get_by_role("button", name="Resume").click()
+    head.filter(has_text="running").wait_for()
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Really cancel?").click()
+    head.filter(has_text="cancelled").wait_for()
+    assert site.get(f"/runs/{slow}")["status"] == "cancelled"
+    page.locator('[data-path="turns"][data-status="cancelled"]').wait_for()
+
+
+def test_what_a_task_says_is_shown_as_it_comes(site: Site, page: Page) -> None:
+    (site.project / "telling.yaml").write_text(TELLING)
+    site.open(page)
+    page.locator(".live-live").wait_for()
+    run = site.start("telling.yaml")
+    shows(site, page, f"/runs/{run}?node=speak")
+
+    page.get_by_role("region", name="Output so far").get_by_text("one").wait_for()
+    assert "two" not in page.locator(".drawer").inner_text().replace("echo two", "")
+    picture(page, "run-streaming")
+    page.get_by_role("region", name="Output", exact=True).wait_for()
+    page.locator(".drawer .drawer-facts").filter(has_text="succeeded").wait_for()
+
+
+def test_a_run_whose_process_died_is_taken_up_again(site: Site, page: Page) -> None:
+    process = site.spawn("run", "slow.yaml", "--max-iterations", "40")
+    found: list[dict[str, Any]] = []
+
+    def is_turning() -> bool:
+        found[:] = [
+            one for one in site.get("/runs", status="running")["runs"] if one["iteration"] > 2
+        ]
+        return bool(found)
+
+    wait_until(is_turning)
+    run = found[0]["id"]
+    shows(site, page, f"/runs/{run}")
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+
+    page.locator(".run-title").filter(has_text="interrupted").wait_for(timeout=30_000)
+    page.locator(".banner").filter(has_text="Nobody drives this run").wait_for()
+    page.get_by_role("button", name="Resume").click()
+    page.locator(".run-title").filter(has_text="running").wait_for()
+    site.post(f"/runs/{run}/cancel")
+
+
+def test_a_call_that_may_have_been_made_is_labelled(site: Site, page: Page) -> None:
+    (site.project / "doubtful.yaml").write_text(DOUBTFUL)
+    process = site.spawn("run", "doubtful.yaml")
+    wait_until(lambda: bool(site.get("/runs", workflow="doubtful", status="running")["runs"]))
+    run = site.get("/runs", workflow="doubtful")["runs"][0]["id"]
+    shows(site, page, f"/runs/{run}")
+    page.locator('[data-path="work"][data-status="running"]').wait_for()
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+
+    page.get_by_role("button", name="Resume").click(timeout=30_000)
+    page.locator(".run-title").filter(has_text="succeeded").wait_for()
+    assert "1 in doubt" in page.locator(".run-head").inner_text()
+
+
+def test_a_thousand_iterations_stay_fluid(site: Site, page: Page) -> None:
+    run = site.ran("many.yaml")
+    site.open(page)
+    page.get_by_role("heading", name="Runs", exact=True).wait_for()
+
+    started = time.monotonic()
+    page.evaluate("path => { location.hash = path }", f"/runs/{run}")
+    page.locator('.side-iterations tr[aria-selected="true"]').filter(has_text="1000").wait_for()
+    page.keyboard.press("k")
+    page.locator('.side-iterations tr[aria-selected="true"]').filter(has_text="999").wait_for()
+    seconds = time.monotonic() - started
+    print(f"1,000 iterations: usable after {seconds:.2f} s")
+    assert seconds < 3
+
+    # Only what is in view is drawn, and the chips stand for many iterations each.
+    assert page.locator(".side-iterations tbody tr").count() < 60
+    assert page.locator(".chip").count() < 30
+    page.keyboard.press("f")
+    page.evaluate(NOTE_BUSY)
+    busiest = [busy_while_it_goes_on(site, page, run, number) for number in range(1001, 1008)]
+    print(f"longest task above 50 ms for each further iteration: {busiest}")
+    assert statistics.median(busiest) <= 50
+    picture(page, "run-thousand")
+
+
+def busy_while_it_goes_on(site: Site, page: Page, run: str, number: int) -> float:
+    """The longest time that the page is busy at once while an iteration is added; 0 under 50 ms."""
+    page.evaluate("() => { window.busy.length = 0 }")
+    seen = site.get(f"/runs/{run}")["last_seq"]
+    site.post(f"/runs/{run}/continue", {"loop": "turns", "iterations": 1, "seen": seen})
+    page.locator('.side-iterations tr[aria-selected="true"]').filter(
+        has_text=f"{number}"
+    ).wait_for()
+    page.locator(".exit-banner").filter(has_text=f"returned #{number}").wait_for()
+    return max(page.evaluate("() => window.busy"), default=0)
+
+
+DIALECTS = {
+    "loom": ("agent.json", "How old is it?"),
+    "mcp-cli": ("book.yaml", "a book"),
+    "orka": ("society.yml", "x"),
+    "shodan": ("review.yaml", "x"),
+    "studio": ("judged.json", "x"),
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_runs_of_every_dialect_are_shown(site: Site, page: Page, dialect: str) -> None:
+    run = ran_example(site, dialect)
+    shows(site, page, f"/runs/{run}")
+
+    loops = page.locator(".piece.kind-loop")
+    assert loops.count() >= 1
+    page.locator(".exit-banner").filter(has_text="condition_met").wait_for()
+    page.get_by_title("iteration 1, ").first.click()
+    page.wait_for_function("() => location.hash.includes('iteration=1')")
+    page.keyboard.press("]")
+    page.locator(".drawer").wait_for()
+    picture(page, f"run-{dialect}")
+
+
+def ran_example(site: Site, dialect: str) -> str:
+    """Runs an example of a dialect with its own replies, into the store of the site."""
+    folder = ROOT / "examples" / dialect
+    file, text = DIALECTS[dialect]
+    config = ["--config", "demo.toml"] if dialect == "orka" else []
+    store = ["--store", str(site.project / ".whorl")]
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "whorl.interfaces.cli",
+            "run",
+            file,
+            text,
+            "--json",
+            *config,
+            *store,
+        ],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=60,
+        check=False,
+    )
+    return str(json.loads(done.stdout)["run"])

@@ -1,0 +1,169 @@
+"""The list of runs: what it says of each, filters, paging, changes as they happen."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from browsed import Site, make_project, picture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Locator, Page
+
+COSTLY = """
+whorl: 1
+name: costly
+budget: 0.185
+steps:
+  turns:
+    repeat:
+      at_most: 6
+      steps:
+        write: {ask: "Draft {{ 'something long ' * 250 }}", max_tokens: 20}
+"""
+
+
+@pytest.fixture(scope="module")
+def runs(site: Site) -> dict[str, str]:
+    """One run of each kind that the list tells apart."""
+    (site.project / "costly.yaml").write_text(COSTLY)
+    return {
+        "review": site.ran("review.yaml", {"task": "a parser"}),
+        "gated": site.ran("gated.yaml"),
+        "failing": site.ran("failing.yaml"),
+        "costly": site.ran("costly.yaml"),
+    }
+
+
+@pytest.fixture
+def empty_site(tmp_path: Path) -> Iterator[Site]:
+    """A project in which nothing has run."""
+    site = Site(make_project(tmp_path / "new"))
+    try:
+        yield site
+    finally:
+        site.close()
+
+
+def row(page: Page, run: str) -> Locator:
+    """The row of a run."""
+    return page.get_by_role("row").filter(has_text=run)
+
+
+def test_a_row_says_how_a_run_stands(
+    site: Site, shown: Page, runs: dict[str, str], check_access: Callable[[Page], None]
+) -> None:
+    review = row(shown, runs["review"])
+    review.wait_for()
+
+    told = review.inner_text()
+    assert "✓ succeeded" in told
+    assert "refine 4/4" in told
+    assert "max_iterations" in told
+    assert "0.82" in told
+    assert "/ $2.00" in told
+    assert review.get_by_role("img", name="scores 0.41").is_visible()
+    assert review.get_by_role("meter", name="cost").is_visible()
+    assert "‖ waiting" in row(shown, runs["gated"]).inner_text()
+    assert "✗ failed" in row(shown, runs["failing"]).inner_text()
+    check_access(shown)
+    picture(shown, "runs")
+
+
+def test_a_run_near_its_budget_is_marked(site: Site, shown: Page, runs: dict[str, str]) -> None:
+    costly = row(shown, runs["costly"])
+    costly.wait_for()
+
+    assert site.get(f"/runs/{runs['costly']}")["cost_usd"] >= 0.8 * 0.185
+    assert "row-near" in (costly.get_attribute("class") or "")
+    told = costly.get_by_role("meter", name="cost").get_attribute("aria-valuetext") or ""
+    assert "its limit" in told
+    assert "row-near" not in (row(shown, runs["review"]).get_attribute("class") or "")
+
+
+def test_filters_are_kept_in_the_address(site: Site, shown: Page, runs: dict[str, str]) -> None:
+    row(shown, runs["review"]).wait_for()
+
+    shown.get_by_label("Status").select_option("failed")
+    row(shown, runs["review"]).wait_for(state="detached")
+    assert row(shown, runs["failing"]).is_visible()
+    assert "status=failed" in shown.url
+
+    shown.get_by_label("Status").select_option("")
+    shown.get_by_label("Workflow").select_option("gated")
+    row(shown, runs["failing"]).wait_for(state="detached")
+    assert row(shown, runs["gated"]).is_visible()
+
+    shown.get_by_label("Workflow").select_option("")
+    shown.get_by_label("Search").fill(runs["review"][-6:])
+    row(shown, runs["gated"]).wait_for(state="detached")
+    assert row(shown, runs["review"]).is_visible()
+
+    shown.get_by_label("Search").fill("nothing of the kind")
+    shown.get_by_text("No run fits these filters").wait_for()
+    shown.get_by_role("button", name="Show all runs").click()
+    row(shown, runs["gated"]).wait_for()
+    assert shown.url.endswith("#/")
+
+
+def test_runs_are_chosen_with_keys(site: Site, shown: Page, runs: dict[str, str]) -> None:
+    row(shown, runs["review"]).wait_for()
+
+    shown.keyboard.press("j")
+    shown.keyboard.press("j")
+    shown.keyboard.press("k")
+    chosen = shown.locator('tr[aria-selected="true"]')
+    newest = site.get("/runs")["runs"][0]["id"]
+    assert newest in chosen.inner_text()
+    shown.keyboard.press("Enter")
+    shown.wait_for_url(f"**/#/runs/{newest}*")
+
+
+def test_a_click_opens_the_run(site: Site, shown: Page, runs: dict[str, str]) -> None:
+    row(shown, runs["review"]).click()
+
+    shown.get_by_role("heading", name="review", exact=True).wait_for()
+
+
+def test_a_run_of_another_process_appears_and_changes(site: Site, shown: Page) -> None:
+    shown.locator(".live-live").wait_for()
+
+    process = site.spawn("run", "slow.yaml", "--max-iterations", "12")
+    try:
+        slow = shown.get_by_role("row").filter(has_text="slow").first
+        slow.filter(has_text="running").wait_for()
+        slow.filter(has_text="turns 12/12").wait_for()
+        slow.filter(has_text="succeeded").wait_for()
+    finally:
+        process.communicate(timeout=30)
+
+
+def test_many_runs_come_in_pages(site: Site, shown: Page) -> None:
+    for _ in range(52):
+        site.start("gated.yaml")
+    shown.locator(".live-live").wait_for()
+    shown.reload()
+    shown.get_by_label("Status").select_option("waiting")
+    shown.get_by_text("50 runs shown").wait_for()
+
+    shown.get_by_role("button", name="Load older runs").click()
+    shown.get_by_role("button", name="Load older runs").wait_for(state="detached")
+    assert int(shown.locator(".table-foot").inner_text().split()[0]) >= 52
+
+
+def test_a_project_without_runs_says_how_to_start_one(
+    empty_site: Site, page: Page, check_access: Callable[[Page], None]
+) -> None:
+    empty_site.open(page)
+
+    page.get_by_role("heading", name="No runs yet").wait_for()
+    assert "whorl run FILE" in page.locator(".main").inner_text()
+    check_access(page)
+    started = time.monotonic()
+    run = empty_site.ran("gated.yaml")
+    row(page, run).wait_for()
+    assert time.monotonic() - started < 5

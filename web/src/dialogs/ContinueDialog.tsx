@@ -1,0 +1,87 @@
+/** Gives a loop more iterations, more money, or both. */
+import { useState } from "react";
+import type { RunDetail } from "../api";
+import { ErrorNotice, Loading } from "../app/Notice";
+import { useClient, useLoad } from "../app/session";
+import { dollars } from "../journal/words";
+import { ActionForm } from "./ActionForm";
+import { commands } from "./commands";
+import { amountOf, AmountField } from "./fields";
+import { Modal } from "./Modal";
+import type { DialogOf } from ".";
+
+interface ContinueProps {
+  request: DialogOf<"continue">;
+  onClose: () => void;
+}
+
+export function ContinueDialog({ request, onClose }: ContinueProps) {
+  const run = useLoad((client, signal) => client.run(request.run, signal), [request.run]);
+  return (
+    <Modal title="Continue the loop" onClose={onClose}>
+      {run.error !== null && <ErrorNotice error={run.error} onRetry={run.reload} />}
+      {run.value ? (
+        <>
+          <ContinueForm
+            run={run.value}
+            seen={run.value.last_seq}
+            {...(request.loop === undefined ? {} : { loop: request.loop })}
+            iterations={request.iterations ?? 3}
+            onCancel={onClose}
+            onReload={run.reload}
+            onDone={() => {
+              request.onDone?.();
+              onClose();
+            }}
+          />
+        </>
+      ) : (
+        !run.error && <Loading what="the run" />
+      )}
+    </Modal>
+  );
+}
+
+interface ContinueFormProps {
+  run: Pick<RunDetail, "id" | "loop" | "budget_usd" | "cost_usd">;
+  /** The last entry of the journal that the page knows. */
+  seen: number;
+  loop?: string;
+  iterations: number;
+  onCancel?: () => void;
+  onReload?: () => void;
+  onDone: () => void;
+}
+
+/** The form alone: it also stands on the page of a gate. */
+export function ContinueForm({ run, seen, loop, iterations, onCancel, onReload, onDone }: ContinueFormProps) {
+  const client = useClient();
+  const at = loop ?? run.loop ?? "";
+  const [more, setMore] = useState(String(iterations));
+  const [money, setMoney] = useState("");
+  const asked = { iterations: amountOf(more), budget_usd: amountOf(money) };
+  const hasSome = asked.iterations !== undefined || asked.budget_usd !== undefined;
+  const act = async () => {
+    await client.continue(run.id, { loop: at, ...asked, seen });
+    onDone();
+  };
+  const used = run.budget_usd === null ? `${dollars(run.cost_usd)} spent, no budget` : `${dollars(run.cost_usd)} of ${dollars(run.budget_usd)} spent`;
+  return (
+    <ActionForm
+      label="Continue"
+      command={commands.continue(run.id, { loop: at, iterations: asked.iterations, budget: asked.budget_usd })}
+      problem={hasSome ? "" : "Say how much more: iterations, budget, or both."}
+      act={act}
+      {...(onCancel ? { onCancel } : {})}
+      {...(onReload ? { onReload } : {})}
+    >
+      <div className="field-row">
+        <AmountField label="More iterations" text={more} onText={setMore} />
+        <AmountField label="More budget" unit="dollars" text={money} onText={setMoney} help={used} />
+      </div>
+      <p className="help">
+        <code>{at}</code> goes on after its last iteration. Steps after the loop run again.
+      </p>
+    </ActionForm>
+  );
+}

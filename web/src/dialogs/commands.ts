@@ -1,0 +1,53 @@
+/** The command of the terminal that does the same as a button. */
+
+const PLAIN = /^[A-Za-z0-9_@%+=:,./-]+$/;
+
+/** A word as a shell takes it. */
+export function quoted(word: string): string {
+  return PLAIN.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+const line = (...words: string[]): string => ["whorl", ...words].map(quoted).join(" ");
+
+/** `NAME=TEXT`, or `NAME:=JSON` for what is no text (or would be taken for a file's name). */
+export function given(name: string, value: unknown): string {
+  const isText = typeof value === "string" && !value.startsWith("@");
+  return isText ? `${name}=${value}` : `${name}:=${JSON.stringify(value)}`;
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+const settings = (flag: string, values: Values): string[] =>
+  Object.entries(values).flatMap(([name, value]) => [flag, given(name, value)]);
+
+const option = (flag: string, value: string | number | null | undefined): string[] =>
+  value === null || value === undefined || value === "" ? [] : [flag, String(value)];
+
+export interface RunCommand {
+  file: string;
+  inputs: Values;
+  budget?: number | undefined;
+  iterations?: number | undefined;
+}
+
+export const commands = {
+  run: ({ file, inputs, budget, iterations }: RunCommand) =>
+    line("run", file, ...settings("-i", inputs), ...option("--budget", budget), ...option("--max-iterations", iterations)),
+  fork: (run: string, at: string, set: Values, budget?: number) =>
+    line("fork", run, "--at", at, ...settings("--set", set), ...option("--budget", budget)),
+  continue: (run: string, more: { loop?: string | undefined; iterations?: number | undefined; budget?: number | undefined }) =>
+    line(
+      "continue",
+      run,
+      ...option("--iterations", more.iterations),
+      ...option("--budget", more.budget === undefined ? "" : `+${more.budget}`),
+      ...option("--at", more.loop),
+    ),
+  accept: (run: string, iteration: number, loop?: string) =>
+    line("accept", run, "--iteration", String(iteration), ...option("--at", loop)),
+  decide: (verb: "approve" | "reject", run: string, feedback: string, address?: string) =>
+    line(verb, run, ...option("--feedback", feedback), ...option("--at", address)),
+  cancel: (run: string, feedback = "") => line("cancel", run, ...option("--feedback", feedback)),
+  diff: (run: string, one: number, other: number, node?: string, loop?: string) =>
+    line("diff", run, String(one), String(other), ...option("--node", node), ...option("--at", loop)),
+};

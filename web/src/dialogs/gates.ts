@@ -1,0 +1,64 @@
+/** What a decision means, by what asks for it. */
+import { splitIteration } from "../journal/address";
+
+export interface Choice {
+  label: string;
+  tone: "main" | "bad";
+  help: string;
+}
+
+export type Choices = Record<"approve" | "reject", Choice>;
+
+const CHOICES: Record<string, Choices> = {
+  gate: {
+    approve: { label: "Approve", tone: "main", help: "The run goes on." },
+    reject: { label: "Reject", tone: "bad", help: "The run learns that it was rejected, and why." },
+  },
+  iteration: {
+    approve: { label: "Accept and finish", tone: "main", help: "The loop ends with this iteration." },
+    reject: { label: "Another iteration", tone: "main", help: "The next iteration is given your words." },
+  },
+  limit: {
+    approve: { label: "Accept what there is", tone: "main", help: "The loop ends with what it has." },
+    reject: { label: "Reject", tone: "bad", help: "The loop ends as rejected." },
+  },
+  in_doubt: {
+    approve: { label: "Repeat it", tone: "main", help: "The call is sent again." },
+    reject: { label: "Do not repeat it", tone: "bad", help: "The step fails." },
+  },
+};
+
+export function choicesFor(reason: string): Choices {
+  return CHOICES[reason] ?? (CHOICES["gate"] as Choices);
+}
+
+const ASKERS: Record<string, string> = {
+  gate: "a gate of the workflow",
+  iteration: "the loop, after each iteration",
+  limit: "the loop, at its limit",
+  in_doubt: "a step whose call was cut off",
+};
+
+export function askerWords(reason: string): string {
+  return ASKERS[reason] ?? reason;
+}
+
+/**
+ * The loop and the iteration that a question is about: `work[2]/:ask` is about iteration 2 of
+ * `work`, `work/:limit` about the last one, and a gate about the iteration that it stands in.
+ */
+export function subjectOf(address: string, last: (loop: string) => number): { loop: string; number: number } | null {
+  if (address.endsWith("/:limit")) {
+    const loop = address.slice(0, -"/:limit".length);
+    return { loop, number: last(loop) };
+  }
+  const end = address.lastIndexOf("]/");
+  return end < 0 ? null : splitIteration(address.slice(0, end + 1));
+}
+
+/** The same question one iteration before; "" where there is none. */
+export function questionBefore(address: string): string {
+  const end = address.lastIndexOf("]/");
+  const here = end < 0 ? null : splitIteration(address.slice(0, end + 1));
+  return here && here.number > 1 ? `${here.loop}[${here.number - 1}]${address.slice(end + 1)}` : "";
+}

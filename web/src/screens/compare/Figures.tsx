@@ -1,0 +1,94 @@
+/** Score, cost, tokens and time of two iterations, their verdicts, and what was fed back. */
+import type { CompareSide, Comparison } from "../../api";
+import { Value } from "../../app/Value";
+import { words } from "../../journal";
+import { numberChanges } from "./choices";
+
+interface Row {
+  name: string;
+  before: number | null;
+  after: number | null;
+  format: (value: number) => string;
+}
+
+export function Figures({ run, pair }: { run: string; pair: Comparison }) {
+  const { one, other } = pair;
+  const rows: Row[] = [
+    { name: "score", before: one.score, after: other.score, format: words.score },
+    { name: "cost", before: one.cost_usd, after: other.cost_usd, format: words.dollars },
+    { name: "tokens", before: one.tokens, after: other.tokens, format: words.tokens },
+    { name: "time", before: one.seconds, after: other.seconds, format: words.duration },
+    ...numberChanges(one.results, other.results)
+      .filter((change) => change.before !== one.score || change.after !== other.score)
+      .map(({ name, before, after }) => ({ name, before, after, format: plain })),
+  ];
+  const later = Math.max(one.number, other.number);
+  const fed = Object.entries(pair.feedback);
+  return (
+    <>
+      <table className="figures">
+        <caption className="sr-only">figures</caption>
+        <thead>
+          <tr>
+            <td />
+            <th scope="col">#{one.number}</th>
+            <th scope="col">#{other.number}</th>
+            <th scope="col">
+              <span aria-hidden="true">Δ</span>
+              <span className="sr-only">difference</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.name}>
+              <th scope="row">{row.name}</th>
+              <td>{row.before === null ? "–" : row.format(row.before)}</td>
+              <td>{row.after === null ? "–" : row.format(row.after)}</td>
+              <td>{difference(row)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {[one, other].map((side) => (
+        <Verdicts key={side.number} side={side} />
+      ))}
+      <h2>Given to #{later}</h2>
+      {fed.length === 0 && <p className="faint">Nothing was carried into this iteration.</p>}
+      {fed.map(([name, value]) => (
+        <div key={name} className="fed">
+          <h3>{name}</h3>
+          <Value key={later} run={run} value={value} />
+        </div>
+      ))}
+    </>
+  );
+}
+
+/** The signed difference; "" where there is none to tell. */
+export function difference({ before, after, format }: Row): string {
+  if (before === null || after === null) return "";
+  const by = after - before;
+  const text = format(Math.abs(by));
+  if (text === format(0)) return "±0";
+  return `${by > 0 ? "+" : "−"}${text}`;
+}
+
+const plain = (value: number): string => String(Math.round(value * 1_000) / 1_000);
+
+function Verdicts({ side }: { side: CompareSide }) {
+  return (
+    <>
+      <h2>Verdict of #{side.number}</h2>
+      {side.verdicts.length === 0 && <p className="faint">No condition was looked at.</p>}
+      <ul className="verdicts">
+        {side.verdicts.map((verdict, index) => (
+          <li key={index} className={verdict.met ? "tone-good" : "tone-idle"}>
+            <span aria-hidden="true">{verdict.met === null ? "?" : verdict.met ? "✓" : "✗"}</span>
+            <span className="sr-only">{verdict.met === null ? "not clear:" : verdict.met ? "met:" : "not met:"}</span> {words.visible(verdict.words || verdict.by)}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,34 @@
+/** What was found about the iteration that is asked about: score, verdict, the judge's words. */
+import { useLoop } from "../../app/run";
+import { ScoreCurve } from "../../charts";
+import { iterationOf, scoresOf, words } from "../../journal";
+
+export function Judgement({ loop, number }: { loop: string; number: number }) {
+  const state = useLoop(loop);
+  if (!state) return null;
+  // An iteration that still runs has no verdict yet; then the last one is told.
+  const here = iterationOf(state, number);
+  const told = here && here.endedAt !== null ? here : iterationOf(state, number - 1);
+  const hasScores = state.iterations.some((one) => one.score !== null);
+  if (!told && !hasScores) return null;
+  return (
+    <section className="card" aria-label="verdict">
+      <h2>
+        Verdict{told ? ` of #${told.number}` : ""}
+        {told?.score != null && <span className="faint"> · score {words.score(told.score)}</span>}
+      </h2>
+      {told && told.facts.length > 0 ? (
+        <ul className="verdicts">
+          {told.facts.map((fact, index) => (
+            <li key={index} className={fact.met ? "tone-good" : "tone-idle"}>
+              <span aria-hidden="true">{fact.by === "judge" ? "⚖ " : ""}{fact.met ? "✓" : "✗"}</span> {words.visible(words.factWords(fact))}
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <p className="faint">No condition judges this loop: you do.</p>
+      )}
+      {hasScores && <ScoreCurve scores={scoresOf(state)} target={state.target} best={state.best} chosen={number} height={100} />}
+    </section>
+  );
+}

@@ -1,0 +1,146 @@
+/** What the run has to say as a whole: why it stopped, whom it waits for, what went wrong. */
+import type { ReactNode } from "react";
+import type { RunDetail } from "../../api";
+import { Link, runPath } from "../../app/router";
+import { statusOf, useJournal, useRunState, useRunView } from "../../app/run";
+import { openDialog } from "../../dialogs";
+import { iterationOf, nameOf, openGates, words, type Fault, type LoopState } from "../../journal";
+import { otherToReturn } from "./focus";
+
+interface BannersProps {
+  id: string;
+  detail: RunDetail | null;
+  loop: LoopState | undefined;
+}
+
+export function Banners({ id, detail, loop }: BannersProps) {
+  const status = useRunView(statusOf);
+  const run = useRunState();
+  const gates = useJournal(openGates);
+  const warnings = useJournal((journal) => journal.warnings.slice(), []);
+  return (
+    <div className="banners">
+      {status === "interrupted" && (
+        <Banner tone="wait" glyph="◌" title="Interrupted">
+          Nobody drives this run: its process has ended. Nothing that was paid for is lost; <code>Resume</code> goes on where it stopped.
+        </Banner>
+      )}
+      {status === "paused" && (
+        <Banner tone="wait" glyph="‖" title="Paused">
+          {run.pausedFor === "budget" ? "The next call does not fit into the budget. Give it more, or cancel it." : "Nothing new is begun until somebody resumes it."}
+          {run.pausedFor === "budget" && detail?.can.includes("continue") && (
+            <BannerActions>
+              <button type="button" className="button" onClick={() => openDialog({ kind: "continue", run: id })}>
+                More budget…
+              </button>
+            </BannerActions>
+          )}
+        </Banner>
+      )}
+      {gates.length > 0 && status !== "interrupted" && <Waiting id={id} gates={gates} />}
+      {run.status === "failed" && run.error && loop?.exitReason !== "failed" && (
+        <Banner tone="bad" glyph="✗" title={`Failed ${run.error.code}`}>
+          <span className="pre">{words.visible(run.error.message)}</span>
+        </Banner>
+      )}
+      {loop?.status === "finished" && <Exit id={id} loop={loop} can={detail?.can ?? []} fault={run.status === "failed" ? run.error : null} />}
+      {warnings.length > 0 && (
+        <details className="banner tone-wait warnings">
+          <summary>
+            <span aria-hidden="true">!</span> {warnings.length === 1 ? "1 warning" : `${warnings.length} warnings`}: <span className="faint">{words.visible(warnings.at(-1)?.message ?? "")}</span>
+          </summary>
+          <ul>
+            {warnings.map((warning) => (
+              <li key={warning.seq}>
+                {warning.code && <code>{warning.code}</code>} {words.visible(warning.message)}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </div>
+  );
+}
+
+function Waiting({ id, gates }: { id: string; gates: ReturnType<typeof openGates> }) {
+  const first = gates[0];
+  if (!first) return null;
+  return (
+    <Banner tone="wait" glyph="‖" title={gates.length === 1 ? "Waits for a person" : `${gates.length} questions wait for a person`}>
+      {words.visible(first.message)}
+      <BannerActions>
+        <Link to={runPath(id, "/gate")} query={{ address: first.address }} className="button button-main">
+          Look and decide
+        </Link>
+      </BannerActions>
+    </Banner>
+  );
+}
+
+/** Why the loop stopped, what it gave, and what a person may want instead. */
+function Exit({ id, loop, can, fault }: { id: string; loop: LoopState; can: RunDetail["can"]; fault: Fault | null }) {
+  const chosen = useRunView((view) => view.chosen);
+  const other = otherToReturn(loop, chosen);
+  const from = loop.returned ?? loop.best ?? loop.number;
+  const isGood = loop.exitReason === "condition_met" || loop.exitReason === "accepted";
+  const tone = isGood ? "good" : loop.exitReason === "failed" ? "bad" : "wait";
+  return (
+    <Banner tone={tone} glyph={isGood ? "✓" : "■"} title={`${nameOf(loop.address)} stopped: ${loop.exitReason ?? ""}${loop.stoppedBy ? ` (${loop.stoppedBy})` : ""}`} isExit>
+      <span className="pre">
+        {fault && loop.exitReason === "failed"
+          ? words.visible(`${fault.code} ${fault.message}`)
+          : `${words.reasonWords(loop.exitReason ?? "", loop.stoppedBy)} · ${returnedWords(loop)}`}
+      </span>
+      <BannerActions>
+        {other !== null && can.includes("accept") && (
+          <button type="button" className="button" onClick={() => openDialog({ kind: "accept", run: id, loop: loop.address, iteration: other })}>
+            Return #{other} instead
+          </button>
+        )}
+        {can.includes("continue") && (
+          <button type="button" className="button" onClick={() => openDialog({ kind: "continue", run: id, loop: loop.address, iterations: 3 })}>
+            Continue +3
+          </button>
+        )}
+        {can.includes("fork") && from > 0 && (
+          <button type="button" className="button" onClick={() => openDialog({ kind: "fork", run: id, loop: loop.address, iteration: from })}>
+            Fork from #{from}
+          </button>
+        )}
+      </BannerActions>
+    </Banner>
+  );
+}
+
+/** "returned #2, the best (0.63), not the last". */
+export function returnedWords(loop: LoopState): string {
+  if (loop.returned === null) return loop.number === 0 ? "no iteration began" : "returned no single iteration";
+  const score = iterationOf(loop, loop.returned)?.score ?? null;
+  const told = score === null ? "" : ` (${words.score(score)})`;
+  const best = loop.best === loop.returned ? `, the best${told}` : told;
+  const last = loop.returned === loop.number ? "" : ", not the last";
+  return `returned #${loop.returned}${best}${last}`;
+}
+
+interface BannerProps {
+  tone: string;
+  glyph: string;
+  title: string;
+  isExit?: boolean;
+  children: ReactNode;
+}
+
+function Banner({ tone, glyph, title, isExit = false, children }: BannerProps) {
+  return (
+    <div className={`banner tone-${tone}${isExit ? " exit-banner" : ""}`} role="status">
+      <strong>
+        <span aria-hidden="true">{glyph}</span> {words.visible(title)}
+      </strong>
+      <span className="banner-text">{children}</span>
+    </div>
+  );
+}
+
+function BannerActions({ children }: { children: ReactNode }) {
+  return <span className="banner-actions">{children}</span>;
+}

@@ -1,0 +1,69 @@
+/** The head of a run: what it is, how it stands, what it has cost, and what can be done with it. */
+import type { RunDetail } from "../../api";
+import { useNow } from "../../app/clock";
+import { LiveIndicator } from "../../app/Notice";
+import { Link, runPath } from "../../app/router";
+import { statusOf, useRunState, useRunView } from "../../app/run";
+import { Meter, StatusBadge } from "../../charts";
+import { tokensOf, words } from "../../journal";
+import { Actions } from "./Actions";
+
+const MOVING = ["running", "waiting"];
+
+export function Head({ id, name, detail }: { id: string; name: string; detail: RunDetail | null }) {
+  const status = useRunView(statusOf);
+  const connection = useRunView((view) => view.connection);
+  return (
+    <header className="run-head">
+      <div className="run-title">
+        <h1>{words.visible(name)}</h1>
+        <span className="mono faint run-id">{id}</span>
+        <StatusBadge status={status} />
+        <Elapsed isMoving={MOVING.includes(status)} />
+        {detail?.parent && (
+          <span className="faint">
+            fork of <Link to={runPath(detail.parent)}>{detail.parent}</Link>
+          </span>
+        )}
+        <LiveIndicator state={connection} />
+      </div>
+      <Spent />
+      <Actions id={id} detail={detail} />
+    </header>
+  );
+}
+
+function Elapsed({ isMoving }: { isMoving: boolean }) {
+  const now = useNow(isMoving);
+  const { startedAt, endedAt } = useRunState();
+  const lastAt = useRunView((view) => view.journal.lastAt);
+  if (startedAt === null) return null;
+  const until = endedAt ?? (isMoving ? Math.max(now, lastAt) : lastAt);
+  return (
+    <span className="figure faint" title="since it began">
+      {words.duration(until - startedAt)}
+    </span>
+  );
+}
+
+function Spent() {
+  const { usage, limits, reserved } = useRunState();
+  const used = tokensOf(usage);
+  return (
+    <div className="run-spent">
+      <Meter label="cost" value={usage.cost_usd} max={limits.cost_usd ?? null} reserved={reserved.cost_usd} format={words.dollars} />
+      {limits.tokens === undefined ? (
+        <span className="figure faint" title={`${usage.input_tokens} in, ${usage.output_tokens} out, ${usage.calls} calls`}>
+          {words.tokens(used)} tokens
+        </span>
+      ) : (
+        <Meter label="tokens" value={used} max={limits.tokens} reserved={tokensOf(reserved)} format={(count) => `${words.tokens(count)} tok`} />
+      )}
+      {usage.in_doubt > 0 && (
+        <span className="badge tone-wait" title="Sent, but nobody knows whether it was carried out: counted with all that was set aside for it.">
+          <span aria-hidden="true">?</span> {usage.in_doubt} in doubt
+        </span>
+      )}
+    </div>
+  );
+}

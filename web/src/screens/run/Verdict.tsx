@@ -1,0 +1,121 @@
+/** The verdict on an iteration: each condition, the judge's words and price, what was fed back. */
+import { useState } from "react";
+import { Link, runPath } from "../../app/router";
+import { useJournal } from "../../app/run";
+import { useLoad } from "../../app/session";
+import { Value } from "../../app/Value";
+import { StatusBadge } from "../../charts";
+import { openDialog } from "../../dialogs";
+import { iterationOf, judgesOf, words, type Fact, type Iteration, type LoopState, type NodeState } from "../../journal";
+
+interface VerdictProps {
+  id: string;
+  loop: LoopState;
+  number: number;
+}
+
+export function Verdict({ id, loop, number }: VerdictProps) {
+  const iteration = iterationOf(loop, number);
+  const judges = useJournal((journal) => judgesOf(journal, loop.address, number), [loop.address, number]);
+  if (!iteration) return null;
+  return (
+    <section className="side-part" aria-label="verdict">
+      <h2>
+        Verdict <span className="faint side-note figure">#{number}</span> <Outcome iteration={iteration} isJudging={judges.some((node) => node.status === "running")} />
+      </h2>
+      {iteration.error && <p className="problem">{words.visible(iteration.error.message)}</p>}
+      <Facts iteration={iteration} />
+      {judges.map((node) => (
+        <Judge key={node.place} id={id} node={node} />
+      ))}
+      <Carried id={id} loop={loop} number={number} />
+      <p className="side-actions">
+        {number > (loop.iterations[0]?.number ?? 1) && (
+          <Link to={runPath(id, "/compare")} query={{ loop: loop.address, one: number - 1, other: number }}>
+            Compare #{number - 1} ↔ #{number}
+          </Link>
+        )}
+        <button type="button" className="link" onClick={() => openDialog({ kind: "fork", run: id, loop: loop.address, iteration: number })}>
+          Fork from #{number}
+        </button>
+      </p>
+    </section>
+  );
+}
+
+function Outcome({ iteration, isJudging }: { iteration: Iteration; isJudging: boolean }) {
+  if (isJudging) return <StatusBadge status="judging" />;
+  if (iteration.status !== "succeeded") return <StatusBadge status={iteration.status} />;
+  if (iteration.met) {
+    return (
+      <span className="badge tone-good">
+        <span aria-hidden="true">✓</span> met
+      </span>
+    );
+  }
+  if (iteration.facts.length === 0) return null;
+  return (
+    <span className="badge tone-idle">
+      <span aria-hidden="true">✗</span> not met
+    </span>
+  );
+}
+
+function Facts({ iteration }: { iteration: Iteration }) {
+  if (iteration.facts.length === 0) return null;
+  return (
+    <ul className="facts">
+      {iteration.facts.map((fact, index) => (
+        <li key={index} className={fact.met ? "fact-met" : ""}>
+          <span aria-hidden="true">{fact.met ? "✓" : fact.met === false ? "✗" : "?"}</span>
+          <span className="sr-only">{fact.met ? "met: " : fact.met === false ? "not met: " : "not clear: "}</span>
+          <span>{words.visible(factText(fact))}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** A judge's question belongs to its answer. */
+function factText(fact: Fact): string {
+  return fact.question ? `${words.factWords(fact)} — ${fact.question}` : words.factWords(fact);
+}
+
+function Judge({ id, node }: { id: string; node: NodeState }) {
+  const [isOpen, setOpen] = useState(false);
+  const last = node.attempts.at(-1);
+  if (!last) return null;
+  const facts = [last.model, words.dollars(last.usage.cost_usd), words.tokens(last.usage.input_tokens + last.usage.output_tokens) + " tokens"];
+  return (
+    <div className="judge">
+      <p className="judge-head">
+        <span aria-hidden="true">⚖</span> <strong>Judge</strong> <span className="faint figure">{words.visible(facts.filter(Boolean).join(" · "))}</span>
+      </p>
+      {last.text ? <pre className="value" tabIndex={0}>{words.visible(last.text)}</pre> : <Value run={id} value={last.value} empty={last.error ? last.error.message : "No answer yet."} />}
+      <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>Judge’s prompt</summary>
+        {isOpen && <Value run={id} value={last.inputs} />}
+      </details>
+    </div>
+  );
+}
+
+/** What the iteration was given by the one before, fetched when somebody looks. */
+function Carried({ id, loop, number }: VerdictProps) {
+  const [isOpen, setOpen] = useState(false);
+  if (number <= 1) return null;
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Fed back into #{number}</summary>
+      {isOpen && <CarriedValues id={id} loop={loop.address} number={number} />}
+    </details>
+  );
+}
+
+function CarriedValues({ id, loop, number }: { id: string; loop: string; number: number }) {
+  const found = useLoad((client, signal) => client.iteration(id, loop, number, signal), [id, loop, number]);
+  if (found.error) return <p className="problem">It cannot be loaded yet.</p>;
+  if (!found.value) return <p className="faint">Loading…</p>;
+  const carried = found.value.carried;
+  return <Value run={id} value={Object.keys(carried).length ? carried : null} empty="Nothing is carried into it." />;
+}

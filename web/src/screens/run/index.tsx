@@ -1,0 +1,110 @@
+/** One run, live: its graph with what happens in it, its loop's curve and iterations, its journal. */
+import { useEffect, useMemo, useRef } from "react";
+import type { ScreenProps } from "..";
+import type { Graph, RunDetail } from "../../api";
+import { ErrorNotice, Loading } from "../../app/Notice";
+import { navigate, runPath } from "../../app/router";
+import { chooseIteration, lookAtLoop, RunProvider, selectNode, statusOf, useJournal, useRunStore, useRunView } from "../../app/run";
+import { useLoad } from "../../app/session";
+import { addressOf, openGates, pathOf, type LoopState } from "../../journal";
+import { Banners } from "./Banners";
+import { DataTab } from "./DataTab";
+import { Drawer } from "./Drawer";
+import { loopLookedAt } from "./focus";
+import { GraphTab } from "./GraphTab";
+import { Head } from "./Head";
+import { JournalTab } from "./JournalTab";
+import { Picker } from "./Picker";
+import { Side } from "./Side";
+import { tabFrom, Tabs, type Tab } from "./Tabs";
+import { Timeline } from "./Timeline";
+import { useRunKeys } from "./useRunKeys";
+
+export default function Run({ values, query }: ScreenProps) {
+  const id = values["id"] ?? "";
+  return (
+    <RunProvider id={id}>
+      <Page id={id} query={query} />
+    </RunProvider>
+  );
+}
+
+function Page({ id, query }: { id: string; query: Record<string, string> }) {
+  const graph = useLoad((client, signal) => client.graph(id, signal), [id]);
+  if (graph.error) return <ErrorNotice error={graph.error} onRetry={graph.reload} />;
+  if (!graph.value) return <Loading what="the run" />;
+  return <LiveRun id={id} graph={graph.value} query={query} />;
+}
+
+function LiveRun({ id, graph, query }: { id: string; graph: Graph; query: Record<string, string> }) {
+  const detail = useDetail(id);
+  const loop = useLoopLookedAt();
+  const selected = useRunView((view) => view.selected);
+  const tab = tabFrom(query["tab"]);
+  useAddress(id, query);
+  useRunKeys(id, graph);
+  const loops = useMemo(() => graph.nodes.filter((node) => node.loop), [graph]);
+  const paths = useMemo(() => loops.map((node) => node.path), [loops]);
+  const onTab = (wanted: Tab) => navigate(runPath(id), { ...query, tab: wanted === "graph" ? null : wanted }, { replace: true });
+  const target = loops.find((node) => node.path === loop?.path)?.loop?.target ?? null;
+  const hasSide = tab === "graph" || tab === "timeline";
+  return (
+    <section className="screen-run">
+      <Head id={id} name={graph.name} detail={detail} />
+      <Banners id={id} detail={detail} loop={loop} />
+      <div className="run-bar">
+        <Tabs tab={tab} onTab={onTab} />
+        {loop && <Picker loop={loop} paths={paths} />}
+      </div>
+      <div className={hasSide && loops.length > 0 ? "run-columns" : "run-columns run-columns-one"}>
+        <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${tab}`} className="tab-panel">
+          {tab === "graph" && <GraphTab graph={graph} loop={loop} />}
+          {tab === "timeline" && <Timeline loop={loop} isWhole />}
+          {tab === "journal" && <JournalTab id={id} />}
+          {tab === "data" && <DataTab id={id} detail={detail} />}
+        </div>
+        {hasSide && loops.length > 0 && <Side id={id} detail={detail} loop={loop} target={target} />}
+        {hasSide && selected && <Drawer id={id} graph={graph} path={selected} />}
+      </div>
+    </section>
+  );
+}
+
+/** The loop that is looked at: rendered again whenever anything of it changes. */
+function useLoopLookedAt(): LoopState | undefined {
+  const path = useRunView((view) => view.loop);
+  const chosen = useRunView((view) => view.chosen);
+  return useJournal((journal) => loopLookedAt(journal, path, chosen), [path, chosen]);
+}
+
+/** What the server knows besides the journal, asked again whenever that may have changed. */
+function useDetail(id: string): RunDetail | null {
+  const status = useRunView(statusOf);
+  const told = useRunView((view) => view.told?.status);
+  const isThere = useRunView((view) => view.journal.lastSeq > 0);
+  const gates = useJournal((journal) => openGates(journal).map((gate) => gate.address).join(" "));
+  const ended = useJournal((journal) => [...journal.scopes.get("")?.loops ?? []].filter((loop) => journal.loops.get(loop)?.status === "finished").join(" "));
+  return useLoad((client, signal) => client.run(id, signal), [id, status, told, isThere, gates, ended]).value;
+}
+
+/** Keeps the address of the page such that a copy of it shows the same. */
+function useAddress(id: string, query: Record<string, string>): void {
+  const store = useRunStore();
+  const given = useRef(query);
+  const isThere = useRunView((view) => view.journal.lastSeq > 0);
+  useEffect(() => {
+    const { node, loop, iteration } = given.current;
+    if (node) selectNode(store, node);
+    if (loop && iteration && Number.isInteger(Number(iteration))) chooseIteration(store, loop, Number(iteration));
+    else if (loop) lookAtLoop(store, pathOf(loop));
+  }, [store]);
+  const wanted = useJournal((journal) => {
+    const { selected, loop, chosen, isFollowing } = store.getState();
+    const address = loop ? addressOf(journal, loop, chosen) : "";
+    return JSON.stringify({ loop: address, iteration: isFollowing ? "" : (chosen[address] ?? ""), node: selected });
+  }, [useRunView((view) => view.selected), useRunView((view) => view.loop), useRunView((view) => view.chosen)]);
+  useEffect(() => {
+    if (!isThere) return;
+    navigate(runPath(id), { ...(JSON.parse(wanted) as Record<string, string>), tab: query["tab"] }, { replace: true });
+  }, [id, wanted, isThere, query["tab"]]);
+}

@@ -1,0 +1,63 @@
+/** Filters of the list: by status, by workflow, by words. */
+import { useEffect, useState } from "react";
+import { hasFilters, NO_FILTERS, STATUSES, type Filters } from "./list";
+
+interface FilterBarProps {
+  filters: Filters;
+  workflows: readonly string[];
+  onChange: (filters: Filters) => void;
+}
+
+const TYPING_MS = 250;
+
+export function FilterBar({ filters, workflows, onChange }: FilterBarProps) {
+  return (
+    <form className="filters" role="search" aria-label="filters" onSubmit={(event) => event.preventDefault()}>
+      <label className="sr-only" htmlFor="filter-status">
+        Status
+      </label>
+      <select id="filter-status" value={filters.status} onChange={(event) => onChange({ ...filters, status: event.target.value })}>
+        <option value="">any status</option>
+        {STATUSES.map((status) => (
+          <option key={status}>{status}</option>
+        ))}
+      </select>
+      <label className="sr-only" htmlFor="filter-workflow">
+        Workflow
+      </label>
+      <select id="filter-workflow" value={filters.workflow} onChange={(event) => onChange({ ...filters, workflow: event.target.value })}>
+        <option value="">any workflow</option>
+        {[...new Set([...workflows, ...(filters.workflow ? [filters.workflow] : [])])].map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+      <Search text={filters.search} onChange={(search) => onChange({ ...filters, search })} />
+      {hasFilters(filters) && (
+        <button type="button" className="button button-quiet" onClick={() => onChange(NO_FILTERS)}>
+          Clear
+        </button>
+      )}
+    </form>
+  );
+}
+
+function Search({ text, onChange }: { text: string; onChange: (text: string) => void }) {
+  const [typed, setTyped] = useState(text);
+  useEffect(() => setTyped(text), [text]);
+  useEffect(() => {
+    if (typed === text) return;
+    const timer = setTimeout(() => onChange(typed), TYPING_MS);
+    return () => clearTimeout(timer);
+  });
+  return (
+    <input
+      id="filter-search"
+      type="search"
+      placeholder="Search id, workflow, file"
+      aria-label="Search"
+      value={typed}
+      maxLength={200}
+      onChange={(event) => setTyped(event.target.value)}
+    />
+  );
+}
