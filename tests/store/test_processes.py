@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from conftest import Child
-
     from whorl.runtimes.sqlite import SqliteStore
 
 

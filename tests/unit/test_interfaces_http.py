@@ -62,6 +62,13 @@ def branched() -> Workflow:
     return Workflow(name="branched", body=body, workflows=(("c", called),))
 
 
+def test_a_model_that_is_not_named_is_not_shown() -> None:
+    unnamed = Task(name="a", kind="ask", inputs=Fields((("model", Constant(None)),)))
+    (node,) = graph_of(Workflow(name="w", body=Block((unnamed,)))).nodes
+
+    assert node.model is None
+
+
 def test_the_graph_nests_and_escapes_as_addresses_do() -> None:
     graph = graph_of(branched())
     nodes = {node.path: node for node in graph.nodes}

@@ -60,6 +60,7 @@ def test_the_head_says_how_it_stands(site: Site, page: Page, review: str) -> Non
     assert "/ $2.00" in head
     assert "tokens" in head
     buttons = page.get_by_role("group", name="steer the run").get_by_role("button")
+    buttons.last.wait_for()
     assert buttons.all_inner_texts() == ["Fork…", "Re-run"]
 
 

@@ -150,6 +150,8 @@ def _model(task: Task, workflow: Workflow) -> str | None:
 def _shown(value: Value) -> str:
     if isinstance(value, Constant):
         plain = value.value
+        if plain is None:
+            return ""
         return ", ".join(map(str, plain)) if isinstance(plain, list) else str(plain)
     return value.source if isinstance(value, Expression) else ""
 
