@@ -35,9 +35,10 @@ def review(site: Site) -> str:
 
 
 def shows(site: Site, page: Page, path: str) -> None:
-    """Opens the page of a run, and waits for its graph."""
+    """Opens the page of a run, and waits for its graph and its first events."""
     site.open(page, path)
     page.locator(".piece").first.wait_for()
+    page.locator(".run-title .figure").wait_for()
 
 
 def step(page: Page, path: str) -> Locator:
@@ -68,7 +69,7 @@ def test_the_graph_shows_states_and_chips(site: Site, page: Page, review: str) -
     shows(site, page, f"/runs/{review}")
 
     for path in ("plan", "refine/code", "refine/review", "report"):
-        assert step(page, path).get_attribute("data-status") == "succeeded"
+        page.locator(f'[data-path="{path}"][data-status="succeeded"]').wait_for()
     loop = step(page, "refine")
     assert loop.get_attribute("data-status") == "exhausted"
     assert "4/4 · max_iterations" in loop.inner_text()

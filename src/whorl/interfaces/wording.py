@@ -109,7 +109,7 @@ def condition_words(condition: Condition | None) -> str:
         case None:
             return ""
         case When():
-            return line(condition.test.source, 60)
+            return line(condition.described or condition.test.source, 60)
         case Score():
             goal = "" if condition.at_least is None else f" ≥ {score(condition.at_least)}"
             return f"score{goal}" if goal else ""

@@ -121,7 +121,8 @@ class Weighing:
         match condition:
             case When():
                 met = truth(condition.test, self._evidence.scope)
-                return _verdict(met, "expression", {"expression": condition.test.source})
+                said = condition.described or condition.test.source
+                return _verdict(met, "expression", {"expression": said})
             case Score():
                 return self._score(condition)
             case Judge():

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """Met when the expression is true."""
+    """Met when the expression is true; `described` says it in words where its source does not."""
 
     test: Expression
+    described: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from shodan_files import HEAD, ROOT, read, run, settle
 from whorl import ir
 from whorl.dialects import read_workflow
 from whorl.errors import InvalidWorkflow
+from whorl.interfaces.wording import condition_words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,3 +97,13 @@ def test_a_node_may_have_the_name_of_an_input(
     )
 
     assert run(folder / "a.yaml", text="given").output == "node given"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("refine", "rate.score >= 0.8"), ("retry", "attempt.exitCode == 0")]
+)
+def test_people_are_told_in_words_when_a_loop_stops(name: str, words: str) -> None:
+    workflow = read((ROOT / "examples" / "shodan" / f"{name}.yaml").read_text()).workflow
+    (loop,) = [node for node in workflow.body.nodes if isinstance(node, ir.Loop)]
+
+    assert condition_words(loop.until) == words

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from whorl.source import Mapping
 
 EXIT = "exit-when"
+OPPOSITES = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 def read_until(inner: Level) -> ir.When | None:
@@ -26,10 +27,10 @@ def read_until(inner: Level) -> ir.When | None:
     written = table_of(node.fields, "continueWhile")
     if written is not None:
         found = _comparison(inner, written, "continueWhile")
-        return None if found is None else ir.When(expression(f"not {found[1]}"))
+        return None if found is None else ir.When(expression(f"not {found[1]}"), found[2])
     source = _continue_source(inner)
     if source is not None:
-        return ir.When(expression(f"not {called('goes_on', source)}"))
+        return ir.When(expression(f"not {called('goes_on', source)}"), "'continue' is not true")
     inner.draft.report(
         "W006",
         f"loop {node.id!r} does not say when it goes on",
@@ -61,8 +62,8 @@ def _continue_source(inner: Level) -> str | None:
     return None
 
 
-def _comparison(inner: Level, written: Mapping, field: str) -> tuple[str, str] | None:
-    """The node that decides, and the comparison; what is wrong with it is reported."""
+def _comparison(inner: Level, written: Mapping, field: str) -> tuple[str, str, str] | None:
+    """The node that decides, the comparison, and its opposite in words; mistakes are reported."""
     name = text_of(written, "output")
     node, _, port = name.partition(".")
     found = next((one for one in inner.members if node in (one.id, one.slug)), None)
@@ -91,8 +92,8 @@ def _comparison(inner: Level, written: Mapping, field: str) -> tuple[str, str] |
     wanted = literal(field == "exitWhen" or None if value is None else plain(value))
     source = output(found.id, port)
     function = "continues" if field == "continueWhile" else "leaves"
-    # What people would say comes first: it is what they are shown of the condition.
-    return found.id, called(function, quoted(name), quoted(sign), wanted, source)
+    words = f"{name} {OPPOSITES[sign]} {wanted}"
+    return found.id, called(function, quoted(name), quoted(sign), wanted, source), words
 
 
 def read_exit(inner: Level, body: ir.Block) -> ir.Block:
@@ -104,7 +105,7 @@ def read_exit(inner: Level, body: ir.Block) -> ir.Block:
     found = _comparison(inner, written, "exitWhen")
     if found is None:
         return body
-    node, test = found
+    node, test, _ = found
     name = inner.claim(EXIT)
     leave = ir.Break(
         name=name,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.shodan.loops.deciding import OPPOSITES
 from whorl.dialects.shodan.loops.results import COUNT
 from whorl.dialects.shodan.sources import called, expression, given, literal, output, packed, quoted
 from whorl.dialects.shodan.writing.adopting.scope import Here, Path, Ref, parsed, path_of
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 _SHARED = ("name", "after", "place")
 _ASKED = ("ask", "agent")
 _SAID = ("body", "until", "limits", "carry", "facts", "history_keep", "collect")
-_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _TAKEN = "outputs are taken from the first, the last or all iterations"
 _WHILE = "a loop goes on while an output of a node inside compares with a value of its type"
 
@@ -191,7 +191,7 @@ def _until(here: Here, node: ir.Loop) -> _Until:
     if not isinstance(source, Out) or source.node not in {one.name for one in node.body.nodes}:
         raise CannotSay(f"the condition {node.until.test.source[:60]!r}", _WHILE)
     name = quoted(f"{source.node}.{source.port}")
-    goes_on = called("continues", name, quoted(_OPPOSITE[sign]), literal(wanted), ref.source)
+    goes_on = called("continues", name, quoted(OPPOSITES[sign]), literal(wanted), ref.source)
     return ir.When(expression(f"not {goes_on}")), None
 
 
@@ -214,7 +214,7 @@ def _compared(here: Here, test: tree.Expr | None) -> tuple[Ref, str, bool | int 
             numbers = ("integer", "number")
             alike = ref.type == kind or (ref.type in numbers and kind in numbers)
             is_ordered = sign in ("==", "!=") or kind in ("text", *numbers)
-            if wanted is not None and alike and is_ordered and sign in _OPPOSITE:
+            if wanted is not None and alike and is_ordered and sign in OPPOSITES:
                 return ref, sign, wanted
             raise CannotSay("a comparison of values of other types", _WHILE)
         case tree.Name() | tree.Member():
