@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whorl.interfaces.catalogue import Catalogue
@@ -27,9 +28,17 @@ if TYPE_CHECKING:
     from whorl.runtimes.local import LocalRuntime
     from whorl.runtimes.sqlite import SqliteStore
 
-_TARGETS_MAX = 10_000
+_AIMS_MAX = 10_000
 _TOLD_MAX = 1_000
 _NAMES_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What a loop works towards, and whether it asks a person."""
+
+    score: float | None = None
+    ask: str = "never"
 
 
 class Desk:
@@ -44,7 +53,7 @@ class Desk:
         self.watch = watch
         self.driving = Driving(runtime, watch)
         self.catalogue = Catalogue(project)
-        self._targets: dict[tuple[RunId, str], float | None] = {}
+        self._aims: dict[tuple[RunId, str], Aim] = {}
         self._told: dict[RunId, tuple[RunRow, str]] = {}
         self._names: tuple[float, list[str]] = (0.0, [])
 
@@ -53,16 +62,16 @@ class Desk:
         """The store of the project."""
         return self.runtime.store
 
-    def target(self, run: RunId, loop: str) -> float | None:
-        """The score that a loop works towards; a run pins its version, so this never changes."""
+    def aim(self, run: RunId, loop: str) -> Aim:
+        """What a loop works towards; a run pins its version, so this never changes."""
         key = (run, loop)
-        if key not in self._targets:
-            if len(self._targets) >= _TARGETS_MAX:
-                self._targets.clear()
+        if key not in self._aims:
+            if len(self._aims) >= _AIMS_MAX:
+                self._aims.clear()
             path = next((row.path for row in self.store.loops(run) if row.address == loop), "")
             node = loop_node(workflow_of(self.store, run), path)
-            self._targets[key] = target_of(node.until) if node is not None else None
-        return self._targets[key]
+            self._aims[key] = Aim() if node is None else Aim(target_of(node.until), node.ask)
+        return self._aims[key]
 
     def told(self, row: RunRow, tell: Callable[[RunRow], BaseModel]) -> str:
         """A row as JSON, made once for all streams that tell of it."""

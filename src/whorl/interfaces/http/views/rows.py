@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import safe
+from whorl.interfaces.http.desk import Aim
 from whorl.interfaces.http.schemas.runs import (
     Attempt,
     GateItem,
@@ -36,7 +37,7 @@ SCORES = 20
 def run_fields(desk: Desk, row: RunRow) -> dict[str, Any]:
     """A run as lists show it."""
     newest = desk.store.newest_iterations(row.id, row.loop, SCORES) if row.loop else []
-    by = newest[-1].note.get("by") if newest and row.exit_reason == "condition_met" else None
+    aim = desk.aim(row.id, row.loop) if row.loop else Aim()
     return {
         "id": row.id,
         "name": safe(row.name),
@@ -57,11 +58,23 @@ def run_fields(desk: Desk, row: RunRow) -> dict[str, Any]:
         "iterations_max": row.iterations_max,
         "score": row.score,
         "scores": [one.score for one in newest if one.status != "not_begun"],
-        "target": desk.target(row.id, row.loop) if row.loop else None,
+        "target": aim.score,
         "exit_reason": row.exit_reason or None,
-        "stopped_by": str(by) if by else None,
+        "stopped_by": _stopped_by(row, newest, aim),
         "error": safe(row.error) or None,
     }
+
+
+def _stopped_by(row: RunRow, newest: list[IterationRow], aim: Aim) -> str | None:
+    """What ended the loop; a person's word comes after all that its last iteration says."""
+    if row.exit_reason == "accepted":
+        return "person"
+    if row.exit_reason != "condition_met" or not newest:
+        return None
+    by = newest[-1].note.get("by")
+    if by:
+        return str(by)
+    return "person" if aim.ask == "each" else None
 
 
 def run_item(desk: Desk, row: RunRow) -> RunItem:
