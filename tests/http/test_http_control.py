@@ -247,6 +247,17 @@ def test_fork_redoes_an_iteration_with_other_values(client: Client) -> None:
     client.post(f"/runs/{run}/fork", {"at": "polish[2]", "set": {"no": 1}}, 400)
 
 
+def test_a_fork_has_the_budget_of_its_run_unless_it_is_given_one(client: Client) -> None:
+    run = client.start("polish.yaml", inputs={"task": "x"}, budget_usd=2.5)
+    client.wait(run, "succeeded")
+
+    same = client.post(f"/runs/{run}/fork", {"at": "polish[2]"}, 201)["run"]
+    other = client.post(f"/runs/{run}/fork", {"at": "polish[2]", "budget_usd": 1.0}, 201)["run"]
+
+    assert client.wait(same, "succeeded")["budget_usd"] == 2.5
+    assert client.wait(other, "succeeded")["budget_usd"] == 1.0
+
+
 def test_resume_tries_again_what_failed(client: Client) -> None:
     run = client.start("failing.yaml")
     found = client.wait(run, "failed")

@@ -107,6 +107,20 @@ def test_streamed_text_is_told_as_it_comes(client: Client) -> None:
     assert {delta["address"] for delta in deltas} == {"speak"}
 
 
+def test_whoever_comes_late_is_told_what_was_streamed_before(client: Client) -> None:
+    run = client.start("speaking.yaml")
+    with client.stream(f"/runs/{run}/events") as events:
+        next(event for event in events if event.get("event") == "delta")
+        with client.stream(f"/runs/{run}/events") as later:
+            found = until_end(later)
+
+    first, *others = [event["data"] for event in found if event.get("event") == "delta"]
+    assert first["whole"] is True
+    assert first["text"].split()[0] == "one"
+    assert not any(delta["whole"] for delta in others)
+    assert "".join(delta["text"] for delta in (first, *others)).split() == ["one", "two"]
+
+
 def test_a_run_of_another_process_is_live(
     client: Client, spawn: Callable[..., subprocess.Popen[str]]
 ) -> None:

@@ -108,6 +108,15 @@ describe("nodes", () => {
     expect(addText(journal, "polish[3]/review", "late")).toBe(false);
   });
 
+  it("take the whole text in the place of what they have", () => {
+    const journal = emptyJournal();
+    reduce(journal, { seq: 1, kind: "task.started", address: "write", at: 1, body: { kind: "ask" } });
+    addText(journal, "write", "one ");
+    addText(journal, "write", "one two ", true);
+    addText(journal, "write", "three");
+    expect(journal.nodes.get("write")?.attempts.at(-1)?.text).toBe("one two three");
+  });
+
   it("keep the branch that was taken and what was skipped", () => {
     const journal = journalOf("judged");
 

@@ -55,16 +55,16 @@ async def fork_run(
         parent=source,
         sources=store.sources(source) if fork.sources is None else fork.sources,
     )
+    folded = _replayed(events, Plan(old))
     body: dict[str, Json] = {
         "at": fork.at,
         "run": run,
         "source": source,
         "seed": secrets.token_hex(8),
         "set": fork.values,
-        "limits": fork.limits,
+        "limits": folded.machine.state["limits"] | fork.limits,
     }
     forked = Event("run.forked", fork.at, now, body)
-    folded = _replayed(events, Plan(old))
     machine = _moved(folded.machine, Plan(workflow), fork.at)
     machine.feed(forked)
     found, made_now = await store.create(made, events[0])

@@ -200,8 +200,9 @@ export interface paths {
          * Events
          * @description The journal of a run: a page of it, or (`Accept: text/event-stream`) all that comes.
          *
-         *     Events of the stream: an entry (its seq is the id), `delta` with streamed text, `status` when
-         *     the run's status changes, `end` when it has ended. It goes on, in case the run does.
+         *     Events of the stream: an entry (its seq is the id), `delta` with streamed text (what is new, or
+         *     with `whole` all of it so far, for those who come late), `status` when the run's status
+         *     changes, `end` when it has ended. It goes on, in case the run does.
          */
         get: operations["events_api_runs__run__events_get"];
         put?: never;

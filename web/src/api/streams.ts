@@ -6,7 +6,8 @@ import { follow, type Connection, type Message } from "./sse";
 
 export interface RunListener {
   onEvent: (event: JournalEvent) => void;
-  onText: (address: string, text: string) => void;
+  /** Streamed text of a task: what is new, or all of it so far. */
+  onText: (address: string, text: string, isWhole: boolean) => void;
   /** Its status as the server knows it, which also tells of runs that nobody drives any more. */
   onStatus?: (status: string, lastSeq: number) => void;
   /** The run has come to rest; the stream stays open, because a person may let it go on. */
@@ -49,7 +50,7 @@ function streamHeaders(lastId: string | null): Record<string, string> {
 function dispatch(message: Message, listener: RunListener): void {
   const data = parsed(message.data) as Record<string, unknown> | string | null;
   if (message.event === "delta" && data && typeof data === "object") {
-    listener.onText(String(data["address"] ?? ""), String(data["text"] ?? ""));
+    listener.onText(String(data["address"] ?? ""), String(data["text"] ?? ""), data["whole"] === true);
   } else if (message.event === "status" && data && typeof data === "object") {
     listener.onStatus?.(String(data["status"] ?? ""), Number(data["last_seq"] ?? 0));
   } else if (message.event === "end") {

@@ -2,7 +2,7 @@
 import { addText, reduce } from "./reducer";
 import type { Journal, JournalEvent } from "./types";
 
-type Item = JournalEvent | { text: string; address: string; kind: "text" };
+type Item = JournalEvent | { text: string; address: string; kind: "text"; isWhole: boolean };
 
 /** Calls back before the next picture is drawn; in a hidden tab, where none is, a little later. */
 export type Schedule = (callback: () => void) => void;
@@ -24,7 +24,7 @@ export const nextFrame: Schedule = (callback) => {
 
 export interface Feed {
   event: (event: JournalEvent) => void;
-  text: (address: string, text: string) => void;
+  text: (address: string, text: string, isWhole?: boolean) => void;
   /** Takes everything in at once. */
   flush: () => void;
 }
@@ -35,7 +35,7 @@ export function createFeed(journal: Journal, onChange: () => void, schedule: Sch
   let isScheduled = false;
 
   const take = (item: Item): boolean =>
-    item.kind === "text" ? addText(journal, item.address, item.text ?? "") : reduce(journal, item as JournalEvent);
+    "isWhole" in item ? addText(journal, item.address, item.text, item.isWhole) : reduce(journal, item);
 
   const work = (sliceMs: number): void => {
     isScheduled = false;
@@ -70,7 +70,7 @@ export function createFeed(journal: Journal, onChange: () => void, schedule: Sch
 
   return {
     event: push,
-    text: (address, text) => push({ kind: "text", address, text }),
+    text: (address, text, isWhole = false) => push({ kind: "text", address, text, isWhole }),
     flush: () => work(Number.POSITIVE_INFINITY),
   };
 }

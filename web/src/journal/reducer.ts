@@ -59,11 +59,14 @@ export function reduce(journal: Journal, event: JournalEvent): boolean {
   return true;
 }
 
-/** Takes streamed text in, which is in no journal; text of a task that has ended is ignored. */
-export function addText(journal: Journal, address: string, text: string): boolean {
+/**
+ * Takes streamed text in, which is in no journal; text of a task that has ended is ignored.
+ * Whoever comes late, or comes back, is told the whole of it first.
+ */
+export function addText(journal: Journal, address: string, text: string, isWhole = false): boolean {
   const last = journal.nodes.get(placeOf(address))?.attempts.at(-1);
   if (!text || last?.status !== "running") return false;
-  const whole = last.text + text;
+  const whole = isWhole ? text : last.text + text;
   const kept = whole.length > TEXT_MAX ? whole.slice(-TEXT_KEPT) : whole;
   changeAttempt(journal, last.address, { text: kept });
   journal.version += 1;

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError, safe
@@ -24,10 +25,54 @@ IDLE_S = 1.0
 INTERRUPTED_EVERY_S = 2.0
 LISTENERS_MAX = 256
 _DELTA_MAX = 64_000
+_STREAMING_MAX = 64
 _INTERRUPTED_MAX = 200
 _END = 2**62
 
 log = logging.getLogger("whorl.http")
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """Text that a task has streamed: what is new of it, or (`is_whole`) all that there is."""
+
+    text: str
+    is_whole: bool = False
+
+    def then(self, text: str) -> Delta:
+        """The same with more text behind it; of very much, the end."""
+        return Delta((self.text + text)[-_DELTA_MAX:], self.is_whole)
+
+
+class Streaming:
+    """What the tasks of this process have streamed so far, for those who come late."""
+
+    def __init__(self) -> None:
+        self._texts: dict[RunId, dict[str, Delta]] = {}
+
+    def add(self, run: RunId, address: str, text: str) -> None:
+        """A task has streamed some text."""
+        texts = self._texts.setdefault(run, {})
+        texts[address] = texts.get(address, Delta("", is_whole=True)).then(text)
+        if len(texts) > _STREAMING_MAX:
+            del texts[next(iter(texts))]
+
+    def settle(self, run: RunId, entries: list[Entry]) -> None:
+        """Tasks have ended: their replies are in the journal."""
+        texts = self._texts.get(run)
+        if texts is None:
+            return
+        for entry in entries:
+            if entry.event.kind in ("task.finished", "task.failed"):
+                texts.pop(entry.event.address, None)
+            elif entry.event.kind == "run.finished":
+                texts.clear()
+        if not texts:
+            del self._texts[run]
+
+    def so_far(self, run: RunId) -> dict[str, Delta]:
+        """The texts of tasks that have not ended."""
+        return dict(self._texts.get(run, {}))
 
 
 class Listener:
@@ -36,7 +81,7 @@ class Listener:
     def __init__(self, run: RunId | None) -> None:
         self.run = run
         self.touched: set[RunId] = set()
-        self.deltas: dict[str, str] = {}
+        self.deltas: dict[str, Delta] = {}
         self.is_over = False
         self._awake = asyncio.Event()
 
@@ -53,10 +98,17 @@ class Listener:
             return
         self._awake.clear()
 
-    def take_deltas(self) -> dict[str, str]:
+    def take_deltas(self) -> dict[str, Delta]:
         """The streamed text since the last time, by address."""
         taken, self.deltas = self.deltas, {}
         return taken
+
+    def hold(self, deltas: dict[str, Delta]) -> None:
+        """Gives deltas back that are to be told later, before those that have come since."""
+        for address, newer in self.deltas.items():
+            known = deltas.get(address)
+            deltas[address] = known.then(newer.text) if known is not None else newer
+        self.deltas = deltas
 
     def take_touched(self) -> set[RunId]:
         """The runs that have changed since the last time."""
@@ -71,19 +123,22 @@ class Watch:
         self._redacted = redacted
         self._of_runs: dict[RunId, list[Listener]] = {}
         self._of_all: list[Listener] = []
+        self._streaming = Streaming()
         self._count = 0
         self._called = asyncio.Event()
         self._is_over = False
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
         """These entries of a run of this process are durable."""
+        self._streaming.settle(run, entries)
         self.touch(run)
 
     def text(self, run: RunId, address: str, text: str) -> None:
         """A task of this process has streamed some text."""
+        safe_text = self._redacted(text)
+        self._streaming.add(run, address, safe_text)
         for listener in self._of_runs.get(run, ()):
-            told = listener.deltas.get(address, "") + self._redacted(text)
-            listener.deltas[address] = told[-_DELTA_MAX:]
+            listener.deltas[address] = listener.deltas.get(address, Delta("")).then(safe_text)
             listener.wake()
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
@@ -108,6 +163,8 @@ class Watch:
         """A listener, for as long as it listens."""
         listener = Listener(run)
         listener.is_over = self._is_over
+        if run is not None:
+            listener.deltas = self._streaming.so_far(run)
         self._count += 1
         self._called.set()
         group = self._of_all if run is None else self._of_runs.setdefault(run, [])

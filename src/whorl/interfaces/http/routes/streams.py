@@ -20,7 +20,7 @@ from whorl.interfaces.http.faults import Refusal
 from whorl.interfaces.http.schemas.runs import EventPage
 from whorl.interfaces.http.schemas.shape import Closed
 from whorl.interfaces.http.views.rows import journal_event, run_item
-from whorl.interfaces.http.watch import Listener
+from whorl.interfaces.http.watch import Delta, Listener
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.secrecy import hidden_names
 from whorl.interfaces.translation import Translator
@@ -58,8 +58,9 @@ async def events(
 ) -> Any:
     """The journal of a run: a page of it, or (`Accept: text/event-stream`) all that comes.
 
-    Events of the stream: an entry (its seq is the id), `delta` with streamed text, `status` when
-    the run's status changes, `end` when it has ended. It goes on, in case the run does.
+    Events of the stream: an entry (its seq is the id), `delta` with streamed text (what is new, or
+    with `whole` all of it so far, for those who come late), `status` when the run's status
+    changes, `end` when it has ended. It goes on, in case the run does.
     """
     after = max(query.after, int(last_event_id or 0))
     translator = await asyncio.to_thread(_translator, desk, run, query.words, after)
@@ -105,9 +106,12 @@ class _Journal:
         while not listener.is_over:
             deltas = listener.take_deltas()
             entries, status = await asyncio.to_thread(self._news)
-            said = [*self._entries(entries), *self._deltas(deltas)]
+            said = self._entries(entries)
             if len(entries) < PAGE:
-                said += self._status_told(status)
+                said += [*self._deltas(deltas), *self._status_told(status)]
+            else:
+                # The beginning of their tasks may be among the entries that are yet to come.
+                listener.hold(deltas)
             if said:
                 quiet_since = _now()
                 yield "".join(said)
@@ -138,13 +142,16 @@ class _Journal:
                 said.append(_event(one, seq=entry.seq if at == len(told) else None))
         return said
 
-    def _deltas(self, deltas: dict[str, str]) -> list[str]:
+    def _deltas(self, deltas: dict[str, Delta]) -> list[str]:
         hidden = self._hidden or ()
-        deltas = {at: text for at, text in deltas.items() if name_of(at) not in hidden}
+        deltas = {at: delta for at, delta in deltas.items() if name_of(at) not in hidden}
         if self._translator is None:
-            told = [{"address": address, "text": text} for address, text in deltas.items()]
+            told: list[dict[str, str | bool]] = [
+                {"address": address, "text": delta.text, "whole": delta.is_whole}
+                for address, delta in deltas.items()
+            ]
             return [_event(_json(one), "delta") for one in told]
-        streamed = [self._translator.streamed(*one) for one in deltas.items()]
+        streamed = [self._translator.streamed(at, delta.text) for at, delta in deltas.items()]
         return [_event(_json(one)) for events in streamed for one in events]
 
     def _status_told(self, status: str) -> list[str]:
