@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.writing.header import write_definition
-from whorl.dialects.writing import Ledger, Spot, Written, emit_json, read_again
-from whorl.dialects.writing.comparing import lose_differences
-from whorl.errors import InvalidWorkflow
+from whorl.dialects.writing import Ledger, Written, emit_json
+from whorl.dialects.writing.checking import companion_files, lose_misread
 from whorl.ir.codec import to_json
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def _syntaxes(part: Json) -> list[str]:
 def _written(workflow: ir.Workflow, file: str, *, lenient: bool) -> Written:
     ledger = Ledger()
     called = dict(workflow.workflows)
-    names = _files(called, file)
+    names = companion_files(called, file, ".json")
     page = write_definition(workflow, ledger, names, lenient=lenient)
     texts = {file: emit_json(page)}
     for key, name in names.items():
@@ -59,33 +58,5 @@ def _written(workflow: ir.Workflow, file: str, *, lenient: bool) -> Written:
         texts[name] = emit_json(inner)
     written = Written(texts)
     if workflow.dialect == "loom":
-        _check(written, workflow, ledger)
+        lose_misread(ledger, written, workflow)
     return replace(written, losses=tuple(ledger.losses))
-
-
-def _files(called: dict[str, ir.Workflow], file: str) -> dict[str, str]:
-    names: dict[str, str] = {}
-    taken = {file}
-    for key in called:
-        stem = key.rpartition("/")[2].rpartition(".")[0] or key
-        name, count = f"{stem}.json", 2
-        while name in taken:
-            name, count = f"{stem}-{count}.json", count + 1
-        names[key] = name
-        taken.add(name)
-    return names
-
-
-def _check(written: Written, workflow: ir.Workflow, ledger: Ledger) -> None:
-    """Reads what was written: it must say the same."""
-    try:
-        again = read_again(written, "loom").workflow
-    except InvalidWorkflow as fault:
-        for one in fault.diagnostics:
-            ledger.lose(Spot(), one.message, "what is written down cannot be read")
-        return
-    lose_differences(ledger, workflow, again)
-    theirs = dict(again.workflows)
-    for key, called in workflow.workflows:
-        if key in theirs:
-            lose_differences(ledger, called, theirs[key], key=key)

@@ -9,9 +9,8 @@ from whorl import ir
 from whorl.dialects.orka.writing.loops import listed_in
 from whorl.dialects.orka.writing.page import Here
 from whorl.dialects.orka.writing.section import write_section
-from whorl.dialects.writing import Ledger, Spot, Written, emit_yaml, read_again
-from whorl.dialects.writing.comparing import lose_differences
-from whorl.errors import InvalidWorkflow
+from whorl.dialects.writing import Ledger, Written, emit_yaml
+from whorl.dialects.writing.checking import lose_misread
 
 __all__ = ["OrkaWriter"]
 
@@ -47,17 +46,8 @@ class OrkaWriter:
             _check_top(here, workflow)
         written = Written({file: emit_yaml(document)})
         if here.is_own:
-            _check_again(here.ledger, written, workflow)
+            lose_misread(here.ledger, written, workflow)
         return replace(written, losses=tuple(here.ledger.losses))
-
-
-def _check_again(ledger: Ledger, written: Written, workflow: ir.Workflow) -> None:
-    """A workflow of this dialect reads back as itself; what does not is a loss."""
-    try:
-        lose_differences(ledger, workflow, read_again(written, OrkaWriter.name).workflow)
-    except InvalidWorkflow as fault:
-        found = fault.diagnostics[0]
-        ledger.lose(Spot(), "the workflow as a whole", f"{found.message} ({found.span})")
 
 
 def _defaults(workflow: ir.Workflow) -> dict[str, ir.Value]:

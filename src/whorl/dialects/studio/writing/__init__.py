@@ -12,10 +12,9 @@ from whorl.dialects.studio.writing.fields import number
 from whorl.dialects.studio.writing.joining import join_blocks
 from whorl.dialects.studio.writing.sketch import TARGET, Sketch
 from whorl.dialects.studio.writing.unique import with_unique_names
-from whorl.dialects.writing import Ledger, Spot, Written, emit_json, read_again
-from whorl.dialects.writing.comparing import lose_differences
+from whorl.dialects.writing import Ledger, Spot, Written, emit_json
+from whorl.dialects.writing.checking import companion_files, lose_misread
 from whorl.dialects.writing.unsaid import lose_unsaid
-from whorl.errors import InvalidWorkflow
 from whorl.ir.walk import walk
 
 __all__ = ["StudioWriter"]
@@ -33,30 +32,14 @@ class StudioWriter:
         """Writes a workflow, and those that it calls beside it."""
         ledger = Ledger()
         called = dict(workflow.workflows)
-        names = _files(called, file)
+        names = companion_files(called, file, self.ending)
         texts = {file: emit_json(_page(workflow, ledger, names))}
         for key, name in names.items():
             texts[name] = emit_json(_page(called[key], ledger, names, key))
         written = Written(texts, tuple(ledger.losses))
         if workflow.dialect == self.name:
-            _check(written, workflow, ledger, names)
+            lose_misread(ledger, written, _with_files(workflow, names))
         return replace(written, losses=tuple(ledger.losses))
-
-
-def _check(written: Written, workflow: ir.Workflow, ledger: Ledger, names: dict[str, str]) -> None:
-    """Reads what was written: it must say the same."""
-    try:
-        again = read_again(written, "studio").workflow
-    except InvalidWorkflow as fault:
-        for one in fault.diagnostics:
-            ledger.lose(Spot(), one.message, "what is written down cannot be read")
-        return
-    renamed = _with_files(workflow, names)
-    lose_differences(ledger, renamed, again)
-    theirs = dict(again.workflows)
-    for key, called in renamed.workflows:
-        if key in theirs:
-            lose_differences(ledger, called, theirs[key], key=key)
 
 
 def _with_files(workflow: ir.Workflow, names: dict[str, str]) -> ir.Workflow:
@@ -76,19 +59,6 @@ def _renamed(block: ir.Block, names: dict[str, str]) -> ir.Block:
             node = replace(node, body=_renamed(node.body, names))
         nodes.append(node)
     return replace(block, nodes=tuple(nodes))
-
-
-def _files(called: dict[str, ir.Workflow], file: str) -> dict[str, str]:
-    names: dict[str, str] = {}
-    taken = {file}
-    for key in called:
-        stem = key.rpartition("/")[2].rpartition(".")[0] or key
-        name, count = f"{stem}.json", 2
-        while name in taken:
-            name, count = f"{stem}-{count}.json", count + 1
-        names[key] = name
-        taken.add(name)
-    return names
 
 
 def _page(
