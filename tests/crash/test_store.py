@@ -63,7 +63,8 @@ def test_the_store_may_die_at_any_append(case: Case, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings(_DEAD_THREADS)
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES])
 def test_the_store_may_die_anywhere_and_again(case: Case, tmp_path: Path) -> None:
-    points = range(1, _strikes(case, tmp_path) + 1)
+    # Every other point, from the first or the second one on: each has been tried alone.
+    points = range(1 + len(case.id) % 2, _strikes(case, tmp_path) + 1, 2)
     _check(case, tmp_path, [frozenset({point, point + 2}) for point in points])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -49,6 +50,8 @@ CHECKS = [
     response_schema_conformance,
     unsupported_method,
 ]
+# How many requests of each operation are tried by the slow test; a release tries more.
+LONG = int(os.environ.get("WHORL_FUZZ", "120"))
 SETTINGS: dict[str, Any] = {
     "deadline": None,
     "database": None,
@@ -114,7 +117,7 @@ def test_every_operation_holds_its_contract(
 def test_every_operation_holds_its_contract_for_long(
     shared: Client, known: list[str], operation: tuple[str, str]
 ) -> None:
-    fuzz(shared, known, operation, 400)
+    fuzz(shared, known, operation, LONG)
 
 
 def test_every_operation_needs_the_token(shared: Client) -> None:

@@ -128,5 +128,6 @@ def test_nothing_acknowledged_is_lost_when_the_power_goes(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_nothing_acknowledged_is_lost_in_ten_thousand_power_cuts(tmp_path: Path) -> None:
-    assert sum(cut_everywhere(tmp_path, rounds=16, seed=seed) for seed in range(2, 12)) >= 10_000
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_nothing_acknowledged_is_lost_in_ten_thousand_power_cuts(tmp_path: Path, seed: int) -> None:
+    assert cut_everywhere(tmp_path, rounds=16, seed=seed) >= 1_000
