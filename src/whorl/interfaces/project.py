@@ -143,6 +143,7 @@ async def open_runtime(
 
     `workers` perform the tasks instead of the providers, as in a rehearsal.
     """
+    from whorl.interfaces.discretion import Discreet
     from whorl.interfaces.staff import Staff
     from whorl.interfaces.watching import together
     from whorl.runtimes.local import LocalRuntime
@@ -161,6 +162,8 @@ async def open_runtime(
             providers.memories = store
             providers.tools_told = partial(tools_told, store)
             everybody = together(watcher, telemetry, notifier)
+            if everybody is not None:
+                everybody = Discreet(everybody, providers.secrets)
             yield LocalRuntime(store, workers or Staff(providers), watcher=everybody)
     finally:
         await providers.close()

@@ -56,6 +56,36 @@ def redact(value: Json, secrets: Iterable[Secret]) -> Json:
     return _redacted(value, texts) if texts else value
 
 
+class StreamedText:
+    """A text that comes in pieces: what may be the beginning of a secret waits for the rest."""
+
+    __slots__ = ("_held", "_texts")
+
+    def __init__(self, secrets: Iterable[Secret]) -> None:
+        self._texts = _texts(secrets)
+        self._held = ""
+
+    def take(self, piece: str) -> str:
+        """What may be shown now, with every secret replaced by `***`."""
+        if not self._texts:
+            return piece
+        text = str(_redacted(self._held + piece, self._texts))
+        shown = len(text) - max(_begun(text, secret) for secret in self._texts)
+        self._held = text[shown:]
+        return text[:shown]
+
+
+def _begun(text: str, secret: str) -> int:
+    """How many characters at the end of a text are the beginning of a secret."""
+    tail = text[-(len(secret) - 1) :]
+    start = tail.find(secret[0])
+    while start >= 0:
+        if secret.startswith(tail[start:]):
+            return len(tail) - start
+        start = tail.find(secret[0], start + 1)
+    return 0
+
+
 def _texts(secrets: Iterable[Secret]) -> tuple[str, ...]:
     found = {secret.reveal() for secret in secrets}
     long = {text for text in found if len(text) >= LENGTH_MIN}

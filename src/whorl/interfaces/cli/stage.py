@@ -44,7 +44,7 @@ class Show:
     events: str | None = None
     verbose: bool = False
 
-    def audience(self, providers: Providers) -> Audience:
+    def audience(self) -> Audience:
         """Who looks on."""
         if self.as_json and not self.events:
             return Lines(verbose=True) if self.verbose else Silence()
@@ -52,9 +52,8 @@ class Show:
             return DialectEvents() if self.events == "dialect" else Events()
         if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not self.verbose:
             from whorl.interfaces.cli.view.live import Live
-            from whorl.providers.secrets import redact
 
-            return Live(lambda text: redact(text, providers.secrets))
+            return Live()
         return Lines(verbose=self.verbose)
 
 
@@ -164,7 +163,7 @@ async def on_stage(
     from whorl.providers.registry import Providers
 
     providers = providers or Providers(project.settings())
-    audience = show.audience(providers)
+    audience = show.audience()
     async with open_runtime(project, providers, watcher=audience, workers=workers) as runtime:
         yield Stage(runtime, providers, audience, show)
 

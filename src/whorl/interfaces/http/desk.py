@@ -104,10 +104,9 @@ class Desk:
 async def open_desk(project: Project) -> AsyncIterator[Desk]:
     """A desk on the project's store. Runs that it drives are left resumable when it closes."""
     from whorl.providers.registry import Providers
-    from whorl.providers.secrets import redact
 
     providers = Providers(project.settings())
-    watch = Watch(lambda text: redact(text, providers.secrets))
+    watch = Watch()
     async with open_runtime(project, providers, watcher=watch) as runtime:
         desk = Desk(project, providers, runtime, watch)
         following = asyncio.create_task(watch.follow(runtime.store))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from whorl.errors import StoreError, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from whorl.runtimes.journal import Entry, RunId
     from whorl.runtimes.sqlite import SqliteStore
@@ -119,8 +119,7 @@ class Listener:
 class Watch:
     """Implements `Watcher` for the runs of this process, and follows the store for all others."""
 
-    def __init__(self, redacted: Callable[[str], str]) -> None:
-        self._redacted = redacted
+    def __init__(self) -> None:
         self._of_runs: dict[RunId, list[Listener]] = {}
         self._of_all: list[Listener] = []
         self._streaming = Streaming()
@@ -135,10 +134,9 @@ class Watch:
 
     def text(self, run: RunId, address: str, text: str) -> None:
         """A task of this process has streamed some text."""
-        safe_text = self._redacted(text)
-        self._streaming.add(run, address, safe_text)
+        self._streaming.add(run, address, text)
         for listener in self._of_runs.get(run, ()):
-            listener.deltas[address] = listener.deltas.get(address, Delta("")).then(safe_text)
+            listener.deltas[address] = listener.deltas.get(address, Delta("")).then(text)
             listener.wake()
 
     def trouble(self, run: RunId, fault: StoreError) -> None:

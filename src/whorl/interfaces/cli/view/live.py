@@ -20,8 +20,6 @@ from whorl.interfaces.figures import line
 from whorl.interfaces.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from whorl.errors import StoreError
     from whorl.interfaces.cli.view.audience import Offers
     from whorl.ir import Workflow
@@ -34,9 +32,8 @@ ROWS_MAX = 8
 class Live(Silence):
     """Draws the run; `q` leaves the view, and plain lines go on."""
 
-    def __init__(self, redacted: Callable[[str], str]) -> None:
+    def __init__(self) -> None:
         self.progress = Progress()
-        self._redacted = redacted
         self._console = Console(stderr=True, highlight=False)
         self._workflow: Workflow | None = None
         self._region: Region | None = None
@@ -88,7 +85,7 @@ class Live(Silence):
 
     def text(self, run: RunId, address: str, text: str) -> None:
         """Keeps the end of what a task streams."""
-        self.progress.stream(address, self._redacted(text))
+        self.progress.stream(address, text)
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
         """Says it above the view."""
