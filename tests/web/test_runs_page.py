@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from browsed import Site, make_project, picture
+from browsed import Site, make_project, picture, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -143,8 +143,8 @@ def test_a_run_of_another_process_appears_and_changes(site: Site, shown: Page) -
 
 
 def test_many_runs_come_in_pages(site: Site, shown: Page) -> None:
-    for _ in range(52):
-        site.start("gated.yaml")
+    for run in [site.start("gated.yaml") for _ in range(52)]:
+        site.wait(run, "waiting")
     shown.locator(".live-live").wait_for()
     shown.reload()
     shown.get_by_label("Status").select_option("waiting")
@@ -152,7 +152,7 @@ def test_many_runs_come_in_pages(site: Site, shown: Page) -> None:
 
     shown.get_by_role("button", name="Load older runs").click()
     shown.get_by_role("button", name="Load older runs").wait_for(state="detached")
-    assert int(shown.locator(".table-foot").inner_text().split()[0]) >= 52
+    wait_until(lambda: int(shown.locator(".table-foot").inner_text().split()[0]) >= 52)
 
 
 def test_a_project_without_runs_says_how_to_start_one(
