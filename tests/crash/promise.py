@@ -25,40 +25,41 @@ class Trace:
     result: Result
     entries: list[Entry]
     performed: Counter[str]
-    again: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
     repeatable: frozenset[str] = frozenset()
 
 
 def watch(
     script: Script,
-    replied: Callable[[], set[str]],
-    again: list[str],
+    read: Callable[[], Iterable[Entry]],
+    wrong: list[str],
     note: Callable[[str], None] | None = None,
 ) -> None:
-    """Makes the script tell of calls that are made although their reply is in the journal."""
+    """Makes the script tell of calls that the journal does not allow.
+
+    A call with an effect may only be made when its intent is written, and with it all that was
+    used before; no call may be made when its reply is written.
+    """
 
     def look(address: str) -> None:
         if note is not None:
             note(address)
-        if address in replied():
-            again.append(address)
+        entries = list(read())
+        if address in _told(entries, "task.finished", "task.failed"):
+            wrong.append(f"{address} was called again after its reply")
+        if address not in script.repeatable and address not in _told(entries, "task.started"):
+            wrong.append(f"{address} was called before its intent was written")
 
     script.on_perform = look
 
 
-def replied(entries: Iterable[Entry]) -> set[str]:
-    """The addresses of all calls whose reply is in the journal."""
-    return {
-        entry.event.address
-        for entry in entries
-        if entry.event.kind in ("task.finished", "task.failed")
-    }
+def _told(entries: list[Entry], *kinds: str) -> set[str]:
+    return {entry.event.address for entry in entries if entry.event.kind in kinds}
 
 
 def broken(clean: Trace, crashed: Trace, *, crashes: int, comparable: bool) -> list[str]:
     """Which parts of the promise do not hold."""
-    found = [f"{address} was called again after its reply" for address in crashed.again]
-    found += _doubts(crashed, crashes)
+    found = [*crashed.wrong, *_doubts(crashed, crashes)]
     if not comparable:
         return found
     if _timeless(clean.result.document) != _timeless(crashed.result.document):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from conformance.person import ASKED, events_for
 from conformance.reading import workflow_of
 from conformance.replies import Script, ScriptedWorkers
 from conformance.running import options_of, requests_of, result_of
-from crash.promise import Trace, replied, watch
+from crash.promise import Trace, watch
 from whorl.errors import UsageError
 from whorl.interpreter.plan import Plan
 from whorl.ir.durations import parse_duration
@@ -44,12 +45,12 @@ class CrashingCase:
         self._points, self.struck, self.crashes = points, 0, 0
         journal = MemoryJournal(self._strike)
         runtime = SimulatedRuntime(ScriptedWorkers(self.script), journal)
-        again: list[str] = []
+        wrong: list[str] = []
         for number in range(self._case.options.get("runs", 1)):
             run = RunId(f"run{number}")
             self.script.forget_calls()
             self._start(runtime, run)
-            watch(self.script, lambda run=run: replied(journal.read(run)), again)  # type: ignore[misc]
+            watch(self.script, partial(journal.read, run), wrong)
             self._drive(runtime, run, [], 0)
             for index in range(len(self._resting)):
                 self._request(runtime, run, index)
@@ -58,7 +59,7 @@ class CrashingCase:
             result,
             list(journal.read(run)),
             self.script.performed.copy(),
-            again,
+            wrong,
             frozenset(self.script.repeatable),
         )
 

@@ -14,7 +14,7 @@ from conformance.person import ASKED, events_for
 from conformance.reading import workflow_of
 from conformance.replies import ScriptedWorkers
 from conformance.running import options_of, requests_of, result_of
-from crash.promise import Trace, replied, watch
+from crash.promise import Trace, watch
 from whorl.errors import StoreError
 from whorl.ir.durations import parse_duration
 from whorl.runtimes.local import LocalRuntime, Start
@@ -53,7 +53,7 @@ class StoredCase:
         self.crashes = 0
         self._done = 0
         self._clock_s = 0.0
-        self._again: list[str] = []
+        self._wrong: list[str] = []
 
     def run(self, points: frozenset[int]) -> Trace:
         """Runs the case to its end, through all crashes."""
@@ -63,7 +63,7 @@ class StoredCase:
             try:
                 run = self.live(store)
                 performed = self._script.performed.copy()
-                return self._trace(store, run, performed, self._again)
+                return self._trace(store, run, performed, self._wrong)
             except (Crash, StoreError):
                 if not self._died:
                     raise
@@ -71,11 +71,11 @@ class StoredCase:
                 store.close()
 
     def _trace(
-        self, store: CountingStore, run: RunId, performed: Counter[str], again: list[str]
+        self, store: CountingStore, run: RunId, performed: Counter[str], wrong: list[str]
     ) -> Trace:
         entries = list(store.read(run))
         repeatable = frozenset(self._script.repeatable)
-        return Trace(result_of(store, run), entries, performed, again, repeatable)
+        return Trace(result_of(store, run), entries, performed, wrong, repeatable)
 
     def live(self, store: CountingStore) -> RunId:
         """One life of a process: goes on where the last one ended."""
@@ -126,7 +126,7 @@ class StoredCase:
         given = dict(self._case.blocks.get("input") or {})
         start = Start(input=given, key="once", **options_of(self._case))
         run, _ = await runtime.start(self._workflow, start)
-        watch(self._script, lambda: replied(store.read(run)), self._again, self._note_call)
+        watch(self._script, lambda: store.read(run), self._wrong, self._note_call)
         self._done = max(self._done, self._made(_asked(store, run)))
         await runtime.drive(run)
         for request in self._resting[self._done :]:
@@ -198,8 +198,8 @@ class KilledCase(StoredCase):
             self.live(self._open(strike))
             code = 0
         finally:
-            if self._again:
-                self._note_call(f"again {self._again}")
+            if self._wrong:
+                self._note_call(f"wrong {self._wrong}")
             os._exit(code)
 
     def _kill(self, point: int) -> None:
@@ -209,10 +209,10 @@ class KilledCase(StoredCase):
 
     def _read_back(self) -> Trace:
         told = self._calls.read_text().splitlines() if self._calls.exists() else []
-        performed = Counter(line for line in told if not line.startswith("again "))
-        again = [line for line in told if line.startswith("again ")]
+        performed = Counter(line for line in told if not line.startswith("wrong "))
+        wrong = [line for line in told if line.startswith("wrong ")]
         store = CountingStore(self._path)
         try:
-            return self._trace(store, store.runs()[0].id, performed, again)
+            return self._trace(store, store.runs()[0].id, performed, wrong)
         finally:
             store.close()

@@ -24,8 +24,16 @@ CASES = [
 _PARAMS = [pytest.param(case, id=case.id) for case in CASES]
 
 
+# How many entries that can be had again may wait to be written; 1: all are written at once.
+_WAITING = [pytest.param(1, id="at-once"), pytest.param(64, id="together")]
+
+
+@pytest.mark.parametrize("waiting", _WAITING)
 @pytest.mark.parametrize("case", _PARAMS)
-def test_a_crash_at_any_append_changes_nothing(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_at_any_append_changes_nothing(
+    case: Case, waiting: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("whorl.runtimes.unwritten.ENTRIES_MAX", waiting)
     crashing = CrashingCase(case)
     clean = crashing.run()
     for point in range(1, crashing.struck + 1):

@@ -43,6 +43,7 @@ class Programs:
     budgets: bool = False
     people: bool = True
     deliveries: bool = False
+    kinds: tuple[str, ...] = ("ask", "ask", "use")
     _count: int = 0
     _nodes: int = 0
     _called: list[str] = field(default_factory=list)
@@ -116,7 +117,7 @@ class Programs:
     def _task(self, common: dict[str, Any], around: _Around) -> ir.Task:
         delivery: Any = self.random.choice(("at_least_once",) * 8 + ("at_most_once", "ask"))
         return ir.Task(
-            kind=self.random.choice(("ask", "ask", "use")),
+            kind=self.random.choice(self.kinds),
             inputs=ir.Fields((("prompt", self._value(around)),)),
             delivery=delivery if self.deliveries else "at_least_once",
             session=self.random.choice(("", "", "talk")),

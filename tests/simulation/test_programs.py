@@ -46,6 +46,13 @@ def test_budgets_hold_and_count_what_was_used(seed: int) -> None:
     _survive(seed)
 
 
+def test_crashes_do_lose_replies_that_can_be_had_again() -> None:
+    """Otherwise the tests above would show nothing about them."""
+    lost = [crashed(plan_of(seed), seed, Random(seed)).lost for seed in range(NORMAL)]
+
+    assert sum(lost) > NORMAL // 4
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10_000, 10_000 + MANY, 100))
 def test_many_programs(seed: int) -> None:

@@ -29,6 +29,16 @@ class Stuck(AssertionError):
     """The run goes on for ever, or waits for nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far the journal is written, and what the world had counted by then."""
+
+    fed: int = 0
+    notes: int = 0
+    spent: dict[str, float] = field(default_factory=dict)
+    charged: dict[str, dict[str, float]] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class World:
     """One run of a program, its journal, and what is under way outside."""
@@ -46,6 +56,8 @@ class World:
     spent: dict[str, float] = field(default_factory=dict)
     charged: dict[str, dict[str, float]] = field(default_factory=dict)
     snapshot: tuple[int, str] = (0, "")
+    written: Mark = field(default_factory=Mark)
+    lost: int = 0
     now: float = 0.0
     machine: Machine = field(init=False)
 
@@ -57,14 +69,26 @@ class World:
         body: dict[str, Json] = {"run": "r", "seed": "s", "input": {}}
         self.feed(Event("run.started", "", self.now, body | options))
 
-    def feed(self, event: Event) -> None:
-        """Journals an event and feeds it."""
+    def feed(self, event: Event, *, repeatable: bool = False) -> None:
+        """Journals an event and feeds it; one that can be had again is written with the next."""
         self.fed.append(event)
         if len(self.fed) > _EVENTS_MAX:
             raise Stuck("the run goes on for ever")
         self.machine.feed(event)
         self.notes += self.machine.take_notes()
+        if not repeatable:
+            self.write()
         self._carry_out()
+
+    def write(self) -> None:
+        """All that was fed is in the journal now."""
+        charged = {address: dict(amount) for address, amount in self.charged.items()}
+        self.written = Mark(len(self.fed), len(self.notes), dict(self.spent), charged)
+
+    @property
+    def has_unwritten(self) -> bool:
+        """Whether a crash could lose something that was used."""
+        return self.written.fed < len(self.fed)
 
     def choices(self) -> list[str]:
         """The addresses at which something could happen next, in the order of their luck."""
@@ -97,7 +121,7 @@ class World:
         self.settled.add(address)
         event = self.answer(perform)
         self.account(address, event)
-        self.feed(event)
+        self.feed(event, repeatable=perform.kind == "use")
 
     def answer(self, perform: Perform) -> Event:
         """What a call replies: it depends on the seed and the address only."""
@@ -131,9 +155,15 @@ class World:
         for name in USAGE_NAMES:
             self.spent[name] = self.spent.get(name, 0) + usage.get(name, 0)
 
-    def crash(self, *, from_snapshot: bool) -> None:
-        """Throws all that is in memory away and folds the journal; what was sent is in doubt."""
+    def crash(self, *, from_snapshot: bool, before_writing: bool = False) -> None:
+        """Throws all that is in memory away and folds the journal; what was sent is in doubt.
+
+        `before_writing` loses the replies that were used and not yet written.
+        """
         live = self.machine.snapshot()
+        if before_writing and self.has_unwritten:
+            self._lose()
+            live = ""
         at, state = self.snapshot if from_snapshot else (0, "")
         machine = Machine.restore(self.plan, state) if state else Machine(self.plan)
         for event in self.fed[at:]:
@@ -141,7 +171,7 @@ class World:
             machine.take_notes()
             machine.poll()
         machine.recover()
-        assert live == machine.snapshot(), "the replayed state is not the live one"
+        assert live in ("", machine.snapshot()), "the replayed state is not the live one"
         self.machine = machine
         self.asked, self.sent, self.timers = {}, {}, {}
         for address in machine.in_flight():
@@ -151,10 +181,20 @@ class World:
             self.fed.append(event)
             machine.feed(event)
         self.notes += machine.take_notes()
+        self.write()
         self._carry_out()
 
+    def _lose(self) -> None:
+        lost = self.fed[self.written.fed :]
+        self.lost += len(lost)
+        self.settled -= {event.address for event in lost}
+        del self.fed[self.written.fed :]
+        del self.notes[self.written.notes :]
+        self.spent, self.charged = dict(self.written.spent), dict(self.written.charged)
+
     def keep(self) -> None:
-        """Takes a snapshot."""
+        """Takes a snapshot, of what is written."""
+        self.write()
         self.snapshot = (len(self.fed), self.machine.snapshot())
 
     def luck(self, address: str) -> int:
@@ -194,6 +234,7 @@ class World:
                 self.fed.append(event)
                 self.machine.feed(event)
                 self.notes += self.machine.take_notes()
+            self.write()
 
     def _want(self, perform: Perform, intents: list[Perform]) -> None:
         assert perform.address not in self.settled, f"{perform.address} is wanted again"
@@ -220,6 +261,7 @@ class World:
             self.account(address, event)
             self.fed.append(event)
             self.machine.feed(event)
+            self.write()
 
     def _charge(self, reserve: dict[str, Any]) -> dict[str, float]:
         charged = {

@@ -1,7 +1,8 @@
 """The driver: takes what the machine wants, has it done, journals what happened, feeds it back.
 
 Log, commit, then apply: the machine learns nothing that is not in the journal, in the order of the
-journal. So driving a run and replaying it are the same thing.
+journal. So driving a run and replaying it are the same thing. Replies that can be had again for
+nothing are used while they wait to be written, but no effect overtakes them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from whorl.interpreter.commands import Cancel, Perform, Send, SetTimer
 from whorl.interpreter.events import Event
 from whorl.providers.task import Request
 from whorl.runtimes.journal import Entry, Record
+from whorl.runtimes.unwritten import Unwritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal import Journal, RunId
 
 SNAPSHOT_EVERY = 256
-NOTES_WAIT_S = 0.1
-NOTES_LATE_S = 0.02
 TROUBLE_PAUSE_S = 2.0
 
 
@@ -76,14 +76,15 @@ class Driver:
         self.run = run
         self.machine: Machine = folded.machine
         self._seq = folded.seq
-        self._unsaid = folded.unsaid
         self._owner = owner
         self._journal = journal
         self._workers = workers
         self._clock = clock
         self._watcher = watcher
         self._arrived: deque[tuple[Event, int | None]] = deque()
+        self._repeatable: list[Event] = []
         self._awake = asyncio.Event()
+        self._unwritten = Unwritten(folded.unsaid, self._awake.set)
         self._asked: dict[str, Perform] = {}
         self._work: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
@@ -91,9 +92,6 @@ class Driver:
         self._snapshot_size = 0
         self._stopping = False
         self._started = False
-        self._notes_due = False
-        self._notes_late = False
-        self._notes_timer: asyncio.TimerHandle | None = None
         self.asleep_until: float | None = None
 
     def deliver(self, event: Event, letter: int | None = None) -> None:
@@ -117,14 +115,16 @@ class Driver:
         machine = self.machine
         try:
             while not self._stopping:
-                self._unsaid += machine.take_notes()
+                self._unwritten.add(machine.take_notes())
                 fed = self._carry_out(machine.poll())
                 letters = self._take_arrived(fed)
                 is_over = not fed and self._is_over()
-                if fed or (self._unsaid and (is_over or self._may_not_wait())):
+                if fed or (self._unwritten and (is_over or self._unwritten.must_be_written())):
                     await self._log(fed, letters)
                     for event in fed:
                         machine.feed(event)
+                elif self._repeatable:
+                    self._use_before_writing()
                 elif is_over:
                     return machine.status
                 elif self._sleeps_longer_than(patience_s):
@@ -132,6 +132,7 @@ class Driver:
                     return "asleep"
                 elif not self._arrived:
                     await self._wait()
+            await self._save_the_rest()
             return "stopped"
         finally:
             await self._let_go()
@@ -146,37 +147,31 @@ class Driver:
         await self._awake.wait()
         self._awake.clear()
 
-    def _may_not_wait(self) -> bool:
-        """Whether notes must be written now; what arrives soon shares its transaction with them."""
-        if self._notes_due:
-            return True
-        if self._notes_timer is None:
-            self._set_notes_timer(NOTES_WAIT_S)
-        return False
+    def _use_before_writing(self) -> None:
+        """Feeds replies of tasks without effects: until they are written nothing is sent."""
+        replies, self._repeatable = self._repeatable, []
+        self._unwritten.add(replies)
+        for event in replies:
+            self.machine.feed(event)
 
-    def _set_notes_timer(self, seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        due = loop.time() + seconds
-        self._notes_timer = loop.call_at(due, self._call_notes_due, loop, due)
-
-    def _call_notes_due(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
-        self._notes_timer = None
-        if not self._unsaid:
+    async def _save_the_rest(self) -> None:
+        """Writes what has arrived when the run is stopped; it is fed when the run is resumed."""
+        self._unwritten.add(self.machine.take_notes())
+        rest, self._repeatable = self._repeatable, []
+        letters = self._take_arrived(rest)
+        if not rest and not self._unwritten:
             return
-        late = loop.time() - due
-        if late > NOTES_LATE_S and not self._notes_late:
-            # So many runs are busy that writing notes by themselves would hold all of them up.
-            self._notes_late = True
-            self._set_notes_timer(NOTES_WAIT_S + late)
-            return
-        self._notes_due = True
-        self._awake.set()
+        try:
+            await self._log(rest, letters)
+        except StoreError as fault:
+            if self._watcher is not None:
+                self._watcher.trouble(self.run, fault)
 
     def _wakes_at(self) -> float | None:
         return min((due for due, _ in self._timers.values()), default=None)
 
     def _is_over(self) -> bool:
-        if self._work or self.machine.status == "running":
+        if self._work or self._repeatable or self.machine.status == "running":
             return False
         if self.machine.status == "waiting" and self._is_overdue():
             return False
@@ -188,7 +183,7 @@ class Driver:
         return due is not None and due <= self._clock.now()
 
     def _sleeps_longer_than(self, patience_s: float | None) -> bool:
-        if patience_s is None or self._work or self._arrived or self._unsaid:
+        if patience_s is None or self._work or self._arrived or self._unwritten:
             return False
         due = self._wakes_at()
         return due is not None and due - self._clock.now() > patience_s
@@ -213,7 +208,7 @@ class Driver:
                     if intent is not None:
                         intents.append(intent)
                 case Send():
-                    self._start(self._asked.pop(command.address))
+                    self._start(self._asked.pop(command.address), self.deliver)
                 case SetTimer():
                     self._set_timer(command.address, command.due)
                 case Cancel():
@@ -224,7 +219,7 @@ class Driver:
         """Starts a task without effects; gives the intent of any other, or why there is none."""
         try:
             if self._workers.effect(perform.kind, perform.inputs) == "none":
-                self._start(perform)
+                self._start(perform, self._deliver_repeatable)
                 return None
             intent = self._intent(perform)
         except ProviderError as fault:
@@ -265,13 +260,17 @@ class Driver:
             repair=perform.repair,
         )
 
-    def _start(self, perform: Perform) -> None:
+    def _start(self, perform: Perform, deliver: Callable[[Event], None]) -> None:
         if perform.address not in self._work:
-            task = asyncio.create_task(self._perform(perform))
+            task = asyncio.create_task(self._perform(perform, deliver))
             self._work[perform.address] = task
             self._started = True
 
-    async def _perform(self, perform: Perform) -> None:
+    def _deliver_repeatable(self, reply: Event) -> None:
+        self._repeatable.append(reply)
+        self._awake.set()
+
+    async def _perform(self, perform: Perform, deliver: Callable[[Event], None]) -> None:
         address = perform.address
         request = self._request(perform)
         kind = self._workers.kind(perform.kind)
@@ -294,7 +293,7 @@ class Driver:
         else:
             event = self._finished(address, reply)
         if self._work.pop(address, None) is not None:
-            self.deliver(event)
+            deliver(event)
 
     def _emitter(self, address: str) -> Callable[[str], None]:
         watcher = self._watcher
@@ -349,12 +348,9 @@ class Driver:
             task.cancel()
 
     async def _log(self, fed: list[Event], letters: list[int]) -> None:
-        notes, self._unsaid = self._unsaid, []
-        self._notes_due = self._notes_late = False
-        events = notes + fed
-        memories = [
-            record for note in notes if "remember" in note.body for record in _memories(note)
-        ]
+        waited = self._unwritten.take()
+        events = waited + fed
+        memories = [memory for entry in waited if (memory := _memory(entry)) is not None]
         while True:
             try:
                 last = await self._journal.append(
@@ -396,8 +392,7 @@ class Driver:
     async def _let_go(self) -> None:
         for address in list(self._timers):
             self._drop_timer(address)
-        if self._notes_timer is not None:
-            self._notes_timer.cancel()
+        self._unwritten.forget()
         tasks = list(self._work.values())
         self._work.clear()
         for task in tasks:
@@ -419,8 +414,11 @@ def _add_usage(body: dict[str, Json], usage: Usage) -> None:
         }
 
 
-def _memories(note: Event) -> list[Record]:
-    kept = note.body.get("remember")
+def _memory(entry: Event) -> Record | None:
+    """The record that an iteration leaves to later runs."""
+    if entry.kind != "iteration.finished":
+        return None
+    kept = entry.body.get("remember")
     if not isinstance(kept, dict):
-        return []
-    return [Record(str(kept["key"]), kept["record"], int(str(kept["keep"])))]
+        return None
+    return Record(str(kept["key"]), kept["record"], int(str(kept["keep"])))
