@@ -181,8 +181,7 @@ def _consider(machine: Machine, key: str, plan: BlockPlan, names: list[str]) -> 
     if plan.block.on_failure != "go_on" and any(map(_is_lost, ends.values())):
         _halt(machine, frame, plan)
     for name in names:
-        waits = plan.waits[name]
-        if name in ends or name in frame["children"] or any(a.node not in ends for a in waits):
+        if name in ends or name in frame["children"] or not ends.keys() >= plan.needs[name]:
             continue
         if _at_once(machine, frame, plan, name):
             names.extend(plan.followers[name])
@@ -224,9 +223,10 @@ def _at_once(machine: Machine, frame: Frame, plan: BlockPlan, name: str) -> bool
     """Ends a node that needs no frame: it is skipped, or it only computes."""
     node = plan.nodes[name]
     ends = frame["ends"]
-    if not all(_fits(ends[after.node], after) for after in plan.waits[name]):
-        _record(machine, frame, name, _SKIPPED_BY_ORDER)
-        return True
+    for after in plan.waits[name]:
+        if not _fits(ends[after.node], after):
+            _record(machine, frame, name, _SKIPPED_BY_ORDER)
+            return True
     address = join(frame["address"], name)
     told: Json = None
     try:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Perform:
     """Do a task. Priced and side-effecting kinds are journaled as `task.started` first.
 

@@ -48,9 +48,12 @@ FED_KINDS: frozenset[str] = frozenset(get_args(FedKind))
 NOTE_KINDS: frozenset[str] = frozenset(get_args(NoteKind))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Event:
-    """Something that happened at an address, at a time in seconds since the epoch."""
+    """Something that happened at an address, at a time in seconds since the epoch.
+
+    Nobody changes one; it is not frozen because that makes it take twice as long to make.
+    """
 
     kind: str
     address: str

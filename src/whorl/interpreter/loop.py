@@ -149,7 +149,8 @@ def begin_body(machine: Machine, key: str) -> None:
     loop = loop_of(machine, key)
     number = frame["count"]
     address = attempted(numbered(frame["address"], number), frame.get("retries", 0) + 1)
-    values = facts_of(frame, loop, number) | frame["carry"]
+    values = facts_of(frame, loop, number)
+    values |= frame["carry"]
     frame["phase"] = "body"
     if loop.session == "fresh":
         forget_sessions(machine, key)
@@ -160,13 +161,15 @@ def begin_body(machine: Machine, key: str) -> None:
     try:
         for name, value in loop.bind:
             values[name] = value_of(value, scope)
-        told = {name: value_of(value, scope) for name, value in loop.tells}
+        told: dict[str, Json] = {"number": number}
+        for name, value in loop.tells:
+            told[name] = value_of(value, scope)
     except LanguageError as fault:
         fail_loop(machine, key, language_failure(fault, address))
         return
     frame |= {"begun": False, "asks": {}}
     frame["iteration"] = {"address": address, "at": machine.now, "usage": dict(frame["usage"])}
-    machine.note("iteration.started", address, {"number": number} | told)
+    machine.note("iteration.started", address, told)
     _arm_iteration(machine, key, address)
     frame["body"] = new_block(
         machine,
@@ -241,13 +244,13 @@ def _number(limit: float | Expression, scope: Any) -> float:
 def _prepare(machine: Machine, frame: Frame, loop: Loop) -> None:
     """Computes what is carried over from the iteration that has ended, then forgets that one."""
     if frame.get("fresh") and frame.get("inner"):
-        scope = machine.scope_at(frame["inner"])
-        carried = {
-            carry.name: value_of(carry.later, scope)
-            for carry in loop.carry
-            if carry.later is not None
-        }
-        frame["carry"] |= carried
+        if loop.carry:
+            scope = machine.scope_at(frame["inner"])
+            frame["carry"] |= {
+                carry.name: value_of(carry.later, scope)
+                for carry in loop.carry
+                if carry.later is not None
+            }
         frame["fresh"] = False
     _drop_body(machine, frame)
 

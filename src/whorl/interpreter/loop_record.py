@@ -6,44 +6,46 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.address import inner
 from whorl.interpreter.evaluation import OverlayScope, value_of
-from whorl.ir import Loop
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from whorl.interpreter.frames import Frame
     from whorl.interpreter.machine import Machine
+    from whorl.ir import Loop, Memory
     from whorl.language import Json, Scope
+
+# The facts, by the words that a loop has for them; some are told only when there are any.
+_FACTS: dict[str, Callable[[Frame, int], Json]] = {
+    "number": lambda frame, number: number,
+    "index": lambda frame, number: number - 1,
+    "latest": lambda frame, number: frame["count"] - 1,
+    "limit": lambda frame, number: frame["limits"]["iterations"],
+    "previous": lambda frame, number: frame.get("previous"),
+    "history": lambda frame, number: frame.get("history", []),
+    "best": lambda frame, number: frame["best"]["results"] if "best" in frame else None,
+    "score": lambda frame, number: frame.get("score"),
+    "past": lambda frame, number: frame["past"],
+    "person": lambda frame, number: frame.get("person"),
+    "started_at": lambda frame, number: frame["started"],
+}
+_HIDDEN = frozenset({"previous", "best", "score", "person"})
 
 
 def loop_of(machine: Machine, key: str) -> Loop:
     """The loop that a frame runs."""
-    node = machine.node(machine.frames[key])
-    assert isinstance(node, Loop)
-    return node
+    return machine.plan.loops[machine.frames[key]["node"]]
 
 
 def facts_of(frame: Frame, loop: Loop, number: int) -> dict[str, Json]:
     """The facts that an iteration is told, under the names that the loop has for them."""
-    best = frame.get("best")
-    facts: dict[str, Json] = {
-        "number": number,
-        "index": number - 1,
-        "latest": frame["count"] - 1,
-        "limit": frame["limits"]["iterations"],
-        "previous": frame.get("previous"),
-        "history": frame.get("history", []),
-        "best": best["results"] if best else None,
-        "score": frame.get("score"),
-        "past": frame["past"],
-        "person": frame.get("person"),
-        "started_at": frame["started"],
-    }
-    hidden = {"previous", "best", "score", "person"}
-    return {
-        name: facts[fact]
-        for name, fact in loop.facts
-        if facts[fact] is not None or fact not in hidden
-    }
+    facts: dict[str, Json] = {}
+    for name, fact in loop.facts:
+        known = _FACTS[fact](frame, number)
+        if known is not None or fact not in _HIDDEN:
+            facts[name] = known
+    return facts
 
 
 def record_success(machine: Machine, key: str, results: dict[str, Json]) -> None:
@@ -84,6 +86,8 @@ def keep_best(machine: Machine, key: str, score: float | None) -> bool:
 
 def stop_clock(machine: Machine, key: str) -> None:
     """The body of the present iteration has ended: its time limit is over."""
+    if loop_of(machine, key).limits.iteration_time_s is None:
+        return
     alarm = inner(machine.frames[key]["iteration"]["address"], "time")
     if alarm in machine.pending:
         machine.forget(alarm)
@@ -94,25 +98,32 @@ def close_iteration(machine: Machine, key: str, *, status: str, **facts: Any) ->
     frame = machine.frames[key]
     iteration = frame["iteration"]
     stop_clock(machine, key)
-    used: dict[str, Json] = {
-        name: _rounded(amount - iteration["usage"].get(name, 0))
-        for name, amount in frame["usage"].items()
-        if amount != iteration["usage"].get(name, 0)
-    }
+    before = iteration["usage"]
     body: dict[str, Json] = {"number": frame["count"], "status": status}
     body["seconds"] = round(machine.now - iteration["at"], 3)
-    if used:
-        body["usage"] = used
-    body |= {name: fact for name, fact in facts.items() if fact not in (None, "", ())}
+    if frame["usage"] != before:
+        used: dict[str, Json] = {
+            name: _rounded(amount - before.get(name, 0))
+            for name, amount in frame["usage"].items()
+            if amount != before.get(name, 0)
+        }
+        if used:
+            body["usage"] = used
+    for name, fact in facts.items():
+        if fact is not None and fact not in ("", ()):
+            body[name] = fact
+    loop = loop_of(machine, key)
     if status == "succeeded":
-        _tell(machine, key, body)
-        _remember(machine, key, body)
+        if loop.tells_after:
+            _tell(machine, key, loop, body)
+        if loop.memory is not None:
+            _remember(machine, key, loop.memory, body)
     machine.note("iteration.finished", iteration["address"], body)
     if iteration["address"] in machine.wanted and status == "succeeded":
         machine.found[iteration["address"]] = {
             "results": frame["previous"],
             "score": frame.get("score"),
-            "collected": _newest(frame, loop_of(machine, key)),
+            "collected": _newest(frame, loop),
         }
 
 
@@ -123,10 +134,10 @@ def _newest(frame: Frame, loop: Loop) -> dict[str, Json]:
     return {name: collected[name] for name in names}
 
 
-def _tell(machine: Machine, key: str, body: dict[str, Json]) -> None:
+def _tell(machine: Machine, key: str, loop: Loop, body: dict[str, Json]) -> None:
     """Adds what the loop tells about the end of an iteration."""
     scope = machine.scope_at(machine.frames[key]["inner"])
-    for name, value in loop_of(machine, key).tells_after:
+    for name, value in loop.tells_after:
         try:
             body[name] = value_of(value, scope)
         except LanguageError as fault:
@@ -150,11 +161,8 @@ def _collect(machine: Machine, frame: Frame, loop: Loop, scope: Scope) -> None:
             collected[collect.name] = value
 
 
-def _remember(machine: Machine, key: str, body: dict[str, Json]) -> None:
+def _remember(machine: Machine, key: str, memory: Memory, body: dict[str, Json]) -> None:
     frame = machine.frames[key]
-    memory = loop_of(machine, key).memory
-    if memory is None:
-        return
     known: dict[str, Json] = {
         "number": frame["count"],
         "score": frame.get("score"),

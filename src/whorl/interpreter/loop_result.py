@@ -130,5 +130,6 @@ def disarm(machine: Machine, key: str) -> None:
 def forget_sessions(machine: Machine, key: str) -> None:
     """Forgets the conversations in a loop."""
     sessions = machine.state["sessions"]
-    for session in [name for name in sessions if name.startswith(f"{key} ")]:
-        del sessions[session]
+    if sessions:
+        for session in [name for name in sessions if name.startswith(f"{key} ")]:
+            del sessions[session]

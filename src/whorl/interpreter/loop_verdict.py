@@ -18,13 +18,7 @@ from whorl.interpreter.loop_record import (
 from whorl.interpreter.loop_result import fail_loop
 from whorl.interpreter.outcomes import is_failure, language_failure
 from whorl.interpreter.plan import judge_key, judges_of
-from whorl.interpreter.verdict import (
-    Evidence,
-    Weighing,
-    comparable,
-    measure,
-)
-from whorl.ir import Loop
+from whorl.interpreter.verdict import Weighing, comparable, measure
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
@@ -140,16 +134,7 @@ def _weigh(machine: Machine, key: str) -> None:
     if until is None or (loop.check != "after" and not before):
         _decide(machine, key, met=False, by="", facts=())
         return
-    evidence = Evidence(
-        scope=machine.scope_at(frame["inner"]),
-        results=frame.get("previous", {}),
-        scored=dict(enumerate(frame.get("scored", []))),
-        texts=frame.get("texts", []),
-        texts_before=frame.get("texts_before", []),
-        stale=frame.get("stale", 0),
-        judged=frame["judged"],
-    )
-    verdict = Weighing(evidence).weigh(until)
+    verdict = Weighing(frame, machine.scope_at(frame["inner"])).weigh(until)
     if verdict.state == "open":
         frame["asking"] = verdict.judge
         frame["judged"][str(verdict.judge)] = {"votes": []}
@@ -184,8 +169,7 @@ def _look_back(machine: Machine, frame: Frame) -> None:
     if frame.get("inner"):
         machine.drop_scope(frame["inner"])
     values: dict[str, Json] = frame["carry"] | frame.get("previous", {})
-    node = machine.node(frame)
-    assert isinstance(node, Loop)
+    node = machine.plan.loops[frame["node"]]
     values |= facts_of(frame, node, frame["count"] + 1)
     frame["inner"] = machine.new_scope(values, frame["scope"])
     scope = machine.scope_at(frame["inner"])

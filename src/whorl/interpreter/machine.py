@@ -109,6 +109,8 @@ class Machine:
         if not self._commands:
             return []
         commands, self._commands = self._commands, []
+        if len(commands) == 1 and isinstance(commands[0], Perform):
+            return commands if self._may_be_performed(commands[0].address) else []
         performs = {c.address: c for c in commands if isinstance(c, Perform)}
         return [
             command
@@ -239,7 +241,7 @@ class Machine:
     def note(self, kind: str, address: str, body: dict[str, Json] | None = None) -> None:
         """Says something about the run."""
         self.state["notes"] += 1
-        self._notes.append(Event(kind, address, self.now, body or {}))
+        self._notes.append(Event(kind, address, self.state["at"], body or {}))
 
     def warn(self, address: str, code: str, message: str) -> None:
         """Says something that a person should know; the same warning is said once."""

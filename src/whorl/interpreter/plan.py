@@ -27,6 +27,7 @@ class BlockPlan:
     block: Block
     nodes: dict[str, Node]
     waits: dict[str, tuple[After, ...]]
+    needs: dict[str, frozenset[str]]
     followers: dict[str, tuple[str, ...]]
     starts: tuple[str, ...]
     exports: tuple[str, ...]
@@ -55,6 +56,8 @@ class Plan:
         self.workflows = dict(workflows_of(workflow))
         self.records = any(part.statuses for part in self.workflows.values())
         self.nodes: dict[str, Node] = {}
+        self.loops: dict[str, Loop] = {}
+        self.tasks: dict[str, Task] = {}
         self.blocks: dict[str, BlockPlan] = {}
         self.measures: dict[str, Measures | None] = {}
         self._owners: dict[str, Workflow] = {}
@@ -76,6 +79,7 @@ class Plan:
             block=block,
             nodes=nodes,
             waits={node.name: node.after for node in block.nodes},
+            needs={n.name: frozenset(after.node for after in n.after) for n in block.nodes},
             followers={name: tuple(found) for name, found in followers.items()},
             starts=tuple(node.name for node in block.nodes if not node.after),
             exports=tuple(_exports(block)),
@@ -94,6 +98,10 @@ class Plan:
 
     def _add_node(self, key: str, node: Node, owner: Workflow) -> None:
         self.nodes[key] = node
+        if isinstance(node, Loop):
+            self.loops[key] = node
+        elif isinstance(node, Task):
+            self.tasks[key] = node
         self._owners[key] = owner
 
 

@@ -35,8 +35,7 @@ class TaskBehaviour:
     def enter(self, machine: Machine, key: str) -> None:
         """Computes the inputs and asks for the task."""
         frame = machine.frames[key]
-        node = machine.node(frame)
-        assert isinstance(node, Task)
+        node = machine.plan.tasks[frame["node"]]
         try:
             inputs = _inputs(machine, frame, node)
         except LanguageError as fault:
@@ -53,9 +52,7 @@ class TaskBehaviour:
 
     def receive(self, machine: Machine, key: str, event: Event) -> None:
         """The intent, the reply, a fault, a doubt, the end of a wait, or a person's word."""
-        node = machine.node(machine.frames[key])
-        assert isinstance(node, Task)
-        _take(machine, key, event, node)
+        _take(machine, key, event, machine.plan.tasks[machine.frames[key]["node"]])
 
     def ask_again(self, machine: Machine, key: str, address: str) -> None:
         """Wants the task that was not sent yet."""
@@ -118,9 +115,11 @@ def _inputs(machine: Machine, frame: Frame, node: Task) -> dict[str, Json]:
     for kind, fields in machine.plan.workflow_of(frame["node"]).defaults:
         if kind == node.kind:
             inputs |= _object(value_of(fields, scope))
-    given = _object(value_of(node.inputs, scope))
-    inputs |= {name: value for name, value in given.items() if value is not None}
-    inputs |= frame.get("extra", {})
+    for name, value in _object(value_of(node.inputs, scope)).items():
+        if value is not None:
+            inputs[name] = value
+    if "extra" in frame:
+        inputs |= frame["extra"]
     return inputs
 
 
@@ -139,8 +138,7 @@ def _object(value: Json) -> dict[str, Json]:
 
 def _perform(machine: Machine, key: str) -> Perform:
     frame = machine.frames[key]
-    node = machine.node(frame)
-    assert isinstance(node, Task)
+    node = machine.plan.tasks[frame["node"]]
     sessions = machine.state["sessions"]
     inputs = frame["inputs"] if _keeps_inputs(node) else _inputs(machine, frame, node)
     return Perform(

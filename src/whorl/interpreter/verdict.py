@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, assert_never
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
 
 from whorl.interpreter.evaluation import value_of
 from whorl.ir import AllOf, AnyOf, BranchTaken, Judge, Plateau, Score, Stable, When
@@ -14,6 +14,7 @@ from whorl.language import pattern, to_text, truth
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.interpreter.frames import Frame
     from whorl.ir import Condition
     from whorl.language import Json, Scope
 
@@ -21,20 +22,6 @@ COMPARED_MAX = 10_000
 
 
 @dataclass(slots=True)
-class Evidence:
-    """What the conditions are judged by, in the order in which they are written."""
-
-    scope: Scope
-    results: dict[str, Json]
-    score: float | None = None
-    scored: dict[int, float | None] = field(default_factory=dict)
-    texts: list[str] = field(default_factory=list)
-    texts_before: list[str] = field(default_factory=list)
-    stale: int = 0
-    judged: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """The state of a condition, what it was decided by, the facts, and the judge to ask next."""
 
@@ -108,10 +95,14 @@ def similarity(one: str, other: str) -> float:
 
 
 class Weighing:
-    """Goes through a condition once, telling its parts by the order in which they are written."""
+    """Goes through a condition once, telling its parts by the order in which they are written.
 
-    def __init__(self, evidence: Evidence) -> None:
-        self._evidence = evidence
+    What an iteration measured and what judges said of it is in the frame of the loop.
+    """
+
+    def __init__(self, frame: Frame, scope: Scope) -> None:
+        self._frame = frame
+        self._scope = scope
         self._scores = 0
         self._stables = 0
         self._judges = 0
@@ -120,7 +111,7 @@ class Weighing:
         """The verdict on a condition; `open` where a judge is needed and has not answered."""
         match condition:
             case When():
-                met = truth(condition.test, self._evidence.scope)
+                met = truth(condition.test, self._scope)
                 said = condition.described or condition.test.source
                 return _verdict(met, "expression", {"expression": said})
             case Score():
@@ -128,12 +119,12 @@ class Weighing:
             case Judge():
                 return self._judge(condition)
             case BranchTaken():
-                taken = _taken(self._evidence.results.get(condition.node))
+                taken = _taken(self._frame.get("previous", {}).get(condition.node))
                 return _verdict(taken == condition.name, "branch", {"branch": taken})
             case Stable():
                 return self._stable(condition)
             case Plateau():
-                stale = self._evidence.stale
+                stale = self._frame.get("stale", 0)
                 return _verdict(stale >= condition.patience, "plateau", {"stale": stale})
             case AnyOf():
                 return self._any(condition)
@@ -143,7 +134,8 @@ class Weighing:
                 assert_never(condition)
 
     def _score(self, condition: Score) -> Verdict:
-        number = self._evidence.scored.get(self._scores)
+        scored: list[float | None] = self._frame.get("scored", [])
+        number = scored[self._scores] if self._scores < len(scored) else None
         self._scores += 1
         if condition.at_least is None:
             return Verdict("measured", "score", ({"score": number},))
@@ -155,11 +147,11 @@ class Weighing:
     def _judge(self, condition: Judge) -> Verdict:
         index = self._judges
         self._judges += 1
-        judged = self._evidence.judged.get(str(index), {})
+        judged = self._frame["judged"].get(str(index), {})
         if "met" not in judged:
             return Verdict("open", "judge", judge=index)
         facts: dict[str, Json] = {"by": "judge", "met": judged["met"], "answer": judged["answer"]}
-        facts["question"] = to_text(value_of(condition.question, self._evidence.scope))
+        facts["question"] = to_text(value_of(condition.question, self._scope))
         if judged["met"] is None:
             return Verdict("inconclusive", "judge", (facts,))
         return Verdict("met" if judged["met"] else "not_met", "judge", (facts,))
@@ -167,9 +159,10 @@ class Weighing:
     def _stable(self, condition: Stable) -> Verdict:
         index = self._stables
         self._stables += 1
-        if index >= len(self._evidence.texts_before):
+        before = self._frame.get("texts_before", [])
+        if index >= len(before):
             return Verdict("not_met", "stable")
-        alike = similarity(self._evidence.texts_before[index], self._evidence.texts[index])
+        alike = similarity(before[index], self._frame["texts"][index])
         return _verdict(alike >= condition.threshold, "stable", {"similarity": round(alike, 4)})
 
     def _any(self, condition: AnyOf) -> Verdict:

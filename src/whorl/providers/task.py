@@ -34,7 +34,7 @@ class Estimate:
     cost_usd: float | None = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
     """One attempt at a task. `key` is the same when this very attempt is sent again."""
 
@@ -50,7 +50,7 @@ class Request:
     repair: Json = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reply:
     """What a task gave. `detail` is told to people: the model, the finish reason, the status."""
 

@@ -64,11 +64,12 @@ class SqliteStore(Reading):
         self._gate = threading.Lock()
         self._writer: Writer | None = None
         self._waiting: dict[asyncio.AbstractEventLoop, list[Job]] = {}
+        self._written_down: tuple[Json, str] = (None, "null")
 
     async def create(self, run: NewRun, first: Event) -> tuple[RunId, bool]:
         """Stores a run with its first event; a known key gives the run that has it, and False."""
         _check_id(run.id)
-        texts = (to_text(run.workflow), to_text(cast("Json", run.sources)))
+        texts = (self._text_of_workflow(run), to_text(cast("Json", run.sources)))
         clean = _cleaned(run)
         entry = Append(run.id, 0, (first,), (encode(first),))
         made = await self._change(
@@ -185,6 +186,12 @@ class SqliteStore(Reading):
         for loop in list(self._waiting):
             self._hand_over(loop)
         await asyncio.to_thread(self.close)
+
+    def _text_of_workflow(self, run: NewRun) -> str:
+        """The workflow as it is stored; many runs of one workflow write it down once."""
+        if self._written_down[0] is not run.workflow:
+            self._written_down = (run.workflow, to_text(run.workflow))
+        return self._written_down[1]
 
     async def _delete(self, run: RunId, status: str, limit: float) -> object:
         return await self._change(
