@@ -16,7 +16,7 @@ from whorl.interpreter.commands import Cancel, Perform, Send, SetTimer
 from whorl.interpreter.events import Event
 from whorl.providers.task import Request
 from whorl.runtimes.journal import Entry, Record
-from whorl.runtimes.unwritten import Unwritten
+from whorl.runtimes.unwritten import Tide, Unwritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -72,6 +72,7 @@ class Driver:
         workers: Workers,
         clock: Clock,
         watcher: Watcher | None = None,
+        tide: Tide | None = None,
     ) -> None:
         self.run = run
         self.machine: Machine = folded.machine
@@ -84,7 +85,7 @@ class Driver:
         self._arrived: deque[tuple[Event, int | None]] = deque()
         self._repeatable: list[Event] = []
         self._awake = asyncio.Event()
-        self._unwritten = Unwritten(folded.unsaid, self._awake.set)
+        self._unwritten = Unwritten(folded.unsaid, tide or Tide(), self._awake.set)
         self._asked: dict[str, Perform] = {}
         self._work: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
@@ -392,7 +393,6 @@ class Driver:
     async def _let_go(self) -> None:
         for address in list(self._timers):
             self._drop_timer(address)
-        self._unwritten.forget()
         tasks = list(self._work.values())
         self._work.clear()
         for task in tasks:

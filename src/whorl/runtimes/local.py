@@ -22,6 +22,7 @@ from whorl.runtimes.driver import Driver
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import NewRun, RunId
 from whorl.runtimes.remembering import remembered
+from whorl.runtimes.unwritten import Tide
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -55,9 +56,11 @@ class Start:
 
 def new_run_id(now: float) -> RunId:
     """An id that sorts by time and says nothing else."""
-    number = int(now * 1000)
-    moment = "".join(ALPHABET[(number >> shift) & 31] for shift in range(40, -5, -5))
-    return RunId(moment + "".join(secrets.choice(ALPHABET) for _ in range(8)))
+    return RunId(_letters(int(now * 1000), 9) + _letters(secrets.randbits(40), 8))
+
+
+def _letters(number: int, count: int) -> str:
+    return "".join([ALPHABET[(number >> shift) & 31] for shift in range(5 * count - 5, -1, -5)])
 
 
 class LocalRuntime:
@@ -83,6 +86,7 @@ class LocalRuntime:
         self._pinned: dict[int, tuple[Workflow, Json, str]] = {}
         self._postman: asyncio.Task[None] | None = None
         self._brought: set[int] = set()
+        self._tide = Tide()
         self._stopping = asyncio.Event()
 
     async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
@@ -191,6 +195,7 @@ class LocalRuntime:
                 workers=self._workers,
                 clock=self._clock,
                 watcher=self._watcher,
+                tide=self._tide,
             )
             for event in requests:
                 driver.deliver(event)

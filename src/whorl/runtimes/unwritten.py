@@ -16,19 +16,49 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
 
 WAIT_S = 0.1
+# A process that is this busy would be held up even more if it wrote as often as it should.
 LATE_S = 0.02
+WAIT_MAX_S = 1.0
 ENTRIES_MAX = 64
 
 
-class Unwritten:
-    """The entries that wait, in the order of the journal, and until when they may."""
+class Tide:
+    """Wakes all runs of a process that have something to write together: they share a commit."""
 
-    def __init__(self, entries: Iterable[Event], wake: Callable[[], None]) -> None:
+    def __init__(self) -> None:
+        self._waiting: list[Callable[[], None]] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._due = 0.0
+        self._late = 0.0
+
+    def wait(self, wake: Callable[[], None]) -> None:
+        """Calls `wake` when the tide turns."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            # What waited in a loop that has ended waits for nothing any more.
+            self._loop, self._waiting, self._late = loop, [], 0.0
+        self._waiting.append(wake)
+        if len(self._waiting) == 1:
+            seconds = WAIT_S if self._late < LATE_S else WAIT_S + 4 * self._late
+            self._due = loop.time() + min(seconds, WAIT_MAX_S)
+            loop.call_at(self._due, self._turn, loop)
+
+    def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._late = loop.time() - self._due
+        waiting, self._waiting = self._waiting, []
+        for wake in waiting:
+            wake()
+
+
+class Unwritten:
+    """The entries of a run that wait, in the order of the journal, and until when they may."""
+
+    def __init__(self, entries: Iterable[Event], tide: Tide, wake: Callable[[], None]) -> None:
         self._entries = list(entries)
+        self._tide = tide
         self._wake = wake
         self._is_due = False
-        self._was_late = False
-        self._timer: asyncio.TimerHandle | None = None
+        self._is_waiting = False
 
     def __bool__(self) -> bool:
         return bool(self._entries)
@@ -40,36 +70,20 @@ class Unwritten:
     def take(self) -> list[Event]:
         """All that waits, to be written now."""
         entries, self._entries = self._entries, []
-        self._is_due = self._was_late = False
+        self._is_due = False
         return entries
 
     def must_be_written(self) -> bool:
         """Whether it has waited long enough; whoever asks is woken when it has."""
         if self._is_due or len(self._entries) >= ENTRIES_MAX:
             return True
-        if self._timer is None:
-            self._wait(WAIT_S)
+        if not self._is_waiting:
+            self._is_waiting = True
+            self._tide.wait(self._time_is_up)
         return False
 
-    def forget(self) -> None:
-        """Nobody is to be woken any more."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _wait(self, seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        due = loop.time() + seconds
-        self._timer = loop.call_at(due, self._time_is_up, loop, due)
-
-    def _time_is_up(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
-        self._timer = None
-        if not self._entries:
-            return
-        late = loop.time() - due
-        if late > LATE_S and not self._was_late:
-            # So many runs are busy that writing this by itself would hold all of them up.
-            self._was_late = True
-            self._wait(WAIT_S + late)
-            return
-        self._is_due = True
-        self._wake()
+    def _time_is_up(self) -> None:
+        self._is_waiting = False
+        if self._entries:
+            self._is_due = True
+            self._wake()
