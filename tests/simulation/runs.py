@@ -35,21 +35,23 @@ def straight(plan: Plan, seed: int) -> World:
     return world
 
 
-def crashed(plan: Plan, seed: int, random: Random, share: float = 0.2) -> World:
+def crashed(plan: Plan, seed: int, random: Random, share: float = 0.15) -> World:
     """The same run with crashes at random places, folded from snapshots or from the start."""
     world = World(plan, seed)
     world.start()
     while not world.is_at_rest():
-        if random.random() < (0.5 if world.has_unwritten else share):
+        if random.random() < (0.3 if world.has_unwritten else share):
             lossy = random.random() < 0.5
-            world.crash(from_snapshot=random.random() < 0.5, before_writing=lossy)
+            world.crash(from_snapshot=random.random() < 0.9, before_writing=lossy)
             check_step(world)
             continue
-        if random.random() < 0.2:
+        if random.random() < 0.5 and not world.has_unwritten:
             world.keep()
         world.happen(world.choices()[0])
         check_step(world)
+    live = world.machine.snapshot()
     world.crash(from_snapshot=True)
+    assert live == world.machine.snapshot(), "the order of the state is not that of the live one"
     check_end(world)
     return world
 

@@ -22,8 +22,9 @@ def _frames(machine: Machine) -> list[str]:
     reached = [root] if root else []
     for key in reached:
         reached.extend(children_of(machine.frames[key]))
-    found = [f"frame {key} is reached twice" for key in reached if reached.count(key) > 1]
-    lost = set(machine.frames) - set(reached)
+    once = set(reached)
+    found = ["a frame is reached twice"] if len(once) < len(reached) else []
+    lost = set(machine.frames) - once
     found += [f"frame {key} is lost: {machine.frames[key]}" for key in lost]
     return found
 
@@ -48,17 +49,13 @@ def _pending(machine: Machine) -> list[str]:
         for key, frame in machine.frames.items()
         for address in frame.get("waits", ())
     ]
-    found = [f"{address} is waited for twice" for address, _ in waits if _count(waits, address) > 1]
+    found = [] if len(dict(waits)) == len(waits) else [f"waited for twice: {waits}"]
     expected = {(address, entry["frame"]) for address, entry in machine.pending.items()}
     if set(waits) != expected:
         found.append(f"pending {expected} and waits {waits} differ")
     if machine.done and machine.pending:
         found.append(f"the run has ended, but {list(machine.pending)} is pending")
     return found
-
-
-def _count(waits: list[tuple[str, str]], address: str) -> int:
-    return sum(known == address for known, _ in waits)
 
 
 def _budgets(machine: Machine) -> list[str]:

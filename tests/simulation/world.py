@@ -57,6 +57,7 @@ class World:
     charged: dict[str, dict[str, float]] = field(default_factory=dict)
     snapshot: tuple[int, str] = (0, "")
     written: Mark = field(default_factory=Mark)
+    has_to_write: bool = False
     lost: int = 0
     now: float = 0.0
     machine: Machine = field(init=False)
@@ -76,12 +77,12 @@ class World:
             raise Stuck("the run goes on for ever")
         self.machine.feed(event)
         self.notes += self.machine.take_notes()
-        if not repeatable:
-            self.write()
+        self.has_to_write |= not repeatable
         self._carry_out()
 
     def write(self) -> None:
         """All that was fed is in the journal now."""
+        self.has_to_write = False
         charged = {address: dict(amount) for address, amount in self.charged.items()}
         self.written = Mark(len(self.fed), len(self.notes), dict(self.spent), charged)
 
@@ -160,10 +161,10 @@ class World:
 
         `before_writing` loses the replies that were used and not yet written.
         """
-        live = self.machine.snapshot()
-        if before_writing and self.has_unwritten:
+        live = self.machine.state
+        lossy = before_writing and self.has_unwritten
+        if lossy:
             self._lose()
-            live = ""
         at, state = self.snapshot if from_snapshot else (0, "")
         machine = Machine.restore(self.plan, state) if state else Machine(self.plan)
         for event in self.fed[at:]:
@@ -171,7 +172,7 @@ class World:
             machine.take_notes()
             machine.poll()
         machine.recover()
-        assert live in ("", machine.snapshot()), "the replayed state is not the live one"
+        assert lossy or live == machine.state, "the replayed state is not the live one"
         self.machine = machine
         self.asked, self.sent, self.timers = {}, {}, {}
         for address in machine.in_flight():
@@ -181,7 +182,7 @@ class World:
             self.fed.append(event)
             machine.feed(event)
         self.notes += machine.take_notes()
-        self.write()
+        self.has_to_write = True
         self._carry_out()
 
     def _lose(self) -> None:
@@ -227,13 +228,15 @@ class World:
                     case Cancel():
                         self._cancel(command.address)
             if not intents:
-                return
+                break
             for perform in intents:
                 body: dict[str, Json] = {"kind": perform.kind, "reserve": RESERVE}
                 event = Event("task.started", perform.address, self.now, body)
                 self.fed.append(event)
                 self.machine.feed(event)
                 self.notes += self.machine.take_notes()
+                self.has_to_write = True
+        if self.has_to_write:
             self.write()
 
     def _want(self, perform: Perform, intents: list[Perform]) -> None:
@@ -261,7 +264,7 @@ class World:
             self.account(address, event)
             self.fed.append(event)
             self.machine.feed(event)
-            self.write()
+            self.has_to_write = True
 
     def _charge(self, reserve: dict[str, Any]) -> dict[str, float]:
         charged = {
