@@ -18,14 +18,17 @@ def stored_bytes(path: Path) -> int:
 
 
 def one_loop(
-    folder: Path, iterations: int, *, nodes: int = 2, text: str = "ok"
+    folder: Path, iterations: int, *, nodes: int = 2, text: str = "ok", effect: str = "none"
 ) -> dict[str, float]:
-    """One durable loop: seconds of CPU and of the clock, and bytes stored."""
+    """One durable loop: seconds of CPU and of the clock, and bytes stored.
+
+    With an effect, an intent is written before each task and its reply before it is used.
+    """
     path = folder / "whorl.db"
 
     async def work() -> tuple[float, float]:
         async with SqliteStore(path) as store:
-            runtime = LocalRuntime(store, Only(Answering(text)))  # type: ignore[arg-type]
+            runtime = LocalRuntime(store, Only(Answering(text, effect=effect)))  # type: ignore[arg-type]
             run, _ = await runtime.start(loop_workflow(iterations, nodes), Start())
             cpu, clock = time.process_time(), time.perf_counter()
             status = await runtime.drive(run)

@@ -18,11 +18,10 @@ from whorl.providers.task import Estimate, Reply, Request
 
 
 class Answering:
-    """A task that answers with a text after some time; repeating it costs nothing."""
+    """A task that answers with a text after some time; without effect, it can be repeated."""
 
-    effect = "none"
-
-    def __init__(self, text: str = "ok", seconds: float = 0.0) -> None:
+    def __init__(self, text: str = "ok", seconds: float = 0.0, effect: str = "none") -> None:
+        self.effect = effect
         self._text = text
         self._seconds = seconds
 
@@ -50,8 +49,8 @@ class Only:
         return self._kind
 
     def effect(self, name: str, inputs: object) -> str:
-        """Nothing happens outside."""
-        return "none"
+        """What the one kind does to the world."""
+        return self._kind.effect
 
     def redacted(self, value: object) -> object:
         """There are no secrets."""
