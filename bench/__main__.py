@@ -33,7 +33,7 @@ def iteration(full: bool) -> None:
     _row("bare SQLite journal", bare, "ms", bare)
     _row("Whorl", whorl, "ms", bare)
     paid = _best(lambda f: whorl_side.one_loop(f, 1000, effect="outside")["cpu_s"], 3)
-    _row("Whorl, both nodes with effects (4 commits)", paid, "ms", bare)
+    _row("Whorl, both nodes with effects (2 commits)", paid, "ms", bare)
     if langgraph_side.is_installed():
         other = _best(lambda f: langgraph_side.one_loop(f, 300)["cpu_s"], 2) / 0.3
         _row("LangGraph, SQLite saver, sync", other, "ms", bare)

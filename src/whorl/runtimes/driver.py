@@ -1,8 +1,8 @@
 """The driver: takes what the machine wants, has it done, journals what happened, feeds it back.
 
-Log, commit, then apply: the machine learns nothing that is not in the journal, in the order of the
-journal. So driving a run and replaying it are the same thing. Replies that can be had again for
-nothing are used while they wait to be written, but no effect overtakes them.
+The machine is fed in the order of the journal, so driving a run and replaying it are the same
+thing. It may know a moment earlier than the journal does what has happened, but nothing leaves
+the process, no call, no question, no news, before all that it follows from is written.
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ class Driver:
         self._repeatable: list[Event] = []
         self._awake = asyncio.Event()
         self._unwritten = Unwritten(folded.unsaid, tide or Tide(), self._awake.set)
+        self._letters: list[int] = []
         self._asked: dict[str, Perform] = {}
+        self._to_send: list[str] = []
         self._work: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
         self._snapshot_seq = folded.seq
@@ -117,21 +119,21 @@ class Driver:
         try:
             while not self._stopping:
                 self._unwritten.add(machine.take_notes())
-                fed = self._carry_out(machine.poll())
-                letters = self._take_arrived(fed)
-                is_over = not fed and self._is_over()
-                if fed or (self._unwritten and (is_over or self._unwritten.must_be_written())):
-                    await self._log(fed, letters)
-                    for event in fed:
-                        machine.feed(event)
-                elif self._repeatable:
-                    self._use_before_writing()
-                elif is_over:
+                intents = self._carry_out(machine.poll())
+                if intents:
+                    self._feed(intents, now=True)
+                elif self._unwritten and (self._unwritten.must_be_written() or self._is_over()):
+                    await self._write()
+                elif self._to_send:
+                    self._send()
+                elif self._arrived or self._repeatable:
+                    self._take_arrived()
+                elif self._is_over():
                     return machine.status
                 elif self._sleeps_longer_than(patience_s):
                     self.asleep_until = self._wakes_at()
                     return "asleep"
-                elif not self._arrived:
+                else:
                     await self._wait()
             await self._save_the_rest()
             return "stopped"
@@ -148,22 +150,45 @@ class Driver:
         await self._awake.wait()
         self._awake.clear()
 
-    def _use_before_writing(self) -> None:
-        """Feeds replies of tasks without effects: until they are written nothing is sent."""
-        replies, self._repeatable = self._repeatable, []
-        self._unwritten.add(replies)
-        for event in replies:
+    def _feed(self, events: list[Event], *, now: bool) -> None:
+        """Tells the machine what has happened; `now` has it written before anything else."""
+        self._unwritten.add(events, now=now)
+        for event in events:
             self.machine.feed(event)
+
+    def _take_arrived(self) -> None:
+        """Feeds what has come; only what can be had again may wait to be written."""
+        events, self._repeatable = self._repeatable, []
+        is_urgent = bool(self._arrived)
+        events += self._open_arrived()
+        self._feed(events, now=is_urgent)
+
+    def _open_arrived(self) -> list[Event]:
+        """What has come from outside; the letters it came in are deleted once it is written."""
+        events: list[Event] = []
+        for event, letter in self._arrived:
+            events.append(event)
+            if letter is not None:
+                self._letters.append(letter)
+        self._arrived.clear()
+        return events
+
+    def _send(self) -> None:
+        """Starts the calls whose intents are written."""
+        for address in self._to_send:
+            perform = self._asked.pop(address, None)
+            if perform is not None:
+                self._start(perform, self.deliver)
+        self._to_send.clear()
 
     async def _save_the_rest(self) -> None:
         """Writes what has arrived when the run is stopped; it is fed when the run is resumed."""
         self._unwritten.add(self.machine.take_notes())
-        rest, self._repeatable = self._repeatable, []
-        letters = self._take_arrived(rest)
-        if not rest and not self._unwritten:
+        self._unwritten.add(self._repeatable + self._open_arrived())
+        if not self._unwritten:
             return
         try:
-            await self._log(rest, letters)
+            await self._write(snapshot=False)
         except StoreError as fault:
             if self._watcher is not None:
                 self._watcher.trouble(self.run, fault)
@@ -172,7 +197,9 @@ class Driver:
         return min((due for due, _ in self._timers.values()), default=None)
 
     def _is_over(self) -> bool:
-        if self._work or self._repeatable or self.machine.status == "running":
+        if self._work or self._to_send or self._arrived or self._repeatable:
+            return False
+        if self.machine.status == "running":
             return False
         if self.machine.status == "waiting" and self._is_overdue():
             return False
@@ -189,18 +216,8 @@ class Driver:
         due = self._wakes_at()
         return due is not None and due - self._clock.now() > patience_s
 
-    def _take_arrived(self, fed: list[Event]) -> list[int]:
-        """Adds what has arrived; gives the letters that it came in."""
-        letters: list[int] = []
-        for event, letter in self._arrived:
-            fed.append(event)
-            if letter is not None:
-                letters.append(letter)
-        self._arrived.clear()
-        return letters
-
     def _carry_out(self, commands: Iterable[Command]) -> list[Event]:
-        """Starts what is wanted; gives the intents that must be journaled before their calls."""
+        """Starts what has no effect; gives the intents of all else, to be written before it."""
         intents: list[Event] = []
         for command in commands:
             match command:
@@ -209,7 +226,7 @@ class Driver:
                     if intent is not None:
                         intents.append(intent)
                 case Send():
-                    self._start(self._asked.pop(command.address), self.deliver)
+                    self._to_send.append(command.address)
                 case SetTimer():
                     self._set_timer(command.address, command.due)
                 case Cancel():
@@ -348,10 +365,11 @@ class Driver:
         if task is not None:
             task.cancel()
 
-    async def _log(self, fed: list[Event], letters: list[int]) -> None:
-        waited = self._unwritten.take()
-        events = waited + fed
-        memories = [memory for entry in waited if (memory := _memory(entry)) is not None]
+    async def _write(self, *, snapshot: bool = True) -> None:
+        """Writes all that waits, in one transaction."""
+        events = self._unwritten.take()
+        letters, self._letters = self._letters, []
+        memories = [memory for entry in events if (memory := _memory(entry)) is not None]
         while True:
             try:
                 last = await self._journal.append(
@@ -374,13 +392,12 @@ class Driver:
             entries = [Entry(first + index, event) for index, event in enumerate(events)]
             self._watcher.entries(self.run, entries)
         self._seq = last
-        said = last - len(fed)
         # Reading the state back is the shorter way only once enough has happened.
-        if said - self._snapshot_seq >= SNAPSHOT_EVERY + self._snapshot_size // 64:
-            await self._snapshot(said)
+        if snapshot and last - self._snapshot_seq >= SNAPSHOT_EVERY + self._snapshot_size // 64:
+            await self._snapshot(last)
 
     async def _snapshot(self, seq: int) -> None:
-        """Stores the state before the new events are fed, when all notes are in the journal."""
+        """Stores the state: all that it was fed, and all that it said, is in the journal."""
         state = self.machine.snapshot()
         self._snapshot_seq, self._snapshot_size = seq, len(state)
         try:

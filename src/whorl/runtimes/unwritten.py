@@ -1,8 +1,8 @@
-"""What a run has said or learned and not yet written: it may wait a moment for company.
+"""What a run has said or learned and not yet written.
 
-Only what can be had again waits here: the machine's own notes, and replies of tasks without
-effects. Nothing leaves the process before all of it is written, so a crash that loses it is a
-crash that came a moment earlier.
+What can be had again may wait here for company: the machine's own notes, and replies of tasks
+without effects. All else is written at once. Nothing leaves the process before all of it is
+written, so a crash that loses it is a crash that came a moment earlier.
 """
 
 from __future__ import annotations
@@ -63,9 +63,10 @@ class Unwritten:
     def __bool__(self) -> bool:
         return bool(self._entries)
 
-    def add(self, entries: list[Event]) -> None:
-        """Puts entries behind those that wait."""
+    def add(self, entries: list[Event], *, now: bool = False) -> None:
+        """Puts entries behind those that wait; `now`: they may not wait."""
         self._entries += entries
+        self._is_due |= now
 
     def take(self) -> list[Event]:
         """All that waits, to be written now."""

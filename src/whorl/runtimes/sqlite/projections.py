@@ -84,7 +84,7 @@ def advance(progress: Progress, event: Event) -> None:
     """Takes the next event of the run into account."""
     progress.last_seq += 1
     progress.updated_at = event.at
-    if _is_repeated(progress, event):
+    if "request" in event.body and _is_repeated(progress, event):
         return
     if progress.status == "waiting" and event.kind in _WAKING:
         progress.status = "running"

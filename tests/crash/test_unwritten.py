@@ -1,4 +1,4 @@
-"""Replies that can be had again are used before they are written; all others are not."""
+"""What waits to be written, what is written at once, and that nothing leaves before it is."""
 
 from __future__ import annotations
 
@@ -111,6 +111,23 @@ def test_they_are_written_no_later_than_the_next_intent() -> None:
     runtime.resume(run)
 
     assert written == [[f"work[{n}]/first", f"work[{n}]/second"] for n in range(1, 6)]
+
+
+def test_a_reply_and_the_intent_that_follows_from_it_share_an_append() -> None:
+    journal, script = _Counted(), Script({"one": {"text": "1"}, "two": {"text": "2"}})
+    text = "whorl: 1\nsteps: {one: {ask: 'One.'}, two: {ask: '{{ one }}'}}\n"
+    runtime, run = _simulated(text, journal, script)
+    written: list[str] = []
+
+    def look(address: str) -> None:
+        written.append(next(reversed(list(journal.read(run)))).event.kind)
+
+    script.on_perform = look
+    assert runtime.resume(run) == "succeeded"
+
+    # The intent of one; its reply with the intent of two; the reply of two with the end.
+    assert journal.appends == 1 + 3
+    assert written == ["task.started", "task.started"]
 
 
 def test_a_crash_loses_none_that_was_paid_for() -> None:
