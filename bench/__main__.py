@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import bare_side, langgraph_side, logic_apps, long_run, start_up, whorl_side
+from bench import bare_side, crowd, langgraph_side, logic_apps, long_run, start_up, whorl_side
 
 
 def main() -> None:
@@ -95,6 +95,7 @@ BENCHMARKS: dict[str, Callable[[bool], None]] = {
     "iteration": iteration,
     "many": many,
     "stored": stored,
+    "crowd": crowd.measure,
     "long": long_run.measure,
     "start": start_up.measure,
     "logic": logic_apps.measure,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conformance.replies import Script, ScriptedWorkers
 from crash.recalled import Crash
 from whorl.dialects import read_workflow
+from whorl.errors import ProviderError
 from whorl.providers.task import Estimate, Reply
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.recall import MemoryJournal
@@ -16,10 +17,12 @@ from whorl.runtimes.simulated import SimulatedRuntime
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from whorl.interpreter.events import Event
     from whorl.language import Json
-    from whorl.providers.task import Emit, Request
+    from whorl.providers.task import Effect, Emit, Request
     from whorl.runtimes.journal import Journal, RunId
 
 _MIXED = """
@@ -128,6 +131,35 @@ def test_a_reply_and_the_intent_that_follows_from_it_share_an_append() -> None:
     # The intent of one; its reply with the intent of two; the reply of two with the end.
     assert journal.appends == 1 + 3
     assert written == ["task.started", "task.started"]
+
+
+class _Refusing(ScriptedWorkers):
+    """Refuses every task before it is begun."""
+
+    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
+        raise ProviderError("not here", code="P112")
+
+
+class _Measured(_Counted):
+    """Remembers how much was written at once."""
+
+    largest = 0
+
+    async def append(self, run: RunId, owner: int, events: Sequence[Event], **more: Any) -> int:
+        self.largest = max(self.largest, len(events))
+        return await super().append(run, owner, events, **more)
+
+
+def test_a_run_that_never_waits_is_written_all_the_same() -> None:
+    journal = _Measured()
+    runtime = SimulatedRuntime(_Refusing(Script({})), journal)
+    text = _FREE.replace("one: {use: count}", "one: {use: count, on_failure: continue}")
+    run = runtime.start(read_workflow(text, "case.yaml").workflow, {})
+
+    assert runtime.resume(run) == "succeeded"
+
+    assert len(list(journal.read(run))) > 100
+    assert journal.largest < 80
 
 
 def test_a_crash_loses_none_that_was_paid_for() -> None:

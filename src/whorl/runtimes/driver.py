@@ -119,6 +119,10 @@ class Driver:
         try:
             while not self._stopping:
                 self._unwritten.add(machine.take_notes())
+                if self._unwritten.is_full:
+                    await self._write()
+                    # A run that never waits for anything lets others have their turn.
+                    await asyncio.sleep(0)
                 intents = self._carry_out(machine.poll())
                 if intents:
                     self._feed(intents, now=True)

@@ -74,9 +74,14 @@ class Unwritten:
         self._is_due = False
         return entries
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no more should wait."""
+        return len(self._entries) >= ENTRIES_MAX
+
     def must_be_written(self) -> bool:
         """Whether it has waited long enough; whoever asks is woken when it has."""
-        if self._is_due or len(self._entries) >= ENTRIES_MAX:
+        if self._is_due:
             return True
         if not self._is_waiting:
             self._is_waiting = True
