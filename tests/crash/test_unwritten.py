@@ -213,14 +213,20 @@ class _Quick:
 _TWO = "whorl: 1\nsteps: {first: {use: quick}, second: {use: slow, after: first}}\n"
 
 
+async def _begin(store: SqliteStore) -> tuple[LocalRuntime, RunId, asyncio.Task[str]]:
+    """A run whose first task has replied and whose second one is under way."""
+    workers = _Quick(5.0)
+    runtime = LocalRuntime(store, workers)  # type: ignore[arg-type]
+    run, _ = await runtime.start(read_workflow(_TWO, "two.yaml").workflow, Start())
+    driving = asyncio.create_task(runtime.drive(run))
+    await workers.done.wait()
+    return runtime, run, driving
+
+
 def test_they_are_written_soon_when_nothing_else_happens(tmp_path: Path) -> None:
     async def look() -> float:
         async with SqliteStore(tmp_path / "runs.db") as store:
-            workers = _Quick(5.0)
-            runtime = LocalRuntime(store, workers)  # type: ignore[arg-type]
-            run, _ = await runtime.start(read_workflow(_TWO, "two.yaml").workflow, Start())
-            driving = asyncio.create_task(runtime.drive(run))
-            await workers.done.wait()
+            runtime, run, driving = await _begin(store)
             began = time.monotonic()
             while not _replied(store, run):
                 await asyncio.sleep(0.01)
@@ -234,11 +240,7 @@ def test_they_are_written_soon_when_nothing_else_happens(tmp_path: Path) -> None
 def test_a_run_that_is_stopped_writes_what_it_has(tmp_path: Path) -> None:
     async def stop() -> list[str]:
         async with SqliteStore(tmp_path / "runs.db") as store:
-            workers = _Quick(5.0)
-            runtime = LocalRuntime(store, workers)  # type: ignore[arg-type]
-            run, _ = await runtime.start(read_workflow(_TWO, "two.yaml").workflow, Start())
-            driving = asyncio.create_task(runtime.drive(run))
-            await workers.done.wait()
+            runtime, run, driving = await _begin(store)
             assert _replied(store, run) == []
             runtime.stop()
             assert await driving == "stopped"
