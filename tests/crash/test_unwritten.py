@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    import pytest
+
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.providers.task import Effect, Emit, Request
@@ -237,7 +239,12 @@ def test_they_are_written_soon_when_nothing_else_happens(tmp_path: Path) -> None
     assert asyncio.run(look()) < 1.0
 
 
-def test_a_run_that_is_stopped_writes_what_it_has(tmp_path: Path) -> None:
+def test_a_run_that_is_stopped_writes_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("whorl.runtimes.unwritten.WAIT_S", 60.0)
+    monkeypatch.setattr("whorl.runtimes.unwritten.WAIT_MAX_S", 60.0)
+
     async def stop() -> list[str]:
         async with SqliteStore(tmp_path / "runs.db") as store:
             runtime, run, driving = await _begin(store)
