@@ -95,10 +95,10 @@ BENCHMARKS: dict[str, Callable[[bool], None]] = {
     "iteration": iteration,
     "many": many,
     "stored": stored,
-    "crowd": crowd.measure,
     "long": long_run.measure,
     "start": start_up.measure,
     "logic": logic_apps.measure,
+    "crowd": crowd.measure,
 }
 
 if __name__ == "__main__":
