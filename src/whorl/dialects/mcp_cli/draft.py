@@ -5,23 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from whorl.errors import Diagnostic
+from whorl.dialects.findings import REPORTED_MAX, Findings
 from whorl.ir.places import Places
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from whorl import ir
     from whorl.dialects.reader import Files
-    from whorl.errors import Severity, Span
+    from whorl.errors import Diagnostic
     from whorl.source import Document, Value
-
-REPORTED_MAX = 100
 
 
 @dataclass(slots=True)
-class Draft:
+class Draft(Findings):
     """Everything that the readers of the parts of one file share."""
 
     document: Document
@@ -48,37 +44,6 @@ class Draft:
     def is_full(self) -> bool:
         """Whether so much was found that nothing more is looked for."""
         return len(self.diagnostics) >= REPORTED_MAX
-
-    def report(
-        self,
-        code: str,
-        message: str,
-        span: Span | None,
-        *,
-        label: str = "",
-        help: str = "",  # noqa: A002
-        severity: Severity = "error",
-    ) -> None:
-        """Keeps a finding and reads on."""
-        self.adopt([Diagnostic(code, message, span, label, help, severity)])
-
-    def warn(
-        self,
-        message: str,
-        span: Span | None,
-        *,
-        label: str = "",
-        help: str = "",  # noqa: A002
-    ) -> None:
-        """Keeps something that is allowed and probably not meant."""
-        self.report("W023", message, span, label=label, help=help, severity="warning")
-
-    def adopt(self, found: Iterable[Diagnostic]) -> None:
-        """Keeps what was found, once each, up to a number that a person would still read."""
-        for one in found:
-            kept = self.warnings if one.severity == "warning" else self.diagnostics
-            if len(kept) < REPORTED_MAX and one not in kept:
-                kept.append(one)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -114,6 +114,7 @@ def warn_of_skills(draft: Draft, fields: Mapping, owner: str) -> None:
     entry = fields.entry("skills")
     if entry is not None and texts_of(entry.value):
         draft.warn(
+            "W023",
             f"'skills' of {owner} has no effect: there are no skills here",
             entry.key.span,
             label="not used",

@@ -137,6 +137,7 @@ def _check_iterate(page: Page, item: Item, fields: Mapping) -> None:
     entry = fields.entry("until")
     if entry is not None:
         page.draft.warn(
+            "W023",
             f"'until' of {item.words} has no effect: it ends when no items are left",
             entry.key.span,
             label="not used",

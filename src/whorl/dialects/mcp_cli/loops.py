@@ -95,6 +95,7 @@ def _check_until(page: Page, item: Item, until: Scalar) -> None:
     for offset, name in places(until):
         if name == "loop.output":
             page.draft.warn(
+                "W023",
                 f"'until' of {item.words} holds the output itself, so the judge finds the answer "
                 "in the question",
                 until.locate(offset, len(name) + 4),
@@ -157,6 +158,7 @@ def _check_refine(page: Page, item: Item, fields: Mapping) -> None:
         entry = fields.entry(name)
         if entry is not None:
             page.draft.warn(
+                "W023",
                 f"{name!r} of {item.words} has no effect: each iteration sees the one before it",
                 entry.key.span,
                 label="not used",

@@ -136,6 +136,7 @@ def _warn_of_unused(page: Page, item: Item) -> None:
         entry = item.fields.entry(name)
         if entry is not None:
             page.draft.warn(
+                "W023",
                 f"{name!r} of {item.words} has no effect",
                 entry.key.span,
                 label="not used",

@@ -172,6 +172,7 @@ class Texts:
         elif name not in self._warned:
             self._warned.add(name)
             self.draft.warn(
+                "W023",
                 f"{found[0][:60]!r} names no variable, so it stays in the text as it is",
                 scalar.locate(found.start(), len(found[0])),
                 label="stays as it is",
@@ -185,6 +186,7 @@ class Texts:
         if meant and name not in self._warned:
             self._warned.add(name)
             self.draft.warn(
+                "W023",
                 f"{name!r} is no step or loop here, so it must be given from outside",
                 scalar.locate(offset, len(name) + 4),
                 label="an input",
