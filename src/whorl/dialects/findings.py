@@ -22,6 +22,11 @@ class Findings:
     diagnostics: list[Diagnostic]
     warnings: list[Diagnostic]
 
+    @property
+    def is_full(self) -> bool:
+        """Whether so much was found that nothing more is looked for."""
+        return len(self.diagnostics) >= REPORTED_MAX
+
     def report(
         self,
         code: str,

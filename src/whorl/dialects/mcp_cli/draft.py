@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from whorl.dialects.findings import REPORTED_MAX, Findings
+from whorl.dialects.findings import Findings
 from whorl.ir.places import Places
 from whorl.source import Mapping, Scalar
 
@@ -39,11 +39,6 @@ class Draft(Findings):
         """The top of the file."""
         assert isinstance(self.document.root, Mapping)
         return self.document.root
-
-    @property
-    def is_full(self) -> bool:
-        """Whether so much was found that nothing more is looked for."""
-        return len(self.diagnostics) >= REPORTED_MAX
 
 
 @dataclass(frozen=True, slots=True, eq=False)

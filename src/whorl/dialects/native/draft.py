@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from whorl.errors import Diagnostic
+from whorl.dialects.findings import Findings
 from whorl.ir.expressions import Names
 from whorl.ir.places import Places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from whorl import ir
     from whorl.dialects.reader import Files
-    from whorl.errors import Severity, Span
+    from whorl.errors import Diagnostic
     from whorl.source import Mapping, Scalar, Sequence, Value
-
-REPORTED_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class Around:
 
 
 @dataclass(slots=True)
-class Draft:
+class Draft(Findings):
     """Everything that the readers of the parts of one file share."""
 
     file: str
@@ -44,33 +42,6 @@ class Draft:
     sources: dict[str, str] = field(default_factory=dict)
     name: str = ""
     names: Names = field(default_factory=Names)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether so much was found that nothing more is looked for."""
-        return len(self.diagnostics) >= REPORTED_MAX
-
-    def report(
-        self,
-        code: str,
-        message: str,
-        span: Span | None,
-        *,
-        label: str = "",
-        help: str = "",  # noqa: A002
-        severity: Severity = "error",
-    ) -> None:
-        """Keeps a finding and reads on, up to a number that a person would still read."""
-        found = self.warnings if severity == "warning" else self.diagnostics
-        if len(found) < REPORTED_MAX:
-            found.append(Diagnostic(code, message, span, label, help, severity))
-
-    def adopt(self, diagnostics: Iterable[Diagnostic]) -> None:
-        """Keeps what others found."""
-        for found in diagnostics:
-            kept = self.warnings if found.severity == "warning" else self.diagnostics
-            if len(kept) < REPORTED_MAX:
-                kept.append(found)
 
     def block(self, steps: Value | None, around: Around) -> ir.Block:
         """Reads steps that stand inside of another step."""

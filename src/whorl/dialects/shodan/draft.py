@@ -35,7 +35,7 @@ class Draft(Findings):
     folder: str = ""
 
     @property
-    def is_full(self) -> bool:
+    def has_warned_enough(self) -> bool:
         """Whether another warning would not be kept."""
         return len(self.warnings) >= REPORTED_MAX
 

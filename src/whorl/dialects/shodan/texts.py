@@ -162,7 +162,7 @@ def _warn(level: Level, node: GraphNode, scalar: Scalar, place: re.Match[str]) -
 
 
 def _warn_at(level: Level, node: GraphNode, scalar: Scalar, content: str, offset: int) -> None:
-    if level.draft.is_full:
+    if level.draft.has_warned_enough:
         return
     names = [port.name for port in node.inputs]
     names += [one.id for home in level.chain() for one in home.members if one.id != node.id]
