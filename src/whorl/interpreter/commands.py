@@ -1,4 +1,4 @@
-"""What the machine wants done by whoever drives it."""
+"""What the machine wants done by whoever drives it. Nobody changes a command once it is made."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Perform:
     secure: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Send:
     """The intent at this address is accounted for: the call may go out."""
 
     address: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SetTimer:
     """Feed `timer.fired` at this time, in seconds since the epoch."""
 
@@ -42,7 +42,7 @@ class SetTimer:
     due: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Cancel:
     """Whatever is under way at this address, a call or a timer, is no longer wanted."""
 
