@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any, Literal
 
 import pytest
 
 from simulation.runs import crashed, plan_of, result, straight, told
 from whorl import ir
+from whorl.interpreter import block as block_module
 from whorl.interpreter import machine as machine_module
 from whorl.interpreter.events import Event
 from whorl.interpreter.machine import Machine
@@ -92,3 +94,20 @@ def test_history_and_frames_do_not_grow_with_iterations() -> None:
         sizes.append(len(machine.snapshot()))
 
     assert max(sizes[500:]) <= sizes[10] + 60
+
+
+@pytest.mark.parametrize("on_failure", ["go_on", "halt", "cancel"])
+def test_the_end_of_a_node_does_not_look_at_all_others(
+    on_failure: Literal["go_on", "halt", "cancel"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[dict[str, Any]] = []
+    is_lost = block_module._is_lost
+    monkeypatch.setattr(block_module, "_is_lost", lambda end: looked.append(end) or is_lost(end))
+    tasks = tuple(ir.Task(name=f"t{number}", kind="use") for number in range(300))
+    machine = Machine(Plan(ir.Workflow(name="wide", body=ir.Block(tasks, on_failure=on_failure))))
+    machine.feed(Event("run.started", "", 0.0, {}))
+    for number in range(300):
+        machine.feed(Event("task.finished", f"t{number}", 0.0, {"value": 1}))
+
+    assert machine.status == "succeeded"
+    assert len(looked) <= 300

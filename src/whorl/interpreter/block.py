@@ -141,6 +141,7 @@ class BlockBehaviour:
             del frame["ends"][name]
             frame["left"] += 1
             again.append(name)
+        _look_for_lost(frame)
         _consider(machine, key, plan, [*frame.pop("queue", ()), *again])
 
 
@@ -172,13 +173,14 @@ def reopen(machine: Machine, key: str, name: str) -> None:
     reset_followers(machine, key, name)
     if frame["ends"].pop(name, None) is not None:
         frame["left"] += 1
+    _look_for_lost(frame)
 
 
 def _consider(machine: Machine, key: str, plan: BlockPlan, names: list[str]) -> None:
     """Starts or skips the nodes whose turn may have come; what ends at once is followed up here."""
     frame = machine.frames[key]
     ends = frame["ends"]
-    if plan.block.on_failure != "go_on" and any(map(_is_lost, ends.values())):
+    if "lost" in frame and plan.block.on_failure != "go_on":
         _halt(machine, frame, plan)
     for name in names:
         if name in ends or name in frame["children"] or not ends.keys() >= plan.needs[name]:
@@ -210,6 +212,13 @@ def _halt(machine: Machine, frame: Frame, plan: BlockPlan) -> None:
 
 def _is_lost(end: dict[str, Any]) -> bool:
     return end["status"] in ("failed", "timed_out", "cancelled") and not end.get("tolerated")
+
+
+def _look_for_lost(frame: Frame) -> None:
+    """Notes whether a node that counts has failed, after ends were taken back."""
+    frame.pop("lost", None)
+    if any(map(_is_lost, frame["ends"].values())):
+        frame["lost"] = True
 
 
 def _is_full(frame: Frame, plan: BlockPlan) -> bool:
@@ -354,6 +363,8 @@ def _record(
 ) -> None:
     frame["ends"][name] = end
     frame["left"] -= 1
+    if end is not _SUCCEEDED and _is_lost(end):
+        frame["lost"] = True
     if end["status"] != "skipped":
         machine.state["scopes"][frame["scope"]]["values"][name] = value
     if machine.plan.records:
