@@ -23,6 +23,7 @@ _WANTED: tuple[tuple[Wanted, ...], ...] = (
     ("failed", "timed_out"),
     ("succeeded", "skipped"),
 )
+_ON_FAILURE: tuple[Literal["go_on", "halt", "cancel"], ...] = ("go_on",) * 6 + ("halt", "cancel")
 _NODES_MAX = 18
 
 
@@ -79,7 +80,8 @@ class Programs:
         if len(nodes) == 1 and isinstance(nodes[0], ir.Call):
             nodes = [replace(nodes[0], unnamed=around.depth > 0)]
         concurrency = self.random.choice((None, None, None, 1, 2))
-        return ir.Block(tuple(nodes), open=is_open, concurrency=concurrency)
+        on_failure = self.random.choice(_ON_FAILURE)
+        return ir.Block(tuple(nodes), open=is_open, concurrency=concurrency, on_failure=on_failure)
 
     def _node(self, around: _Around, before: list[str]) -> ir.Node:
         self._nodes += 1
