@@ -44,6 +44,7 @@ class Programs:
     budgets: bool = False
     people: bool = True
     deliveries: bool = False
+    halts: bool = False
     kinds: tuple[str, ...] = ("ask", "ask", "use")
     _count: int = 0
     _nodes: int = 0
@@ -80,7 +81,7 @@ class Programs:
         if len(nodes) == 1 and isinstance(nodes[0], ir.Call):
             nodes = [replace(nodes[0], unnamed=around.depth > 0)]
         concurrency = self.random.choice((None, None, None, 1, 2))
-        on_failure = self.random.choice(_ON_FAILURE)
+        on_failure = self.random.choice(_ON_FAILURE) if self.halts else "go_on"
         return ir.Block(tuple(nodes), open=is_open, concurrency=concurrency, on_failure=on_failure)
 
     def _node(self, around: _Around, before: list[str]) -> ir.Node:

@@ -20,7 +20,9 @@ _TIMES = ("seconds", "usage", "due")
 def program(seed: int, *, budgets: bool = False, deliveries: bool = False) -> Workflow:
     """The program that a seed names; most tasks of every other program have no effect."""
     kinds = ("ask", "use", "use", "use") if seed % 2 else ("ask", "ask", "use")
-    programs = Programs(Random(seed), budgets=budgets, deliveries=deliveries, kinds=kinds)
+    programs = Programs(
+        Random(seed), budgets=budgets, deliveries=deliveries, halts=True, kinds=kinds
+    )
     return programs.workflow()
 
 
