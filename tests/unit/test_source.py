@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
+from stopwatch import within
 from whorl.errors import Diagnostic, InvalidWorkflow, Span
 from whorl.source import (
     LIMITS,
@@ -228,22 +229,19 @@ def test_aliases_cannot_add_depth() -> None:
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("opening", ["[", "[ ", "[\n", '{"a":', '[{"a": ['])
 def test_deep_nesting_is_refused_fast(reader: str, opening: str) -> None:
-    started = time.process_time()
+    text = opening * (100_000 // len(opening))
 
-    (found,) = refused(READERS[reader], opening * (100_000 // len(opening)))
+    (found,) = within(0.1, lambda: refused(READERS[reader], text), tries=5)
 
     assert found.code == "W002"
-    assert time.process_time() - started < 0.1
 
 
 def test_deep_nesting_is_refused_fast_without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(yaml, "__with_libyaml__", False)
-    started = time.process_time()
 
-    (found,) = refused(read_yaml, "a: " + "[" * 100_000)
+    (found,) = within(0.1, lambda: refused(read_yaml, "a: " + "[" * 100_000), tries=5)
 
     assert place(found) == ("W002", 1, 4)
-    assert time.process_time() - started < 0.1
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -275,11 +273,8 @@ def test_the_number_of_bytes_is_limited(reader: str, text: str) -> None:
 
 
 def test_huge_integers_cost_nothing() -> None:
-    started = time.process_time()
-
-    assert refused(read_yaml, "a: " + "9" * 1_900_000)[0].code == "W001"
-    assert refused(read_json, "9" * 1_900_000)[0].code == "W001"
-    assert time.process_time() - started < 2
+    for read, text in ((read_yaml, "a: " + "9" * 1_900_000), (read_json, "9" * 1_900_000)):
+        assert within(1, partial(refused, read, text))[0].code == "W001"
 
 
 def test_many_repeated_keys_give_few_diagnostics() -> None:
@@ -289,10 +284,8 @@ def test_many_repeated_keys_give_few_diagnostics() -> None:
 
 def test_many_tag_directives_are_refused_at_once() -> None:
     text = "a: 1\n...\n" + "".join(f"%TAG !{i}! x\n" for i in range(100_000)) + "---\nb: 1\n"
-    started = time.process_time()
 
-    assert place(refused(read_yaml, text)[0]) == ("W001", 3, 1)
-    assert time.process_time() - started < 1
+    assert place(within(1, lambda: refused(read_yaml, text))[0]) == ("W001", 3, 1)
 
 
 def test_json_is_read_with_positions_comments_and_trailing_commas() -> None:
@@ -380,12 +373,9 @@ def test_surrogates_are_joined_or_replaced() -> None:
     ids=["values", "comments", "escapes", "open text", "blanks"],
 )
 def test_two_megabytes_of_json_take_linear_time(text: str) -> None:
-    started = time.process_time()
-
-    _, diagnostics = attempt(read_json, text)
+    _, diagnostics = within(2.5, lambda: attempt(read_json, text))
 
     assert {found.code for found in diagnostics} <= {"W001"}
-    assert time.process_time() - started < 2.5
 
 
 def test_text_enters_as_utf8_without_byte_order_mark() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
+from stopwatch import within
 from whorl.language import LanguageError, LimitExceeded, pattern
 
 
@@ -91,11 +90,7 @@ def test_lone_surrogates_do_no_harm() -> None:
     ["(a+)+$", "(a|aa)+$", "(a|a?)+$", "(.*)*x", "(a*)*b", "([a-zA-Z]+)*9", "(?:a?){99}a{99}"],
 )
 def test_patterns_that_hang_others_answer_at_once(source: str) -> None:
-    started = time.process_time()
-
-    pattern(source).search("a" * 50_000 + "!")
-
-    assert time.process_time() - started < 1
+    within(1, lambda: pattern(source).search("a" * 50_000 + "!"))
 
 
 def test_a_group_that_does_not_exist_is_an_error() -> None:

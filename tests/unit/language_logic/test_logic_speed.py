@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
+from stopwatch import within
 from whorl.language import Expression, MappingScope, evaluate
 
 WANTED_PER_S = 20_000
@@ -16,8 +15,9 @@ def test_condition_is_evaluated_often_enough() -> None:
     expression = Expression("logic", "@equals(body('x')?['status'], 'complete')")
     scope = MappingScope({"$actions": {"x": {"outputs": {"body": {"status": "complete"}}}}})
     assert evaluate(expression, scope) is True
-    started = time.process_time()
-    for _ in range(WANTED_PER_S):
-        evaluate(expression, scope)
 
-    assert time.process_time() - started < 1
+    def evaluate_often() -> None:
+        for _ in range(WANTED_PER_S):
+            evaluate(expression, scope)
+
+    within(1, evaluate_often, tries=3)
