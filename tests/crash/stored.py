@@ -177,8 +177,10 @@ class KilledCase(StoredCase):
 
     def killed_at(self, point: int) -> Trace | None:
         """Runs the case in children, the first one killed at the point; None: it ended before."""
-        if os.WIFEXITED(self._child(lambda: self._kill(point))):
+        status = self._child(lambda: self._kill(point))
+        if status == 0:
             return None
+        assert os.WIFSIGNALED(status), f"the first child failed: {status}"
         self.crashes = 1
         status = self._child(lambda: None)
         assert status == 0, f"the second child failed: {status}"

@@ -11,6 +11,7 @@ from conformance.person import during
 from crash.promise import broken
 from crash.recalled import CrashingCase
 from crash.stored import KilledCase, StoredCase
+from whorl.runtimes.sqlite.writing import writer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,8 +53,12 @@ def _strikes(case: Case, path: Path) -> int:
 
 
 @pytest.mark.filterwarnings(_DEAD_THREADS)
+@pytest.mark.parametrize("by", ["the loop", "the thread"])
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in _QUICK])
-def test_the_store_may_die_at_any_append(case: Case, tmp_path: Path) -> None:
+def test_the_store_may_die_at_any_append(
+    case: Case, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_QUICK_S", 60.0 if by == "the loop" else -1.0)
     points = range(1, _strikes(case, tmp_path) + 1)
 
     assert _check(case, tmp_path, [frozenset({point}) for point in points]) == len(points)
@@ -75,7 +80,10 @@ def test_the_store_may_die_anywhere_and_again(case: Case, tmp_path: Path) -> Non
 def test_the_process_may_be_killed(case: Case, tmp_path: Path) -> None:
     recalled = CrashingCase(case)
     clean = recalled.run()
+    killed = 0
     for point in range(2, 30, 4):
         crashed = KilledCase(case, recalled.script, tmp_path / f"{point}.db").killed_at(point)
         if crashed is not None:
+            killed += 1
             assert broken(clean, crashed, crashes=1, comparable=True) == [], point
+    assert killed >= 3

@@ -12,12 +12,17 @@ from journal_makers import event, iteration, started
 from whorl.errors import StoreError
 from whorl.runtimes.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.sqlite.writing import writer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from whorl.interpreter.events import Event
+
+
+class Crash(BaseException):
+    """The end of the process, as far as its code can tell."""
 
 
 class Points:
@@ -30,7 +35,7 @@ class Points:
     def __call__(self, point: str, run: str, events: Sequence[Event]) -> None:
         self.seen.append((point, run, len(events)))
         if point == self.fail_at:
-            raise RuntimeError("a crash for the test")
+            raise Crash
 
 
 def test_a_thousand_concurrent_appends_take_few_commits(path: Path) -> None:
@@ -83,6 +88,7 @@ def test_nothing_is_acknowledged_when_the_writer_dies(
 ) -> None:
     died = threading.Event()
     monkeypatch.setattr(threading, "excepthook", lambda _: died.set())
+    monkeypatch.setattr(writer, "_QUICK_S", -1.0)
     points = Points()
     store = SqliteStore(path, crash_hook=points)
     run, owner = asyncio.run(started(store))
@@ -94,6 +100,30 @@ def test_nothing_is_acknowledged_when_the_writer_dies(
         asyncio.run(store.append(run, owner, iteration(2)))
     store.close()
     assert died.is_set()
+
+    again = SqliteStore(path)
+    assert again.run(run).last_seq == stored
+    again.close()
+
+
+@pytest.mark.parametrize(("point", "stored"), [("before", 1), ("inside", 1), ("after", 4)])
+def test_a_loop_that_is_interrupted_while_it_commits_writes_nothing_more(
+    path: Path, point: str, stored: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_QUICK_S", 60.0)
+    points = Points()
+    store = SqliteStore(path, crash_hook=points)
+    run, owner = asyncio.run(started(store))
+    assert store._writer is not None
+    with store._writer._turn:  # the thread is done with what came before
+        points.fail_at = point
+
+    with pytest.raises(Crash):
+        asyncio.run(store.append(run, owner, iteration(1)))
+    with pytest.raises(StoreError, match="was interrupted") as caught:
+        asyncio.run(store.append(run, owner, iteration(2)))
+    assert caught.value.code == "R905"
+    store.close()
 
     again = SqliteStore(path)
     assert again.run(run).last_seq == stored

@@ -42,6 +42,41 @@ def test_a_request_that_is_journaled_twice_counts_once() -> None:
     assert (again.iterations_max, again.budget_usd) == (11, 2.0)
 
 
+def test_a_loop_that_has_ended_is_continued_from_where_it_is() -> None:
+    ended: tuple[tuple[str, dict[str, Json]], ...] = (
+        ("run.started", {"limits": {"cost_usd": 1.0}}),
+        ("loop.started", {"limits": {"iterations": 5}}),
+        ("iteration.started", {"number": 3}),
+        ("loop.finished", {"iterations": 3, "exit_reason": "budget"}),
+    )
+
+    row = row_of(*ended, ("run.continued", {"at": "polish", "iterations": 3, "cost_usd": 0.5}))
+
+    assert (row.iteration, row.iterations_max, row.budget_usd) == (3, 6, 1.5)
+
+
+def test_an_iteration_that_the_budget_did_not_let_begin_is_not_counted() -> None:
+    row = row_of(
+        ("loop.started", {"limits": {"iterations": 5}}),
+        ("iteration.started", {"number": 1}),
+        ("loop.finished", {"iterations": 0, "exit_reason": "budget"}),
+    )
+
+    assert (row.iteration, row.iterations_max) == (0, 5)
+
+
+def test_a_budget_that_is_raised_when_a_run_is_resumed_is_shown() -> None:
+    row = row_of(("run.started", {"limits": {"cost_usd": 1.0}}), ("run.resumed", {"cost_usd": 0.5}))
+
+    assert row.budget_usd == 1.5
+
+
+def test_a_call_without_an_answer_is_shown_as_in_doubt() -> None:
+    row = row_of(("task.failed", {"usage": USAGE | {"in_doubt": 1}}))
+
+    assert (row.calls, row.in_doubt) == (1, 1)
+
+
 def test_a_call_in_doubt_is_charged_with_what_was_reserved() -> None:
     reserve: dict[str, Json] = {"calls": 1, "tokens": 40, "cost_usd": 0.5}
 

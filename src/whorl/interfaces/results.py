@@ -12,8 +12,11 @@ from whorl.runtimes.summary import document
 if TYPE_CHECKING:
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal import RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
+
+
+_LOOKS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +30,22 @@ class Gate:
     since: float = 0.0
 
 
-def result_of(store: SqliteStore, run: RunId, machine: Machine | None = None) -> dict[str, Json]:
+def as_one(store: SqliteStore, run: RunId) -> tuple[RunRow, Machine]:
+    """The row of a run and its machine; of a run that goes on, both after the same entry."""
+    for _ in range(_LOOKS):
+        folded = fold(store, run)
+        row = store.run(run)
+        if row.last_seq == folded.seq:
+            break
+    return row, folded.machine
+
+
+def result_of(
+    store: SqliteStore, run: RunId, known: tuple[RunRow, Machine] | None = None
+) -> dict[str, Json]:
     """The result document of a run, as it is now."""
-    status = store.run(run).status
-    state = (machine or fold(store, run).machine).state
+    row, machine = known or as_one(store, run)
+    status, state = row.status, machine.state
     if status in ("waiting", "interrupted") and state["status"] == "paused":
         status = "paused"
     body: dict[str, Json] = dict(state["result"] or {})

@@ -82,7 +82,8 @@ class Machine:
 
     def held_for(self, address: str) -> dict[str, Json]:
         """What is reserved for a call that was sent and not answered."""
-        held: dict[str, Json] = self.frames[self.pending[address]["frame"]].get("reserve", {})
+        entry = self.pending.get(address)
+        held: dict[str, Json] = self.frames[entry["frame"]].get("reserve", {}) if entry else {}
         return held
 
     def feed(self, event: Event) -> None:

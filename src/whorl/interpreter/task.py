@@ -26,7 +26,7 @@ _REPAIRABLE = "P105"
 # How often the other side may say that its answer comes later.
 LATER_MAX = 10_000
 _REPLY = ("status", "headers", "body")
-_USAGE = ("calls", "input_tokens", "output_tokens", "cost_usd")
+_USAGE = ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt")
 
 
 class TaskBehaviour:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.commands import Cancel, Perform, Send, SetTimer
 from whorl.interpreter.events import Event
+from whorl.interpreter.retrying import TIMEOUTS
 from whorl.providers.task import Request
 from whorl.runtimes.journal import Entry, Record
+from whorl.runtimes.replies import checked, fit
 from whorl.runtimes.unwritten import Tide, Unwritten
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal import Journal, RunId
 
 SNAPSHOT_EVERY = 256
+GRACE_S = 0.5
 TROUBLE_PAUSE_S = 2.0
 
 
@@ -112,10 +116,13 @@ class Driver:
 
         Gives the machine's status, or `asleep` when nothing happens for `patience_s` seconds.
         """
-        for address in self.machine.in_flight():
-            body: dict[str, Json] = {"reserve": self.machine.held_for(address)}
-            self.deliver(Event("task.in_doubt", address, self._clock.now(), body))
         machine = self.machine
+        for address in machine.in_flight():
+            body: dict[str, Json] = {"reserve": machine.held_for(address)}
+            self.deliver(Event("task.in_doubt", address, self._clock.now(), body))
+        if self._arrived:
+            # Whoever pauses or cancels a run that nobody drives does not want its next call made.
+            self._take_arrived()
         try:
             while not self._stopping:
                 self._unwritten.add(machine.take_notes())
@@ -222,20 +229,21 @@ class Driver:
 
     def _carry_out(self, commands: Iterable[Command]) -> list[Event]:
         """Starts what has no effect; gives the intents of all else, to be written before it."""
-        intents: list[Event] = []
+        intents: dict[str, Event] = {}
         for command in commands:
             match command:
                 case Perform():
                     intent = self._prepare(command)
                     if intent is not None:
-                        intents.append(intent)
+                        intents[command.address] = intent
                 case Send():
                     self._to_send.append(command.address)
                 case SetTimer():
                     self._set_timer(command.address, command.due)
                 case Cancel():
+                    intents.pop(command.address, None)
                     self._cancel(command.address)
-        return intents
+        return list(intents.values())
 
     def _prepare(self, perform: Perform) -> Event | None:
         """Starts a task without effects; gives the intent of any other, or why there is none."""
@@ -294,57 +302,75 @@ class Driver:
 
     async def _perform(self, perform: Perform, deliver: Callable[[Event], None]) -> None:
         address = perform.address
-        request = self._request(perform)
-        kind = self._workers.kind(perform.kind)
-        work = kind.perform(request, self._emitter(address))
         try:
-            if perform.timeout_s is None:
-                reply = await work
-            else:
-                reply = await asyncio.wait_for(work, perform.timeout_s)
+            event = self._finished(address, checked(await self._answer(perform)))
         except ProviderError as fault:
             event = self._failed(address, fault)
-        except TimeoutError:
-            message = "no answer in time"
-            if perform.timeout_s is not None:
-                message = f"no answer within {perform.timeout_s:g} s"
-            event = self._failed(address, ProviderError(message, code="P108", retryable=True))
-        except Exception as fault:  # noqa: BLE001 - whatever a task does must not end the driver
-            message = f"{type(fault).__name__}: {fault}"
-            event = self._failed(address, ProviderError(message, code="I900"))
-        else:
-            event = self._finished(address, reply)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as fault:  # whatever a task does must not end the driver
+            if address not in self._work:
+                raise  # it was cancelled by us
+            event = self._failed(address, ProviderError(_told(fault), code="I900"))
         if self._work.pop(address, None) is not None:
             deliver(event)
+
+    async def _answer(self, perform: Perform) -> object:
+        """What the task gives; most kinds keep to the time by themselves, and say more of it."""
+        limit_s = perform.timeout_s
+        deadline_s = None if limit_s is None else limit_s + GRACE_S
+        kind = self._workers.kind(perform.kind)
+        try:
+            async with asyncio.timeout(deadline_s) as deadline:
+                return await kind.perform(self._request(perform), self._emitter(perform.address))
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+        message = f"no answer within {limit_s:g} s; raise the timeout of the step"
+        raise ProviderError(message, code="P108", retryable=True)
 
     def _emitter(self, address: str) -> Callable[[str], None]:
         watcher = self._watcher
         if watcher is None:
             return _ignore
-        return lambda text: watcher.text(self.run, address, text)
+
+        def emit(text: str) -> None:
+            # Text is only shown: whoever cannot take it must not make a task fail that was paid.
+            with suppress(Exception):
+                watcher.text(self.run, address, text)
+
+        return emit
 
     def _finished(self, address: str, reply: Reply) -> Event:
         told: dict[str, Json] = dict(reply.detail)
         told["value"] = reply.value
-        body = cast("dict[str, Json]", self._workers.redacted(told))
+        body = cast("dict[str, Json]", self._workers.redacted(fit(told)))
         _add_usage(body, reply.usage)
         return Event("task.finished", address, self._clock.now(), body)
 
     def _failed(self, address: str, fault: ProviderError) -> Event:
+        detail: dict[str, Json] = dict(fault.detail)  # type: ignore[arg-type]
+        value = detail.pop("value", None)
         error: dict[str, Json] = {
             "code": fault.code,
             "message": str(fault),
             "retryable": fault.retryable,
             "retry_after_s": fault.retry_after_s,
-            "detail": fault.detail,  # type: ignore[dict-item]
+            "detail": detail,
         }
-        body: dict[str, Json] = {"error": self._workers.redacted(error)}
+        told: dict[str, Json] = {"error": error}
+        if value is not None:
+            told["value"] = value
+        try:
+            body = cast("dict[str, Json]", self._workers.redacted(fit(told)))
+        except ProviderError as cause:
+            error["detail"] = {"lost": str(cause)}
+            body = cast("dict[str, Json]", self._workers.redacted({"error": error}))
         usage = fault.detail.get("usage")
         if isinstance(usage, dict):
             body["usage"] = usage
-        value = fault.detail.get("value")
-        if value is not None:
-            body["value"] = value  # type: ignore[assignment]
+        elif fault.code in TIMEOUTS:
+            _add_doubt(body, self.machine.held_for(address))
         return Event("task.failed", address, self._clock.now(), body)
 
     def _set_timer(self, address: str, due: float) -> None:
@@ -433,6 +459,24 @@ def _add_usage(body: dict[str, Json], usage: Usage) -> None:
             "output_tokens": usage.output_tokens,
             "cost_usd": usage.cost_usd,
         }
+
+
+def _add_doubt(body: dict[str, Json], reserve: dict[str, Json]) -> None:
+    """The other side may have done the work and will never say for how much."""
+    if reserve:
+        body["usage"] = {
+            "calls": reserve.get("calls", 0),
+            "output_tokens": reserve.get("tokens", 0),
+            "cost_usd": reserve.get("cost_usd", 0),
+            "in_doubt": 1,
+        }
+
+
+def _told(fault: BaseException) -> str:
+    try:
+        return f"{type(fault).__name__}: {fault}"
+    except Exception:  # noqa: BLE001 - an error that cannot even be printed
+        return type(fault).__name__
 
 
 def _memory(entry: Event) -> Record | None:

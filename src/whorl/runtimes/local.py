@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 60.0
 POLL_S = 0.15
+NAP_S = 30.0
 PINNED_MAX = 64
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -81,6 +83,7 @@ class LocalRuntime:
         self._watcher = watcher
         self._patience_s = patience_s
         self._drivers: dict[RunId, Driver] = {}
+        self._sleepers: dict[RunId, asyncio.Event] = {}
         self._plans: dict[str, Plan] = {}
         self._digests: dict[RunId, str] = {}
         self._pinned: dict[int, tuple[Workflow, Json, str]] = {}
@@ -148,6 +151,8 @@ class LocalRuntime:
         self._stopping.set()
         for driver in self._drivers.values():
             driver.stop()
+        for sleeper in self._sleepers.values():
+            sleeper.set()
 
     async def follow(self, run: RunId, after: int = 0) -> AsyncIterator[Entry]:
         """The entries of a run as they come, also those of other processes, until it ends."""
@@ -179,7 +184,8 @@ class LocalRuntime:
                 self._pinned.clear()
             known = (workflow, to_json(workflow), content_hash(workflow))
             self._pinned[id(workflow)] = known
-            self._plans.setdefault(known[2], Plan(workflow))
+        if known[2] not in self._plans:
+            self._plans[known[2]] = Plan(workflow)
         return known[1], known[2]
 
     async def _drive_owned(self, run: RunId, owner: int, requests: list[Event]) -> str:
@@ -211,27 +217,40 @@ class LocalRuntime:
             status = await driver.drive(patience_s=self._patience_s)
             if status != "asleep":
                 return status
-            del self._drivers[run]
-            await self._sleep_until(run, owner, driver.asleep_until or 0.0)
+            await self._sleep_until(run, driver.asleep_until or 0.0)
 
-    async def _sleep_until(self, run: RunId, owner: int, due: float) -> None:
-        """Waits with nothing in memory but this; a request in the inbox ends the wait."""
-        while self._clock.now() < due and not self._stopping.is_set():
-            if self.store.take(run, owner):
-                return
-            await self._clock.sleep(min(POLL_S * 4, max(0.0, due - self._clock.now())))
+    async def _sleep_until(self, run: RunId, due: float) -> None:
+        """Waits with nothing in memory but this; a letter for the run ends the wait."""
+        self._sleepers[run] = awoken = asyncio.Event()
+        del self._drivers[run]
+        try:
+            while (left := due - self._clock.now()) > 0 and not self._stopping.is_set():
+                # Not in one go: the time of day goes on while a machine is suspended.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(left, NAP_S)):
+                        await awoken.wait()
+                        return
+        finally:
+            del self._sleepers[run]
 
     async def _give_up(self, run: RunId, owner: int) -> None:
         self._drivers.pop(run, None)
         self._digests.pop(run, None)
-        if not self._drivers and self._postman is not None:
+        if not self._drivers and not self._sleepers and self._postman is not None:
             self._postman.cancel()
             self._postman = None
+        self._drop_plans()
         try:
             await self.store.release(run, owner)
         except StoreError as fault:
             if fault.code != "R902":
                 raise
+
+    def _drop_plans(self) -> None:
+        """Forgets plans that no run needs, once there are many."""
+        if len(self._plans) > PINNED_MAX:
+            needed = set(self._digests.values())
+            self._plans = {known: plan for known, plan in self._plans.items() if known in needed}
 
     def _start_postman(self) -> None:
         if self._postman is None:
@@ -247,6 +266,9 @@ class LocalRuntime:
             await self._clock.sleep(POLL_S)
 
     def _bring(self, letter: Letter) -> None:
+        sleeper = self._sleepers.get(letter.run)
+        if sleeper is not None:
+            sleeper.set()
         driver = self._drivers.get(letter.run)
         if driver is not None and letter.id not in self._brought:
             self._brought.add(letter.id)

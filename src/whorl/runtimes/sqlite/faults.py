@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from whorl.errors import Fenced, StoreError
+from whorl.errors import Fenced, InternalError, StoreError
 
 _FSYNC_FAULTS = frozenset({apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC})
 _RETRY = "nothing of this write was stored; then go on with `whorl resume`"
@@ -58,11 +58,19 @@ def store_error(error: apsw.Error, path: str, bytes_needed: int = 0) -> StoreErr
         what = "did not reach the disk (fsync failed)"
         remedy = "check the disk, then start again: the store takes no writes until it is reopened"
     needed = f" ({bytes_needed} bytes are needed)" if bytes_needed else ""
-    return StoreError(f"the store {path!r} {what}: {error}{needed}", code="R900", help=remedy)
+    code = "R905" if is_fsync_fault(error) else "R900"
+    return StoreError(f"the store {path!r} {what}: {error}{needed}", code=code, help=remedy)
 
 
-def copy_of(error: StoreError) -> StoreError:
+def broken(error: StoreError) -> StoreError:
+    """The same error for a store that takes no writes any more until it is reopened."""
+    return StoreError(str(error), code="R905", help=error.help)
+
+
+def copy_of(error: StoreError | InternalError) -> StoreError | InternalError:
     """The same error once more: each caller raises its own, with its own traceback."""
+    if isinstance(error, InternalError):
+        return InternalError(str(error))
     return type(error)(str(error), code=error.code, help=error.help)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from whorl.interpreter.address import split_iteration
+from whorl.runtimes.sqlite.bodies import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,20 +111,22 @@ def _run_goes_on(progress: Progress, event: Event) -> None:
     limits = event.body.get("limits")
     if isinstance(limits, dict):
         progress.budget_usd = _amount(limits.get("cost_usd"))
-
-
-def _run_continued(progress: Progress, event: Event) -> None:
-    progress.status = "running"
-    progress.error = ""
     extra = _amount(event.body.get("cost_usd"))
     if extra is not None and progress.budget_usd is not None:
         progress.budget_usd += extra
+
+
+def _run_continued(progress: Progress, event: Event) -> None:
+    is_at_an_end = bool(progress.exit_reason) or progress.status == "waiting"
+    _run_goes_on(progress, event)
     loop = event.body.get("at")
     if not isinstance(loop, str) or not loop:
         return
     if loop == progress.loop:
+        # A loop that has ended goes on for so many from where it is.
+        reached = progress.iteration if is_at_an_end else progress.iterations_max
+        progress.iterations_max = reached + count_of(event.body.get("iterations"))
         progress.exit_reason = ""
-        progress.iterations_max += count_of(event.body.get("iterations"))
     progress.loop_changes.append(LoopChange(loop))
 
 
@@ -136,11 +139,10 @@ def _run_waiting(progress: Progress, event: Event) -> None:
 
 
 def _run_finished(progress: Progress, event: Event) -> None:
-    status = event.body.get("status")
-    progress.status = status if isinstance(status, str) and status else "failed"
+    progress.status = text_of(event.body.get("status")) or "failed"
     error = event.body.get("error")
     message = error.get("message") if isinstance(error, dict) else error
-    progress.error = message[:_ERROR_LENGTH_MAX] if isinstance(message, str) else ""
+    progress.error = text_of(message)[:_ERROR_LENGTH_MAX]
     usage = event.body.get("usage")
     if isinstance(usage, dict):
         # The run itself knows best: calls that were given up are charged in no event.
@@ -158,6 +160,7 @@ def _usage_added(progress: Progress, event: Event) -> None:
         progress.input_tokens += count_of(usage.get("input_tokens"))
         progress.output_tokens += count_of(usage.get("output_tokens"))
         progress.cost_usd += _amount(usage.get("cost_usd")) or 0.0
+        progress.in_doubt += count_of(usage.get("in_doubt"))
 
 
 def _doubt_added(progress: Progress, event: Event) -> None:
@@ -199,8 +202,10 @@ def _iteration_finished(progress: Progress, event: Event) -> None:
 def _loop_finished(progress: Progress, event: Event) -> None:
     progress.loop_changes.append(LoopChange(event.address, finished=progress.last_seq))
     if event.address == progress.loop:
-        reason = event.body.get("exit_reason")
-        progress.exit_reason = reason if isinstance(reason, str) and reason else "failed"
+        if "iterations" in event.body:
+            # One whose first call the budget refused has not begun.
+            progress.iteration = count_of(event.body["iterations"])
+        progress.exit_reason = text_of(event.body.get("exit_reason")) or "failed"
         progress.score = number_of(event.body.get("score"))
 
 
@@ -220,8 +225,8 @@ def iteration_of(address: str, body: dict[str, Json]) -> tuple[str, int]:
 
 
 def text_of(value: Json) -> str:
-    """The value if it is a text, else an empty one."""
-    return value if isinstance(value, str) else ""
+    """The value if it is a text, as the store can hold it, else an empty one."""
+    return whole(value) if isinstance(value, str) else ""
 
 
 def number_of(value: Json) -> float | None:

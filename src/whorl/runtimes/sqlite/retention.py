@@ -38,6 +38,8 @@ _STILL_OLD: Final = """
 SELECT number FROM runs JOIN progress ON run = number
 WHERE id = ? AND status = ? AND updated_at < ?
 """
+# A run is interrupted when the process that drove it is gone; its row does not know.
+_STORED: Final = {"interrupted": "running"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,11 @@ def size_of(connection: apsw.Connection, run: str) -> tuple[int, int]:
 
 
 def delete(ledger: Ledger, run: str, status: str, older_than: float) -> bool:
-    """Deletes a run with all that only it uses, if it is still as old and as finished."""
+    """Deletes a run with all that only it uses, if it is still as old and nobody drives it."""
     connection = ledger.connection
-    number = connection.execute(_STILL_OLD, (run, status, older_than)).get
-    if number is None:
+    stored = _STORED.get(status, status)
+    number = connection.execute(_STILL_OLD, (run, stored, older_than)).get
+    if number is None or ledger.ownership.is_driven(run):
         return False
     for statement in _DELETES:
         connection.execute(statement, (number,))

@@ -18,10 +18,10 @@ from whorl.runtimes.journal import Record
 from whorl.runtimes.sqlite import inbox, memory, retention
 from whorl.runtimes.sqlite.bodies import encode, encode_whole, to_text, whole
 from whorl.runtimes.sqlite.connection import Place, prepare
-from whorl.runtimes.sqlite.faults import store_error
+from whorl.runtimes.sqlite.faults import copy_of, store_error
 from whorl.runtimes.sqlite.reading.questions import Reading
 from whorl.runtimes.sqlite.writing.appends import Append
-from whorl.runtimes.sqlite.writing.jobs import Change, Job
+from whorl.runtimes.sqlite.writing.jobs import Change, Job, settle
 from whorl.runtimes.sqlite.writing.writer import Writer
 
 if TYPE_CHECKING:
@@ -219,10 +219,15 @@ class SqliteStore(Reading):
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         jobs = self._waiting.pop(loop, None)
-        if jobs:
+        if not jobs:
+            return
+        try:
             writer = self._started()
-            if not writer.commit_here(jobs, loop):
-                writer.submit(jobs)
+        except StoreError as fault:
+            settle([(job, None, copy_of(fault)) for job in jobs], here=loop)
+            return
+        if not writer.commit_here(jobs, loop):
+            writer.submit(jobs)
 
     def _started(self) -> Writer:
         """The writer; a store that is only read never has one."""
@@ -235,7 +240,9 @@ class SqliteStore(Reading):
 
     def _start(self) -> Writer:
         if self.is_closed:
-            raise StoreError(f"the store {self._place.path!r} is closed", help="open it again")
+            raise StoreError(
+                f"the store {self._place.path!r} is closed", code="R905", help="open it again"
+            )
         try:
             return Writer(
                 self._place,

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from whorl.errors import safe
 from whorl.interfaces.http.schemas.runs import Action, Result, RunDetail
 from whorl.interfaces.http.views.rows import gate_item, run_fields
-from whorl.interfaces.results import open_gates, result_of
+from whorl.interfaces.results import as_one, open_gates, result_of
 from whorl.interpreter.control import objection
 from whorl.interpreter.events import Event
-from whorl.runtimes.folding import fold
 
 if TYPE_CHECKING:
     from whorl.interfaces.http.desk import Desk
@@ -25,10 +24,9 @@ _KINDS = {"pause": "run.paused", "resume": "run.resumed", "cancel": "run.cancell
 def run_detail(desk: Desk, run: RunId) -> RunDetail:
     """All that a page about one run begins with."""
     store = desk.store
-    row = store.run(run)
-    machine = fold(store, run).machine
+    row, machine = known = as_one(store, run)
     gates = open_gates(store, run, machine)
-    result: dict[str, Any] = result_of(store, run, machine)
+    result: dict[str, Any] = result_of(store, run, known)
     first = next(iter(store.read(run, limit=1))).event
     given: Any = first.body.get("input")
     fields = run_fields(desk, row) | {"status": result["status"]}

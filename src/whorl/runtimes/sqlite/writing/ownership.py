@@ -65,6 +65,14 @@ class Ownership:
         self._unsure.append(run)
         return int(owner) + 1
 
+    def is_driven(self, run: str) -> bool:
+        """Whether a living process has the run."""
+        found = fetch(self._connection, _OWNER, (run,))
+        if not found or found[0][3] is None:
+            return False
+        process = found[0][3:]
+        return is_alive(Identity(*process[:4]), Pulse(*process[4:]), self._here, self._pulse())
+
     def release(self, run: str, owner: int) -> None:
         """Gives a run up, unless somebody else has claimed it."""
         self.forget(run, owner)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import apsw
 
-from whorl.errors import StoreError, WhorlError
+from whorl.errors import InternalError, StoreError, WhorlError
 from whorl.runtimes.sqlite.connection import BUSY_TIMEOUT_MS, begin, open_writer
-from whorl.runtimes.sqlite.faults import copy_of, is_fsync_fault, store_error
+from whorl.runtimes.sqlite.faults import broken, copy_of, is_fsync_fault, store_error
 from whorl.runtimes.sqlite.liveness import BEAT_EVERY_S, Pulse, this_process
 from whorl.runtimes.sqlite.writing.appends import Append
 from whorl.runtimes.sqlite.writing.jobs import Change, Job, Outcome, bytes_of, settle
@@ -84,7 +84,7 @@ class Writer:
 
     def commit_here(self, jobs: list[Job], loop: asyncio.AbstractEventLoop) -> bool:
         """Commits a few appends in the loop's own thread; False: they must be handed over."""
-        if len(jobs) > _FEW or self._commit_s > _QUICK_S or self._hook is not None:
+        if len(jobs) > _FEW or self._commit_s > _QUICK_S:
             return False
         if not all(isinstance(job, Append) for job in jobs):
             return False
@@ -96,6 +96,9 @@ class Writer:
             self._in_hand = jobs
             self._commit(jobs, begun=True, loop=loop)
             self._in_hand = []
+        except BaseException:
+            self._end_cut_off()
+            raise
         finally:
             self._turn.release()
         if self._is_log_long():
@@ -104,7 +107,7 @@ class Writer:
 
     def append_here(self, job: Append) -> int | None:
         """Appends for the only run there is in the caller's thread; None: hand the job over."""
-        if self._commit_s > _QUICK_S or self._hook is not None or self._closed:
+        if self._commit_s > _QUICK_S or self._closed:
             return None
         if not self._turn.acquire(blocking=False):
             return None
@@ -112,6 +115,9 @@ class Writer:
             if self._broken is not None or not self._queue.empty() or not self._begin_at_once():
                 return None
             last, fault = self._append_alone(job)
+        except BaseException:
+            self._end_cut_off()
+            raise
         finally:
             self._turn.release()
         if self._is_log_long():
@@ -122,20 +128,31 @@ class Writer:
 
     def _append_alone(self, job: Append) -> tuple[int | None, WhorlError | None]:
         """Ends the transaction that was begun for one job."""
+        self._announce("before", (job,))
         started = self._monotonic()
         committed = False
         try:
             _, last, fault = self._ledger.append_all((job,))[0]
             if self._is_beat_due(started):
                 self._ledger.ownership.beat()
+            self._announce("inside", (job,))
             self._connection.execute("COMMIT")
             committed = True
-        except apsw.Error as error:
+        except Exception as error:  # noqa: BLE001 - a mistake of ours must not leave it half done
             last, fault = None, self._rolled_back(error, bytes_of(job))
         self._ledger.settle(committed=committed)
         if committed:
+            self._announce("after", (job,))
             self._commit_s += (self._monotonic() - started - self._commit_s) * 0.25
         return last, fault
+
+    def _end_cut_off(self) -> None:
+        """A thread that is not ours was interrupted, perhaps with a transaction open."""
+        self._broken = StoreError(
+            f"writing to the store {self._path!r} was interrupted",
+            code="R905",
+            help="start again; what was acknowledged is stored",
+        )
 
     def close(self) -> None:
         """Writes all that was handed over, then ends the thread and closes the connection."""
@@ -145,10 +162,10 @@ class Writer:
                 self._queue.put(None)
         self._thread.join()
 
-    def _stopped(self) -> StoreError:
+    def _stopped(self) -> StoreError | InternalError:
         if self._broken is not None:
             return copy_of(self._broken)
-        return StoreError(f"the store {self._path!r} is closed", help="open it again")
+        return StoreError(f"the store {self._path!r} is closed", code="R905", help="open it again")
 
     def _work(self) -> None:
         try:
@@ -190,12 +207,12 @@ class Writer:
         self._in_hand = []
 
     def _begin_at_once(self) -> bool:
-        """Begins a transaction unless another process is writing."""
+        """Begins a transaction unless another process is writing, or something is wrong."""
         self._connection.set_busy_timeout(0)
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-        except apsw.BusyError:
-            return False
+        except apsw.Error:
+            return False  # the thread waits for the other process, or tells what is wrong
         finally:
             self._connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         return True
@@ -222,8 +239,12 @@ class Writer:
             self._announce("inside", jobs)
             self._connection.execute("COMMIT")
             committed = True
-        except apsw.Error as error:
+        except Exception as error:  # noqa: BLE001 - a mistake with one run must not end all others
             fault = self._rolled_back(error, sum(map(bytes_of, jobs)))
+            if isinstance(fault, InternalError) and len(jobs) > 1:
+                self._ledger.settle(committed=False)
+                self._commit_each(jobs, loop)
+                return
             outcomes = [(job, None, copy_of(fault)) for job in jobs]
         self._ledger.settle(committed=committed)
         if committed:
@@ -231,6 +252,11 @@ class Writer:
             if len(jobs) <= _FEW:
                 self._commit_s += (self._monotonic() - started - self._commit_s) * 0.25
         settle(outcomes, here=loop)
+
+    def _commit_each(self, jobs: list[Job], loop: asyncio.AbstractEventLoop | None) -> None:
+        """One of these cannot be written, and nobody knows which."""
+        for job in jobs:
+            self._commit([job], loop=loop)
 
     def _is_beat_due(self, now: float) -> bool:
         return self._ledger.ownership.is_beat_due(BEAT_EVERY_S, now)
@@ -258,15 +284,19 @@ class Writer:
         except apsw.Error as error:
             return job, None, self._rolled_back(error)
 
-    def _rolled_back(self, error: apsw.Error, bytes_needed: int = 0) -> StoreError:
-        fault = store_error(error, self._path, bytes_needed)
-        if is_fsync_fault(error):
-            self._broken = fault
+    def _rolled_back(self, error: Exception, bytes_needed: int = 0) -> StoreError | InternalError:
+        fault: StoreError | InternalError
+        if isinstance(error, apsw.Error):
+            fault = store_error(error, self._path, bytes_needed)
+            if is_fsync_fault(error):
+                self._broken = fault
+        else:
+            fault = InternalError(f"writing to the store failed: {type(error).__name__}: {error}")
         try:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except apsw.Error as second:
-            self._broken = store_error(second, self._path)
+            self._broken = broken(store_error(second, self._path))
         return fault
 
     def _announce(self, point: str, jobs: Iterable[Job]) -> None:
@@ -322,6 +352,7 @@ class Writer:
                 self._closed = True
                 self._broken = self._broken or StoreError(
                     f"the thread that writes the store {self._path!r} has ended",
+                    code="R905",
                     help="start again; what was acknowledged is stored",
                 )
         if self._broken is not None:

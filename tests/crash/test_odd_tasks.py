@@ -1,0 +1,264 @@
+"""Tasks that misbehave, and requests to runs that nobody drives: no run hangs, nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from whorl.dialects import read_workflow
+from whorl.errors import ProviderError
+from whorl.interpreter.events import Event
+from whorl.providers.secrets import Secret, redact
+from whorl.providers.task import Estimate, Reply, Usage
+from whorl.runtimes.folding import fold
+from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from whorl.language import Json
+    from whorl.providers.task import Effect, Emit, Request
+    from whorl.runtimes.journal import Entry, RunId
+
+_SECRET = "sk-very-secret-1234"
+_ONE = "whorl: 1\nsteps: {a: {use: thing}}\n"
+_TWO = "whorl: 1\nsteps: {one: {ask: 'One.'}, two: {ask: '{{ one }}'}}\n"
+
+
+class _Workers:
+    """All kinds of tasks at once, done by one function."""
+
+    def __init__(self, perform: Callable[..., Any]) -> None:
+        self.sent: list[str] = []
+        self._perform = perform
+
+    def kind(self, name: str) -> Any:
+        return self
+
+    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
+        return "priced"
+
+    def redacted(self, value: Json) -> Json:
+        return redact(value, (Secret(_SECRET),))
+
+    def estimate(self, request: Request) -> Estimate:
+        return Estimate(cost_usd=0.4, tokens=100, calls=1)
+
+    def perform(self, request: Request, emit: Emit) -> Any:
+        self.sent.append(request.address)
+        return self._perform(request, emit)
+
+
+async def _ok(request: Request, emit: Emit) -> Reply:
+    emit("said")
+    return Reply("ok", Usage(calls=1))
+
+
+def _giving(value: Any) -> Callable[..., Any]:
+    async def perform(request: Request, emit: Emit) -> Any:
+        return value
+
+    return perform
+
+
+def _raising(fault: BaseException) -> Callable[..., Any]:
+    async def perform(request: Request, emit: Emit) -> Any:
+        raise fault
+
+    return perform
+
+
+def _not_async(request: Request, emit: Emit) -> None:
+    raise TypeError("perform() is missing something")
+
+
+def _driven(
+    path: Path, workers: _Workers, text: str, watcher: Any = None
+) -> tuple[str, list[Event]]:
+    async def main() -> tuple[str, list[Event]]:
+        async with SqliteStore(path / "runs.db") as store:
+            runtime = LocalRuntime(store, workers, watcher=watcher)  # type: ignore[arg-type]
+            run, _ = await runtime.start(read_workflow(text, "case.yaml").workflow, Start())
+            status = await asyncio.wait_for(runtime.drive(run), 20)
+            return status, [entry.event for entry in store.read(run)]
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("perform", "code"),
+    [
+        pytest.param(_not_async, "I900", id="raises before it is awaited"),
+        pytest.param(_giving(None), "P115", id="no reply"),
+        pytest.param(_giving({"answer": 1}), "P115", id="a plain value"),
+        pytest.param(_giving(Reply({1, 2})), "P115", id="a set"),  # type: ignore[arg-type]
+        pytest.param(_giving(Reply(float("nan"))), "P115", id="not a number"),
+        pytest.param(_giving(Reply("x" * 50_000_000)), "P117", id="too long"),
+        pytest.param(_giving(Reply("\n" * 25_000_000)), "P117", id="too long as JSON"),
+        pytest.param(_raising(KeyError("x")), "I900", id="an error"),
+        pytest.param(_raising(asyncio.CancelledError()), "I900", id="cancelled by itself"),
+        pytest.param(_raising(CancelledError()), "I900", id="cancelled in a thread"),
+        pytest.param(_raising(SystemExit(3)), "I900", id="exits"),
+        pytest.param(_raising(BaseException("x")), "I900", id="anything"),
+    ],
+)
+def test_whatever_a_task_does_it_fails_and_the_run_ends(
+    tmp_path: Path, perform: Callable[..., Any], code: str
+) -> None:
+    status, events = _driven(tmp_path, _Workers(perform), _ONE)
+
+    assert status == "failed"
+    (failed,) = (event for event in events if event.kind == "task.failed")
+    assert failed.body["error"]["code"] == code  # type: ignore[call-overload, index]
+
+
+def test_texts_that_no_store_can_hold_are_mended_before_they_are_used(tmp_path: Path) -> None:
+    """The machine and its journal see the same, so that a resumed run is the same run."""
+    text = _ONE + 'outputs: {same: "{{ a == other }}", a: "{{ a }}"}\n'
+    text = text.replace("thing}", "thing}, other: {value: '\ufffd!'}")
+    status, events = _driven(tmp_path, _Workers(_giving(Reply("\ud800!"))), text)
+
+    assert status == "succeeded"
+    assert events[-1].body["outputs"] == {"same": True, "a": "\ufffd!"}
+
+
+def test_a_lone_surrogate_in_an_error_stops_no_run(tmp_path: Path) -> None:
+    fault = ProviderError("bad \ud800", code="P100", detail={"name": "\udcff"})
+    status, events = _driven(tmp_path, _Workers(_raising(fault)), _ONE)
+
+    assert status == "failed"
+    assert "bad \ufffd" in json.dumps(events[-1].body, ensure_ascii=False)
+
+
+def test_no_secret_is_stored_with_what_a_failed_task_gave(tmp_path: Path) -> None:
+    detail = {"value": {"text": f"key {_SECRET}"}, "name": _SECRET}
+    fault = ProviderError(f"no: {_SECRET}", code="P100", detail=detail)
+    text = _ONE.replace("thing", "thing, on_failure: continue") + 'outputs: {a: "{{ a }}"}\n'
+    _, events = _driven(tmp_path, _Workers(_raising(fault)), text)
+
+    told = json.dumps([event.body for event in events])
+    assert _SECRET not in told
+    assert "key " in told
+
+
+def test_who_cannot_be_shown_text_makes_no_paid_task_fail(tmp_path: Path) -> None:
+    class Gone:
+        def entries(self, run: RunId, entries: list[Entry]) -> None:
+            """These still come through."""
+
+        def text(self, run: RunId, address: str, text: str) -> None:
+            raise BrokenPipeError
+
+    status, _ = _driven(tmp_path, _Workers(_ok), _ONE, Gone())
+
+    assert status == "succeeded"
+
+
+def test_a_call_that_gave_no_answer_in_time_is_charged_as_reserved(tmp_path: Path) -> None:
+    async def never(request: Request, emit: Emit) -> Reply:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    workers = _Workers(never)
+    text = "whorl: 1\nbudget: 1.0\nsteps: {a: {ask: 'Go.', timeout: 0.05s, retry: 9}}\n"
+    status, events = _driven(tmp_path, workers, text)
+
+    assert status == "paused"  # the third call would not fit
+    assert len(workers.sent) == 2
+    used: Any = [event.body["usage"] for event in events if event.kind == "task.failed"]
+    assert used == [{"calls": 1, "output_tokens": 100, "cost_usd": 0.4, "in_doubt": 1}] * 2
+
+
+async def _cut_before_two(path: Path) -> RunId:
+    """A run whose first call is answered, and whose process died before it asked for the second."""
+    store = SqliteStore(path / "runs.db")
+    append = store.append
+
+    async def cut(run: RunId, owner: int, events: Any, **options: Any) -> int:
+        kept = [event for event in events if event.address != "two"]
+        last = await append(run, owner, kept, **options)
+        if len(kept) < len(events):
+            raise _Killed
+        return last
+
+    store.append = cut  # type: ignore[method-assign]
+    runtime = LocalRuntime(store, _Workers(_ok))  # type: ignore[arg-type]
+    run, _ = await runtime.start(read_workflow(_TWO, "two.yaml").workflow, Start())
+    with pytest.raises(_Killed):
+        await runtime.drive(run)
+    store.close()
+    return run
+
+
+class _Killed(BaseException):
+    """The process is gone."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [("run.cancelled", "cancelled"), ("run.paused", "paused")]
+)
+def test_an_interrupted_run_that_is_stopped_makes_no_further_call(
+    tmp_path: Path, kind: str, status: str
+) -> None:
+    async def main() -> tuple[str, list[str], str, Any]:
+        run = await _cut_before_two(tmp_path)
+        async with SqliteStore(
+            tmp_path / "runs.db", monotonic=lambda: time.monotonic() + 60
+        ) as store:
+            workers = _Workers(_ok)
+            runtime = LocalRuntime(store, workers)  # type: ignore[arg-type]
+            found = await runtime.drive(run, [Event(kind, "", time.time())])
+            sent = list(workers.sent)
+            then = found
+            if found == "paused":
+                then = await runtime.drive(run, [Event("run.resumed", "", time.time())])
+            return found, sent, then, fold(store, run).machine.state["usage"]
+
+    found, sent, then, usage = asyncio.run(main())
+
+    assert (found, sent) == (status, [])
+    assert usage["calls"] == (1 if status == "cancelled" else 2)
+    assert "in_doubt" not in usage
+    assert then == ("cancelled" if status == "cancelled" else "succeeded")
+
+
+def test_many_sleeping_runs_cost_nothing(tmp_path: Path) -> None:
+    """One look for letters serves them all; each is awoken by its own letter."""
+    text = "whorl: 1\nsteps: {p: {wait: 1h}}\n"
+
+    async def main() -> tuple[int, set[str]]:
+        async with SqliteStore(tmp_path / "runs.db") as store:
+            runtime = LocalRuntime(store, _Workers(_ok), patience_s=0.0)  # type: ignore[arg-type]
+            workflow = read_workflow(text, "sleep.yaml").workflow
+            runs = [(await runtime.start(workflow, Start()))[0] for _ in range(20)]
+            driving = [asyncio.create_task(runtime.drive(run)) for run in runs]
+            while len(runtime._sleepers) < len(runs):
+                await asyncio.sleep(0.01)
+            looks = 0
+            take, mail = store.take, store.mail
+
+            def counted(*arguments: Any) -> Any:
+                nonlocal looks
+                looks += 1
+                return take(*arguments) if arguments else mail()
+
+            store.take = store.mail = counted  # type: ignore[method-assign, assignment]
+            await asyncio.sleep(0.8)
+            seen = looks
+            for run in runs[:10]:
+                await runtime.request(run, Event("run.cancelled", "", time.time()))
+            first = set(await asyncio.wait_for(asyncio.gather(*driving[:10]), 20))
+            runtime.stop()
+            return seen, first | set(await asyncio.gather(*driving))
+
+    looks, statuses = asyncio.run(main())
+
+    assert looks <= 10
+    assert statuses == {"cancelled", "stopped"}
