@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import secrets
 import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,6 +32,7 @@ FILES = 100
 FILES_MAX = 1_000
 LOOKED_AT_MAX = 100_000
 _MEGABYTE = 1_000_000
+_IMPORTED = frozenset({".py", ".pyc", ".pyd", ".so", ".pth", ".zip"})
 
 
 class FileRead:
@@ -56,6 +58,8 @@ class FileRead:
     def _read(self, inputs: Inputs) -> Json:
         written = inputs.needed("path")
         path = path_in(self._root, written)
+        if is_guarded(path, Path(self._root).resolve()):
+            inputs.refuse("path", f"names {written[:200]!r}, which workflows may not read")
         content = read_bytes(path, written, size_max=_size_max(inputs))
         return {
             "path": written,
@@ -88,13 +92,14 @@ class FileGlob:
     def _find(self, inputs: Inputs) -> Json:
         folder = inputs.text("folder") or "."
         top = path_in(self._root, folder)
-        if not top.is_dir():
-            inputs.refuse("folder", f"names {folder!r}, which is no folder of the project")
+        root = Path(self._root).resolve()
+        if not top.is_dir() or is_guarded(top, root):
+            inputs.refuse("folder", f"names {folder!r}, which is no folder for workflows")
         by = inputs.text("sort", "name")
         down = inputs.flag("descending", default=False)
-        found = sorted(_matching(top, inputs), key=lambda one: _rank(one, by), reverse=down)
+        found = [one for one in _matching(top, inputs) if not is_guarded(one.path, root)]
+        found.sort(key=lambda one: _rank(one, by), reverse=down)
         kept = found[: min(inputs.count("files_max") or FILES, FILES_MAX)]
-        root = Path(self._root).resolve()
         files = self._told(inputs, kept, root)
         return {"files": files, "count": len(files)}
 
@@ -123,13 +128,17 @@ class FileWrite:
     """Inputs: path, content, mode (text, json, csv, binary), write (overwrite, append, create),
     folders (whether missing ones are made).
 
-    The value is `{path, size}`. Hidden files and the operator's configuration are never written.
+    The value is `{path, size}`. Hidden files and the operator's configuration are never written,
+    nor is code that the engine itself would run.
     """
 
     effect: Effect = "outside"
 
     def __init__(self, context: Context) -> None:
-        self._root = context.settings.project_root
+        settings = context.settings
+        self._root = settings.project_root
+        has_functions = any(place.startswith("python:") for place in settings.tasks.values())
+        self._guards_code = has_functions and settings.allow.commands is not True
 
     def estimate(self, request: Request) -> Estimate:
         """Nothing."""
@@ -143,7 +152,15 @@ class FileWrite:
     def _write(self, inputs: Inputs) -> Json:
         written = inputs.needed("path")
         path = path_in(self._root, written)
-        _refuse_guarded(inputs, path, Path(self._root).resolve())
+        root = Path(self._root).resolve()
+        if path == root or is_guarded(path, root):
+            inputs.refuse("path", f"names {written[:200]!r}, which workflows may not write")
+        if self._guards_code and path.suffix.lower() in _IMPORTED:
+            inputs.refuse(
+                "path",
+                f"names {written[:200]!r}, and functions of [tasks] may be imported from such"
+                " files; only `[allow] commands = true` lets workflows write them",
+            )
         content = to_bytes(inputs)
         if len(content) > SIZE_MAX:
             inputs.refuse("content", f"has more than {SIZE_MAX:,} bytes")
@@ -238,22 +255,36 @@ def _rank(found: _Found, word: str) -> tuple[float, str]:
     return measured.get(word, 0.0), found.path.as_posix()
 
 
-def _refuse_guarded(inputs: Inputs, path: Path, root: Path) -> None:
-    """What steers the engine or other programs is not for workflows to write."""
+def is_guarded(path: Path, root: Path) -> bool:
+    """Whether a file is not for workflows: it steers programs, or holds what is nobody's business.
+
+    Hidden files hold keys, the history of a repository, and the runs of everybody.
+    """
     parts = path.relative_to(root).parts
-    if not parts or any(part.startswith(".") for part in parts) or parts[-1] == "whorl.toml":
-        inputs.refuse("path", f"names {'/'.join(parts) or '.'!r}, which workflows may not write")
+    return any(part.startswith(".") or part.casefold() == "whorl.toml" for part in parts)
 
 
 def _put(path: Path, content: bytes, how: Literal["overwrite", "append", "create"]) -> None:
-    flags = {"append": os.O_APPEND | os.O_CREAT, "create": os.O_EXCL | os.O_CREAT}
-    if how == "overwrite":
-        # Another name first, so that a crash leaves the old file or the new one.
-        part = path.with_name(f".{path.name}.part")
-        part.write_bytes(content)
-        part.replace(path)
+    if how == "append":
+        _write_new(path, content, os.O_APPEND)
         return
-    with open(os.open(path, os.O_WRONLY | flags[how], 0o666), "wb") as file:
+    if how == "create":
+        _write_new(path, content, os.O_EXCL)
+        return
+    # Another name first, so that a crash leaves the old file or the new one; a name that nobody
+    # can have prepared, since a link there would lead the content out of the project.
+    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        _write_new(part, content, os.O_EXCL)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _write_new(path: Path, content: bytes, flag: int) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | flag | vars(os).get("O_NOFOLLOW", 0)
+    with open(os.open(path, flags | vars(os).get("O_CLOEXEC", 0), 0o666), "wb") as file:
         file.write(content)
 
 
