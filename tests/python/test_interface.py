@@ -37,13 +37,6 @@ def tasks() -> whorl.Tasks:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WHORL_HOME", raising=False)
-    return tmp_path
-
-
-@pytest.fixture
 def counting() -> whorl.Workflow:
     return whorl.build("count", COUNT, outputs={"sum": "{{ count.add }}"})
 
