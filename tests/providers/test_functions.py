@@ -14,14 +14,14 @@ from provider_server import Seen, providers_for, send, serve, settings_for
 
 from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins, load_reference
-from whorl.providers.functions import Functions
+from whorl.providers.functions import Tasks
 from whorl.providers.settings import Settings, settings_from
 from whorl.providers.task import Estimate, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-functions = Functions()
+functions = Tasks()
 
 
 @functions.task()
@@ -101,7 +101,7 @@ def test_effects_of_functions() -> None:
 def test_what_functions_raise() -> None:
     fault = fault_of("broken", {"text": "oh"})
 
-    assert (fault.code, fault.retryable) == ("P100", False)
+    assert (fault.code, fault.retryable) == ("P100", True)
     assert "task 'broken' raised KeyError: 'oh'" in str(fault)
     assert "Traceback" not in str(fault)
     assert "Traceback" in str(fault.detail["traceback"])

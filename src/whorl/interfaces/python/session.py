@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from whorl.language import Json
-    from whorl.providers.functions import Functions
+    from whorl.providers.functions import Tasks
     from whorl.runtimes.journal import RunId
 
 _OVER = frozenset({"succeeded", "failed", "cancelled", "waiting", "paused", "interrupted"})
@@ -135,7 +135,7 @@ class Session:
         *,
         config: str | os.PathLike[str] | None = None,
         store: str | os.PathLike[str] | None = None,
-        tasks: Functions | None = None,
+        tasks: Tasks | None = None,
     ) -> None:
         self._project = find_project(
             os.environ,
@@ -217,7 +217,7 @@ async def run(
     *,
     config: str | os.PathLike[str] | None = None,
     store: str | os.PathLike[str] | None = None,
-    tasks: Functions | None = None,
+    tasks: Tasks | None = None,
     budget: float | None = None,
     max_iterations: int | None = None,
     key: str = "",
@@ -235,7 +235,7 @@ async def resume(
     *,
     config: str | os.PathLike[str] | None = None,
     store: str | os.PathLike[str] | None = None,
-    tasks: Functions | None = None,
+    tasks: Tasks | None = None,
     budget: float | None = None,
 ) -> Result:
     """Takes up a run that was interrupted, paused or has failed, and gives its result."""
@@ -250,7 +250,7 @@ def run_sync(
     *,
     config: str | os.PathLike[str] | None = None,
     store: str | os.PathLike[str] | None = None,
-    tasks: Functions | None = None,
+    tasks: Tasks | None = None,
     budget: float | None = None,
     max_iterations: int | None = None,
     key: str = "",
