@@ -79,7 +79,7 @@ async def pause(desk: AtDesk, run: TheRun, request: Request) -> RunItem:
             raise UsageError(f"run {run} is interrupted: nothing of it is under way")
         return asked("run.paused", {"by": "person"})
 
-    await desk.driving.ask(run, make, request.seen)
+    await desk.ask(run, make, request.seen)
     return run_item(desk, desk.store.run(run))
 
 
@@ -90,14 +90,14 @@ async def resume(desk: AtDesk, run: TheRun, request: Resume) -> RunItem:
     if status == "interrupted" and request.budget_usd is None:
         await desk.driving.go_on(run)
     else:
-        await desk.driving.ask(run, lambda: _resumed(desk, run, request), request.seen)
+        await desk.ask(run, lambda: _resumed(desk, run, request), request.seen)
     return run_item(desk, desk.store.run(run))
 
 
 @router.post("/{run}/cancel", status_code=202)
 async def cancel(desk: AtDesk, run: TheRun, request: Cancel) -> RunItem:
     """Ends the run for good; what it has made so far stays."""
-    await desk.driving.ask(run, lambda: cancelled(request.feedback), request.seen)
+    await desk.ask(run, lambda: cancelled(request.feedback), request.seen)
     return run_item(desk, desk.store.run(run))
 
 
@@ -108,7 +108,7 @@ async def continue_run(desk: AtDesk, run: TheRun, request: Continue) -> RunItem:
     A loop that is still going on is given more only with `seen`, so that a button that is pressed
     twice does not double it.
     """
-    await desk.driving.ask(run, lambda: _continued(desk, run, request), request.seen)
+    await desk.ask(run, lambda: _continued(desk, run, request), request.seen)
     return run_item(desk, desk.store.run(run))
 
 
@@ -122,7 +122,7 @@ async def accept(desk: AtDesk, run: TheRun, request: Accept) -> RunItem:
             raise UsageError(f"iteration {request.iteration} of {loop!r} is accepted already")
         return accepted(desk.store, run, loop, request.iteration)
 
-    await desk.driving.ask(run, make, request.seen)
+    await desk.ask(run, make, request.seen)
     return run_item(desk, desk.store.run(run))
 
 
@@ -165,7 +165,7 @@ async def _decide(desk: Desk, run: RunId, request: Decision, *, approved: bool) 
     def make() -> Event:
         return decided(desk.store, run, at, approved=approved, feedback=request.feedback)
 
-    await desk.driving.ask(run, make, request.seen)
+    await desk.ask(run, make, request.seen)
     return run_item(desk, desk.store.run(run))
 
 

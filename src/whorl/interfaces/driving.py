@@ -1,4 +1,4 @@
-"""The runs that this server drives, and how a request reaches a run, whoever drives it.
+"""The runs that this process drives, and how a request reaches a run, whoever drives it.
 
 Requests to one run are carried out one after the other, each until it stands in the journal: so of
 two that exclude each other the second one is refused.
@@ -13,40 +13,39 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from whorl.errors import StoreError, UsageError, WhorlError, safe
-from whorl.interfaces.http.faults import Refusal, conflict
 from whorl.interpreter.control import objection
 from whorl.runtimes.folding import fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.interfaces.http.watch import Watch
     from whorl.interpreter.events import Event
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import LocalRuntime
 
 PATIENCE_S = 5.0
 OWNED_S = 1.0
+POLL_S = 0.01
 _SEEN_MAX = 5_000
 _STEERING = frozenset(
     {"run.paused", "run.resumed", "run.cancelled", "run.continued", "run.accepted", "gate.decided"}
 )
 
-log = logging.getLogger("whorl.http")
+log = logging.getLogger("whorl")
 
 
 class Driving:
-    """Drives runs in the background of the server."""
+    """Drives runs in the background; `left` is told of each that is not driven any more."""
 
-    def __init__(self, runtime: LocalRuntime, watch: Watch) -> None:
+    def __init__(self, runtime: LocalRuntime, left: Callable[[RunId], None] | None = None) -> None:
         self._runtime = runtime
-        self._watch = watch
+        self._tell = left
         self._tasks: dict[RunId, asyncio.Task[str]] = {}
         self._alarms: dict[RunId, asyncio.Task[None]] = {}
         self._locks: WeakValueDictionary[RunId, asyncio.Lock] = WeakValueDictionary()
 
     def is_driven(self, run: RunId) -> bool:
-        """Whether this server drives the run."""
+        """Whether this process drives the run."""
         return run in self._tasks
 
     def drive(self, run: RunId, *requests: Event) -> asyncio.Task[str]:
@@ -62,21 +61,19 @@ class Driving:
     async def ask(self, run: RunId, make: Callable[[], Event], seen: int | None = None) -> None:
         """Carries a request out: `make` looks at the run as it is and says what is asked.
 
-        Returns once the request stands in the journal, or its owner has it in its inbox.
+        Returns once the request stands in the journal, or its owner has it in its inbox. Raises
+        UsageError where the run as it is has something against it.
         """
         async with self._lock(run):
             await asyncio.to_thread(self._check_seen, run, seen)
-            try:
-                await self._bring(run, await asyncio.to_thread(self._made, run, make))
-            except UsageError as fault:
-                raise conflict(fault) from fault
+            await self._bring(run, await asyncio.to_thread(self._made, run, make))
 
     async def go_on(self, run: RunId) -> None:
         """Drives a run that nobody drives, as after a crash."""
         async with self._lock(run):
             is_interrupted = self._runtime.store.run(run).status == "interrupted"
             if not is_interrupted or run in self._tasks:
-                raise Refusal(409, "W905", f"run {run} is not interrupted any more")
+                raise UsageError(f"run {run} is not interrupted any more", code="W905")
             task = self.drive(run)
             deadline = time.monotonic() + PATIENCE_S
             while not task.done() and time.monotonic() < deadline:
@@ -116,29 +113,26 @@ class Driving:
             return
         for entry in self._runtime.store.read(run, after=seen, limit=_SEEN_MAX):
             if entry.event.kind in _STEERING:
-                raise Refusal(
-                    409,
-                    "W905",
+                raise UsageError(
                     f"somebody has steered run {run} since: {entry.event.kind} at {entry.seq}",
-                    "look at the run as it is now, and ask again",
+                    help="look at the run as it is now, and ask again",
+                    code="W905",
                 )
 
     async def _bring(self, run: RunId, event: Event) -> None:
-        store = self._runtime.store
-        before = store.run(run).last_seq
+        before = self._runtime.store.run(run).last_seq
         task = None
-        with self._watch.listening(run) as listener:
-            if not await self._runtime.request(run, event):
-                await self._settle(run)
-                task = self.drive(run, event)
-            deadline = time.monotonic() + PATIENCE_S
-            while time.monotonic() < deadline:
-                if self._stands(run, event, before):
-                    return
-                if task is not None and task.done():
-                    _raise(task)
-                    return
-                await listener.wait(0.05)
+        if not await self._runtime.request(run, event):
+            await self._settle(run)
+            task = self.drive(run, event)
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            if self._stands(run, event, before):
+                return
+            if task is not None and task.done():
+                _raise(task)
+                return
+            await asyncio.sleep(POLL_S)
 
     def _stands(self, run: RunId, event: Event, before: int) -> bool:
         """Whether the request is in the journal."""
@@ -190,7 +184,8 @@ class Driving:
     def _left(self, run: RunId, task: asyncio.Task[str]) -> None:
         if self._tasks.get(run) is task:
             del self._tasks[run]
-        self._watch.touch(run)
+        if self._tell is not None:
+            self._tell(run)
         fault = None if task.cancelled() else task.exception()
         if fault is not None and not isinstance(fault, UsageError):
             words = safe(str(fault)) if isinstance(fault, WhorlError) else repr(fault)
