@@ -157,15 +157,18 @@ def test_a_failed_run_is_resumed_and_only_what_failed_is_tried_again(place: Path
 
 def test_the_public_names_are_these() -> None:
     assert whorl.__all__ == [
+        "Cause",
         "Diagnostic",
         "Event",
         "InvalidWorkflow",
+        "Json",
         "LoopResult",
         "ProviderError",
         "Result",
         "Run",
         "RunFailed",
         "Session",
+        "Span",
         "StoreError",
         "Tasks",
         "Usage",
