@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import TYPE_CHECKING
 from whorl.errors import UsageError
 from whorl.interfaces.driving import Driving
 from whorl.interfaces.inputs import check_given
-from whorl.interfaces.preflight import check_models, refusal
+from whorl.interfaces.preflight import TOY, check_models, is_left_to_toy, refusal
 from whorl.interfaces.project import find_project, open_runtime
 from whorl.interfaces.python.runs import Run
 from whorl.interfaces.python.values import count, dollars, plain_table, text
 from whorl.interfaces.python.workflows import Workflow, workflow_from
+from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import Start
 
@@ -25,9 +27,10 @@ if TYPE_CHECKING:
 
     from whorl import ir
     from whorl.interfaces.python.values import JsonLike
-    from whorl.providers.functions import Tasks
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import LocalRuntime
+
+log = logging.getLogger("whorl")
 
 _INPUTS = "see `inputs` of the workflow"
 
@@ -46,6 +49,8 @@ class Session:
         store: str | os.PathLike[str] | None = None,
         tasks: Tasks | None = None,
     ) -> None:
+        if not isinstance(tasks, Tasks | None):
+            raise UsageError(f"tasks is {tasks!r:.80}, which is no whorl.Tasks()")
         self._project = find_project(
             os.environ,
             config=None if config is None else os.fspath(config),
@@ -120,6 +125,8 @@ class Session:
         check_given(found.ir, start.input, advice=_INPUTS)
         if start.refused is None:
             check_models(found.ir, opened.providers)
+            if is_left_to_toy(found.ir, opened.providers):
+                log.warning(TOY)
         run, is_new = await opened.runtime.start(found.ir, start)
         if is_new:
             opened.driving.drive(run)

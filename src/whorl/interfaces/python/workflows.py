@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from whorl import ir
     from whorl.errors import Diagnostic
     from whorl.interfaces.project import Project
-    from whorl.interfaces.python.values import JsonLike
 
 _INDENT = 2
 _KEYED = re.compile(r'"((?:[^"\\]|\\.)*)": ')
@@ -54,10 +53,10 @@ def workflow_from(project: Project, path: str | os.PathLike[str]) -> Workflow:
 
 def build(
     name: str,
-    steps: Mapping[str, Mapping[str, JsonLike]],
+    steps: Mapping[str, Mapping[str, object]],
     *,
-    inputs: Mapping[str, JsonLike] | None = None,
-    outputs: Mapping[str, JsonLike] | None = None,
+    inputs: Mapping[str, object] | None = None,
+    outputs: Mapping[str, object] | None = None,
     model: str | Sequence[str] | None = None,
     system: str | None = None,
     description: str | None = None,
