@@ -199,6 +199,13 @@ def test_a_gate_whose_time_is_over_ends_in_an_open_session() -> None:
     assert asyncio.run(main()) != "waiting"
 
 
+def test_resuming_a_run_that_waits_leaves_it_waiting() -> None:
+    async def main() -> str:
+        return (await whorl.resume(await _asking())).status
+
+    assert asyncio.run(main()) == "waiting"
+
+
 def test_the_result_of_a_run_that_another_session_goes_on_with() -> None:
     steps: dict[str, Any] = {**ASK, "turn": {"use": "turn", "with": {"number": 1}}}
 

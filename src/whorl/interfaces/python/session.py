@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whorl.errors import UsageError
+from whorl.errors import StoreError, UsageError
 from whorl.interfaces.driving import Driving
 from whorl.interfaces.inputs import check_given
 from whorl.interfaces.preflight import TOY, check_models, is_left_to_toy, refusal
@@ -150,7 +150,12 @@ class Session:
             return
         status = self.runtime.store.run(run).status
         if status == "interrupted":
-            await self.driving.go_on(run)
+            try:
+                await self.driving.go_on(run)
+            except (UsageError, StoreError):
+                # Whoever takes it up at the same time goes on with it as well.
+                if self.runtime.store.run(run).status == "interrupted":
+                    raise
         elif status == "waiting":
             # The time that a person was given to decide may be over, or about to be.
             self.driving.drive(run)
