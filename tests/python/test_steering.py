@@ -105,8 +105,10 @@ def test_a_run_is_paused_and_goes_on() -> None:
                 await run.pause()
             turns.may_go_on.set()
             paused = (await run.result()).status
+            turns.may_go_on.clear()
             await run.resume()
             await run.resume()
+            turns.may_go_on.set()
             result = await run.result()
             return [paused, result.output, turns.calls]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from whorl.interfaces.preflight import asks_models
 from whorl.interpreter.events import Event
 from whorl.runtimes.folding import fold
 from whorl.runtimes.summary import document
@@ -37,7 +38,8 @@ class Gate:
 def result_of(store: SqliteStore, run: RunId, machine: Machine | None = None) -> dict[str, Json]:
     """The result document of a run, as it is now."""
     status = store.run(run).status
-    state = (machine or fold(store, run).machine).state
+    machine = machine or fold(store, run).machine
+    state = machine.state
     if status in ("waiting", "interrupted") and state["status"] == "paused":
         status = "paused"
     body: dict[str, Json] = dict(state["result"] or {})
@@ -45,7 +47,7 @@ def result_of(store: SqliteStore, run: RunId, machine: Machine | None = None) ->
     final = Event("run.finished", "", float(state["at"]), body)
     # Reading the whole journal for warnings is left out where none was given.
     found = document(run, status, final, store, warnings=None if state["warned"] else [])
-    if state["usage"].get("calls"):
+    if state["usage"].get("calls") and asks_models(machine.plan.workflow):
         found["warnings"] = [*_of_toy(store, run), *cast("list[Json]", found["warnings"])]
     return found
 
