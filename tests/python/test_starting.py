@@ -33,7 +33,7 @@ def saying(kind: str = "any") -> whorl.Workflow:
 
 async def _runs() -> int:
     async with whorl.Session() as session:
-        return len(session.runtime.store.runs())
+        return len(session.opened.store.runs())
 
 
 @pytest.fixture

@@ -253,6 +253,8 @@ def test_a_session_forgets_runs_that_have_ended() -> None:
         async with whorl.Session() as session:
             run = await session.start(whorl.build("one", {"a": {"value": 1}}))
             await run.result()
-            return sum(session.driving.is_driven(one.id) for one in session.runtime.store.runs())
+            return sum(
+                session.opened.driving.is_driven(one.id) for one in session.opened.store.runs()
+            )
 
     assert asyncio.run(main()) == 0

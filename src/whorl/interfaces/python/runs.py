@@ -63,10 +63,10 @@ class Run:
 
     async def events(self, after: int = 0) -> AsyncIterator[Event]:
         """The entries of the journal as they become durable, until the run ends or waits."""
-        driving, runtime = self._session.driving, self._session.runtime
+        opened = self._session.opened
         while True:
-            is_driven = driving.is_driven(self._run)
-            async for entry in runtime.follow(self._run, after):
+            is_driven = opened.driving.is_driven(self._run)
+            async for entry in opened.runtime.follow(self._run, after):
                 after, event = entry.seq, entry.event
                 yield Event(entry.seq, event.kind, event.address, event.at, event.body)
             if not is_driven:
@@ -75,7 +75,7 @@ class Run:
 
     async def result(self) -> Result:
         """Waits until the run has ended, waits for a person, or is paused."""
-        await self._session.driving.settled(self._run)
+        await self._session.opened.driving.settled(self._run)
         return result_from(result_of(self._store, self._run))
 
     async def pause(self) -> None:
@@ -90,7 +90,7 @@ class Run:
         """
         more = dollars(budget)
         if more is None and self.status in ("running", "waiting", "interrupted"):
-            await self._session.take_up(self._run)
+            await self._session.opened.take_up(self._run)
             return
         await self._ask(lambda: resumed(more))
 
@@ -141,21 +141,21 @@ class Run:
         fork = Fork(text(at, "at"), plain_table(values, "values"))
         workflow = workflow_of(self._store, self._run)
         check_fork(self._store, self._run, workflow, fork)
-        self._session.check_leave(workflow)
+        self._session.opened.check_leave(workflow)
         now = time.time()
         run = new_run_id(now)
         with _in_python():
             await fork_run(self._store, self._run, fork, run=run, now=now)
-        self._session.driving.drive(run)
+        self._session.opened.driving.drive(run)
         return Run(self._session, run)
 
     @property
     def _store(self) -> SqliteStore:
-        return self._session.runtime.store
+        return self._session.opened.store
 
     async def _ask(self, make: Callable[[], JournalEvent]) -> None:
         with _in_python():
-            await self._session.driving.ask(self._run, make)
+            await self._session.opened.driving.ask(self._run, make)
 
 
 @contextmanager

@@ -8,11 +8,11 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whorl.errors import StoreError, UsageError
-from whorl.interfaces.driving import Driving
+from whorl.errors import UsageError
 from whorl.interfaces.inputs import check_given
 from whorl.interfaces.preflight import TOY, check_models, is_left_to_toy, refusal
 from whorl.interfaces.project import find_project, open_runtime
+from whorl.interfaces.python.opened import Opened
 from whorl.interfaces.python.runs import Run
 from whorl.interfaces.python.values import count, dollars, plain_table, text
 from whorl.interfaces.python.workflows import Workflow, workflow_from
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from whorl import ir
     from whorl.interfaces.python.values import JsonLike
     from whorl.runtimes.journal import RunId
-    from whorl.runtimes.local import LocalRuntime
 
 log = logging.getLogger("whorl")
 
@@ -58,7 +56,7 @@ class Session:
         )
         self._settings = self._project.settings()
         self._tasks = tasks
-        self._open: _Open | None = None
+        self._open: Opened | None = None
 
     async def __aenter__(self) -> Self:
         if self._open is not None:
@@ -66,7 +64,7 @@ class Session:
         stack = AsyncExitStack()
         providers = Providers(self._settings, self._tasks)
         runtime = await stack.enter_async_context(open_runtime(self._project, providers))
-        self._open = _Open(stack, providers, runtime)
+        self._open = Opened(stack, providers, runtime)
         return self
 
     async def __aexit__(
@@ -85,14 +83,13 @@ class Session:
             await left.stack.aclose()
 
     @property
-    def runtime(self) -> LocalRuntime:
-        """Where the runs are kept and driven."""
-        return self._opened.runtime
-
-    @property
-    def driving(self) -> Driving:
-        """The runs that this session drives."""
-        return self._opened.driving
+    def opened(self) -> Opened:
+        """What the session has while it is open; for parts of Whorl, and not for programs."""
+        if self._open is None:
+            raise UsageError(
+                "the session is not open; write `async with whorl.Session() as session:`"
+            )
+        return self._open
 
     async def start(
         self,
@@ -108,7 +105,7 @@ class Session:
         With a `key`, at most one run is ever started for it: one that exists already is given, and
         goes on if it was interrupted.
         """
-        opened = self._opened
+        opened = self.opened
         found = (
             workflow if isinstance(workflow, Workflow) else workflow_from(self._project, workflow)
         )
@@ -142,55 +139,14 @@ class Session:
 
     def run(self, run: str = "last") -> Run:
         """A run of the store, without touching it."""
-        return Run(self, self.runtime.store.resolve(run))
-
-    async def take_up(self, run: RunId) -> None:
-        """Drives a run that nobody drives."""
-        if self.driving.is_driven(run):
-            return
-        status = self.runtime.store.run(run).status
-        if status == "interrupted":
-            try:
-                await self.driving.go_on(run)
-            except (UsageError, StoreError):
-                # Whoever takes it up at the same time goes on with it as well.
-                if self.runtime.store.run(run).status == "interrupted":
-                    raise
-        elif status == "waiting":
-            # The time that a person was given to decide may be over, or about to be.
-            self.driving.drive(run)
-
-    def check_leave(self, workflow: ir.Workflow) -> None:
-        """Refuses a workflow that the operator gave no leave for, or no model."""
-        refused = refusal(workflow, self._settings)
-        if refused is not None:
-            raise UsageError(str(refused["message"]), code=str(refused["code"]))
-        check_models(workflow, self._opened.providers)
+        return Run(self, self.opened.store.resolve(run))
 
     async def _take_up_again(self, run: RunId, key: str, workflow: Workflow) -> None:
-        row = self.runtime.store.run(run)
+        row = self.opened.store.run(run)
         if row.name != workflow.ir.name:
             raise UsageError(
                 f"the key {key!r} belongs to run {run} of workflow {row.name!r}, so that it starts "
                 f"none of {workflow.ir.name!r}"
             )
         if row.status == "interrupted":
-            await self.take_up(run)
-
-    @property
-    def _opened(self) -> _Open:
-        if self._open is None:
-            raise UsageError(
-                "the session is not open; write `async with whorl.Session() as session:`"
-            )
-        return self._open
-
-
-class _Open:
-    """What an open session has."""
-
-    def __init__(self, stack: AsyncExitStack, providers: Providers, runtime: LocalRuntime) -> None:
-        self.stack = stack
-        self.providers = providers
-        self.runtime = runtime
-        self.driving = Driving(runtime)
+            await self.opened.take_up(run)
