@@ -17,16 +17,19 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from whorl.errors import (
+        Cause,
         Diagnostic,
         InvalidWorkflow,
         ProviderError,
         RunFailed,
+        Span,
         StoreError,
         UsageError,
         WhorlError,
     )
     from whorl.interfaces.python import (
         Event,
+        Json,
         LoopResult,
         Result,
         Run,
@@ -42,15 +45,18 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Cause",
     "Diagnostic",
     "Event",
     "InvalidWorkflow",
+    "Json",
     "LoopResult",
     "ProviderError",
     "Result",
     "Run",
     "RunFailed",
     "Session",
+    "Span",
     "StoreError",
     "Tasks",
     "Usage",
@@ -67,10 +73,12 @@ __all__ = [
 
 _ERRORS = frozenset(
     {
+        "Cause",
         "Diagnostic",
         "InvalidWorkflow",
         "ProviderError",
         "RunFailed",
+        "Span",
         "StoreError",
         "UsageError",
         "WhorlError",
@@ -78,15 +86,17 @@ _ERRORS = frozenset(
 )
 
 
-def __getattr__(name: str) -> object:
-    """Imports a public name when it is first used."""
-    if name not in __all__:
-        raise AttributeError(f"module 'whorl' has no attribute {name!r}")
-    if name in _ERRORS:
-        from whorl import errors as home
-    else:
-        from whorl.interfaces import python as home  # type: ignore[no-redef]
-    return getattr(home, name)
+if not TYPE_CHECKING:
+    # A type checker that saw it would take every misspelt name for one that exists.
+    def __getattr__(name: str) -> object:
+        """Imports a public name when it is first used."""
+        if name not in __all__:
+            raise AttributeError(f"module 'whorl' has no attribute {name!r}")
+        if name in _ERRORS:
+            from whorl import errors as home
+        else:
+            from whorl.interfaces import python as home
+        return getattr(home, name)
 
 
 def __dir__() -> list[str]:

@@ -63,6 +63,9 @@ class InvalidWorkflow(WhorlError):
         self.diagnostics = tuple(diagnostics)
         super().__init__("; ".join(f"{d.span or ''} {d.message}".strip() for d in self.diagnostics))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.diagnostics,)
+
 
 class UsageError(WhorlError):
     """A request that cannot be carried out as it was made."""
@@ -95,6 +98,9 @@ class RunFailed(WhorlError):
         super().__init__(cause.message)
         self.run = run
         self.cause = cause
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.run, self.cause)
 
 
 class ProviderError(WhorlError):

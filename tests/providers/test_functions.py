@@ -14,14 +14,15 @@ from provider_server import Seen, providers_for, send, serve, settings_for
 
 from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins, load_reference
-from whorl.providers.functions import Functions
+from whorl.providers.functions import Tasks
 from whorl.providers.settings import Settings, settings_from
 from whorl.providers.task import Estimate, Reply, Request
+from whorl.providers.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-functions = Functions()
+functions = Tasks()
 
 
 @functions.task()
@@ -101,7 +102,7 @@ def test_effects_of_functions() -> None:
 def test_what_functions_raise() -> None:
     fault = fault_of("broken", {"text": "oh"})
 
-    assert (fault.code, fault.retryable) == ("P100", False)
+    assert (fault.code, fault.retryable) == ("P100", True)
     assert "task 'broken' raised KeyError: 'oh'" in str(fault)
     assert "Traceback" not in str(fault)
     assert "Traceback" in str(fault.detail["traceback"])
@@ -118,6 +119,26 @@ def test_values_must_be_json() -> None:
 
 def test_a_function_has_a_deadline() -> None:
     assert fault_of("never", {}, timeout_s=0.05).code == "P108"
+
+
+def test_the_time_of_a_plain_function_begins_when_its_turn_comes() -> None:
+    release = threading.Event()
+    order: list[str] = []
+
+    async def main() -> object:
+        threads = Threads(1)
+        first = asyncio.create_task(threads.call(release.wait, lambda: order.append("first")))
+        second = asyncio.create_task(threads.call(lambda: 2, lambda: order.append("second")))
+        while not order:
+            await asyncio.sleep(0)
+        begun = list(order)
+        release.set()
+        await first
+        value = await second
+        threads.close()
+        return begun, order, value
+
+    assert asyncio.run(main()) == (["first"], ["first", "second"], 2)
 
 
 def test_unknown_tasks_get_the_nearest_name() -> None:
@@ -192,7 +213,7 @@ def test_plugins_of_other_packages(project: Path, monkeypatch: pytest.MonkeyPatc
         "    def __init__(self, context):\n        self.context = context\n"
         "    def estimate(self, request):\n        return Estimate()\n"
         "    async def perform(self, request, emit):\n"
-        "        return Reply(request.inputs['text'].upper())\n"
+        "        return Reply(request.inputs.pop('text').upper())\n"
     )
     metadata = project / "project_plugin-1.0.dist-info"
     metadata.mkdir()
@@ -221,9 +242,10 @@ def test_plugins_of_other_packages(project: Path, monkeypatch: pytest.MonkeyPatc
             return [
                 (await providers.kind("shout").perform(direct, print)).value,
                 (await providers.kind("use").perform(use, print)).value,
+                inputs["with"],
             ]
 
-    assert asyncio.run(main()) == ["HI", "YOU"]
+    assert asyncio.run(main()) == ["HI", "YOU", {"text": "you"}]
 
 
 def test_our_own_kinds_all_load() -> None:

@@ -18,7 +18,7 @@ from whorl.errors import ProviderError
 from whorl.interfaces.staff import Staff
 from whorl.interpreter.events import Event
 from whorl.ir import content_hash, to_json
-from whorl.providers.functions import Functions
+from whorl.providers.functions import Tasks
 from whorl.providers.settings import settings_from
 from whorl.providers.task import Request
 from whorl.runtimes.clock import SystemClock
@@ -82,8 +82,8 @@ def wanting(form: Format, name: str, *, stream: bool) -> bytes:
     return body + b"\n"
 
 
-def functions() -> Functions:
-    registered = Functions()
+def functions() -> Tasks:
+    registered = Tasks()
 
     @registered.task()
     def shout(text: str, times: int = 1) -> str:

@@ -37,13 +37,6 @@ def tasks() -> whorl.Tasks:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WHORL_HOME", raising=False)
-    return tmp_path
-
-
-@pytest.fixture
 def counting() -> whorl.Workflow:
     return whorl.build("count", COUNT, outputs={"sum": "{{ count.add }}"})
 
@@ -164,15 +157,18 @@ def test_a_failed_run_is_resumed_and_only_what_failed_is_tried_again(place: Path
 
 def test_the_public_names_are_these() -> None:
     assert whorl.__all__ == [
+        "Cause",
         "Diagnostic",
         "Event",
         "InvalidWorkflow",
+        "Json",
         "LoopResult",
         "ProviderError",
         "Result",
         "Run",
         "RunFailed",
         "Session",
+        "Span",
         "StoreError",
         "Tasks",
         "Usage",

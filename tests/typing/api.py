@@ -15,6 +15,12 @@ def double(number: int) -> int:
     return number * 2
 
 
+@tasks.task
+def count(text: str) -> int:
+    """A task under its own name."""
+    return len(text)
+
+
 @tasks.task("fetch")
 async def fetch_page(url: str) -> dict[str, str]:
     """A task under another name."""
@@ -26,7 +32,9 @@ def from_a_file() -> None:
     result = whorl.run_sync("polish.yaml", {"task": "a haiku"}, budget=0.5)
     assert_type(result, whorl.Result)
     assert_type(result.ok, bool)
-    assert_type(result.loops[0].exit_reason, str | None)
+    assert_type(result.output, whorl.Json)
+    if result.status == "waiting" or result.loops[0].exit_reason == "max_iterations":
+        return
     assert_type(result.usage.cost_usd, float)
     result.raise_for_status()
 
@@ -40,12 +48,21 @@ def from_code() -> whorl.Workflow:
     )
 
 
+def from_parts() -> whorl.Result:
+    """Values may be of any type that is read like a list or an object."""
+    names: list[str] = ["a", "b"]
+    counts: dict[str, int] = {"a": 1}
+    step = {"use": "count", "with": {"text": "{{ text }}"}}
+    workflow = whorl.build("parts", {"a": step, "b": {"value": counts}}, model=("one", "two"))
+    return whorl.run_sync(workflow, {"names": names, "counts": counts, "pair": (1, 2)})
+
+
 async def steering() -> None:
     """Starting, watching and steering."""
     async with whorl.Session(config="whorl.toml", store=".whorl", tasks=tasks) as session:
         run = await session.start(whorl.load("polish.yaml"), {"task": "a haiku"}, key="once")
         assert_type(run, whorl.Run)
-        assert_type(double(2), int)
+        assert_type((double(2), count("a")), tuple[int, int])
         async for event in run.events():
             assert_type(event, whorl.Event)
             assert_type(event.kind, str)
@@ -61,5 +78,11 @@ def errors(error: whorl.WhorlError) -> None:
     """Whose fault it is shows in the type."""
     if isinstance(error, whorl.InvalidWorkflow):
         assert_type(error.diagnostics, tuple[whorl.Diagnostic, ...])
+        assert_type(error.diagnostics[0].span, whorl.Span | None)
     elif isinstance(error, whorl.RunFailed):
-        assert_type(error.cause.message, str)
+        assert_type(error.cause, whorl.Cause)
+
+
+def misspelt() -> None:
+    """A name that does not exist is found by the type checker."""
+    whorl.Reslt  # type: ignore[attr-defined] # noqa: B018

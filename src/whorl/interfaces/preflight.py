@@ -99,10 +99,14 @@ def check_models(workflow: Workflow, providers: Providers) -> None:
             ) from fault
 
 
+def asks_models(workflow: Workflow) -> bool:
+    """Whether a model is asked anything, in a step or as a judge."""
+    return any(one.kind in _MODELS for one in _asked(workflow))
+
+
 def is_left_to_toy(workflow: Workflow, providers: Providers) -> bool:
     """Whether model steps are answered by the embedded model, since nothing is configured."""
-    asked = any(one.kind in _MODELS for one in _asked(workflow))
-    return asked and not providers.settings.providers
+    return asks_models(workflow) and not providers.settings.providers
 
 
 def scripted_by(workflow: Workflow, providers: Providers) -> str:
@@ -111,7 +115,7 @@ def scripted_by(workflow: Workflow, providers: Providers) -> str:
     default = settings.providers.get(settings.default_provider)
     if default is None or default.kind != "scripted":
         return ""
-    return default.name if any(one.kind in _MODELS for one in _asked(workflow)) else ""
+    return default.name if asks_models(workflow) else ""
 
 
 def forecast(

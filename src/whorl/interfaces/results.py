@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+from whorl.interfaces.preflight import asks_models
 from whorl.interpreter.events import Event
 from whorl.runtimes.folding import fold
 from whorl.runtimes.summary import document
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal import RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
 
-
+TOY_ANSWERED = (
+    "the embedded toy model answers: fine for trying things out, useless as a judge; configure a "
+    "provider in whorl.toml"
+)
+# Where the first answer of a model is looked for.
+_FIRST_ENTRIES = 1_000
+# How often the row and the journal are read again while the run goes on between the two.
 _LOOKS = 4
 
 
@@ -52,7 +59,26 @@ def result_of(
     body["usage"] = dict(state["usage"])
     final = Event("run.finished", "", float(state["at"]), body)
     # Reading the whole journal for warnings is left out where none was given.
-    return document(run, status, final, store, warnings=None if state["warned"] else [])
+    found = document(run, status, final, store, warnings=None if state["warned"] else [])
+    if state["usage"].get("calls") and asks_models(machine.plan.workflow):
+        found["warnings"] = [*_of_toy(store, run), *cast("list[Json]", found["warnings"])]
+    return found
+
+
+def _of_toy(store: SqliteStore, run: RunId) -> list[Json]:
+    """That the embedded model answers, which the first answer of a model tells."""
+    for entry in store.read(run, limit=_FIRST_ENTRIES):
+        event = entry.event
+        if event.kind not in ("task.finished", "task.failed"):
+            continue
+        told: Any = event.body
+        if event.kind == "task.failed":
+            told = told["error"].get("detail") or {}
+        if told.get("toy_model"):
+            return [{"code": "P110", "message": TOY_ANSWERED, "path": event.address}]
+        if "model" in told and "finish" in told:
+            return []
+    return []
 
 
 def open_gates(store: SqliteStore, run: RunId, machine: Machine | None = None) -> list[Gate]:

@@ -28,9 +28,18 @@ def asked(kind: str, body: dict[str, Json] | None = None, address: str = "") -> 
     return Event(kind, address, time.time(), {"request": uuid4().hex, **(body or {})})
 
 
-def decided(store: SqliteStore, run: RunId, at: str, *, approved: bool, feedback: str) -> Event:
-    """A person's answer to what a run asks at an address, or to the only thing that it asks."""
-    body: dict[str, Json] = {"approved": approved, "by": "person"}
+def paused(store: SqliteStore, run: RunId) -> Event:
+    """A pause, of a run of which something is under way."""
+    if store.run(run).status == "interrupted":
+        raise UsageError(f"run {run} is interrupted: nothing of it is under way")
+    return asked("run.paused", {"by": "person"})
+
+
+def decided(
+    store: SqliteStore, run: RunId, at: str, *, approved: bool, feedback: str, by: str = "person"
+) -> Event:
+    """An answer to what a run asks at an address, or to the only thing that it asks."""
+    body: dict[str, Json] = {"approved": approved, "by": by}
     if feedback:
         body["feedback"] = feedback
     return asked("gate.decided", body, _chosen_gate(store, run, at).address)
@@ -74,6 +83,14 @@ def is_accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> bool:
         if frame["kind"] == "loop" and frame["address"] == loop:
             return bool(frame.get("accepted_number") == number)
     return False
+
+
+def chosen(store: SqliteStore, run: RunId, at: str, number: int) -> Event:
+    """The same as `accepted`, for the loop that is meant, and once."""
+    loop = loop_at(store, run, at)
+    if is_accepted(store, run, loop, number):
+        raise UsageError(f"iteration {number} of {loop!r} is accepted already")
+    return accepted(store, run, loop, number)
 
 
 def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:

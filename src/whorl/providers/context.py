@@ -9,11 +9,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.language import Json
-    from whorl.providers.functions import Functions
+    from whorl.providers.functions import Tasks
     from whorl.providers.models.asking import Models
     from whorl.providers.outbound import Outbound
     from whorl.providers.settings import Settings
     from whorl.providers.task import TaskKind
+    from whorl.providers.threads import Threads
     from whorl.providers.tools.servers import Servers
 
 
@@ -42,7 +43,8 @@ class Context:
     settings: Settings
     outbound: Outbound
     models: Models
-    functions: Functions
+    functions: Tasks
     servers: Servers
     plugin: Callable[[str], TaskKind | None]
+    threads: Threads
     memories: Callable[[], Memories | None] = _no_memories

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, overload
 
 from whorl.errors import UsageError
 
@@ -20,23 +20,47 @@ class Registered:
     pure: bool = False
 
 
-class Functions:
-    """Functions that workflows may use by name: `@functions.task()` puts one in."""
+class Tasks:
+    """Functions that workflows may use by name: `@tasks.task` puts one in.
+
+    A plain function runs in a thread, a coroutine function in the event loop. Each is given copies
+    of its inputs by name, and gives a value that JSON can hold.
+    """
 
     def __init__(self) -> None:
         self._registered: dict[str, Registered] = {}
 
-    def task(self, name: str | None = None, *, pure: bool = False) -> Callable[[F], F]:
-        """Registers the decorated function under its own name or another one."""
+    @overload
+    def task(self, name: F, /) -> F: ...
+
+    @overload
+    def task(self, name: str | None = None, *, pure: bool = False) -> Callable[[F], F]: ...
+
+    def task(self, name: F | str | None = None, *, pure: bool = False) -> F | Callable[[F], F]:
+        """Registers the decorated function under its own name or another one.
+
+        `@tasks.task`, `@tasks.task()` and `@tasks.task("name")` all do. A `pure` function has no
+        effect, so that after a crash it may be called again without a word.
+        """
 
         def register(function: F) -> F:
-            self.add(name or function.__name__, function, pure=pure)
+            known = name if isinstance(name, str) else getattr(function, "__name__", "")
+            self.add(known, function, pure=pure)
             return function
 
-        return register
+        if name is None or isinstance(name, str):
+            return register
+        return register(name)
 
     def add(self, name: str, function: Function, *, pure: bool = False) -> None:
-        """Registers a function; raises UsageError when the name is taken."""
+        """Registers a function; raises UsageError when the name is taken, or it is no function."""
+        if not callable(function):
+            raise UsageError(f"task {name!r} is {function!r:.80}, which is no function")
+        if not isinstance(name, str) or not name:
+            raise UsageError(
+                f"a task needs a name, which {function!r:.80} does not have",
+                help='give one: `tasks.add("name", function)` or `@tasks.task("name")`',
+            )
         if name in self._registered:
             raise UsageError(f"task {name!r} is registered twice", code="W024")
         self._registered[name] = Registered(function, pure)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.context import Context, Memories
-    from whorl.providers.functions import Functions
+    from whorl.providers.functions import Tasks
     from whorl.providers.models.pace import Waiting
     from whorl.providers.outbound.connecting import Resolve
     from whorl.providers.secrets import Secret
@@ -56,7 +56,7 @@ class Providers:
     def __init__(
         self,
         settings: Settings,
-        functions: Functions | None = None,
+        functions: Tasks | None = None,
         *,
         waiting: Waiting | None = None,
         resolve: Resolve | None = None,
@@ -82,15 +82,16 @@ class Providers:
         """What kinds of tasks are made from."""
         if self._made is None:
             from whorl.providers.context import Context
-            from whorl.providers.functions import Functions
+            from whorl.providers.functions import Tasks
             from whorl.providers.models.asking import Models
             from whorl.providers.outbound import Outbound, Policy
+            from whorl.providers.threads import Threads
             from whorl.providers.tools.servers import Servers
 
             policy = Policy.of(self.settings)
             outbound = Outbound(policy, secrets=self.secrets, resolve=self._resolve)
             models = Models(self.settings, outbound, waiting=self._waiting)
-            functions = self._functions or Functions()
+            functions = self._functions or Tasks()
             servers = Servers(self.settings, outbound, self._told_before)
             self._made = Context(
                 self.settings,
@@ -99,6 +100,7 @@ class Providers:
                 functions,
                 servers,
                 self._plugin,
+                Threads(),
                 memories=lambda: self.memories,
             )
         return self._made
@@ -166,5 +168,6 @@ class Providers:
     async def close(self) -> None:
         """Closes kept connections, and ends the programs that serve tools."""
         if self._made is not None:
+            self._made.threads.close()
             await self._made.servers.close()
             await self._made.outbound.close()

@@ -7,22 +7,27 @@ import inspect
 import json
 import traceback
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from whorl.errors import ProviderError, WhorlError, did_you_mean
+from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.functions import Registered
 from whorl.providers.http import value_of
 from whorl.providers.inputs import Inputs
 from whorl.providers.outbound import Call
 from whorl.providers.task import Estimate, Reply, Usage
 from whorl.providers.texts import NotJson, as_json
+from whorl.providers.threads import Raised
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from whorl.language import Json
     from whorl.providers.context import Context
     from whorl.providers.functions import Function
     from whorl.providers.settings import Settings
     from whorl.providers.task import Effect, Emit, Request, TaskKind
+    from whorl.providers.threads import Threads
 
 URL_TIMEOUT_S = 60.0
 
@@ -40,6 +45,7 @@ class Use:
         self._outbound = context.outbound
         self._functions = context.functions
         self._plugin = context.plugin
+        self._threads = context.threads
         self._imported: dict[str, Registered] = {}
 
     def effect_of(self, name: str) -> Effect:
@@ -74,7 +80,7 @@ class Use:
             return await plugin.perform(_inner(request), emit)
         if registered is None:
             registered = self._import(name, place)
-        value = await _call(name, registered.function, given, request.timeout_s)
+        value = await _call(name, registered.function, _own(given), request, self._threads)
         return Reply(value, Usage(calls=1), {"task": name})
 
     def _own_plugin(self, name: str) -> TaskKind | None:
@@ -117,7 +123,15 @@ class Use:
 def _inner(request: Request) -> Request:
     """The request as the plugin sees it."""
     inputs = Inputs("use", request.inputs)
-    return replace(request, kind=inputs.needed("task"), inputs=inputs.table("with"))
+    return replace(request, kind=inputs.needed("task"), inputs=_own(inputs.table("with")))
+
+
+def _own(given: dict[str, Json]) -> dict[str, Json]:
+    """A copy for whoever performs the task: what it does to it must not change the run."""
+    try:
+        return {name: as_json(value, name) for name, value in given.items()}
+    except NotJson as cause:
+        raise ProviderError(f"input 'with' of task 'use': {cause}", code="P113") from None
 
 
 def import_function(place: str, settings: Settings) -> Function:
@@ -144,23 +158,23 @@ def import_function(place: str, settings: Settings) -> Function:
 
 
 async def _call(
-    name: str, function: Function, given: dict[str, Json], timeout_s: float | None
+    name: str, function: Function, given: dict[str, Json], request: Request, threads: Threads
 ) -> Json:
+    limit_s = request.timeout_s
     try:
-        async with asyncio.timeout(timeout_s) as deadline:
-            result = await _result(function, given)
-    except WhorlError:
-        raise
-    except TimeoutError as cause:
-        if deadline.expired():
+        async with asyncio.timeout(None) as deadline:
+            result = await _result(function, given, threads, lambda: _start(deadline, limit_s))
+    # A function of others may raise anything; the run must learn what it was.
+    except BaseException as raised:  # noqa: BLE001 - all but what is for us becomes its failure
+        if deadline.expired() and isinstance(raised, TimeoutError):
             raise ProviderError(
-                f"task {name!r} took longer than {timeout_s:g} s; raise timeout of the step",
+                f"task {name!r} took longer than {limit_s:g} s; raise timeout of the step",
                 code="P108",
                 retryable=True,
             ) from None
-        raise _failed(name, cause) from cause
-    # A function of others may raise anything; the run must learn what it was.
-    except Exception as cause:
+        cause = raised.fault if isinstance(raised, Raised) else raised
+        if _is_for_us(cause):
+            raise cause from None
         raise _failed(name, cause) from cause
     try:
         return as_json(result)
@@ -170,17 +184,36 @@ async def _call(
         ) from None
 
 
-async def _result(function: Function, given: dict[str, Json]) -> object:
+def _is_for_us(raised: BaseException) -> bool:
+    """Whether it goes through: a fault with its own code, an interrupt, or the end of our task."""
+    if isinstance(raised, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
+    return isinstance(raised, ProviderError | KeyboardInterrupt)
+
+
+async def _result(
+    function: Function, given: dict[str, Json], threads: Threads, begin: Callable[[], None]
+) -> object:
     if inspect.iscoroutinefunction(function):
+        begin()
         return await function(**given)
-    result = await asyncio.to_thread(function, **given)
+    result = await threads.call(partial(function, **given), begin)
     return await result if inspect.isawaitable(result) else result
 
 
+def _start(deadline: asyncio.Timeout, limit_s: float | None) -> None:
+    """The time of a function runs from its beginning: waiting for a thread is not its fault."""
+    if limit_s is not None:
+        deadline.reschedule(asyncio.get_running_loop().time() + limit_s)
+
+
 def _failed(name: str, cause: BaseException) -> ProviderError:
+    """The fault of a function. Nobody knows whether it passes, so a step's `retry` tries again."""
     lines = traceback.format_exception(cause)
     return ProviderError(
         f"task {name!r} raised {type(cause).__name__}: {cause}",
         code="P100",
+        retryable=True,
         detail={"type": type(cause).__name__, "traceback": "".join(lines)[-4_000:]},
     )

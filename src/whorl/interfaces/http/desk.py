@@ -8,9 +8,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from whorl.errors import UsageError
 from whorl.interfaces.catalogue import Catalogue
+from whorl.interfaces.driving import Driving
 from whorl.interfaces.history import loop_node, workflow_of
-from whorl.interfaces.http.driving import Driving
+from whorl.interfaces.http.faults import conflict
 from whorl.interfaces.http.watch import Watch
 from whorl.interfaces.project import open_runtime
 from whorl.interfaces.wording import target_of
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from whorl.interfaces.project import Project
+    from whorl.interpreter.events import Event
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal import RunId, RunRow
     from whorl.runtimes.local import LocalRuntime
@@ -51,7 +54,7 @@ class Desk:
         self.providers = providers
         self.runtime = runtime
         self.watch = watch
-        self.driving = Driving(runtime, watch)
+        self.driving = Driving(runtime, watch.touch)
         self.catalogue = Catalogue(project)
         self._aims: dict[tuple[RunId, str], Aim] = {}
         self._told: dict[RunId, tuple[RunRow, str]] = {}
@@ -61,6 +64,13 @@ class Desk:
     def store(self) -> SqliteStore:
         """The store of the project."""
         return self.runtime.store
+
+    async def ask(self, run: RunId, make: Callable[[], Event], seen: int | None) -> None:
+        """Carries a request out; what the run has against it is a conflict."""
+        try:
+            await self.driving.ask(run, make, seen)
+        except UsageError as fault:
+            raise conflict(fault) from fault
 
     def aim(self, run: RunId, loop: str) -> Aim:
         """What a loop works towards; a run pins its version, so this never changes."""

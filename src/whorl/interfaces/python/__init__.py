@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from whorl.interfaces.python.once import resume, run, run_sync
 from whorl.interfaces.python.results import Event, LoopResult, Result, Usage
-from whorl.interfaces.python.session import Run, Session, resume, run, run_sync
+from whorl.interfaces.python.runs import Run
+from whorl.interfaces.python.session import Session
 from whorl.interfaces.python.workflows import Workflow, build, load
-from whorl.providers.functions import Functions as Tasks
+from whorl.language import Json
+from whorl.providers.functions import Tasks
 
 __all__ = [
     "Event",
+    "Json",
     "LoopResult",
     "Result",
     "Run",

@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from whorl.errors import Cause, RunFailed
 
 if TYPE_CHECKING:
     from whorl.language import Json
+
+Status: TypeAlias = Literal[
+    "running", "succeeded", "failed", "waiting", "paused", "interrupted", "cancelled"
+]
+ExitReason: TypeAlias = Literal[
+    "condition_met",
+    "max_iterations",
+    "timeout",
+    "budget",
+    "failed",
+    "cancelled",
+    "accepted",
+    "rejected",
+]
+StoppedBy: TypeAlias = Literal[
+    "expression", "score", "judge", "branch", "stable", "plateau", "break", "items", "person"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +57,8 @@ class LoopResult:
 
     path: str
     iterations: int
-    exit_reason: str | None
-    stopped_by: str | None
+    exit_reason: ExitReason | None
+    stopped_by: StoppedBy | None
     score: float | None
     best_iteration: int | None
     returned_iteration: int | None
@@ -54,7 +71,7 @@ class Result:
     """How a run stands: the same facts as `whorl run --json` prints."""
 
     run: str
-    status: str
+    status: Status
     output: Json
     outputs: dict[str, Json]
     loops: tuple[LoopResult, ...]
@@ -76,6 +93,7 @@ class Result:
                 message=str(found.get("message", "the run failed")),
                 path=str(found.get("path", "")),
                 iteration=found.get("iteration"),
+                detail={"cause": found["cause"]} if found.get("cause") else {},
             )
             raise RunFailed(self.run, cause)
         return self

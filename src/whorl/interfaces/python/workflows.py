@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field
-from pathlib import Path
+import re
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from whorl.dialects import ProjectFiles, read_workflow
-from whorl.source import open_file
+from whorl.errors import InvalidWorkflow, UsageError
+from whorl.interfaces.project import find_project
+from whorl.interfaces.python.values import plain_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from whorl import ir
     from whorl.errors import Diagnostic
-    from whorl.language import Json
+    from whorl.interfaces.project import Project
+
+_INDENT = 2
+_KEYED = re.compile(r'"((?:[^"\\]|\\.)*)": ')
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,31 +28,38 @@ class Workflow:
     """A workflow that is known to be sound; `warnings` tells what looks odd."""
 
     name: str
-    ir: ir.Workflow
+    ir: ir.Workflow = field(repr=False, hash=False)
     file: str = ""
-    sources: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
     warnings: tuple[Diagnostic, ...] = ()
 
 
-def load(path: str | os.PathLike[str]) -> Workflow:
+def load(path: str | os.PathLike[str], *, config: str | os.PathLike[str] | None = None) -> Workflow:
     """Reads a workflow file. Raises InvalidWorkflow with everything that is wrong with it.
 
-    Files that it names must lie in the same folder or below.
+    It is read in the project that the working folder lies in, as on the command line: files that it
+    names must lie in the project, or beside it where it lies elsewhere. `config` is a whorl.toml.
     """
-    file = os.fspath(path)
-    reading = read_workflow(open_file(file), file, ProjectFiles(str(Path(file).resolve().parent)))
-    return Workflow(
-        reading.workflow.name, reading.workflow, file, dict(reading.sources), reading.warnings
-    )
+    return workflow_from(_project(config), path)
+
+
+def workflow_from(project: Project, path: str | os.PathLike[str]) -> Workflow:
+    """Reads a workflow file in a project."""
+    file = os.fsdecode(path)
+    reading = project.read(file)
+    found = reading.workflow
+    return Workflow(found.name, found, file, dict(reading.sources), reading.warnings)
 
 
 def build(
     name: str,
-    steps: Mapping[str, Mapping[str, Json]],
+    steps: Mapping[str, Mapping[str, object]],
     *,
-    inputs: Mapping[str, Json] | None = None,
-    outputs: Mapping[str, Json] | None = None,
-    model: str | list[str] | None = None,
+    inputs: Mapping[str, object] | None = None,
+    outputs: Mapping[str, object] | None = None,
+    model: str | Sequence[str] | None = None,
+    system: str | None = None,
+    description: str | None = None,
     budget: float | None = None,
 ) -> Workflow:
     """Builds a workflow in code; the words are those of the native format.
@@ -59,12 +70,52 @@ def build(
             outputs={"said": "{{ count.say }}"},
         )
 
-    Raises InvalidWorkflow, with places in the workflow written as JSON.
+    `budget` is the most that a run may spend, in dollars. Raises InvalidWorkflow, in which each
+    mistake has the names that lead to its place, and UsageError for a value that JSON cannot hold.
     """
-    fields: dict[str, object] = {"whorl": 1, "name": name, "steps": steps}
-    optional = {"inputs": inputs, "outputs": outputs, "model": model, "budget": budget}
-    fields |= {key: value for key, value in optional.items() if value is not None}
-    text = json.dumps(fields, indent=2, ensure_ascii=False, default=dict)
-    file = f"<{name}>.json"
-    reading = read_workflow(text, file, ProjectFiles(str(Path.cwd())))
-    return Workflow(name, reading.workflow, "", {file: text}, reading.warnings)
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"the name of a workflow is a text, not {name!r:.80}")
+    fields: dict[str, object] = {"whorl": 1, "name": name, "description": description}
+    fields |= {"inputs": inputs, "model": model, "system": system, "budget": budget}
+    fields |= {"steps": steps, "outputs": outputs}
+    given = {key: plain_value(value, key) for key, value in fields.items() if value is not None}
+    text = json.dumps(given, indent=_INDENT, ensure_ascii=False)
+    file = f"<{name.replace('/', '-')}>.json"
+    try:
+        reading = _project(None).read_text(text, file)
+    except InvalidWorkflow as fault:
+        raise InvalidWorkflow(_named(fault.diagnostics, file, text)) from None
+    warnings = _named(reading.warnings, file, text)
+    return Workflow(name, reading.workflow, "", {file: text}, warnings)
+
+
+def _project(config: str | os.PathLike[str] | None) -> Project:
+    return find_project(os.environ, config=None if config is None else os.fspath(config))
+
+
+def _named(found: Iterable[Diagnostic], file: str, text: str) -> tuple[Diagnostic, ...]:
+    """The same with names instead of lines, since nobody has seen the text that was read."""
+    named: list[Diagnostic] = []
+    for one in found:
+        if one.span is None or one.span.file != file:
+            named.append(one)
+            continue
+        place = _place(text, one.span.line)
+        message = f"{place}: {one.message}" if place else one.message
+        named.append(replace(one, message=message, span=None))
+    return tuple(named)
+
+
+def _place(text: str, number: int) -> str:
+    """The names and positions that lead to what stands in a line of indented JSON."""
+    way: list[str | int] = []
+    for line in text.split("\n")[:number]:
+        content = line.lstrip(" ")
+        depth = (len(line) - len(content)) // _INDENT
+        if depth == 0 or content[0] in "}]":
+            continue
+        keyed = _KEYED.match(content)
+        before = way[depth - 1] if len(way) >= depth else None
+        after = before + 1 if isinstance(before, int) else 0
+        way[depth - 1 :] = [json.loads(f'"{keyed[1]}"') if keyed else after]
+    return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in way).lstrip(".")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.context import Context
-    from whorl.providers.functions import Function, Functions
+    from whorl.providers.functions import Function, Tasks
     from whorl.providers.models.wire import ToolCall
     from whorl.providers.tools.servers import ListedTool
 
@@ -55,7 +55,7 @@ class Toolbox:
 
     def __init__(self, context: Context) -> None:
         self._settings = context.settings
-        self._functions: Functions = context.functions
+        self._functions: Tasks = context.functions
         self._servers = context.servers
 
     async def offered(

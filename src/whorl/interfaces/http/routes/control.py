@@ -36,14 +36,12 @@ from whorl.interfaces.preflight import (
     scripted_by,
 )
 from whorl.interfaces.steering import (
-    accepted,
-    asked,
     cancelled,
     check_fork,
+    chosen,
     continued,
     decided,
-    is_accepted,
-    loop_at,
+    paused,
     resumed,
 )
 from whorl.interpreter.events import Event
@@ -73,13 +71,7 @@ async def start_run(desk: AtDesk, new: NewRun, response: Response) -> Started:
 @router.post("/{run}/pause", status_code=202)
 async def pause(desk: AtDesk, run: TheRun, request: Request) -> RunItem:
     """Lets what is under way end, and begins nothing new."""
-
-    def make() -> Event:
-        if desk.store.run(run).status == "interrupted":
-            raise UsageError(f"run {run} is interrupted: nothing of it is under way")
-        return asked("run.paused", {"by": "person"})
-
-    await desk.driving.ask(run, make, request.seen)
+    await desk.ask(run, lambda: paused(desk.store, run), request.seen)
     return run_item(desk, desk.store.run(run))
 
 
@@ -90,14 +82,14 @@ async def resume(desk: AtDesk, run: TheRun, request: Resume) -> RunItem:
     if status == "interrupted" and request.budget_usd is None:
         await desk.driving.go_on(run)
     else:
-        await desk.driving.ask(run, lambda: _resumed(desk, run, request), request.seen)
+        await desk.ask(run, lambda: _resumed(desk, run, request), request.seen)
     return run_item(desk, desk.store.run(run))
 
 
 @router.post("/{run}/cancel", status_code=202)
 async def cancel(desk: AtDesk, run: TheRun, request: Cancel) -> RunItem:
     """Ends the run for good; what it has made so far stays."""
-    await desk.driving.ask(run, lambda: cancelled(request.feedback), request.seen)
+    await desk.ask(run, lambda: cancelled(request.feedback), request.seen)
     return run_item(desk, desk.store.run(run))
 
 
@@ -108,21 +100,15 @@ async def continue_run(desk: AtDesk, run: TheRun, request: Continue) -> RunItem:
     A loop that is still going on is given more only with `seen`, so that a button that is pressed
     twice does not double it.
     """
-    await desk.driving.ask(run, lambda: _continued(desk, run, request), request.seen)
+    await desk.ask(run, lambda: _continued(desk, run, request), request.seen)
     return run_item(desk, desk.store.run(run))
 
 
 @router.post("/{run}/accept", status_code=202)
 async def accept(desk: AtDesk, run: TheRun, request: Accept) -> RunItem:
     """Ends a loop with the result of an iteration; later steps run (again) with it."""
-
-    def make() -> Event:
-        loop = loop_at(desk.store, run, request.loop or "")
-        if is_accepted(desk.store, run, loop, request.iteration):
-            raise UsageError(f"iteration {request.iteration} of {loop!r} is accepted already")
-        return accepted(desk.store, run, loop, request.iteration)
-
-    await desk.driving.ask(run, make, request.seen)
+    loop, number = request.loop or "", request.iteration
+    await desk.ask(run, lambda: chosen(desk.store, run, loop, number), request.seen)
     return run_item(desk, desk.store.run(run))
 
 
@@ -165,7 +151,7 @@ async def _decide(desk: Desk, run: RunId, request: Decision, *, approved: bool) 
     def make() -> Event:
         return decided(desk.store, run, at, approved=approved, feedback=request.feedback)
 
-    await desk.driving.ask(run, make, request.seen)
+    await desk.ask(run, make, request.seen)
     return run_item(desk, desk.store.run(run))
 
 
@@ -211,13 +197,7 @@ def _prepared(desk: Desk, new: NewRun) -> tuple[Workflow, Start, dict[str, str]]
     path = desk.file(new.workflow)
     reading = desk.project.read(str(path))
     workflow, providers = reading.workflow, desk.providers
-    try:
-        check_given(workflow, new.inputs)
-    except UsageError as fault:
-        # How values are written on the command line helps nobody here.
-        raise UsageError(
-            str(fault), help="see `inputs` of the workflow", code=fault.code
-        ) from fault
+    check_given(workflow, new.inputs, advice="see `inputs` of the workflow")
     cost = new.budget_usd if new.budget_usd is not None else workflow.limits.cost_usd
     refused = refusal(workflow, providers.settings)
     told = {}

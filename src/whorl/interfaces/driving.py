@@ -1,4 +1,4 @@
-"""The runs that this server drives, and how a request reaches a run, whoever drives it.
+"""The runs that this process drives, and how a request reaches a run, whoever drives it.
 
 Requests to one run are carried out one after the other, each until it stands in the journal: so of
 two that exclude each other the second one is refused.
@@ -13,40 +13,42 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from whorl.errors import StoreError, UsageError, WhorlError, safe
-from whorl.interfaces.http.faults import Refusal, conflict
 from whorl.interpreter.control import objection
 from whorl.runtimes.folding import fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.interfaces.http.watch import Watch
     from whorl.interpreter.events import Event
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import LocalRuntime
 
 PATIENCE_S = 5.0
 OWNED_S = 1.0
+POLL_S = 0.01
+FAULTS_MAX = 1_000
 _SEEN_MAX = 5_000
 _STEERING = frozenset(
     {"run.paused", "run.resumed", "run.cancelled", "run.continued", "run.accepted", "gate.decided"}
 )
 
-log = logging.getLogger("whorl.http")
+log = logging.getLogger("whorl")
 
 
 class Driving:
-    """Drives runs in the background of the server."""
+    """Drives runs in the background; `left` is told of each that is not driven any more."""
 
-    def __init__(self, runtime: LocalRuntime, watch: Watch) -> None:
+    def __init__(self, runtime: LocalRuntime, left: Callable[[RunId], None] | None = None) -> None:
         self._runtime = runtime
-        self._watch = watch
+        self._tell = left
         self._tasks: dict[RunId, asyncio.Task[str]] = {}
         self._alarms: dict[RunId, asyncio.Task[None]] = {}
+        self._faults: dict[RunId, BaseException] = {}
+        self._closing = False
         self._locks: WeakValueDictionary[RunId, asyncio.Lock] = WeakValueDictionary()
 
     def is_driven(self, run: RunId) -> bool:
-        """Whether this server drives the run."""
+        """Whether this process drives the run."""
         return run in self._tasks
 
     def drive(self, run: RunId, *requests: Event) -> asyncio.Task[str]:
@@ -54,6 +56,7 @@ class Driving:
         alarm = self._alarms.pop(run, None)
         if alarm is not None:
             alarm.cancel()
+        self._faults.pop(run, None)
         task = asyncio.create_task(self._drive(run, requests))
         self._tasks[run] = task
         task.add_done_callback(lambda done: self._left(run, done))
@@ -62,21 +65,19 @@ class Driving:
     async def ask(self, run: RunId, make: Callable[[], Event], seen: int | None = None) -> None:
         """Carries a request out: `make` looks at the run as it is and says what is asked.
 
-        Returns once the request stands in the journal, or its owner has it in its inbox.
+        Returns once the request stands in the journal, or its owner has it in its inbox. Raises
+        UsageError where the run as it is has something against it.
         """
         async with self._lock(run):
             await asyncio.to_thread(self._check_seen, run, seen)
-            try:
-                await self._bring(run, await asyncio.to_thread(self._made, run, make))
-            except UsageError as fault:
-                raise conflict(fault) from fault
+            await self._bring(run, await asyncio.to_thread(self._made, run, make))
 
     async def go_on(self, run: RunId) -> None:
         """Drives a run that nobody drives, as after a crash."""
         async with self._lock(run):
             is_interrupted = self._runtime.store.run(run).status == "interrupted"
             if not is_interrupted or run in self._tasks:
-                raise Refusal(409, "W905", f"run {run} is not interrupted any more")
+                raise UsageError(f"run {run} is not interrupted any more", code="W905")
             task = self.drive(run)
             deadline = time.monotonic() + PATIENCE_S
             while not task.done() and time.monotonic() < deadline:
@@ -85,14 +86,35 @@ class Driving:
                 await asyncio.sleep(0.02)
             if task.done():
                 # Another process may just have taken it.
-                _raise(task)
+                self._raise(run, task)
+
+    async def settled(self, run: RunId) -> None:
+        """Waits until nobody drives the run. Raises what kept this process from driving it."""
+        store = self._runtime.store
+        while True:
+            task = self._tasks.get(run)
+            if task is not None:
+                await asyncio.wait({task})
+                # Whoever is told of its end has a turn.
+                await asyncio.sleep(0)
+                continue
+            row = store.run(run)
+            if row.status == "interrupted" and run in self._faults:
+                raise self._faults[run]
+            if row.status != "running":
+                return
+            async for _ in self._runtime.follow(run, after=row.last_seq):
+                continue
 
     async def close(self) -> None:
         """Leaves all runs resumable."""
+        self._closing = True
         self._runtime.stop()
-        for alarm in self._alarms.values():
-            alarm.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        alarms = list(self._alarms.values())
+        for alarm in alarms:
+            alarm.cancel()
+        await asyncio.gather(*alarms, return_exceptions=True)
 
     def _lock(self, run: RunId) -> asyncio.Lock:
         found = self._locks.get(run)
@@ -116,29 +138,37 @@ class Driving:
             return
         for entry in self._runtime.store.read(run, after=seen, limit=_SEEN_MAX):
             if entry.event.kind in _STEERING:
-                raise Refusal(
-                    409,
-                    "W905",
+                raise UsageError(
                     f"somebody has steered run {run} since: {entry.event.kind} at {entry.seq}",
-                    "look at the run as it is now, and ask again",
+                    help="look at the run as it is now, and ask again",
+                    code="W905",
                 )
 
     async def _bring(self, run: RunId, event: Event) -> None:
         store = self._runtime.store
         before = store.run(run).last_seq
-        task = None
-        with self._watch.listening(run) as listener:
-            if not await self._runtime.request(run, event):
-                await self._settle(run)
-                task = self.drive(run, event)
-            deadline = time.monotonic() + PATIENCE_S
-            while time.monotonic() < deadline:
-                if self._stands(run, event, before):
-                    return
-                if task is not None and task.done():
-                    _raise(task)
-                    return
-                await listener.wait(0.05)
+        task = await self._hand_over(run, event)
+        # Turns of the event loop are counted, not time: whoever holds it up holds up the driver.
+        for _ in range(round(PATIENCE_S / POLL_S)):
+            is_left = store.run(run).status != "running" if task is None else task.done()
+            if self._stands(run, event, before):
+                return
+            if is_left:
+                # Whoever drove it had ended before the request came; it is carried out once.
+                self._raise(run, task)
+                task = await self._hand_over(run, event)
+            await asyncio.sleep(POLL_S)
+        if task is not None:
+            raise StoreError(f"run {run} was asked {event.kind!r}, which cannot be written yet")
+
+    async def _hand_over(self, run: RunId, event: Event) -> asyncio.Task[str] | None:
+        """Gives a request to whoever drives the run; None: another process, by its inbox."""
+        if self._closing:
+            raise UsageError(f"run {run} is being left, since its session ends", code="W905")
+        if await self._runtime.request(run, event):
+            return self._tasks.get(run)
+        await self._settle(run)
+        return self.drive(run, event)
 
     def _stands(self, run: RunId, event: Event, before: int) -> bool:
         """Whether the request is in the journal."""
@@ -190,14 +220,19 @@ class Driving:
     def _left(self, run: RunId, task: asyncio.Task[str]) -> None:
         if self._tasks.get(run) is task:
             del self._tasks[run]
-        self._watch.touch(run)
+        if self._tell is not None:
+            self._tell(run)
         fault = None if task.cancelled() else task.exception()
         if fault is not None and not isinstance(fault, UsageError):
             words = safe(str(fault)) if isinstance(fault, WhorlError) else repr(fault)
             log.error("run %s cannot be driven: %s", run, words)
+            self._faults[run] = fault
+            if len(self._faults) > FAULTS_MAX:
+                del self._faults[next(iter(self._faults))]
 
-
-def _raise(task: asyncio.Task[str]) -> None:
-    fault = task.exception()
-    if fault is not None:
-        raise fault
+    def _raise(self, run: RunId, task: asyncio.Task[str] | None) -> None:
+        """Tells the one who asked why the run cannot be driven; nobody else has to hear of it."""
+        fault = None if task is None else task.exception()
+        if fault is not None:
+            self._faults.pop(run, None)
+            raise fault

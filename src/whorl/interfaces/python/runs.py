@@ -1,0 +1,170 @@
+"""A run in the hands of a Python program: watched, waited for and steered."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, cast
+
+from whorl.errors import UsageError
+from whorl.interfaces.history import workflow_of
+from whorl.interfaces.python.results import Event, Result, result_from
+from whorl.interfaces.python.values import count, dollars, plain_table, text
+from whorl.interfaces.results import result_of
+from whorl.interfaces.steering import (
+    cancelled,
+    check_fork,
+    chosen,
+    continued,
+    decided,
+    paused,
+    resumed,
+)
+from whorl.runtimes.forking import Fork, fork_run
+from whorl.runtimes.local import new_run_id
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+
+    from whorl.interfaces.python.results import Status
+    from whorl.interfaces.python.session import Session
+    from whorl.interfaces.python.values import JsonLike
+    from whorl.interpreter.events import Event as JournalEvent
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.sqlite import SqliteStore
+
+_POLL_S = 0.02
+
+
+class Run:
+    """A run of a session. It is driven in the background while the session is open.
+
+    Whatever is asked of it stands in its journal when the call returns; what does not fit the run
+    as it is raises UsageError, and changes nothing.
+    """
+
+    def __init__(self, session: Session, run: RunId) -> None:
+        self._run = run
+        self._session = session
+
+    def __repr__(self) -> str:
+        return f"<whorl.Run {self.id}>"
+
+    @property
+    def id(self) -> str:
+        """The id, which finds the run again: `session.run(id)`."""
+        return str(self._run)
+
+    @property
+    def status(self) -> Status:
+        """running, waiting, paused, interrupted, or how it ended."""
+        return cast("Status", self._store.run(self._run).status)
+
+    async def events(self, after: int = 0) -> AsyncIterator[Event]:
+        """The entries of the journal as they become durable, until the run ends or waits."""
+        opened = self._session.opened
+        while True:
+            is_driven = opened.driving.is_driven(self._run)
+            async for entry in opened.runtime.follow(self._run, after):
+                after, event = entry.seq, entry.event
+                yield Event(entry.seq, event.kind, event.address, event.at, event.body)
+            if not is_driven:
+                return
+            await asyncio.sleep(_POLL_S)
+
+    async def result(self) -> Result:
+        """Waits until the run has ended, waits for a person, or is paused."""
+        await self._session.opened.driving.settled(self._run)
+        return result_from(result_of(self._store, self._run))
+
+    async def pause(self) -> None:
+        """Lets calls that are under way finish, and starts no new ones."""
+        await self._ask(lambda: paused(self._store, self._run))
+
+    async def resume(self, *, budget: float | None = None) -> None:
+        """Goes on after a pause or a crash; of a failed run, tries again what failed.
+
+        `budget` is added to what the run may spend. A run that is under way, or waits for a person,
+        is left as it is.
+        """
+        more = dollars(budget)
+        if more is None and self.status in ("running", "waiting", "interrupted"):
+            await self._session.opened.take_up(self._run)
+            return
+        await self._ask(lambda: resumed(more))
+
+    async def cancel(self) -> None:
+        """Ends the run; what is under way is cancelled."""
+        await self._ask(cancelled)
+
+    async def go_on(
+        self,
+        iterations: int | None = None,
+        *,
+        at: str | None = None,
+        budget: float | None = None,
+    ) -> None:
+        """Reopens a loop for more iterations; what follows it runs again.
+
+        `budget` is added to what the run, and the loop, may spend.
+        """
+        more, money, loop = count(iterations, "iterations"), dollars(budget), text(at, "at")
+        if more is None and money is None:
+            raise UsageError("say how much more: iterations, budget, or both")
+        await self._ask(
+            lambda: continued(self._store, self._run, loop, iterations=more, cost_usd=money)
+        )
+
+    async def accept(self, iteration: int, *, at: str | None = None) -> None:
+        """Makes an earlier iteration the loop's result; what follows it runs again."""
+        number, loop = count(iteration, "iteration"), text(at, "at")
+        if number is None:
+            raise UsageError("say which iteration to accept")
+        await self._ask(lambda: chosen(self._store, self._run, loop, number))
+
+    async def decide(self, approved: bool, *, feedback: str = "", at: str | None = None) -> None:
+        """Answers what the run waits for."""
+        if not isinstance(approved, bool):
+            raise UsageError(f"approved is {approved!r:.80}, which is neither True nor False")
+        words, place = text(feedback, "feedback"), text(at, "at")
+
+        def make() -> JournalEvent:
+            return decided(
+                self._store, self._run, place, approved=approved, feedback=words, by="python"
+            )
+
+        await self._ask(make)
+
+    async def fork(self, at: str, values: Mapping[str, JsonLike] | None = None) -> Run:
+        """A new run that keeps the iterations before `at` (such as `polish[3]`) and redoes it."""
+        fork = Fork(text(at, "at"), plain_table(values, "values"))
+        workflow = workflow_of(self._store, self._run)
+        check_fork(self._store, self._run, workflow, fork)
+        self._session.opened.check_leave(workflow)
+        now = time.time()
+        run = new_run_id(now)
+        with _in_python():
+            await fork_run(self._store, self._run, fork, run=run, now=now)
+        self._session.opened.driving.drive(run)
+        return Run(self._session, run)
+
+    @property
+    def _store(self) -> SqliteStore:
+        return self._session.opened.store
+
+    async def _ask(self, make: Callable[[], JournalEvent]) -> None:
+        with _in_python():
+            await self._session.opened.driving.ask(self._run, make)
+
+
+@contextmanager
+def _in_python() -> Iterator[None]:
+    """Some refusals name an option of the command line; here it is a parameter."""
+    try:
+        yield
+    except UsageError as fault:
+        if "--at" not in str(fault):
+            raise
+        words = str(fault).replace("--at ", "at=").replace("--at", "`at`")
+        raise UsageError(words, help=fault.help, code=fault.code) from fault

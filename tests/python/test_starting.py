@@ -1,0 +1,280 @@
+"""Starting runs from Python: the project, inputs, keys, and what is refused before a run."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import enum
+import logging
+import pickle
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import whorl
+from whorl.providers.models.wires.embedded import is_installed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+UNTIL = """{"definition": {"actions": {
+  "Init": {"type": "InitializeVariable",
+           "inputs": {"variables": [{"name": "n", "type": "integer", "value": 0}]}},
+  "Until": {"type": "Until", "expression": "@equals(variables('n'), 5)",
+            "actions": {"Inc": {"type": "IncrementVariable", "inputs": {"name": "n", "value": 1}}},
+            "runAfter": {"Init": ["Succeeded"]}}}}}"""
+SAY: dict[str, Any] = {"say": {"value": "{{ n }}"}}
+
+
+def saying(kind: str = "any") -> whorl.Workflow:
+    return whorl.build("say", SAY, inputs={"n": kind}, outputs={"n": "{{ say }}"})
+
+
+async def _runs() -> int:
+    async with whorl.Session() as session:
+        return len(session.opened.store.runs())
+
+
+@pytest.fixture
+def project(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project in whose folder for workflows the program works."""
+    (place / "whorl.toml").write_text("[limits]\niterations = 3\n")
+    (place / "shared").mkdir()
+    (place / "shared" / "child.yaml").write_text("whorl: 1\nname: child\nsteps: {a: {value: 4}}\n")
+    (place / "flows").mkdir()
+    monkeypatch.chdir(place / "flows")
+    return place
+
+
+def test_a_file_may_name_files_of_its_project(project: Path) -> None:
+    (project / "flows" / "main.yaml").write_text(
+        "whorl: 1\nname: main\nsteps: {c: {call: ../shared/child.yaml}}\noutputs: {x: '{{ c.a }}'}"
+    )
+
+    assert whorl.run_sync("main.yaml").output == 4
+    assert whorl.run_sync(whorl.load("main.yaml")).output == 4
+
+
+def test_the_limits_of_the_project_hold(project: Path) -> None:
+    (project / "flows" / "until.json").write_text(UNTIL)
+
+    result = whorl.run_sync("until.json")
+
+    assert (result.loops[0].iterations, result.loops[0].exit_reason) == (3, "max_iterations")
+
+
+def test_load_takes_another_configuration(place: Path) -> None:
+    (place / "other.toml").write_text("[limits]\niterations = 2\n")
+    (place / "until.json").write_text(UNTIL)
+
+    result = whorl.run_sync(whorl.load("until.json", config="other.toml"))
+
+    assert result.loops[0].iterations == 2
+
+
+class Color(enum.StrEnum):
+    RED = "red"
+
+
+@pytest.mark.usefixtures("place")
+def test_inputs_are_any_json_like_value() -> None:
+    given = MappingProxyType({"a": (1, 2), "b": MappingProxyType({"c": Color.RED})})
+
+    result = whorl.run_sync(saying(), MappingProxyType({"n": given}))  # type: ignore[dict-item]
+
+    assert result.output == {"a": [1, 2], "b": {"c": "red"}}
+
+
+@pytest.mark.usefixtures("place")
+def test_what_json_cannot_hold_is_refused_with_its_place() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    for value, words in (
+        (float("nan"), "inputs.n is nan"),
+        ([1, float("inf")], r"inputs.n\[1\] is inf"),
+        ({"a": {1}}, "inputs.n.a is of type 'set'"),
+        (datetime.datetime(2026, 1, 1), "inputs.n is of type 'datetime'"),
+        (b"x", "inputs.n is of type 'bytes'"),
+        ({1: 2}, "inputs.n has the key 1"),
+        (2**70, "inputs.n is an integer"),
+        (endless, "levels deep"),
+    ):
+        with pytest.raises(whorl.UsageError, match=words):
+            whorl.run_sync(saying(), {"n": value})
+    with pytest.raises(whorl.UsageError, match="inputs must be a mapping"):
+        whorl.run_sync(saying(), [("n", 1)])  # type: ignore[arg-type]
+
+    assert asyncio.run(_runs()) == 0
+
+
+@pytest.mark.usefixtures("place")
+def test_inputs_that_do_not_fit_make_no_run_and_use_no_key() -> None:
+    for given, words in (
+        ({}, r"needs the input 'n' \(integer\)$"),
+        ({"m": 1}, "has no input 'm'"),
+        ({"n": "x"}, "must be a integer"),
+    ):
+        with pytest.raises(whorl.UsageError, match=words):
+            whorl.run_sync(saying("integer"), given, key="order-17")
+
+    assert whorl.run_sync(saying("integer"), {"n": 1}, key="order-17").output == 1
+
+
+@pytest.mark.usefixtures("place")
+def test_amounts_and_counts_are_checked() -> None:
+    for options in (
+        {"budget": float("nan")},
+        {"budget": 0},
+        {"budget": -1},
+        {"budget": "1"},
+        {"budget": True},
+        {"max_iterations": 0},
+        {"max_iterations": 1.5},
+        {"max_iterations": "3"},
+        {"max_iterations": True},
+        {"key": 5},
+        {"tasks": {"a": len}},
+    ):
+        with pytest.raises(whorl.UsageError):
+            whorl.run_sync(saying(), {"n": 1}, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("place")
+def test_a_key_goes_on_with_a_run_that_was_interrupted() -> None:
+    calls: list[str] = []
+
+    async def main() -> list[object]:
+        tasks, begun, may_end = whorl.Tasks(), asyncio.Event(), asyncio.Event()
+
+        @tasks.task
+        def one() -> int:
+            calls.append("one")
+            return 1
+
+        @tasks.task
+        async def two() -> int:
+            begun.set()
+            await may_end.wait()
+            return 2
+
+        workflow = whorl.build(
+            "two", {"a": {"use": "one"}, "b": {"use": "two"}}, outputs={"x": "{{ a + b }}"}
+        )
+        async with whorl.Session(tasks=tasks) as session:
+            first = await session.start(workflow, key="once")
+            await begun.wait()
+        may_end.set()
+        again = await whorl.run(workflow, tasks=tasks, key="once")
+        return [again.run == first.id, again.output, calls]
+
+    assert asyncio.run(main()) == [True, 3, ["one"]]
+
+
+@pytest.mark.usefixtures("place")
+def test_a_key_belongs_to_one_workflow() -> None:
+    whorl.run_sync(saying(), {"n": 1}, key="a")
+
+    with pytest.raises(whorl.UsageError, match=r"the key 'a' belongs to run .* of workflow 'say'"):
+        whorl.run_sync(whorl.build("other", {"a": {"value": 1}}), key="a")
+
+
+def test_a_model_of_an_unknown_provider_is_refused_before_a_run_is_made(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
+    workflow = whorl.build("ask", {"a": {"ask": "hello", "model": "anthropic/claude"}})
+
+    with pytest.raises(whorl.UsageError, match="anthropic"):
+        whorl.run_sync(workflow)
+
+    assert asyncio.run(_runs()) == 0
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.skipif(not is_installed(), reason="the embedded model is not installed")
+def test_the_toy_model_says_that_it_answers(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    step: dict[str, Any] = {"ask": "Say hello.", "max_tokens": 4}
+    with caplog.at_level(logging.WARNING, "whorl"):
+        result = whorl.run_sync(whorl.build("hello", {"a": step}))
+
+    assert "toy model" in caplog.text
+    assert ["toy model" in str(one["message"]) for one in result.warnings] == [True]
+
+
+@pytest.mark.usefixtures("place")
+def test_a_session_is_opened_and_closed_in_order() -> None:
+    async def main() -> None:
+        session = whorl.Session()
+        with pytest.raises(whorl.UsageError, match="async with"):
+            await session.start(saying(), {"n": 1})
+        with pytest.raises(whorl.UsageError, match="async with"):
+            session.run()
+        async with session:
+            with pytest.raises(whorl.UsageError, match="open already"):
+                await session.__aenter__()
+        async with session:
+            run = await session.start(saying(), {"n": 1})
+            assert (await run.result()).output == 1
+        with pytest.raises(whorl.UsageError, match=r"await whorl\.run"):
+            whorl.run_sync(saying(), {"n": 1})
+
+    asyncio.run(main())
+
+
+@pytest.mark.usefixtures("place")
+def test_mistakes_in_what_is_built_are_named_by_their_place() -> None:
+    steps: dict[str, Any] = {
+        "a": {"value": 1},
+        "l": {"repeat": {"until": ["true", {"scroe": 1}], "steps": {"x": {"valeu": 1}}}},
+    }
+
+    with pytest.raises(whorl.InvalidWorkflow) as caught:
+        whorl.build("bad", steps)
+
+    told = [one.message.partition(": ")[0] for one in caught.value.diagnostics]
+    assert "steps.l.repeat.steps.x.valeu" in told
+    assert any(one.startswith("steps.l.repeat.until[1]") for one in told)
+    assert "bad" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("place")
+def test_values_that_json_cannot_hold_cannot_be_built_of() -> None:
+    for value in ({1}, float("nan"), object(), b"x"):
+        with pytest.raises(whorl.UsageError, match=r"^steps\.a\.value\[0\] is"):
+            whorl.build("w", {"a": {"value": [value]}})
+
+
+@pytest.mark.usefixtures("place")
+def test_a_built_workflow_has_all_that_a_file_has() -> None:
+    workflow = whorl.build(
+        "w", {"a": {"ask": "hello"}}, system="Be brief.", description="Says hello."
+    )
+
+    assert workflow.ir.description == "Says hello."
+    assert "Be brief." in repr(workflow.ir.defaults)
+    assert repr(workflow) == "Workflow(name='w', file='', warnings=())"
+    assert {workflow: 1}[workflow] == 1
+
+
+@pytest.mark.usefixtures("place")
+def test_errors_can_be_sent_to_another_process() -> None:
+    with pytest.raises(whorl.InvalidWorkflow) as invalid:
+        whorl.build("bad", {"a": {"valeu": 1}})
+    tasks = whorl.Tasks()
+    tasks.add("fail", [].pop)
+    failed = whorl.run_sync(whorl.build("w", {"a": {"use": "fail"}}), tasks=tasks)
+    with pytest.raises(whorl.RunFailed) as caught:
+        failed.raise_for_status()
+
+    again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301
+
+    assert (again.run, again.cause) == (failed.run, caught.value.cause)
+    assert "IndexError" in str(again.cause.detail["cause"])
+    assert pickle.loads(pickle.dumps(invalid.value)).diagnostics == invalid.value.diagnostics  # noqa: S301

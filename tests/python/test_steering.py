@@ -1,0 +1,260 @@
+"""What is asked of a run from Python: written before the call returns, or refused by it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import whorl
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+pytestmark = pytest.mark.usefixtures("place")
+
+ASK: dict[str, Any] = {"gate": {"approve": {"message": "publish?"}}, "after": {"value": 1}}
+COUNT: dict[str, Any] = {
+    "count": {
+        "repeat": {
+            "until": "iteration >= 6",
+            "steps": {"turn": {"use": "turn", "with": {"number": "{{ iteration }}"}}},
+        }
+    }
+}
+
+
+class Turns:
+    """A task that lets a loop go on for so many turns, and then waits to be let on."""
+
+    def __init__(self, free: int) -> None:
+        self.tasks = whorl.Tasks()
+        self.tasks.add("turn", self.turn)
+        self.reached = asyncio.Event()
+        self.may_go_on = asyncio.Event()
+        self.calls = 0
+        self._free = free
+
+    async def turn(self, number: int) -> int:
+        self.calls += 1
+        if self.calls > self._free:
+            self.reached.set()
+            await self.may_go_on.wait()
+        return number
+
+
+def counting() -> whorl.Workflow:
+    return whorl.build("count", COUNT, outputs={"number": "{{ count.turn }}"})
+
+
+async def _asking() -> str:
+    async with whorl.Session() as session:
+        run = await session.start(whorl.build("ask", ASK))
+        await run.result()
+        return run.id
+
+
+@pytest.mark.parametrize(
+    ("ask", "kind", "status"),
+    [
+        (lambda run: run.decide(True, feedback="go"), "gate.decided", ("succeeded", "interrupted")),
+        (lambda run: run.cancel(), "run.cancelled", ("cancelled",)),
+        (lambda run: run.pause(), "run.paused", ("paused",)),
+    ],
+    ids=["decide", "cancel", "pause"],
+)
+def test_a_request_is_written_before_its_session_closes(
+    ask: Callable[[whorl.Run], Awaitable[None]], kind: str, status: tuple[str, ...]
+) -> None:
+    async def main() -> tuple[str, list[str]]:
+        found = await _asking()
+        async with whorl.Session() as session:
+            await ask(session.run(found))
+        async with whorl.Session() as session:
+            run = session.run(found)
+            return run.status, [event.kind async for event in run.events()]
+
+    found, kinds = asyncio.run(main())
+
+    assert kind in kinds
+    assert found in status
+
+
+def test_two_requests_in_a_row() -> None:
+    async def main() -> list[str]:
+        async with whorl.Session() as session:
+            steps: dict[str, Any] = {**ASK, "long": {"wait": "1h"}}
+            run = await session.start(whorl.build("ask", steps))
+            await run.result()
+            await run.decide(True)
+            await run.cancel()
+            return [(await run.result()).status, (await run.result()).status]
+
+    assert asyncio.run(main()) == ["cancelled", "cancelled"]
+
+
+def test_a_run_is_paused_and_goes_on() -> None:
+    async def main() -> list[object]:
+        turns = Turns(2)
+        async with whorl.Session(tasks=turns.tasks) as session:
+            run = await session.start(counting())
+            await turns.reached.wait()
+            await run.pause()
+            with pytest.raises(whorl.UsageError, match="is paused"):
+                await run.pause()
+            turns.may_go_on.set()
+            paused = (await run.result()).status
+            turns.may_go_on.clear()
+            await run.resume()
+            await run.resume()
+            turns.may_go_on.set()
+            result = await run.result()
+            return [paused, result.output, turns.calls]
+
+    assert asyncio.run(main()) == ["paused", 6, 6]
+
+
+def test_what_is_refused_is_raised_where_it_was_asked_and_nowhere_else() -> None:
+    async def main() -> whorl.Result:
+        turns = Turns(100)
+        async with whorl.Session(tasks=turns.tasks) as session:
+            run = await session.start(counting())
+            await run.result()
+            for ask in (
+                run.pause(),
+                run.resume(),
+                run.cancel(),
+                run.decide(True),
+                run.accept(9),
+                run.accept(1, at="nope"),
+                run.go_on(1, at="nope"),
+                run.go_on(),
+                run.go_on(0),
+                run.go_on("two"),  # type: ignore[arg-type]
+                run.go_on(1, budget=float("nan")),
+                run.go_on(1, budget=-1),
+                run.decide("yes"),  # type: ignore[arg-type]
+                run.fork("count[9]"),
+                run.fork("count"),
+                run.fork("count[2]", {"zzz": 1}),
+                run.fork("count[2]", {"zzz": {1}}),  # type: ignore[dict-item]
+            ):
+                with pytest.raises(whorl.UsageError) as caught:
+                    await ask
+                assert "--" not in str(caught.value)
+            return await run.result()
+
+    assert asyncio.run(main()).status == "succeeded"
+
+
+def test_a_second_decision_is_refused() -> None:
+    async def main() -> str:
+        async with whorl.Session() as session:
+            run = await session.start(whorl.build("ask", ASK))
+            await run.result()
+            asked = (run.decide(True), run.decide(False))
+            answers = await asyncio.gather(*asked, return_exceptions=True)
+            assert [type(one) for one in answers] == [type(None), whorl.UsageError]
+            return (await run.result()).status
+
+    assert asyncio.run(main()) == "succeeded"
+
+
+def test_events_go_on_after_a_request() -> None:
+    async def main() -> list[str]:
+        turns = Turns(100)
+        async with whorl.Session(tasks=turns.tasks) as session:
+            run = await session.start(counting(), max_iterations=1)
+            last = [event.seq async for event in run.events()][-1]
+            await run.go_on(1)
+            return [event.kind async for event in run.events(after=last)]
+
+    kinds = asyncio.run(main())
+
+    assert (kinds[0], kinds[-1]) == ("run.continued", "run.finished")
+
+
+def test_events_of_a_run_that_was_just_started_are_all_told() -> None:
+    async def main() -> list[str]:
+        async with whorl.Session() as session:
+            run = await session.start(whorl.build("one", {"a": {"value": 1}}))
+            return [event.kind async for event in run.events()]
+
+    assert asyncio.run(main())[-1] == "run.finished"
+
+
+def test_a_gate_whose_time_is_over_ends_in_an_open_session() -> None:
+    steps: dict[str, Any] = {
+        "gate": {"approve": {"message": "ok?", "timeout": "50ms"}},
+        "after": {"value": "{{ gate.approved }}", "after": {"gate": "any"}},
+    }
+
+    async def main() -> str:
+        async with whorl.Session() as session:
+            run = await session.start(whorl.build("ask", steps))
+            async with asyncio.timeout(20):
+                while (await run.result()).status == "waiting":
+                    await asyncio.sleep(0.02)
+            return run.status
+
+    assert asyncio.run(main()) != "waiting"
+
+
+def test_resuming_a_run_that_waits_leaves_it_waiting() -> None:
+    async def main() -> str:
+        return (await whorl.resume(await _asking())).status
+
+    assert asyncio.run(main()) == "waiting"
+
+
+def test_the_result_of_a_run_that_another_session_goes_on_with() -> None:
+    steps: dict[str, Any] = {**ASK, "turn": {"use": "turn", "with": {"number": 1}}}
+
+    async def main() -> list[str]:
+        turns = Turns(0)
+        async with (
+            whorl.Session(tasks=turns.tasks) as first,
+            whorl.Session(tasks=turns.tasks) as second,
+        ):
+            run = await first.start(whorl.build("ask", steps))
+            await run.result()
+            await second.run(run.id).decide(True)
+            await turns.reached.wait()
+            waiting = asyncio.create_task(run.result())
+            done, _ = await asyncio.wait({waiting}, timeout=0.05)
+            turns.may_go_on.set()
+            return [str(len(done)), (await waiting).status]
+
+    assert asyncio.run(main()) == ["0", "succeeded"]
+
+
+def test_pausing_and_resuming_from_another_session() -> None:
+    async def main() -> list[str]:
+        turns = Turns(2)
+        async with (
+            whorl.Session(tasks=turns.tasks) as first,
+            whorl.Session(tasks=turns.tasks) as second,
+        ):
+            run = await first.start(counting())
+            await turns.reached.wait()
+            other = second.run(run.id)
+            await other.pause()
+            turns.may_go_on.set()
+            seen = [(await other.result()).status]
+            await other.resume()
+            return [*seen, (await other.result()).status, (await run.result()).status]
+
+    assert asyncio.run(main()) == ["paused", "succeeded", "succeeded"]
+
+
+def test_a_session_forgets_runs_that_have_ended() -> None:
+    async def main() -> int:
+        async with whorl.Session() as session:
+            run = await session.start(whorl.build("one", {"a": {"value": 1}}))
+            await run.result()
+            return sum(
+                session.opened.driving.is_driven(one.id) for one in session.opened.store.runs()
+            )
+
+    assert asyncio.run(main()) == 0

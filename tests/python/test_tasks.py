@@ -1,0 +1,210 @@
+"""Python functions as tasks: what they may do to what they are given, and what they may raise."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import whorl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.usefixtures("place")
+
+
+def test_a_task_that_changes_its_argument_changes_nothing_else() -> None:
+    tasks = whorl.Tasks()
+
+    @tasks.task()
+    def take(queue: list[int]) -> int:
+        return queue.pop()
+
+    step: dict[str, Any] = {"use": "take", "with": {"queue": "{{ jobs }}"}}
+    workflow = whorl.build(
+        "queue",
+        {"jobs": {"value": [1, 2, 3]}, "a": step, "b": step},
+        outputs={"jobs": "{{ jobs }}", "a": "{{ a }}", "b": "{{ b }}"},
+    )
+    wanted = {"jobs": [1, 2, 3], "a": 3, "b": 3}
+
+    assert [whorl.run_sync(workflow, tasks=tasks).outputs for _ in range(2)] == [wanted, wanted]
+
+
+def test_a_task_is_given_the_same_at_each_attempt() -> None:
+    seen: list[list[int]] = []
+    tasks = whorl.Tasks()
+
+    @tasks.task()
+    def flaky(items: list[int]) -> int:
+        seen.append(list(items))
+        items.pop()
+        if len(seen) < 3:
+            raise ConnectionError("reset")
+        return len(items)
+
+    step: dict[str, Any] = {
+        "use": "flaky",
+        "with": {"items": "{{ items }}"},
+        "retry": {"times": 5, "wait": "1ms"},
+    }
+    workflow = whorl.build("flaky", {"a": step}, inputs={"items": "list"})
+
+    result = whorl.run_sync(workflow, {"items": [1, 2]}, tasks=tasks)
+
+    assert (result.status, seen) == ("succeeded", [[1, 2], [1, 2], [1, 2]])
+
+
+def test_without_retry_a_task_is_tried_once() -> None:
+    calls: list[int] = []
+    tasks = whorl.Tasks()
+
+    @tasks.task()
+    def broken() -> None:
+        calls.append(1)
+        raise ConnectionError("reset")
+
+    result = whorl.run_sync(whorl.build("w", {"a": {"use": "broken"}}), tasks=tasks)
+
+    assert (result.status, calls) == ("failed", [1])
+
+
+class _Odd(BaseException):
+    """An exception that hardly anybody expects."""
+
+
+@pytest.mark.parametrize("pure", [False, True])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        StopIteration("x"),
+        StopAsyncIteration("x"),
+        SystemExit(3),
+        GeneratorExit("x"),
+        asyncio.CancelledError("x"),
+        TimeoutError("x"),
+        _Odd("x"),
+        BaseExceptionGroup("x", [_Odd("y")]),
+        whorl.UsageError("x"),
+    ],
+    ids=lambda fault: type(fault).__name__,
+)
+def test_whatever_a_task_raises_is_its_failure(fault: BaseException, pure: bool) -> None:
+    tasks = whorl.Tasks()
+
+    def plain() -> None:
+        raise fault
+
+    async def later() -> None:
+        await asyncio.sleep(0)
+        raise fault
+
+    tasks.add("plain", plain, pure=pure)
+    tasks.add("later", later, pure=pure)
+    for name in ("plain", "later"):
+        step: dict[str, Any] = {"use": name, "timeout": "10s"}
+        error = whorl.run_sync(whorl.build("w", {"a": step}), tasks=tasks).error
+
+        assert error is not None
+        kind = type(fault).__name__
+        if name == "later" and kind == "StopIteration":
+            kind = "RuntimeError"  # Python's own word for what a coroutine may not raise.
+        assert f"raised {kind}" in str(error["message"]), error
+        assert json.dumps(error["cause"])
+
+
+def test_an_interrupt_in_a_task_interrupts_the_program() -> None:
+    tasks = whorl.Tasks()
+
+    @tasks.task()
+    async def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        whorl.run_sync(whorl.build("w", {"a": {"use": "interrupted"}}), tasks=tasks)
+
+
+def test_an_exit_in_a_task_leaves_other_runs_alone() -> None:
+    tasks = whorl.Tasks()
+    going = threading.Event()
+
+    @tasks.task()
+    def leave() -> None:
+        sys.exit(3)
+
+    @tasks.task()
+    def wait() -> str:
+        going.wait(10)
+        return "here"
+
+    async def main() -> tuple[str, object]:
+        async with whorl.Session(tasks=tasks) as session:
+            other = await session.start(whorl.build("o", {"a": {"use": "wait"}}))
+            left = await (await session.start(whorl.build("l", {"a": {"use": "leave"}}))).result()
+            going.set()
+            return left.status, (await other.result()).output
+
+    assert asyncio.run(main()) == ("failed", "here")
+
+
+def test_many_plain_functions_at_once_have_their_own_time_each(place: Path) -> None:
+    """All of them must be under way together, or none of them ends."""
+    together = threading.Barrier(20)
+    tasks = whorl.Tasks()
+
+    @tasks.task()
+    def meet(number: int) -> int:
+        together.wait(10)
+        return number
+
+    step: dict[str, Any] = {"use": "meet", "with": {"number": "{{ i }}"}}
+    each: dict[str, Any] = {
+        "each": "{{ range(20) | list }}",
+        "as": "i",
+        "at_once": 20,
+        "steps": {"x": step},
+    }
+
+    assert whorl.run_sync(whorl.build("w", {"e": each}), tasks=tasks).status == "succeeded"
+
+
+def _count(text: str) -> int:
+    return len(text)
+
+
+@pytest.mark.parametrize("register", [lambda tasks: tasks.task, lambda tasks: tasks.task()])
+def test_the_decorator_works_with_and_without_parentheses(
+    register: Callable[[whorl.Tasks], Any],
+) -> None:
+    tasks = whorl.Tasks()
+    decorated = register(tasks)(_count)
+
+    assert decorated is _count
+    assert tasks.names() == ("_count",)
+
+
+def test_what_is_no_function_or_has_no_name_is_refused() -> None:
+    tasks = whorl.Tasks()
+    count = functools.partial(_count, "abc")
+
+    with pytest.raises(whorl.UsageError, match="no function"):
+        tasks.add("x", 5)  # type: ignore[arg-type]
+    with pytest.raises(whorl.UsageError, match="no function"):
+        tasks.task(5)  # type: ignore[call-overload]
+    with pytest.raises(whorl.UsageError, match="needs a name"):
+        tasks.task()(count)
+    with pytest.raises(whorl.UsageError, match="needs a name"):
+        tasks.add("", count)
+    tasks.task("count")(count)
+
+    result = whorl.run_sync(whorl.build("w", {"a": {"use": "count"}}), tasks=tasks)
+
+    assert (tasks.names(), result.output) == (("count",), 3)
+    assert whorl.Tasks.__name__ == "Tasks"
