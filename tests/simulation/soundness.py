@@ -14,7 +14,13 @@ _EXACT = 1e-9
 
 def unsound(machine: Machine) -> list[str]:
     """What is wrong with the state."""
-    return [*_frames(machine), *_scopes(machine), *_pending(machine), *_budgets(machine)]
+    return [
+        *_frames(machine),
+        *_scopes(machine),
+        *_pending(machine),
+        *_budgets(machine),
+        *_places(machine),
+    ]
 
 
 def _frames(machine: Machine) -> list[str]:
@@ -79,4 +85,19 @@ def _budgets(machine: Machine) -> list[str]:
             reserved = limited["reserved"].get(name, 0)
             if abs(reserved - held.get(key, {}).get(name, 0)) > _EXACT:
                 found.append(f"{key} holds {reserved} {name}, not {held.get(key)}")
+    return found
+
+
+def _places(machine: Machine) -> list[str]:
+    """A block counts its nodes that run, and no more run than may."""
+    found: list[str] = []
+    for frame in machine.frames.values():
+        if frame["kind"] != "block":
+            continue
+        most = machine.plan.blocks[frame["block"]].block.concurrency
+        running = [name for name in frame["children"] if name not in frame["ends"]]
+        if most is not None and len(running) > most:
+            found.append(f"{running} run at once in {frame['address']!r}, not {most}")
+        if frame.get("running", len(running)) != len(running):
+            found.append(f"{frame['address']!r} counts {frame['running']}, but {running} run")
     return found

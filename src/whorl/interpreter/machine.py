@@ -50,6 +50,7 @@ class Machine:
         for entry in self.pending.values():
             self._open[entry["what"]] += 1
         if state is not None:
+            _upgrade(self.frames)
             self.recover()
 
     @classmethod
@@ -220,7 +221,7 @@ class Machine:
     def expect(self, address: str, key: str, what: str, **fields: Json) -> None:
         """Waits for an event at an address: a task, a timer, a gate, or an alarm (a time limit)."""
         self.pending[address] = {"frame": key, "what": what, **fields}
-        self.frames[key].setdefault("waits", []).append(address)
+        self.frames[key].setdefault("waits", {})[address] = 1
         self._open[what] += 1
         if "due" in fields:
             self.command(SetTimer(address, fields["due"]))  # type: ignore[arg-type]
@@ -229,7 +230,7 @@ class Machine:
         """Stops waiting for an event that came."""
         entry = self.pending.pop(address)
         self._open[entry["what"]] -= 1
-        self.frames[entry["frame"]]["waits"].remove(address)
+        del self.frames[entry["frame"]]["waits"][address]
 
     def forget(self, address: str) -> None:
         """Stops waiting for an event that is no longer wanted."""
@@ -311,6 +312,13 @@ class Machine:
         for address, entry in self.pending.items():
             if "due" in entry:
                 self.command(SetTimer(address, entry["due"]))
+
+
+def _upgrade(frames: dict[str, Frame]) -> None:
+    """Brings frames of older snapshots, which list what they wait for, to their present form."""
+    for frame in frames.values():
+        if isinstance(frame.get("waits"), list):
+            frame["waits"] = dict.fromkeys(frame["waits"], 1)
 
 
 def _new_state() -> dict[str, Any]:
