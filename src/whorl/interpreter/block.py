@@ -177,6 +177,8 @@ def reopen(machine: Machine, key: str, name: str) -> None:
     reset_followers(machine, key, name)
     if frame["ends"].pop(name, None) is not None:
         frame["left"] += 1
+        plan = machine.plan.blocks[frame["block"]]
+        _arm(machine, plan.nodes[name], frame["children"][name])
     _look_anew(frame)
 
 

@@ -315,10 +315,12 @@ class Machine:
 
 
 def _upgrade(frames: dict[str, Frame]) -> None:
-    """Brings frames of older snapshots, which list what they wait for, to their present form."""
+    """Brings frames of older snapshots to their present form; plateaus begin to count anew."""
     for frame in frames.values():
         if isinstance(frame.get("waits"), list):
             frame["waits"] = dict.fromkeys(frame["waits"], 1)
+        if isinstance(frame.get("stale"), int):
+            del frame["stale"]
 
 
 def _new_state() -> dict[str, Any]:
