@@ -46,6 +46,7 @@ class Machine:
         # Iterations whose results a time traveller wants to see, and what was found; no state.
         self.wanted: frozenset[str] = frozenset()
         self.found: dict[str, dict[str, Json]] = {}
+        self._unaskable: list[str] = []
         self._open = dict.fromkeys(_TOLD_BY, 0)
         for entry in self.pending.values():
             self._open[entry["what"]] += 1
@@ -72,14 +73,13 @@ class Machine:
         """Whether the run has ended."""
         return self.state["status"] in ENDED
 
-    @property
-    def notes_count(self) -> int:
-        """How many notes this run has made so far, over all processes."""
-        return int(self.state["notes"])
-
     def in_flight(self) -> list[str]:
-        """The addresses of calls that were sent and not answered: in doubt after a crash."""
-        return [address for address, entry in self.pending.items() if "sent" in entry]
+        """The addresses of calls that are in doubt after a crash: sent, and not answered.
+
+        Or not sent, as far as is known, and impossible to ask for again: that must be told, too.
+        """
+        sent = [address for address, entry in self.pending.items() if "sent" in entry]
+        return sent + self._unaskable
 
     def held_for(self, address: str) -> dict[str, Json]:
         """What is reserved for a call that was sent and not answered."""
@@ -124,6 +124,10 @@ class Machine:
         """After a replay: forgets what was wanted on the way, and wants again what is open."""
         self._commands = []
         self.ask_again()
+        # A recovery is no event, so nothing may end of it; while paused, nothing is asked for.
+        failed = [self.frames[key]["address"] for key, _ in self._agenda]
+        self._unaskable = failed if self.status != "paused" else []
+        self._agenda.clear()
         self._set_timers_again()
 
     def take_notes(self) -> list[Event]:
