@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from whorl.interpreter.frames import children_of
 
 if TYPE_CHECKING:
+    from whorl.interpreter.frames import Frame
     from whorl.interpreter.machine import Machine
 
 _EXACT = 1e-9
@@ -89,15 +90,26 @@ def _budgets(machine: Machine) -> list[str]:
 
 
 def _places(machine: Machine) -> list[str]:
-    """A block counts its nodes that run, and no more run than may."""
+    """A block counts its nodes that run."""
+    return [
+        f"{frame['address']!r} counts {frame['running']}, but {_running(frame)} run"
+        for frame in machine.frames.values()
+        if "running" in frame and frame["running"] != len(_running(frame))
+    ]
+
+
+def crowded(machine: Machine) -> list[str]:
+    """The blocks in which more nodes run than may."""
     found: list[str] = []
     for frame in machine.frames.values():
-        if frame["kind"] != "block":
-            continue
-        most = machine.plan.blocks[frame["block"]].block.concurrency
-        running = [name for name in frame["children"] if name not in frame["ends"]]
-        if most is not None and len(running) > most:
-            found.append(f"{running} run at once in {frame['address']!r}, not {most}")
-        if frame.get("running", len(running)) != len(running):
-            found.append(f"{frame['address']!r} counts {frame['running']}, but {running} run")
+        if frame["kind"] == "block":
+            most = machine.plan.blocks[frame["block"]].block.concurrency
+            running = _running(frame)
+            if most is not None and len(running) > most:
+                found.append(f"{running} run at once in {frame['address']!r}, not {most}")
     return found
+
+
+def _running(frame: Frame) -> list[str]:
+    still = frame["ends"] | frame.get("idle", {})
+    return [name for name in frame["children"] if name not in still]

@@ -113,6 +113,41 @@ def test_a_retry_that_waits_for_a_place_does_not_look_at_its_condition_again() -
     assert wanted(machine) == ["g0#2/t"]
 
 
+def test_nodes_that_go_on_where_they_failed_ask_for_a_place() -> None:
+    machine = started(*(group(f"g{n}") for n in range(3)), concurrency=1)
+    machine.poll()
+    fail(machine, "g0/t", "g1/t", "g2/t")
+    assert machine.status == "failed"
+    machine.feed(Event("run.resumed", "", 1.0))
+    for number in range(3):
+        assert wanted(machine) == [f"g{number}/t#2"]
+        finish(machine, f"g{number}/t#2", at=1.0)
+
+    assert machine.status == "succeeded"
+
+
+def test_a_node_that_is_to_go_on_survives_another_halt() -> None:
+    """What it did before it failed is not done again."""
+    one = ir.Task(name="t", kind="ask", retry=NEVER)
+    two = ir.Task(name="u", kind="ask", retry=NEVER, after=(ir.After("t"),))
+    wrong = ir.Compute(name="wrong", value=ir.Expression("jinja", "{{ 1 // v }}"))
+    body = ir.Block((ir.Group(name="g", body=ir.Block((one, two))), wrong), on_failure="halt")
+    workflow = ir.Workflow(name="w", body=body, variables=(("v", ir.Constant(0)),))
+    machine = Machine(Plan(workflow))
+    machine.feed(Event("run.started", "", 0.0, {}))
+    finish(machine, "g/t")
+    fail(machine, "g/u")
+    machine.feed(Event("run.resumed", "", 1.0))
+    assert machine.status == "failed"
+    machine.root_values(machine.frames[machine.state["root"]]["own_scope"])["v"] = 1
+    machine.poll()
+    machine.feed(Event("run.resumed", "", 2.0))
+
+    assert wanted(machine) == ["g/u#2"]
+    finish(machine, "g/u#2", at=2.0)
+    assert machine.status == "succeeded"
+
+
 def test_nothing_is_retried_in_a_block_that_was_halted() -> None:
     nodes = (group("g0"), group("g1", ir.Retry(3, wait_s=1.0)), group("g2"))
     machine = started(*nodes, on_failure="halt")

@@ -128,19 +128,17 @@ class BlockBehaviour:
                 continue
             end = frame["ends"].pop(name)
             frame["left"] += 1
-            child = frame["children"].get(name)
-            if child is not None and not machine.frames[child].get("out_of_time"):
-                _arm(machine, plan.nodes[name], child)
-                machine.revive(child)
-                continue
-            if child is not None:
-                machine.drop(frame["children"].pop(name))
-            frame.setdefault("attempts", {})[name] = end.get("attempt", 1)
             again.append(name)
+            child = frame["children"].get(name)
+            if child is None or machine.frames[child].get("out_of_time"):
+                if child is not None:
+                    machine.drop(frame["children"].pop(name))
+                frame.setdefault("attempts", {})[name] = end.get("attempt", 1)
         for name in [name for name, end in frame["ends"].items() if end.get("cause") == "halt"]:
             del frame["ends"][name]
             frame["left"] += 1
             again.append(name)
+        frame["idle"] = {name: 1 for name in again if name in frame["children"]}
         _look_anew(frame)
         _consider(machine, key, plan, again)
 
@@ -164,7 +162,8 @@ def reset_followers(machine: Machine, key: str, name: str) -> None:
             if end["status"] != "skipped":
                 frame.setdefault("attempts", {})[follower] = end.get("attempt", 1)
         values.pop(follower, None)
-        frame.get("retries", {}).pop(follower, None)
+        for marks in ("retries", "idle"):
+            frame.get(marks, {}).pop(follower, None)
         pause = inner(join(frame["address"], follower), "retry")
         if pause in machine.pending:
             machine.forget(pause)
@@ -174,6 +173,7 @@ def reopen(machine: Machine, key: str, name: str) -> None:
     """A node of the block goes on after it had ended."""
     frame = machine.frames[key]
     frame.pop("ended", None)
+    frame.get("idle", {}).pop(name, None)
     reset_followers(machine, key, name)
     if frame["ends"].pop(name, None) is not None:
         frame["left"] += 1
@@ -200,15 +200,22 @@ def _consider(machine: Machine, key: str, plan: BlockPlan, names: list[str]) -> 
 def _let_in(machine: Machine, key: str, plan: BlockPlan, name: str, more: list[str]) -> None:
     """Starts, skips or computes a node; where it has ended at once, its followers are `more`."""
     frame = machine.frames[key]
-    ends = frame["ends"]
-    if name in ends or name in frame["children"] or not ends.keys() >= plan.needs[name]:
+    ends, child = frame["ends"], frame["children"].get(name)
+    is_idle = name in frame.get("idle", ())
+    if name in ends or not (child is None or is_idle) or not ends.keys() >= plan.needs[name]:
         return
-    # A node that is tried again has been let in before.
-    if name not in frame.get("retries", ()) and _at_once(machine, frame, plan, name):
+    # A node that is tried again, or goes on where it failed, has been let in before.
+    is_known = is_idle or name in frame.get("retries", ())
+    if not is_known and _at_once(machine, frame, plan, name):
         more.extend(plan.followers[name])
         _halt_if_lost(machine, frame, plan)
     elif _is_full(frame, plan):
         frame.setdefault("queue", []).append(name)
+    elif child is not None:
+        del frame["idle"][name]
+        _take_place(frame)
+        _arm(machine, plan.nodes[name], child)
+        machine.revive(child)
     else:
         _start(machine, key, plan, plan.nodes[name])
 
@@ -221,10 +228,11 @@ def _halt_if_lost(machine: Machine, frame: Frame, plan: BlockPlan) -> None:
 
 def _halt(machine: Machine, frame: Frame, plan: BlockPlan) -> None:
     """A node has failed: nothing new begins here until the run is resumed."""
+    idle = frame.pop("idle", {})
     for name in ("queue", "retries", "running"):
         frame.pop(name, None)
     for name in plan.nodes:
-        child = frame["children"].get(name)
+        child = frame["children"].get(name) if name not in idle else None
         if name in frame["ends"] or (child is not None and plan.block.on_failure == "halt"):
             continue
         if child is not None:
@@ -253,8 +261,14 @@ def _is_full(frame: Frame, plan: BlockPlan) -> bool:
     if most is None:
         return False
     if "running" not in frame:
-        frame["running"] = sum(name not in frame["ends"] for name in frame["children"])
+        still = (frame["ends"], frame.get("idle", ()))
+        frame["running"] = sum(not any(n in names for names in still) for n in frame["children"])
     return bool(frame["running"] >= most)
+
+
+def _take_place(frame: Frame) -> None:
+    if "running" in frame:
+        frame["running"] += 1
 
 
 def _free_place(frame: Frame, name: str) -> None:
@@ -320,8 +334,7 @@ def _start(machine: Machine, key: str, plan: BlockPlan, node: Node) -> None:
         attempt=attempt,
     )
     frame["children"][node.name] = child
-    if "running" in frame:
-        frame["running"] += 1
+    _take_place(frame)
     if machine.plan.records:
         machine.frames[child]["at"] = machine.now
         if node.echo is not None:
