@@ -26,7 +26,7 @@ _REPAIRABLE = "P105"
 # How often the other side may say that its answer comes later.
 LATER_MAX = 10_000
 # A call that is in doubt more often than this may be what brings the process down.
-DOUBTS_MAX = 20
+DOUBTS_MAX = 100
 _REPLY = ("status", "headers", "body")
 _USAGE = ("calls", "input_tokens", "output_tokens", "cost_usd")
 
