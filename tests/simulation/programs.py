@@ -38,13 +38,16 @@ class _Around:
 
 @dataclass(slots=True)
 class Programs:
-    """Makes programs; `budgets` allows limits on money, tokens, calls and time."""
+    """Makes programs; `budgets` allows limits on money, tokens, calls and time.
+
+    `foreign` allows what the native format cannot say.
+    """
 
     random: Random
     budgets: bool = False
     people: bool = True
     deliveries: bool = False
-    halts: bool = False
+    foreign: bool = False
     kinds: tuple[str, ...] = ("ask", "ask", "use")
     _count: int = 0
     _nodes: int = 0
@@ -81,7 +84,7 @@ class Programs:
         if len(nodes) == 1 and isinstance(nodes[0], ir.Call):
             nodes = [replace(nodes[0], unnamed=around.depth > 0)]
         concurrency = self.random.choice((None, None, None, 1, 2))
-        on_failure = self.random.choice(_ON_FAILURE) if self.halts else "go_on"
+        on_failure = self.random.choice(_ON_FAILURE) if self.foreign else "go_on"
         return ir.Block(tuple(nodes), open=is_open, concurrency=concurrency, on_failure=on_failure)
 
     def _node(self, around: _Around, before: list[str]) -> ir.Node:
@@ -196,7 +199,7 @@ class Programs:
         return ir.Loop(
             body=body,
             until=until,
-            check=self.random.choice(("after", "after", "before")),
+            check=self._check(),
             limits=self._loop_limits(),
             on_limit=self._pick("finish", "finish", "finish", "fail", "pause"),
             carry=(ir.Carry("carried", ir.Constant(0), self._value(names)),),
@@ -216,6 +219,10 @@ class Programs:
         people = ("pause", "each", "at_limit")
         return self.random.choice([w for w in words if self.people or w not in people])
 
+    def _check(self) -> Literal["after", "before", "between"]:
+        checks: tuple[Literal["after", "before", "between"], ...] = ("after", "after", "before")
+        return self.random.choice((*checks, "between") if self.foreign else checks)
+
     def _failure(self) -> ir.IterationFailure:
         action: Literal["halt", "continue", "retry"] = self._pick("halt", "continue", "retry")
         return ir.IterationFailure(action, 1, float(self.random.randrange(2)))
@@ -231,6 +238,7 @@ class Programs:
             cost_usd=self.random.choice((None, 0.25)),
             tokens=self.random.choice((None, 60)),
             calls=self.random.choice((None, 3)),
+            interrupts=not self.foreign or self._chance(0.7),
         )
 
     def _run_limits(self) -> ir.RunLimits:
@@ -263,7 +271,7 @@ class Programs:
         return ir.Stable(self._value(around), 0.9)
 
     def _plateau(self, around: _Around, depth: int) -> ir.Condition:
-        return ir.Plateau(self.random.randrange(1, 3))
+        return ir.Plateau(self.random.randrange(1, 3), self.random.choice((0.0, 0.0, 1.0, 3.0)))
 
     def _any(self, around: _Around, depth: int) -> ir.Condition:
         return ir.AnyOf(tuple(self._condition(around, depth) for _ in range(2)))

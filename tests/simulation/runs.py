@@ -6,7 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from simulation.programs import Programs
-from simulation.soundness import unsound
+from simulation.soundness import crowded, unsound
 from simulation.world import USAGE_NAMES, World
 from whorl.interpreter.plan import Plan
 
@@ -21,7 +21,7 @@ def program(seed: int, *, budgets: bool = False, deliveries: bool = False) -> Wo
     """The program that a seed names; most tasks of every other program have no effect."""
     kinds = ("ask", "use", "use", "use") if seed % 2 else ("ask", "ask", "use")
     programs = Programs(
-        Random(seed), budgets=budgets, deliveries=deliveries, halts=True, kinds=kinds
+        Random(seed), budgets=budgets, deliveries=deliveries, foreign=True, kinds=kinds
     )
     return programs.workflow()
 
@@ -114,3 +114,7 @@ def check_step(world: World) -> None:
     """The state of the machine is sound."""
     wrong = unsound(world.machine)
     assert not wrong, wrong
+    # A person who continues a loop, or accepts one, asks nobody for a place.
+    asked = ("run.continued", "run.accepted")
+    full = crowded(world.machine)
+    assert not full or any(event.kind in asked for event in world.fed), full

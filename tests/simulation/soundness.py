@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from whorl.interpreter.frames import children_of
 
 if TYPE_CHECKING:
+    from whorl.interpreter.frames import Frame
     from whorl.interpreter.machine import Machine
 
 _EXACT = 1e-9
@@ -14,7 +15,13 @@ _EXACT = 1e-9
 
 def unsound(machine: Machine) -> list[str]:
     """What is wrong with the state."""
-    return [*_frames(machine), *_scopes(machine), *_pending(machine), *_budgets(machine)]
+    return [
+        *_frames(machine),
+        *_scopes(machine),
+        *_pending(machine),
+        *_budgets(machine),
+        *_places(machine),
+    ]
 
 
 def _frames(machine: Machine) -> list[str]:
@@ -80,3 +87,29 @@ def _budgets(machine: Machine) -> list[str]:
             if abs(reserved - held.get(key, {}).get(name, 0)) > _EXACT:
                 found.append(f"{key} holds {reserved} {name}, not {held.get(key)}")
     return found
+
+
+def _places(machine: Machine) -> list[str]:
+    """A block counts its nodes that run."""
+    return [
+        f"{frame['address']!r} counts {frame['running']}, but {_running(frame)} run"
+        for frame in machine.frames.values()
+        if "running" in frame and frame["running"] != len(_running(frame))
+    ]
+
+
+def crowded(machine: Machine) -> list[str]:
+    """The blocks in which more nodes run than may."""
+    found: list[str] = []
+    for frame in machine.frames.values():
+        if frame["kind"] == "block":
+            most = machine.plan.blocks[frame["block"]].block.concurrency
+            running = _running(frame)
+            if most is not None and len(running) > most:
+                found.append(f"{running} run at once in {frame['address']!r}, not {most}")
+    return found
+
+
+def _running(frame: Frame) -> list[str]:
+    still = frame["ends"] | frame.get("idle", {})
+    return [name for name in frame["children"] if name not in still]

@@ -106,8 +106,11 @@ def test_the_end_of_a_node_does_not_look_at_all_others(
     tasks = tuple(ir.Task(name=f"t{number}", kind="use") for number in range(300))
     machine = Machine(Plan(ir.Workflow(name="wide", body=ir.Block(tasks, on_failure=on_failure))))
     machine.feed(Event("run.started", "", 0.0, {}))
-    for number in range(300):
+    fault: Any = {"error": {"code": "P101", "message": "no", "retryable": False}}
+    machine.feed(Event("task.failed", "t0", 0.0, fault))
+    for number in range(1, 300):
         machine.feed(Event("task.finished", f"t{number}", 0.0, {"value": 1}))
 
-    assert machine.status == "succeeded"
-    assert len(looked) <= 300
+    assert machine.status == "failed"
+    # Each when it ends, and each when the block does.
+    assert len(looked) <= 2 * 300

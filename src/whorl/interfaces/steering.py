@@ -59,8 +59,7 @@ def continued(
 
 def resumed(cost_usd: float | None = None) -> Event:
     """Going on, with failed work tried again."""
-    body: dict[str, Json] = {"retry": True}
-    return asked("run.resumed", body if cost_usd is None else body | {"cost_usd": cost_usd})
+    return asked("run.resumed", {} if cost_usd is None else {"cost_usd": cost_usd})
 
 
 def cancelled(feedback: str = "") -> Event:

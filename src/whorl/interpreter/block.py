@@ -95,21 +95,21 @@ class BlockBehaviour:
             return
         if left["kind"] in _LEAVES:
             del frame["children"][name]
+        _free_place(frame, name)
         end = _end(machine, frame, plan.nodes[name], outcome, attempt)
         if machine.plan.records:
             end = end | {"at": left["at"]}
             if "echo" in left:
                 end["inputs"] = left["echo"]
         _record(machine, frame, name, end, outcome.get("value"))
-        _consider(machine, key, plan, [*frame.pop("queue", ()), *plan.followers[name]])
+        _consider(machine, key, plan, list(plan.followers[name]))
 
     def receive(self, machine: Machine, key: str, event: Event) -> None:
         """The wait before another attempt at a node is over."""
         frame = machine.frames[key]
         name = machine.pending[event.address]["name"]
         machine.settle(event.address)
-        plan = machine.plan.blocks[frame["block"]]
-        _start(machine, key, plan, plan.nodes[name])
+        _consider(machine, key, machine.plan.blocks[frame["block"]], [name])
 
     def ask_again(self, machine: Machine, key: str, address: str) -> None:
         """A block sends nothing."""
@@ -128,21 +128,19 @@ class BlockBehaviour:
                 continue
             end = frame["ends"].pop(name)
             frame["left"] += 1
-            child = frame["children"].get(name)
-            if child is not None and not machine.frames[child].get("out_of_time"):
-                _arm(machine, plan.nodes[name], child)
-                machine.revive(child)
-                continue
-            if child is not None:
-                machine.drop(frame["children"].pop(name))
-            frame.setdefault("attempts", {})[name] = end.get("attempt", 1)
             again.append(name)
+            child = frame["children"].get(name)
+            if child is None or machine.frames[child].get("out_of_time"):
+                if child is not None:
+                    machine.drop(frame["children"].pop(name))
+                frame.setdefault("attempts", {})[name] = end.get("attempt", 1)
         for name in [name for name, end in frame["ends"].items() if end.get("cause") == "halt"]:
             del frame["ends"][name]
             frame["left"] += 1
             again.append(name)
-        _look_for_lost(frame)
-        _consider(machine, key, plan, [*frame.pop("queue", ()), *again])
+        frame["idle"] = {name: 1 for name in again if name in frame["children"]}
+        _look_anew(frame)
+        _consider(machine, key, plan, again)
 
 
 def reset_followers(machine: Machine, key: str, name: str) -> None:
@@ -150,7 +148,10 @@ def reset_followers(machine: Machine, key: str, name: str) -> None:
     frame = machine.frames[key]
     plan = machine.plan.blocks[frame["block"]]
     values = machine.state["scopes"][frame["scope"]]["values"]
-    for follower in plan.downstream(name):
+    followers = plan.downstream(name)
+    if "queue" in frame:
+        frame["queue"] = [waiting for waiting in frame["queue"] if waiting not in followers]
+    for follower in followers:
         end = frame["ends"].pop(follower, None)
         child = frame["children"].pop(follower, None)
         if child is not None:
@@ -161,6 +162,8 @@ def reset_followers(machine: Machine, key: str, name: str) -> None:
             if end["status"] != "skipped":
                 frame.setdefault("attempts", {})[follower] = end.get("attempt", 1)
         values.pop(follower, None)
+        for marks in ("retries", "idle"):
+            frame.get(marks, {}).pop(follower, None)
         pause = inner(join(frame["address"], follower), "retry")
         if pause in machine.pending:
             machine.forget(pause)
@@ -170,35 +173,66 @@ def reopen(machine: Machine, key: str, name: str) -> None:
     """A node of the block goes on after it had ended."""
     frame = machine.frames[key]
     frame.pop("ended", None)
+    frame.get("idle", {}).pop(name, None)
     reset_followers(machine, key, name)
     if frame["ends"].pop(name, None) is not None:
         frame["left"] += 1
-    _look_for_lost(frame)
+        plan = machine.plan.blocks[frame["block"]]
+        _arm(machine, plan.nodes[name], frame["children"][name])
+    _look_anew(frame)
 
 
 def _consider(machine: Machine, key: str, plan: BlockPlan, names: list[str]) -> None:
-    """Starts or skips the nodes whose turn may have come; what ends at once is followed up here."""
+    """Starts or skips the nodes whose turn may have come; what ends at once is followed up here.
+
+    Nodes that wait for a place come first, and are looked at only when there is one.
+    """
     frame = machine.frames[key]
-    ends = frame["ends"]
-    if "lost" in frame and plan.block.on_failure != "go_on":
-        _halt(machine, frame, plan)
+    _halt_if_lost(machine, frame, plan)
+    while frame.get("queue") and not _is_full(frame, plan):
+        _let_in(machine, key, plan, frame["queue"].pop(0), names)
     for name in names:
-        if name in ends or name in frame["children"] or not ends.keys() >= plan.needs[name]:
-            continue
-        if _at_once(machine, frame, plan, name):
-            names.extend(plan.followers[name])
-        elif _is_full(frame, plan):
-            frame.setdefault("queue", []).append(name)
-        else:
-            _start(machine, key, plan, plan.nodes[name])
+        _let_in(machine, key, plan, name, names)
     if frame["left"] == 0:
         machine.finish(key, _outcome(frame, plan))
 
 
+def _let_in(machine: Machine, key: str, plan: BlockPlan, name: str, more: list[str]) -> None:
+    """Starts, skips or computes a node; where it has ended at once, its followers are `more`."""
+    frame = machine.frames[key]
+    ends, child = frame["ends"], frame["children"].get(name)
+    is_idle = name in frame.get("idle", ())
+    if name in ends or not (child is None or is_idle) or not ends.keys() >= plan.needs[name]:
+        return
+    # A node that is tried again, or goes on where it failed, has been let in before.
+    is_known = is_idle or name in frame.get("retries", ())
+    if not is_known and _at_once(machine, frame, plan, name):
+        more.extend(plan.followers[name])
+        _halt_if_lost(machine, frame, plan)
+    elif _is_full(frame, plan):
+        frame.setdefault("queue", []).append(name)
+    elif child is not None:
+        del frame["idle"][name]
+        _take_place(frame)
+        _arm(machine, plan.nodes[name], child)
+        machine.revive(child)
+    else:
+        _start(machine, key, plan, plan.nodes[name])
+
+
+def _halt_if_lost(machine: Machine, frame: Frame, plan: BlockPlan) -> None:
+    if "lost" in frame and "halted" not in frame and plan.block.on_failure != "go_on":
+        frame["halted"] = True
+        _halt(machine, frame, plan)
+
+
 def _halt(machine: Machine, frame: Frame, plan: BlockPlan) -> None:
     """A node has failed: nothing new begins here until the run is resumed."""
+    idle = frame.pop("idle", {})
+    for name in ("queue", "retries", "running"):
+        frame.pop(name, None)
     for name in plan.nodes:
-        child = frame["children"].get(name)
+        child = frame["children"].get(name) if name not in idle else None
         if name in frame["ends"] or (child is not None and plan.block.on_failure == "halt"):
             continue
         if child is not None:
@@ -214,9 +248,10 @@ def _is_lost(end: dict[str, Any]) -> bool:
     return end["status"] in ("failed", "timed_out", "cancelled") and not end.get("tolerated")
 
 
-def _look_for_lost(frame: Frame) -> None:
-    """Notes whether a node that counts has failed, after ends were taken back."""
-    frame.pop("lost", None)
+def _look_anew(frame: Frame) -> None:
+    """Finds out whether a node that counts has failed, and who runs, after ends were taken back."""
+    for name in ("lost", "halted", "running"):
+        frame.pop(name, None)
     if any(map(_is_lost, frame["ends"].values())):
         frame["lost"] = True
 
@@ -225,7 +260,23 @@ def _is_full(frame: Frame, plan: BlockPlan) -> bool:
     most = plan.block.concurrency
     if most is None:
         return False
-    return sum(name not in frame["ends"] for name in frame["children"]) >= most
+    if "running" not in frame:
+        still = (frame["ends"], frame.get("idle", ()))
+        frame["running"] = sum(not any(n in names for names in still) for n in frame["children"])
+    return bool(frame["running"] >= most)
+
+
+def _take_place(frame: Frame) -> None:
+    if "running" in frame:
+        frame["running"] += 1
+
+
+def _free_place(frame: Frame, name: str) -> None:
+    """A node has ended, as far as its place and its retries are concerned."""
+    if "running" in frame:
+        frame["running"] -= 1
+    if "retries" in frame:
+        frame["retries"].pop(name, None)
 
 
 def _at_once(machine: Machine, frame: Frame, plan: BlockPlan, name: str) -> bool:
@@ -283,6 +334,7 @@ def _start(machine: Machine, key: str, plan: BlockPlan, node: Node) -> None:
         attempt=attempt,
     )
     frame["children"][node.name] = child
+    _take_place(frame)
     if machine.plan.records:
         machine.frames[child]["at"] = machine.now
         if node.echo is not None:
@@ -377,9 +429,8 @@ def _outcome(frame: Frame, plan: BlockPlan) -> Outcome:
         return succeeded()
     leaves = [name for name, followers in plan.followers.items() if not followers]
     seen: set[str] = set()
-    blamed: list[str] = []
-    while leaves:
-        name = leaves.pop(0)
+    blamed: set[str] = set()
+    for name in leaves:
         if name in seen:
             continue
         seen.add(name)
@@ -387,10 +438,10 @@ def _outcome(frame: Frame, plan: BlockPlan) -> Outcome:
         if end["status"] == "skipped" and end["cause"] != "condition":
             leaves.extend(after.node for after in plan.waits[name])
         elif _is_lost(end):
-            blamed.append(name)
+            blamed.add(name)
     if not blamed:
         return succeeded()
-    first = min(blamed, key=list(plan.nodes).index)
+    first = next(name for name in plan.nodes if name in blamed)
     status = "failed" if ends[first]["status"] == "cancelled" else ends[first]["status"]
     return failed(ends[first]["error"], status=status)
 
@@ -398,17 +449,23 @@ def _outcome(frame: Frame, plan: BlockPlan) -> Outcome:
 def _retries(machine: Machine, key: str, name: str, attempt: int, outcome: Outcome) -> bool:
     """Whether a node that is no task (tasks retry by themselves) gets another attempt."""
     frame = machine.frames[key]
-    node = machine.plan.blocks[frame["block"]].nodes[name]
+    plan = machine.plan.blocks[frame["block"]]
+    node = plan.nodes[name]
     if isinstance(node, Task) or node.retry is None or outcome["status"] == "cancelled":
         return False
-    if attempt > node.retry.times:
+    # Attempts are counted through, also those that a person asked for: retries are not.
+    tried = frame.get("retries", {}).get(name, 0)
+    if tried >= node.retry.times or "halted" in frame:
         return False
     if node.retry.on and not may_help(node.retry, outcome["error"]):
         return False
     child = frame["children"].pop(name)
     machine.drop(child)
+    _free_place(frame, name)
     frame.setdefault("attempts", {})[name] = attempt
+    frame.setdefault("retries", {})[name] = tried + 1
     address = inner(join(frame["address"], name), "retry")
-    wait = pause(machine, f"{address}#{attempt}", node.retry, attempt)
+    wait = pause(machine, f"{address}#{attempt}", node.retry, tried + 1)
     machine.expect(address, key, "timer", due=machine.now + wait, name=name)
+    _consider(machine, key, plan, [])
     return True

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Perform:
     """Do a task. Priced and side-effecting kinds are journaled as `task.started` first.
 
-    `key` is the same whenever this very attempt is sent, so that the other side can recognise it.
+    The address is the same whenever this very attempt is sent: the other side can recognise it.
     """
 
     address: str

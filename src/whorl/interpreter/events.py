@@ -14,32 +14,32 @@ if TYPE_CHECKING:
 
 # What a person asks for may have a name, `request`: one of a name that came before is ignored.
 FedKind: TypeAlias = Literal[
-    "run.started",  # input, limits, iterations, seed, memory, refused
-    "task.started",  # the intent: attempt, inputs, reserve {cost_usd, tokens, calls}
-    "task.finished",  # the reply: attempt, value, usage, and what the provider tells about it
-    "task.failed",  # attempt, error {code, message, retryable, retry_after_s}, usage
+    "run.started",  # run, seed, input, limits, iterations, memory, refused
+    "task.started",  # the intent: kind, inputs, reserve {cost_usd, tokens, calls}
+    "task.finished",  # the reply: value, usage, and what the provider tells about it
+    "task.failed",  # error {code, message, retryable, retry_after_s, detail}, value, usage
     "task.in_doubt",  # an intent without a reply was found after a crash: reserve
     "timer.fired",
     "gate.decided",  # approved, feedback, by
-    "run.paused",
-    "run.resumed",  # retry: whether failed work is tried again
-    "run.cancelled",
-    "run.continued",  # at, iterations, cost_usd, tokens
-    "run.accepted",  # at, iteration, results, score
-    "run.forked",  # at, set, source
+    "run.paused",  # by
+    "run.resumed",  # cost_usd, tokens, calls: so much more
+    "run.cancelled",  # feedback
+    "run.continued",  # at, iterations, cost_usd, tokens, calls: so much more
+    "run.accepted",  # at, iteration, results, score, collected
+    "run.forked",  # at, run, seed, source, set, limits
 ]
 
 NoteKind: TypeAlias = Literal[
-    "loop.started",  # path, limits, until
-    "iteration.started",  # number
-    "iteration.finished",  # number, status, score, best, verdict, usage, seconds
+    "loop.started",  # path, limits
+    "iteration.started",  # number, and what the loop tells of it
+    "iteration.finished",  # number, status, seconds, usage, score, best, met, by, facts, ...
     "loop.finished",  # path, iterations, exit_reason, stopped_by, score, best_iteration, ...
-    "node.finished",  # of a control node: status, error
+    "node.finished",  # of a branch: branch; of a failure that is tolerated: status, error
     "node.skipped",  # cause
-    "task.retrying",  # attempt, due, error
+    "task.retrying",  # due, error
     "gate.waiting",  # reason, message, show
-    "budget.reached",  # limit, scope
-    "run.waiting",
+    "budget.reached",  # limit, of, scope, pauses
+    "run.waiting",  # status and for, where the run is paused
     "run.finished",  # status, output, outputs, error, usage
     "warning",  # code, message
 ]

@@ -17,7 +17,11 @@ def refused(machine: Machine, key: str, refusal: str) -> None:
     """A call does not fit: the refusing loop ends, or the innermost one for the run's budget."""
     scope, _, name = refusal.partition(" ")
     frame = machine.frames[key]
-    loop = _last_to_begin(machine, frame["loop"]) if scope == "run" else scope
+    if scope == "run":
+        loop = _last_to_begin(machine, frame["loop"])
+    else:
+        loop = scope
+        _abandon_inside(machine, frame["loop"], scope)
     where = "the run" if scope == "run" else repr(machine.frames[scope]["name"])
     limits = machine.state["limits"] if scope == "run" else machine.frames[scope]["limits"]
     machine.note(
@@ -35,13 +39,19 @@ def refused(machine: Machine, key: str, refusal: str) -> None:
             machine.state["refusal"] = name
         loop_limit.budget_reached(machine, loop, f"the {_FIELDS[name]} budget of {where}")
         return
-    frame["refused"] = True
     machine.state["status"] = "paused"
     machine.state["paused_by"] = "budget"
     machine.note("run.waiting", "", {"status": "paused", "for": "budget"})
     message = f"the {_FIELDS[name]} budget of the run does not allow {frame['name']!r}"
     advice = "resume it with more: `whorl resume RUN --budget +AMOUNT`"
     machine.warn(frame["address"], "R103", f"{message}; {advice}")
+
+
+def _abandon_inside(machine: Machine, loop: str, outer: str) -> None:
+    """The loops between a call and the one whose budget refuses it end of that budget, too."""
+    while loop != outer:
+        abandon_loop(machine, loop, reason="budget")
+        loop = machine.frames[loop]["loop"]
 
 
 def _last_to_begin(machine: Machine, loop: str | None) -> str | None:

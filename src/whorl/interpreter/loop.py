@@ -21,7 +21,8 @@ from whorl.interpreter.loop_record import close_iteration, facts_of, loop_of, re
 from whorl.interpreter.loop_result import end_loop, fail_loop, forget_sessions
 from whorl.interpreter.outcomes import error, failed, is_failure, language_failure
 from whorl.interpreter.plan import inner_key
-from whorl.interpreter.wait import seconds_of
+from whorl.interpreter.wait import seconds_of, shown
+from whorl.ir.durations import parse_count
 from whorl.language import Expression, LanguageError, evaluate
 
 if TYPE_CHECKING:
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
     from whorl.interpreter.frames import Frame, Outcome
     from whorl.interpreter.machine import Machine
     from whorl.ir import Loop
-    from whorl.language import Json
+    from whorl.language import Json, Scope
+
+# How many iterations a limit that is computed may allow.
+ITERATIONS_MAX = 100_000
 
 
 class LoopBehaviour:
@@ -195,10 +199,18 @@ def interrupt(machine: Machine, key: str, how: str) -> None:
     frame["body"] = None
     try:
         record_success(machine, key, found)
+        is_best = loop_verdict.measure_early(machine, key)
     except LanguageError as fault:
         fail_loop(machine, key, language_failure(fault, frame["iteration"]["address"]))
         return
-    close_iteration(machine, key, status="succeeded", by="break" if how == "break" else "")
+    close_iteration(
+        machine,
+        key,
+        status="succeeded",
+        score=frame.get("score"),
+        best=is_best or None,
+        by="break" if how == "break" else "",
+    )
     if how == "break":
         end_loop(machine, key, "condition_met", by="break")
     else:
@@ -208,11 +220,11 @@ def interrupt(machine: Machine, key: str, how: str) -> None:
 def _set_up(machine: Machine, key: str, loop: Loop) -> None:
     frame = machine.frames[key]
     scope = machine.scope(frame)
-    iterations = _number(loop.limits.iterations, scope)
+    iterations = _count(loop.limits.iterations, scope)
     override = machine.state["iterations"]
     limits: dict[str, Json] = {
-        "iterations": int(iterations if override is None else override),
-        "time_s": None if loop.limits.time_s is None else _number(loop.limits.time_s, scope),
+        "iterations": iterations if override is None else int(override),
+        "time_s": _seconds(loop.limits.time_s, scope),
         "cost_usd": loop.limits.cost_usd,
         "tokens": loop.limits.tokens,
         "calls": loop.limits.calls,
@@ -235,10 +247,23 @@ def _set_up(machine: Machine, key: str, loop: Loop) -> None:
     loop_limit.arm(machine, key)
 
 
-def _number(limit: float | Expression, scope: Any) -> float:
+def _count(limit: int | Expression, scope: Scope) -> int:
+    """A limit of iterations; one that is written as a number was checked when it was read."""
     if not isinstance(limit, Expression):
         return limit
-    return seconds_of(evaluate(limit, scope))
+    value = evaluate(limit, scope)
+    try:
+        count = parse_count(value)  # type: ignore[arg-type]
+    except (ValueError, TypeError, OverflowError):
+        count = -1
+    if not 0 <= count <= ITERATIONS_MAX:
+        found = shown(value)
+        raise ValueError(f"a number of iterations up to {ITERATIONS_MAX:,} is needed, not {found}")
+    return count
+
+
+def _seconds(limit: float | Expression | None, scope: Scope) -> float | None:
+    return seconds_of(evaluate(limit, scope)) if isinstance(limit, Expression) else limit
 
 
 def _prepare(machine: Machine, frame: Frame, loop: Loop) -> None:

@@ -22,12 +22,16 @@ _RAISED_BY = {
 
 
 def arm(machine: Machine, key: str) -> None:
-    """Sets the clock that ends the loop, where it has a time limit."""
+    """Sets the clock that ends the loop, or lets no iteration begin, where it has a time limit."""
     frame = machine.frames[key]
     seconds = frame["limits"].get("time_s")
+    if seconds is None:
+        return
+    if not loop_of(machine, key).limits.interrupts:
+        frame["time_from"] = machine.now
+        return
     address = inner(frame["address"], "time")
-    interrupts = loop_of(machine, key).limits.interrupts
-    if seconds is not None and interrupts and address not in machine.pending:
+    if address not in machine.pending:
         machine.expect(address, key, "alarm", due=machine.now + seconds)
 
 
@@ -38,7 +42,9 @@ def before_iteration(machine: Machine, key: str) -> tuple[str, str] | None:
     if frame["count"] >= limit:
         return "max_iterations", f"its limit of {limit} iterations"
     seconds = frame["limits"].get("time_s")
-    is_over = seconds is not None and machine.now >= frame["started"] + seconds
+    is_over = (
+        seconds is not None and machine.now >= frame.get("time_from", frame["started"]) + seconds
+    )
     if is_over and not loop_of(machine, key).limits.interrupts:
         return "timeout", f"its time of {seconds:g} s"
     spent = budget.exhausted(machine, key)

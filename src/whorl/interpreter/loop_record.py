@@ -65,7 +65,7 @@ def record_success(machine: Machine, key: str, results: dict[str, Json]) -> None
     if loop.history_keep:
         frame["history"] = [*frame.get("history", []), results][-loop.history_keep :]
     if loop.collect:
-        _collect(machine, frame, loop, machine.scope_at(frame["inner"]))
+        _collect(frame, loop, machine.scope_at(frame["inner"]))
 
 
 def keep_best(machine: Machine, key: str, score: float | None) -> bool:
@@ -149,7 +149,7 @@ def _rounded(amount: float) -> float:
     return round(amount, 9) if isinstance(amount, float) else amount
 
 
-def _collect(machine: Machine, frame: Frame, loop: Loop, scope: Scope) -> None:
+def _collect(frame: Frame, loop: Loop, scope: Scope) -> None:
     collected = frame.setdefault("collected", {})
     for collect in loop.collect:
         if collect.take == "best" or (collect.take == "first" and collect.name in collected):

@@ -61,15 +61,17 @@ def fail_loop(
 
 
 def abandon_loop(machine: Machine, key: str, *, reason: str = "cancelled") -> None:
-    """Something around a loop ends while it runs; a budget does so before its iteration begins."""
+    """Something around a loop ends while it runs; a budget may do so before an iteration begins."""
     frame = machine.frames[key]
     frame["reason"] = reason
     if "limits" not in frame:
         return
     if frame["phase"] == "body" and frame.get("body"):
-        begun = reason != "budget" or bool(frame.get("retries"))
-        close_iteration(machine, key, status="cancelled" if begun else "not_begun")
-        frame["count"] -= not begun
+        status = "cancelled"
+        if reason == "budget":
+            status = "cut" if frame["begun"] or frame.get("retries") else "not_begun"
+        close_iteration(machine, key, status=status)
+        frame["count"] -= status == "not_begun"
     disarm(machine, key)
     number, _ = _returned(machine, key)
     machine.note("loop.finished", frame["address"], _summary(machine, key, reason, "", number))

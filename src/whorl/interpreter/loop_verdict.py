@@ -22,9 +22,13 @@ from whorl.interpreter.verdict import Weighing, comparable, measure
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from whorl.interpreter.frames import Frame, Outcome
     from whorl.interpreter.machine import Machine
-    from whorl.language import Json
+    from whorl.interpreter.verdict import Measures
+    from whorl.ir import Score, Stable
+    from whorl.language import Json, Scope
 
 
 def begin_verdict(machine: Machine, key: str, *, before: bool = False) -> None:
@@ -100,6 +104,24 @@ def ask_judge(machine: Machine, key: str) -> None:
     machine.enter(child)
 
 
+def measure_early(machine: Machine, key: str) -> bool:
+    """Measures an iteration that a jump has ended; true where it is the best so far.
+
+    What the jump left out cannot be read: there is no score then, and nothing to compare.
+    """
+    frame = machine.frames[key]
+    wanted = machine.plan.measures[frame["node"]]
+    if wanted is None:
+        return False
+    scope = machine.scope_at(frame["inner"])
+    frame["scored"] = [_or_none(measure, score, scope) for score in wanted.scores]
+    first = frame["scored"][0] if frame["scored"] else None
+    if first is not None:
+        _mark_progress(frame, wanted, first)
+    frame["texts"] = [_or_none(_text, stable, scope) for stable in wanted.stables]
+    return keep_best(machine, key, first) if wanted.scores else False
+
+
 def _measure(machine: Machine, key: str) -> None:
     frame = machine.frames[key]
     wanted = machine.plan.measures[frame["node"]]
@@ -114,17 +136,36 @@ def _measure(machine: Machine, key: str) -> None:
             machine.warn(frame["address"], "R104", f"an iteration has no score: by its {how}")
     frame["scored"] = scored
     first = scored[0] if scored else None
-    best = frame.get("best")
+    _mark_progress(frame, wanted, first)
     frame["is_best"] = keep_best(machine, key, first) if scored else False
-    if wanted.min_delta is not None:
-        mark = frame.get("mark", best["score"] if best else None)
-        if first is not None and (mark is None or first > mark + wanted.min_delta):
-            frame["mark"] = first
-            frame["stale"] = 0
-        else:
-            frame["stale"] = frame.get("stale", 0) + 1
     frame["texts_before"] = frame.get("texts", [])
-    frame["texts"] = [comparable(value_of(s.subject, scope)) for s in wanted.stables]
+    frame["texts"] = [_text(stable, scope) for stable in wanted.stables]
+
+
+def _mark_progress(frame: Frame, wanted: Measures, score: float | None) -> None:
+    """Each plateau has a score that counts as the last progress, and how long ago that was."""
+    deltas = wanted.min_deltas
+    if not deltas:
+        return
+    best = frame.get("best")
+    marks = frame.setdefault("marks", [best["score"] if best else None] * len(deltas))
+    stale = frame.setdefault("stale", [0] * len(deltas))
+    for index, delta in enumerate(deltas):
+        if score is not None and (marks[index] is None or score > marks[index] + delta):
+            marks[index], stale[index] = score, 0
+        else:
+            stale[index] += 1
+
+
+def _text(stable: Stable, scope: Scope) -> str:
+    return comparable(value_of(stable.subject, scope))
+
+
+def _or_none(read: Callable[[Any, Scope], Any], what: Score | Stable, scope: Scope) -> Any:
+    try:
+        return read(what, scope)
+    except LanguageError:
+        return None
 
 
 def _weigh(machine: Machine, key: str) -> None:

@@ -46,10 +46,12 @@ class Machine:
         # Iterations whose results a time traveller wants to see, and what was found; no state.
         self.wanted: frozenset[str] = frozenset()
         self.found: dict[str, dict[str, Json]] = {}
+        self._unaskable: list[str] = []
         self._open = dict.fromkeys(_TOLD_BY, 0)
         for entry in self.pending.values():
             self._open[entry["what"]] += 1
         if state is not None:
+            _upgrade(self.frames)
             self.recover()
 
     @classmethod
@@ -71,14 +73,13 @@ class Machine:
         """Whether the run has ended."""
         return self.state["status"] in ENDED
 
-    @property
-    def notes_count(self) -> int:
-        """How many notes this run has made so far, over all processes."""
-        return int(self.state["notes"])
-
     def in_flight(self) -> list[str]:
-        """The addresses of calls that were sent and not answered: in doubt after a crash."""
-        return [address for address, entry in self.pending.items() if "sent" in entry]
+        """The addresses of calls that are in doubt after a crash: sent, and not answered.
+
+        Or not sent, as far as is known, and impossible to ask for again: that must be told, too.
+        """
+        sent = [address for address, entry in self.pending.items() if "sent" in entry]
+        return sent + self._unaskable
 
     def held_for(self, address: str) -> dict[str, Json]:
         """What is reserved for a call that was sent and not answered."""
@@ -124,6 +125,10 @@ class Machine:
         """After a replay: forgets what was wanted on the way, and wants again what is open."""
         self._commands = []
         self.ask_again()
+        # A recovery is no event, so nothing may end of it; while paused, nothing is asked for.
+        failed = [self.frames[key]["address"] for key, _ in self._agenda]
+        self._unaskable = failed if self.status != "paused" else []
+        self._agenda.clear()
         self._set_timers_again()
 
     def take_notes(self) -> list[Event]:
@@ -221,7 +226,7 @@ class Machine:
     def expect(self, address: str, key: str, what: str, **fields: Json) -> None:
         """Waits for an event at an address: a task, a timer, a gate, or an alarm (a time limit)."""
         self.pending[address] = {"frame": key, "what": what, **fields}
-        self.frames[key].setdefault("waits", []).append(address)
+        self.frames[key].setdefault("waits", {})[address] = 1
         self._open[what] += 1
         if "due" in fields:
             self.command(SetTimer(address, fields["due"]))  # type: ignore[arg-type]
@@ -230,7 +235,7 @@ class Machine:
         """Stops waiting for an event that came."""
         entry = self.pending.pop(address)
         self._open[entry["what"]] -= 1
-        self.frames[entry["frame"]]["waits"].remove(address)
+        del self.frames[entry["frame"]]["waits"][address]
 
     def forget(self, address: str) -> None:
         """Stops waiting for an event that is no longer wanted."""
@@ -312,6 +317,15 @@ class Machine:
         for address, entry in self.pending.items():
             if "due" in entry:
                 self.command(SetTimer(address, entry["due"]))
+
+
+def _upgrade(frames: dict[str, Frame]) -> None:
+    """Brings frames of older snapshots to their present form; plateaus begin to count anew."""
+    for frame in frames.values():
+        if isinstance(frame.get("waits"), list):
+            frame["waits"] = dict.fromkeys(frame["waits"], 1)
+        if isinstance(frame.get("stale"), int):
+            del frame["stale"]
 
 
 def _new_state() -> dict[str, Any]:

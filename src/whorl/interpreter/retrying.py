@@ -31,7 +31,10 @@ def pause(
     machine: Machine, address: str, policy: Retry, number: int, asked: object = None
 ) -> float:
     """How long to wait before retry `number` (from 1); at least as long as the other side asks."""
-    wait: float = policy.wait_s * policy.backoff ** (number - 1)
+    try:
+        wait: float = policy.wait_s * policy.backoff ** (number - 1)
+    except OverflowError:
+        wait = policy.wait_max_s if policy.wait_s else 0.0
     if policy.drawn:
         least = max(policy.wait_min_s, wait / policy.backoff if number > 1 else 0.0)
         most = min(wait, policy.wait_max_s)

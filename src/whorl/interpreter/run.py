@@ -47,7 +47,8 @@ def end_now(machine: Machine, outcome: Outcome) -> None:
 
 def stop_endless(machine: Machine, steps: int) -> None:
     """Ends a run that computes for ever."""
-    message = f"the run took {steps} steps without waiting for anything"
+    message = f"the run took {steps:,} steps without waiting for anything, the most there may be"
+    message += "; give its loops lower limits, or let them `wait` for a second now and then"
     machine.clear_agenda()
     end_now(machine, failed(error("R105", message, "")))
 

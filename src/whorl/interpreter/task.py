@@ -25,6 +25,8 @@ _USUALLY_RETRIED = frozenset({"ask", "judge"})
 _REPAIRABLE = "P105"
 # How often the other side may say that its answer comes later.
 LATER_MAX = 10_000
+# A call that is in doubt more often than this may be what brings the process down.
+DOUBTS_MAX = 100
 _REPLY = ("status", "headers", "body")
 _USAGE = ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt")
 
@@ -56,7 +58,7 @@ class TaskBehaviour:
 
     def ask_again(self, machine: Machine, key: str, address: str) -> None:
         """Wants the task that was not sent yet."""
-        machine.command(_perform(machine, key))
+        _want(machine, key)
 
     def revive(self, machine: Machine, key: str) -> None:
         """A task that failed leaves no frame; its block starts it anew."""
@@ -66,14 +68,19 @@ def ask(machine: Machine, key: str) -> None:
     """Asks for the frame's task at its present attempt."""
     frame = machine.frames[key]
     frame["address"] = attempted(frame["base"], _attempt(frame))
+    frame.pop("doubts", None)
+    machine.expect(frame["address"], key, "task")
+    _want(machine, key)
+
+
+def _want(machine: Machine, key: str) -> None:
+    """Wants the task done, whose answer is waited for."""
     try:
-        perform = _perform(machine, key)
+        machine.command(_perform(machine, key))
     except LanguageError as fault:
         # Inputs that are computed anew for an attempt may read what has changed since.
-        machine.finish(key, failed(language_failure(fault, frame["address"])))
-        return
-    machine.expect(frame["address"], key, "task")
-    machine.command(perform)
+        address = machine.frames[key]["address"]
+        machine.finish(key, failed(language_failure(fault, address)))
 
 
 def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
@@ -264,8 +271,9 @@ def _doubt(machine: Machine, key: str, event: Event, node: Task) -> None:
     budget.charge_reserve(machine, frame["loop"], amount, in_doubt=True)
     machine.pending[event.address].pop("sent", None)
     address = frame["address"]
-    if node.delivery == "at_least_once":
-        machine.command(_perform(machine, key))
+    frame["doubts"] = frame.get("doubts", 0) + 1
+    if node.delivery == "at_least_once" and frame["doubts"] <= DOUBTS_MAX:
+        _want(machine, key)
     elif node.delivery == "ask":
         machine.settle(event.address)
         doubt = inner(frame["base"], "doubt")
@@ -275,6 +283,9 @@ def _doubt(machine: Machine, key: str, event: Event, node: Task) -> None:
     else:
         machine.settle(event.address)
         message = f"{_named(frame)} was sent before a crash and may not be repeated"
+        if node.delivery == "at_least_once":
+            message = f"{_named(frame)} was sent {DOUBTS_MAX + 1} times, each time before a crash"
+            message += "; see why, then `whorl resume RUN` tries it again"
         machine.finish(key, failed(error("R106", message, address)))
 
 

@@ -37,19 +37,18 @@ class Measures:
 
     scores: tuple[Score, ...]
     stables: tuple[Stable, ...]
-    min_delta: float | None = None
+    min_deltas: tuple[float, ...] = ()
 
 
 def measures_of(condition: Condition | None) -> Measures | None:
     """What a condition wants measured; None where that is nothing."""
     parts = list(_simple(condition))
-    deltas = [part.min_delta for part in parts if isinstance(part, Plateau)]
     found = Measures(
         scores=tuple(part for part in parts if isinstance(part, Score)),
         stables=tuple(part for part in parts if isinstance(part, Stable)),
-        min_delta=deltas[0] if deltas else None,
+        min_deltas=tuple(part.min_delta for part in parts if isinstance(part, Plateau)),
     )
-    return found if found.scores or found.stables or deltas else None
+    return found if found.scores or found.stables or found.min_deltas else None
 
 
 def _simple(condition: Condition | None) -> Iterator[Condition]:
@@ -106,6 +105,7 @@ class Weighing:
         self._scores = 0
         self._stables = 0
         self._judges = 0
+        self._plateaus = 0
 
     def weigh(self, condition: Condition) -> Verdict:
         """The verdict on a condition; `open` where a judge is needed and has not answered."""
@@ -124,8 +124,7 @@ class Weighing:
             case Stable():
                 return self._stable(condition)
             case Plateau():
-                stale = self._frame.get("stale", 0)
-                return _verdict(stale >= condition.patience, "plateau", {"stale": stale})
+                return self._plateau(condition)
             case AnyOf():
                 return self._any(condition)
             case AllOf():
@@ -160,10 +159,17 @@ class Weighing:
         index = self._stables
         self._stables += 1
         before = self._frame.get("texts_before", [])
-        if index >= len(before):
+        if index >= len(before) or before[index] is None:
             return Verdict("not_met", "stable")
         alike = similarity(before[index], self._frame["texts"][index])
         return _verdict(alike >= condition.threshold, "stable", {"similarity": round(alike, 4)})
+
+    def _plateau(self, condition: Plateau) -> Verdict:
+        index = self._plateaus
+        self._plateaus += 1
+        counts: list[int] = self._frame.get("stale", [])
+        stale = counts[index] if index < len(counts) else 0
+        return _verdict(stale >= condition.patience, "plateau", {"stale": stale})
 
     def _any(self, condition: AnyOf) -> Verdict:
         parts = [self.weigh(part) for part in condition.conditions]

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from whorl.language import Json, Scope
 
 WAIT_MAX_S = 366 * 86_400.0
+# Far enough away, as seconds since the epoch, for no sum of it to be too large.
+MOMENT_MAX = 1e15
 
 
 class WaitBehaviour:
@@ -59,29 +61,43 @@ class WaitBehaviour:
 
 def _due(node: Wait, scope: Scope, now: float) -> float:
     if node.until is not None:
-        return _moment(value_of(node.until, scope))
-    assert node.duration is not None
-    seconds = seconds_of(value_of(node.duration, scope))
-    if seconds > WAIT_MAX_S:
-        raise ValueError(f"a wait of {seconds:g} s is longer than a year")
-    return now + max(0.0, seconds)
+        due = _moment(value_of(node.until, scope))
+    else:
+        assert node.duration is not None
+        due = now + max(0.0, seconds_of(value_of(node.duration, scope)))
+    # What is no number at all is not smaller either.
+    if not due - now <= WAIT_MAX_S:
+        raise ValueError(
+            f"a wait of {due - now:g} s is longer than a year, the most that it can be"
+        )
+    return due
 
 
 def seconds_of(value: Json) -> float:
     """The seconds of a duration: a number, or a text such as 5s or PT5S."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(f"a duration such as '5s' is needed, not {value!r}")
-    return parse_duration(value)
+        raise ValueError(f"a duration such as '5s' is needed, not {shown(value)}")
+    try:
+        return parse_duration(value)
+    except OverflowError:
+        raise ValueError("a duration is at most 10 years long") from None
+
+
+def shown(value: Json) -> str:
+    """A value in the words of a message, which it must not fill."""
+    # Numbers of too many digits cannot even be written.
+    words = "a huge number" if isinstance(value, int) and abs(value) > 10**100 else repr(value)
+    return words if len(words) <= 60 else f"{words[:59]}…"
 
 
 def _moment(value: Json) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        return float(max(min(value, MOMENT_MAX), -MOMENT_MAX))
     try:
         moment = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
     except ValueError:
         raise ValueError(
-            f"a time such as '2026-01-31T12:00:00Z' is needed, not {value!r}"
+            f"a time such as '2026-01-31T12:00:00Z' is needed, not {shown(value)}"
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

@@ -1,0 +1,201 @@
+"""Loops and items: jumps, scores, plateaus, budgets, time limits, limits that are computed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from whorl import ir
+from whorl.interpreter.commands import Perform
+from whorl.interpreter.events import Event
+from whorl.interpreter.machine import Machine
+from whorl.interpreter.plan import Plan
+
+FALSE = ir.When(ir.Expression("jinja", "false"))
+ASK = ir.Task(name="a", kind="ask")
+
+
+class Run:
+    """A run whose calls reply with these values, one after the other."""
+
+    def __init__(self, *nodes: ir.Node, values: Any = (), **fields: Any) -> None:
+        self.machine = Machine(Plan(ir.Workflow(name="w", body=ir.Block(nodes), **fields)))
+        self.values = iter(values)
+        self.notes: list[Event] = []
+        self.now = 0.0
+        self.feed("run.started")
+
+    def feed(self, kind: str, address: str = "", **body: Any) -> None:
+        self.machine.feed(Event(kind, address, self.now, body))
+        self.notes += self.machine.take_notes()
+
+    def go(self, takes_s: float = 0.0) -> Run:
+        """Replies to all that is asked; each call takes so long."""
+        while performs := [c for c in self.machine.poll() if isinstance(c, Perform)]:
+            for perform in performs:
+                self.feed("task.started", perform.address, reserve={"calls": 1})
+                if "sent" in self.machine.pending.get(perform.address, ()):
+                    self.now += takes_s
+                    value = next(self.values, 1)
+                    self.feed("task.finished", perform.address, value=value, usage={"calls": 1})
+        return self
+
+    def told(self, kind: str, *names: str) -> list[tuple[Any, ...]]:
+        bodies = [note.body for note in self.notes if note.kind == kind]
+        return [tuple(body.get(name) for name in names) for body in bodies]
+
+
+def loop(*nodes: ir.Node, iterations: Any = 10, **fields: Any) -> ir.Loop:
+    limits = ir.LoopLimits(iterations, **fields.pop("limits", {}))
+    body = ir.Block(nodes or (ASK,))
+    facts: Any = (("iteration", "number"),)
+    return ir.Loop(name=fields.pop("name", "l"), body=body, limits=limits, facts=facts, **fields)
+
+
+def score(name: str = "a", at_least: float | None = None) -> ir.Score:
+    return ir.Score(ir.Expression("jinja", f"{{{{ {name} }}}}"), at_least=at_least)
+
+
+def jump(kind: type[ir.Break] | type[ir.Continue], number: int, after: str = "a") -> ir.Node:
+    when = ir.Expression("jinja", f"iteration == {number}")
+    return kind(name="jump", loop="l", when=when, after=(ir.After(after),))
+
+
+@pytest.mark.parametrize("returns", ["last", "best"])
+def test_an_iteration_that_breaks_is_measured(returns: Any) -> None:
+    node = loop(ASK, jump(ir.Break, 2), until=score(at_least=100), returns=returns)
+    run = Run(node, values=[10, 50]).go()
+
+    told = run.told("loop.finished", "stopped_by", "score", "best_iteration", "returned_iteration")
+    assert told == [("break", 50.0, 2, 2)]
+    assert run.told("iteration.finished", "score", "best") == [(10.0, True), (50.0, True)]
+
+
+def test_an_iteration_that_goes_on_early_is_measured() -> None:
+    node = loop(ASK, jump(ir.Continue, 3), until=score(), returns="best", iterations=3)
+    run = Run(node, values=[10, 70, 50]).go()
+
+    told = run.told("loop.finished", "score", "best_iteration", "returned_iteration")
+    assert told == [(50.0, 2, 2)]
+
+
+def test_an_iteration_that_jumps_before_its_score_is_made_has_none() -> None:
+    late = ir.Task(name="b", kind="ask", after=(ir.After("jump"),))
+    node = loop(ASK, jump(ir.Break, 2), late, until=score("b"))
+    run = Run(node, values=[1, 50, 1]).go()
+
+    told = run.told("loop.finished", "score", "best_iteration", "returned_iteration")
+    assert told == [(None, 1, 2)]
+    assert run.told("iteration.finished", "score") == [(50.0,), (None,)]
+    assert run.told("warning", "message") == []
+
+
+def test_what_a_jump_cannot_measure_does_not_count_as_no_progress() -> None:
+    late = ir.Task(name="b", kind="ask", after=(ir.After("jump"),))
+    until = ir.AnyOf((score("b"), ir.Plateau(1)))
+    run = Run(loop(ASK, jump(ir.Continue, 2), late, until=until), values=[0, 1, 0, 0, 2, 0, 2]).go()
+
+    assert run.told("loop.finished", "iterations", "stopped_by") == [(4, "plateau")]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_every_plateau_has_its_own_measure_of_progress(order: int) -> None:
+    plateaus = (ir.Plateau(5, 0.001), ir.Plateau(2, 0.5))[::order]
+    node = loop(until=ir.AnyOf((score(), *plateaus)), iterations=12)
+    run = Run(node, values=[0.1 * number for number in range(1, 20)]).go()
+
+    assert run.told("loop.finished", "iterations", "stopped_by") == [(3, "plateau")]
+
+
+@pytest.mark.parametrize("scope", ["outer", "run"])
+def test_an_iteration_whose_first_call_no_budget_allows_has_not_begun(scope: str) -> None:
+    limits = {"calls": 3}
+    inner = loop(name="inner")
+    outer = loop(inner, name="outer", iterations=2, limits=limits if scope == "outer" else {})
+    run = Run(outer, limits=ir.RunLimits(**(limits if scope == "run" else {}))).go()
+
+    told = run.told("loop.finished", "path", "iterations", "exit_reason")
+    assert told[0] == ("outer/inner", 3, "budget")
+    assert run.told("iteration.finished", "status")[3] == ("not_begun",)
+
+
+def test_an_iteration_that_a_budget_around_its_loop_cuts_has_begun() -> None:
+    two = ir.Task(name="b", kind="ask", after=(ir.After("a"),))
+    outer = loop(loop(ASK, two, name="inner"), name="outer", limits={"calls": 3})
+    run = Run(outer).go()
+
+    told = run.told("loop.finished", "path", "iterations", "exit_reason")
+    assert told == [("outer/inner", 2, "budget"), ("outer", 1, "budget")]
+    assert run.told("iteration.finished", "status") == [("succeeded",), ("cut",), ("cut",)]
+
+
+@pytest.mark.parametrize("interrupts", [True, False])
+def test_a_loop_that_is_continued_has_its_time_anew(interrupts: bool) -> None:
+    limits = {"time_s": 60.0, "interrupts": interrupts}
+    run = Run(loop(until=FALSE, iterations=2, limits=limits)).go()
+    run.now = 3600.0
+    run.feed("run.continued", iterations=9)
+    run.go(takes_s=25.0)
+
+    reasons = run.told("loop.finished", "iterations", "exit_reason")
+    # Nobody lets the clock of the loop that is interrupted ring here.
+    end = (11, "max_iterations") if interrupts else (5, "timeout")
+    assert reasons == [(2, "max_iterations"), end]
+
+
+@pytest.mark.parametrize("around", [False, True])
+def test_a_node_that_is_continued_has_its_time_anew(around: bool) -> None:
+    node: ir.Node = loop(iterations=1, timeout_s=None if around else 60.0)
+    if around:
+        node = ir.Group(name="g", body=ir.Block((node,)), timeout_s=60.0)
+    run = Run(node).go()
+    run.now = 100.0
+    run.feed("run.continued", iterations=1)
+
+    address = "g/:timeout" if around else "l/:timeout"
+    assert run.machine.pending[address]["due"] == 160.0
+    run.go()
+    assert run.machine.status == "succeeded"
+    assert run.machine.pending == {}
+
+
+def _computed(value: Any) -> Run:
+    expression = ir.Expression("jinja", "{{ n }}")
+    fields: dict[str, Any] = {"variables": (("n", ir.Constant(value)),)}
+    return Run(loop(iterations=expression), **fields).go()
+
+
+@pytest.mark.parametrize("value", [2, 2.0, "2", " 2 "], ids=repr)
+def test_a_limit_of_iterations_can_be_computed(value: Any) -> None:
+    assert _computed(value).told("loop.finished", "iterations") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    "value", ["1h", "PT1M", 2.9, -3, 10**9, 10**400, True, None, [3], ""], ids=repr
+)
+def test_what_is_no_number_of_iterations_fails_the_loop(value: Any) -> None:
+    run = _computed(value)
+
+    [(error,)] = run.told("run.finished", "error")
+    assert error["code"] == "R104"
+    assert "iterations" in error["message"]
+    assert "100,000" in error["message"]
+
+
+@pytest.mark.parametrize(("succeeding", "items"), [(1, 5), (3, 10), (7, 10), (1, 3), (29, 100)])
+def test_a_rate_of_success_is_reached_exactly(succeeding: int, items: int) -> None:
+    fault = ir.Compute(
+        name="c", value=ir.Expression("jinja", f"{{{{ 1 // (item < {succeeding}) }}}}")
+    )
+    node = ir.ForEach(
+        name="e",
+        items=ir.Constant(list(range(items))),
+        body=ir.Block((fault,)),
+        min_success_rate=succeeding / items,
+    )
+    assert Run(node).machine.status == "succeeded"
+    assert (
+        Run(replace(node, min_success_rate=succeeding / items + 0.001)).machine.status == "failed"
+    )
