@@ -76,9 +76,9 @@ def _statuses(value: Value | None) -> tuple[Wanted, ...]:
 def _read_retry(value: Value | None) -> ir.Retry | None:
     if not isinstance(value, Mapping):
         times = whole_of(value)
-        return ir.Retry(times) if times else None
+        return None if times is None else ir.Retry(times)
     times = whole_of(value.get("times"))
-    if not times:
+    if times is None:
         return None
     wait, longest = duration_of(value.get("wait")), duration_of(value.get("wait_max"))
     backoff = number_of(value.get("backoff"))
@@ -93,7 +93,7 @@ def _read_retry(value: Value | None) -> ir.Retry | None:
 
 def _retry_on_failure(value: Value | None) -> ir.Retry | None:
     times = whole_of(value.get("retry")) if isinstance(value, Mapping) else None
-    return ir.Retry(times, on=("*",)) if times else None
+    return None if times is None else ir.Retry(times, on=("*",))
 
 
 def _says(value: Value | None, word: str) -> bool:

@@ -166,7 +166,8 @@ def _read_delay(draft: Draft, value: Value | None) -> ir.Value | None:
 
 def _read_failure(value: Value | None) -> ir.IterationFailure:
     if isinstance(value, Mapping):
-        return ir.IterationFailure("retry", whole_of(value.get("retry")) or 0)
+        times = whole_of(value.get("retry"))
+        return ir.IterationFailure("retry", times) if times else ir.IterationFailure()
     if word_of(value, ("halt", "continue"), "halt") == "continue":
         return ir.IterationFailure("continue")
     return ir.IterationFailure()
