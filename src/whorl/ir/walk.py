@@ -52,6 +52,15 @@ def walk(block: Block, path: str = "") -> Iterator[tuple[str, Node]]:
             yield from walk(inner, here if slot == "body" else f"{here}@{slot}")
 
 
+def names_given(block: Block) -> Iterator[tuple[str, Node]]:
+    """The names under which a block gives results, open blocks inside it included."""
+    for node in block.nodes:
+        yield node.name, node
+        for _, inner in blocks_of(node):
+            if inner.open:
+                yield from names_given(inner)
+
+
 def workflows_of(workflow: Workflow) -> Iterator[tuple[str, Workflow]]:
     """The workflow itself, with an empty key, and all that it calls."""
     yield "", workflow

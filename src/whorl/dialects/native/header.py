@@ -9,9 +9,9 @@ from whorl.dialects.native.draft import Around, shown
 from whorl.dialects.native.format.header import TYPES
 from whorl.dialects.native.names import RESERVED, read_result
 from whorl.dialects.native.scalars import count_of, duration_of, number_of, text_of
-from whorl.dialects.native.subjects import last_with_result, steps_in
+from whorl.dialects.native.subjects import last_with_result
 from whorl.dialects.native.values import read_value
-from whorl.ir.walk import walk
+from whorl.ir.walk import names_given, walk
 from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _read_defaults(draft: Draft, root: Mapping) -> tuple[tuple[str, ir.Fields], 
 
 def _check_clashes(draft: Draft, root: Mapping, body: ir.Block) -> None:
     """A name means one thing: an input, a step or a variable."""
-    steps = {name for name, _ in steps_in(body)}
+    steps = {name for name, _ in names_given(body)}
     sets = [name for _, node in walk(body) if isinstance(node, ir.Assign) for name, _ in node.sets]
     inputs = root.get("inputs")
     for entry in inputs.entries if isinstance(inputs, Mapping) else ():

@@ -19,9 +19,9 @@ from whorl.dialects.native.scalars import (
     whole_of,
     word_of,
 )
-from whorl.dialects.native.subjects import steps_in
 from whorl.dialects.native.values import read_fields, read_text, read_value
 from whorl.ir.expressions import inner_values
+from whorl.ir.walk import names_given
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _read_memory(draft: Draft, value: Value | None, path: str) -> ir.Memory | No
 
 def _check_clashes(draft: Draft, repeat: Mapping, body: ir.Block) -> None:
     """A name means one thing: a step of the body, a carried value or a collected result."""
-    steps = dict(steps_in(body))
+    steps = dict(names_given(body))
     for field in ("carry", "collect"):
         names = repeat.get(field)
         for entry in names.entries if isinstance(names, Mapping) else ():

@@ -10,11 +10,11 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from whorl.ir.checks.results import members_of, names_given
+from whorl.ir.checks.results import members_of
 from whorl.ir.expressions import bound_names, expressions_in, inner_values, outer_values
 from whorl.ir.loop import Loop
 from whorl.ir.nodes import Assign
-from whorl.ir.walk import blocks_of, walk
+from whorl.ir.walk import blocks_of, names_given, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
