@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from whorl import ir
 from whorl.dialects.native.draft import Around, shown
+from whorl.dialects.native.exit_codes import let_read_codes_pass
 from whorl.dialects.native.format.header import TYPES
 from whorl.dialects.native.names import RESERVED, read_result
 from whorl.dialects.native.scalars import count_of, duration_of, number_of, text_of
@@ -37,7 +38,7 @@ def read_header(draft: Draft, root: Mapping) -> ir.Workflow:
     inputs = _read_inputs(draft, root.get("inputs"))
     body = draft.block(root.get("steps"), Around())
     _check_clashes(draft, root, body)
-    return ir.Workflow(
+    workflow = ir.Workflow(
         name=draft.name,
         description=text_of(root.get("description")) or "",
         inputs=inputs,
@@ -49,6 +50,7 @@ def read_header(draft: Draft, root: Mapping) -> ir.Workflow:
         workflows=tuple(draft.workflows.items()),
         dialect="native",
     )
+    return let_read_codes_pass(workflow, draft.names)
 
 
 def _stem(file: str) -> str:
