@@ -95,6 +95,7 @@ def test_circles_are_found_and_names_behind_them_too() -> None:
         (ir.LoopLimits(100_001), 1),
         (ir.LoopLimits(1, time_s=0.0, cost_usd=-1.0, tokens=0, calls=0), 4),
         (ir.LoopLimits(1, time_s=float("inf")), 1),
+        (ir.LoopLimits(1, iteration_time_s=0.0), 1),
         (ir.LoopLimits(100_000), 0),
     ],
 )
@@ -102,6 +103,17 @@ def test_limits_are_positive_and_bounded(limits: ir.LoopLimits, count: int) -> N
     loop = ir.Loop(name="l", body=ir.Block((compute("i"),)), limits=limits)
 
     assert codes(loop) == ["W015"] * count
+
+
+def test_a_timeout_leaves_some_time() -> None:
+    body = ir.Block((compute("i"),))
+
+    assert codes(ir.Compute(name="a", value=ir.Constant(1), timeout_s=0.0)) == ["W015"]
+    assert codes(ir.Group(name="a", body=body, timeout_s=0.0)) == ["W015"]
+    assert codes(ir.ForEach(name="a", items=ir.Constant([1]), body=body, item_timeout_s=0.0)) == [
+        "W015"
+    ]
+    assert codes(ir.Group(name="a", body=body, timeout_s=0.001)) == []
 
 
 def test_calls_name_workflows_and_do_not_lead_back() -> None:

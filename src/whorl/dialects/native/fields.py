@@ -35,6 +35,9 @@ def read_common(draft: Draft, step: Step, previous: str | None) -> Common:
     span = step.key.span
     after = step.get("after")
     failure = step.get("on_failure")
+    timeout = step.get("timeout")
+    if timeout is not None:
+        draft.places.remember_field(step.path, "timeout", timeout.span)
     return {
         "name": step.name,
         "after": _default_order(previous) if after is None else _read_after(draft, after),
@@ -42,7 +45,7 @@ def read_common(draft: Draft, step: Step, previous: str | None) -> Common:
         "when": None if step.kind == "if" else read_expression(draft, step.get("if")),
         "on_failure": "continue" if _says(failure, "continue") else "halt",
         "retry": _read_retry(step.get("retry")) or _retry_on_failure(failure),
-        "timeout_s": duration_of(step.get("timeout")),
+        "timeout_s": duration_of(timeout),
         "place": f"{span.line}:{span.column}",
     }
 
