@@ -30,7 +30,7 @@ def check_limits(subject: Subject) -> Iterator[Diagnostic]:
             message = f"loop {loop.name!r} may take from 1 to {ITERATIONS_MAX:,} iterations"
             advice = f"it says {iterations:,}; nest loops if more are needed"
             yield Diagnostic("W015", message, span, "out of range", advice)
-        each = ("time limit of an iteration", TIME_MIN_S, loop.limits.iteration_time_s)
+        each = ("iteration time limit", TIME_MIN_S, loop.limits.iteration_time_s)
         for message in (*_wrong(loop.limits), *_out_of_range(each)):
             text = f"loop {loop.name!r}: {message}"
             yield Diagnostic("W015", text, span, "out of range", "raise it or leave it out")
@@ -42,7 +42,7 @@ def _check_timeouts(subject: Subject) -> Iterator[Diagnostic]:
         item_s = node.item_timeout_s if isinstance(node, ForEach) else None
         times = (
             ("timeout", TIME_MIN_S, node.timeout_s),
-            ("timeout of an item", TIME_MIN_S, item_s),
+            ("item timeout", TIME_MIN_S, item_s),
         )
         for message in _out_of_range(*times):
             span = subject.places.field(path, "timeout")

@@ -32,7 +32,7 @@ def members_of(node: Node, called: Mapping[str, Workflow]) -> frozenset[str] | N
         case Call() if node.workflow in called:
             return frozenset(name for name, _ in called[node.workflow].outputs) or None
         case Gate():
-            return frozenset({"approved", "feedback", "by"})
+            return frozenset({"approved", "feedback"})
         case Loop():
             names = {name for name, _ in names_given(node.body)}
             return frozenset(names | {collect.name for collect in node.collect} | {"loop"})
