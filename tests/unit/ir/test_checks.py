@@ -134,13 +134,14 @@ def test_jumps_stay_inside_of_their_loop() -> None:
     assert codes(loop, ir.Continue(name="c", loop="l")) == ["W010"]
 
 
-@pytest.mark.parametrize(("dialect", "severity"), [("native", "error"), ("orka", "warning")])
-def test_many_calls_are_an_error_in_native_files_only(dialect: str, severity: str) -> None:
+@pytest.mark.parametrize(("is_needed", "severity"), [(True, "error"), (False, "warning")])
+def test_many_calls_are_an_error_where_a_budget_is_needed(is_needed: bool, severity: str) -> None:
     ask = ir.Task(name="a", kind="ask")
     loop = ir.Loop(name="l", body=ir.Block((ask,)), limits=ir.LoopLimits(1_001))
-    workflow = ir.Workflow(name="w", body=ir.Block((loop,)), dialect=dialect)
+    workflow = ir.Workflow(name="w", body=ir.Block((loop,)))
+    found = check(workflow, Places(), is_budget_needed=is_needed)
 
-    assert [(d.code, d.severity) for d in check(workflow, Places())] == [("W019", severity)]
+    assert [(d.code, d.severity) for d in found] == [("W019", severity)]
 
 
 def test_a_workflow_full_of_mistakes_is_reported_in_part() -> None:
