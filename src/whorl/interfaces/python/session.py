@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from whorl.providers.functions import Functions
     from whorl.runtimes.journal import RunId
 
-_OVER = frozenset({"succeeded", "failed", "cancelled", "waiting", "paused", "interrupted"})
-
 
 class Run:
     """A run of a session. It is driven in the background while the session is open."""
