@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from whorl import ir
 from whorl.dialects.native.conditions import read_condition
 from whorl.dialects.native.draft import Around
-from whorl.dialects.native.format.repeat import ITERATIONS_MAX, TAKES
+from whorl.dialects.native.format.repeat import TAKES
 from whorl.dialects.native.names import FACTS
 from whorl.dialects.native.scalars import (
     count_of,
@@ -21,6 +21,7 @@ from whorl.dialects.native.scalars import (
 )
 from whorl.dialects.native.values import read_fields, read_text, read_value
 from whorl.ir.expressions import inner_values
+from whorl.ir.loop import ITERATIONS_MAX
 from whorl.ir.walk import names_given
 from whorl.source import Mapping, Scalar
 

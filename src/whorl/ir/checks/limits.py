@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from whorl.errors import Diagnostic
+from whorl.ir.loop import ITERATIONS_MAX
 from whorl.ir.nodes import ForEach
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from whorl.ir.loop import LoopLimits
     from whorl.ir.workflow import RunLimits
 
-ITERATIONS_MAX = 100_000
 TIME_MIN_S = 0.001
 
 
