@@ -212,7 +212,7 @@ def test_a_program_that_hangs_is_killed_with_its_children(tmp_path: Path) -> Non
 
     fault = fault_of(stand_in, CLAUDE, timeout_s=1.5)
 
-    assert fault.code == "P108"
+    assert (fault.code, fault.retryable) == ("P108", True)
     assert "took longer than 1.5 s" in str(fault)
     pids = pids_of(tmp_path)
     assert len(pids) == 3
@@ -237,7 +237,7 @@ def test_the_operators_time_limit(tmp_path: Path) -> None:
 
     fault = fault_of(claude(tmp_path, play(code="time.sleep(60)")), CLAUDE, table=table)
 
-    assert fault.code == "P108"
+    assert (fault.code, fault.retryable) == ("P108", True)
     assert "timeout_s of [agents.claude-code]" in str(fault)
 
 

@@ -122,6 +122,32 @@ def test_a_call_that_is_cancelled_while_it_waits_takes_no_room() -> None:
     assert order[-1] == "last"
 
 
+def test_a_call_to_an_address_in_a_file_leaves_the_limits_of_the_provider_alone() -> None:
+    busy, most = 0, 0
+
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        nonlocal busy, most
+        busy += 1
+        most = max(most, busy)
+        await asyncio.sleep(0.01)
+        busy -= 1
+        send(writer, completion("ok"))
+
+    async def main() -> None:
+        nonlocal most
+        async with serve(answer) as server, serve(answer) as other:
+            allowed = {"allow": {"private_network": True}}
+            settings = settings_for(server.url, allowed, max_concurrent=2)
+            async with providers_for(settings) as providers:
+                kind = providers.kind("ask")
+                await kind.perform(ask(provider="one", model_url=f"{other.url}/v1"), quiet)
+                most = 0
+                await asyncio.gather(*(kind.perform(ask(), quiet) for _ in range(8)))
+
+    asyncio.run(main())
+    assert most == 2
+
+
 def test_limits_hold_for_calls_of_all_runs() -> None:
     busy, most = 0, 0
 

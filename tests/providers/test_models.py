@@ -23,7 +23,6 @@ from whorl.providers.models.choosing import choose_models
 from whorl.providers.models.prices import Prices
 from whorl.providers.models.wire import Candidate
 from whorl.providers.models.wires.openai import chat_url
-from whorl.providers.registry import Providers
 from whorl.providers.settings import ProviderSettings, Settings, settings_from
 from whorl.providers.task import Request
 
@@ -311,17 +310,6 @@ def test_kinds_and_effects() -> None:
             assert "'ask'" in caught.value.help
 
     asyncio.run(main())
-
-
-def test_leave_is_checked_before_a_run_starts() -> None:
-    refused = Providers(settings_from({}, {}))
-    allowed = Providers(settings_from({"allow": {"commands": True}}, {}))
-
-    refused.check_leave(["ask", "http"])
-    allowed.check_leave(["ask", "run"])
-    with pytest.raises(ProviderError, match="allow") as caught:
-        refused.check_leave(["ask", "run"])
-    assert caught.value.code == "R110"
 
 
 def test_a_provider_is_checked_with_its_key() -> None:

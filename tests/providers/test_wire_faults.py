@@ -10,8 +10,10 @@ import zlib
 from typing import TYPE_CHECKING
 
 import pytest
-from provider_server import ask, begin, chunk, send
-from wires import FORMATS, Format, every_format, fault_of, perform
+from provider_server import ask, begin, chunk, providers_for, send, serve
+from wires import ANTHROPIC, FORMATS, OPENAI, Format, every_format, fault_of, perform
+
+from whorl.errors import ProviderError
 
 if TYPE_CHECKING:
     from provider_server import Answerer, Seen
@@ -51,6 +53,38 @@ def test_statuses(form: Format, stream: bool, status: int, code: str, retryable:
     assert fault.detail["status"] == status
     assert "no such luck" in str(fault)
     assert f"{form.path} gave status {status}" in str(fault)
+
+
+@pytest.mark.parametrize("form", [OPENAI, ANTHROPIC], ids=lambda form: form.kind)
+@pytest.mark.parametrize("said", ["the upstream server is away", "no stream today"])
+def test_a_refusal_of_one_question_does_not_end_streaming(form: Format, said: str) -> None:
+    """A refusal that another body does not mend says nothing about the fields of the body."""
+
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        if "Bad" in seen.body.decode():
+            send(writer, form.error(said), status=400)
+            return
+        begin(writer, kind=form.stream_type)
+        for piece in (*form.pieces(["good"]), b""):
+            chunk(writer, piece)
+
+    async def main() -> tuple[list[Seen], str]:
+        async with (
+            serve(answer) as server,
+            providers_for(form.settings(server.url)) as providers,
+        ):
+            kind = providers.kind("ask")
+            with pytest.raises(ProviderError) as caught:
+                await kind.perform(ask("Bad"), lambda _: None)
+            reply = await kind.perform(ask("Good"), lambda _: None)
+            assert reply.value == "good"
+            assert "left_out" not in reply.detail
+            return server.seen, str(caught.value)
+
+    seen, fault = asyncio.run(main())
+    assert said in fault
+    assert seen[-1].json["stream"] is True
+    assert len(seen) == (2 if "upstream" in said else 3)
 
 
 @every_format

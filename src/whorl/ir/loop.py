@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 Take = Literal["first", "last", "all", "best"]
 
+# The highest limit of iterations that a loop may have.
+ITERATIONS_MAX = 100_000
+
 # What the engine can tell an iteration about its loop; a reader gives each fact the name that its
 # dialect has for it.
 Fact = Literal[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from whorl.ir.loop import Loop
@@ -21,9 +22,9 @@ from whorl.ir.nodes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from whorl.ir.nodes import Block, Node
+    from whorl.ir.nodes import Block, Case, Node
     from whorl.ir.workflow import Workflow
 
 
@@ -50,6 +51,45 @@ def walk(block: Block, path: str = "") -> Iterator[tuple[str, Node]]:
         yield here, node
         for slot, inner in blocks_of(node):
             yield from walk(inner, here if slot == "body" else f"{here}@{slot}")
+
+
+def names_given(block: Block) -> Iterator[tuple[str, Node]]:
+    """The names under which a block gives results, open blocks inside it included."""
+    for node in block.nodes:
+        yield node.name, node
+        for _, inner in blocks_of(node):
+            if inner.open:
+                yield from names_given(inner)
+
+
+def with_nodes(block: Block, change: Callable[[Node], Node]) -> Block:
+    """The block with each node changed, inner ones first; what stays the same is the same."""
+    nodes = tuple(change(_with_inner(node, change)) for node in block.nodes)
+    # Places and names are known by the object that they belong to.
+    return block if _are_same(nodes, block.nodes) else replace(block, nodes=nodes)
+
+
+def _with_inner(node: Node, change: Callable[[Node], Node]) -> Node:
+    match node:
+        case Loop() | ForEach() | Group():
+            body = with_nodes(node.body, change)
+            return node if body is node.body else replace(node, body=body)
+        case Branch():
+            cases = tuple(_with_case(case, change) for case in node.cases)
+            default = None if node.default is None else _with_case(node.default, change)
+            is_same = default is node.default and _are_same(cases, node.cases)
+            return node if is_same else replace(node, cases=cases, default=default)
+        case _:
+            return node
+
+
+def _with_case(case: Case, change: Callable[[Node], Node]) -> Case:
+    body = with_nodes(case.body, change)
+    return case if body is case.body else replace(case, body=body)
+
+
+def _are_same(some: Sequence[object], others: Sequence[object]) -> bool:
+    return all(one is other for one, other in zip(some, others, strict=True))
 
 
 def workflows_of(workflow: Workflow) -> Iterator[tuple[str, Workflow]]:

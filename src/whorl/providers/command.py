@@ -53,6 +53,7 @@ class Command:
                 f"command {program.argv[0]!r} took longer than {timeout_s:g} s and was stopped; "
                 "raise timeout of the step",
                 code="P108",
+                retryable=True,
             ) from None
         value = _value(finished)
         if finished.exit_code != 0 and inputs.flag("check", default=True):

@@ -89,7 +89,10 @@ class JavaScript:
             if not deadline.expired():
                 raise
             raise ProviderError(
-                f"a function took longer than {timeout_s:g} s and was stopped", code="P108"
+                f"a function took longer than {timeout_s:g} s and was stopped; raise timeout of "
+                "the step",
+                code="P108",
+                retryable=True,
             ) from None
         return Reply(_value(finished), Usage(calls=1), {"exit_code": finished.exit_code})
 

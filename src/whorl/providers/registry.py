@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from whorl.errors import ProviderError, UsageError, did_you_mean
+from whorl.errors import UsageError, did_you_mean
 from whorl.plugins import Plugins
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from whorl.language import Json
     from whorl.providers.context import Context, Memories
@@ -36,9 +36,6 @@ KINDS = {
     "file_read": "whorl.providers.files:FileRead",
     "file_write": "whorl.providers.files:FileWrite",
 }
-
-# Kinds that start programs on this machine.
-COMMAND_KINDS = frozenset({"run", "agent", "javascript"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,19 +131,6 @@ class Providers:
             if isinstance(kind, Use):
                 return kind.effect_of(str(inputs.get("task", "")))
         return kind.effect
-
-    def check_leave(self, kinds: Iterable[str]) -> None:
-        """Raises ProviderError R110 when one of the kinds needs leave for commands and has none.
-
-        For the time before a run starts: nothing of it should have happened when it is refused.
-        """
-        needing = sorted(COMMAND_KINDS & set(kinds))
-        if needing and not self.settings.allow.commands:
-            raise ProviderError(
-                f"commands are not allowed: the workflow has tasks of kind {needing[0]!r}; to "
-                "allow them, set [allow] commands = true in whorl.toml",
-                code="R110",
-            )
 
     async def check_provider(self, name: str) -> Check:
         """Whether the provider's server can be reached and takes its key."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from math import isfinite
 from typing import TYPE_CHECKING, NoReturn
+
+from whorl.source.tree import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,18 +16,12 @@ if TYPE_CHECKING:
 DEPTH_MAX = 64
 INTEGER_MAX = 2**63
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+# What comes from outside is cleaned as files are.
+clean = without_surrogates
 
 
 class NotJson(ValueError):
     """A text or a value that is not JSON; the message says where and why."""
-
-
-def clean(text: str) -> str:
-    """The text with surrogate pairs joined and lone surrogates replaced by U+FFFD."""
-    if _SURROGATE.search(text) is None:
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def parse_json(text: str, *, in_part: bool = False) -> Json:

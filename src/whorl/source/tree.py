@@ -18,7 +18,6 @@ Value: TypeAlias = "Scalar | Sequence | Mapping"
 
 INTEGER_MIN = -(2**63)
 INTEGER_MAX = 2**63 - 1
-_SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -147,10 +146,4 @@ def without_surrogates(text: str) -> str:
     """Join surrogate pairs and replace lone surrogates by U+FFFD."""
     if _SURROGATE.search(text) is None:
         return text
-    joined = _SURROGATE_PAIR.sub(_join_pair, text)
-    return _SURROGATE.sub("\ufffd", joined)
-
-
-def _join_pair(match: re.Match[str]) -> str:
-    high, low = map(ord, match.group())
-    return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

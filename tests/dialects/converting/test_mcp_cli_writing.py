@@ -109,6 +109,7 @@ LOST = {
     "an order of its own": "steps: {a: {ask: x}, output: {ask: y, after: []}}",
     "a condition that compares nothing": "steps: {a: {ask: x}, output: {ask: y, if: a}}",
     "how it is retried": "steps: {output: {ask: x, retry: 2}}",
+    "a step that is tried once": "steps: {output: {ask: x, retry: 0}}",
     "braces stand for variables": "steps: {output: {ask: '{% raw %}{{ x }}{% endraw %}'}}",
     "'limits' of a workflow": "budget: 2\nsteps: {output: {ask: x}}",
 }

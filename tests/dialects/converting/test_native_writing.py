@@ -204,6 +204,15 @@ steps:
     assert "echo '{{ task }}' {{ task | upper }} {{ task }} $'{{ task }}'\n" in _text(workflow)
 
 
+def test_a_step_that_is_tried_once_stays_one() -> None:
+    workflow = _workflow(ir.Task(name="a", retry=ir.Retry(0), **ASK))
+    written = write_workflow(workflow, "native")
+    again = read_again(written, "native").workflow.body.nodes[0]
+
+    assert "retry: 0\n" in written.text
+    assert ir.Retry(0) == again.retry
+
+
 def test_writing_is_the_same_each_time() -> None:
     workflow = _workflow(NODES["rate"][0])
 

@@ -258,11 +258,15 @@ def test_what_is_forced_can_be_read(case: Case) -> None:
     again = write_workflow(workflow_of(case), "shodan", "case.yaml")
     nodes = yaml.safe_load(again.text)["nodes"]
 
-    if nodes and all(_is_filled(node) for node in nodes):
-        read_again(again, "shodan")
+    if all(_is_filled(node) for node in nodes):
+        assert read_again(again, "shodan").workflow.dialect == "shodan"
+    else:
+        with pytest.raises(InvalidWorkflow):
+            read_again(again, "shodan")
+        assert again.losses
 
 
 def _is_filled(node: dict[str, Any]) -> bool:
-    """A loop all of whose steps had to be left out is none."""
+    """A loop all of whose steps had to be left out is none, and cannot be read."""
     inner = node["data"].get("inlineWorkflow")
     return inner is None or any("interface" not in one["type"] for one in inner["nodes"])

@@ -326,33 +326,6 @@ def test_a_wrong_step_is_still_a_name_for_others() -> None:
     assert [diagnostic.code for diagnostic in found] == ["W004"]
 
 
-@pytest.mark.parametrize(
-    ("until", "more", "checks"),
-    [
-        ("t.exit_code == 0", "", [False]),
-        ("t.exit_code == 0", ", check: true", [True]),
-        ("iteration > 1", "", []),
-        ("iteration > 1", ", check: false", [False]),
-    ],
-)
-def test_a_command_whose_exit_code_is_read_does_not_fail_by_it(
-    until: str, more: str, checks: list[bool]
-) -> None:
-    from whorl import ir
-    from whorl.dialects import read_workflow
-
-    text = (
-        f"whorl: 1\nsteps: {{l: {{repeat: {{until: {until}, steps: {{t: {{run: make{more}}}}}}}}}}}"
-    )
-    loop = read_workflow(text, "a.yaml").workflow.body.nodes[0]
-    assert isinstance(loop, ir.Loop)
-    task = loop.body.nodes[0]
-    assert isinstance(task, ir.Task)
-    found = [value.value for name, value in task.inputs.entries if name == "check"]  # type: ignore[union-attr]
-
-    assert found == checks
-
-
 def test_a_budget_allows_many_calls() -> None:
     from native_files import read
 

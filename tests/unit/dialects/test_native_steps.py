@@ -384,7 +384,7 @@ def test_if_skips_a_step(written: str, when: str) -> None:
     ("written", "retry"),
     [
         ("retry: 2", ir.Retry(2)),
-        ("retry: 0", None),
+        ("retry: 0", ir.Retry(0)),
         (
             "retry: {times: 3, wait: 5s, backoff: 1.5, on: [timeout, 429]}",
             ir.Retry(3, wait_s=5.0, backoff=1.5, on=("timeout", "429")),
@@ -394,7 +394,9 @@ def test_if_skips_a_step(written: str, when: str) -> None:
             "retry: {times: 1, wait_max: 10s, on: timeout}",
             ir.Retry(1, wait_max_s=10.0, on=("timeout",)),
         ),
+        ("retry: {times: 0}", ir.Retry(0)),
         ("on_failure: {retry: 4}", ir.Retry(4, on=("*",))),
+        ("on_failure: {retry: 0}", ir.Retry(0, on=("*",))),
     ],
 )
 def test_retry(written: str, retry: ir.Retry | None) -> None:

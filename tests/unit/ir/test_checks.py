@@ -95,6 +95,7 @@ def test_circles_are_found_and_names_behind_them_too() -> None:
         (ir.LoopLimits(100_001), 1),
         (ir.LoopLimits(1, time_s=0.0, cost_usd=-1.0, tokens=0, calls=0), 4),
         (ir.LoopLimits(1, time_s=float("inf")), 1),
+        (ir.LoopLimits(1, iteration_time_s=0.0), 1),
         (ir.LoopLimits(100_000), 0),
     ],
 )
@@ -102,6 +103,17 @@ def test_limits_are_positive_and_bounded(limits: ir.LoopLimits, count: int) -> N
     loop = ir.Loop(name="l", body=ir.Block((compute("i"),)), limits=limits)
 
     assert codes(loop) == ["W015"] * count
+
+
+def test_a_timeout_leaves_some_time() -> None:
+    body = ir.Block((compute("i"),))
+
+    assert codes(ir.Compute(name="a", value=ir.Constant(1), timeout_s=0.0)) == ["W015"]
+    assert codes(ir.Group(name="a", body=body, timeout_s=0.0)) == ["W015"]
+    assert codes(ir.ForEach(name="a", items=ir.Constant([1]), body=body, item_timeout_s=0.0)) == [
+        "W015"
+    ]
+    assert codes(ir.Group(name="a", body=body, timeout_s=0.001)) == []
 
 
 def test_calls_name_workflows_and_do_not_lead_back() -> None:
@@ -122,13 +134,14 @@ def test_jumps_stay_inside_of_their_loop() -> None:
     assert codes(loop, ir.Continue(name="c", loop="l")) == ["W010"]
 
 
-@pytest.mark.parametrize(("dialect", "severity"), [("native", "error"), ("orka", "warning")])
-def test_many_calls_are_an_error_in_native_files_only(dialect: str, severity: str) -> None:
+@pytest.mark.parametrize(("is_needed", "severity"), [(True, "error"), (False, "warning")])
+def test_many_calls_are_an_error_where_a_budget_is_needed(is_needed: bool, severity: str) -> None:
     ask = ir.Task(name="a", kind="ask")
     loop = ir.Loop(name="l", body=ir.Block((ask,)), limits=ir.LoopLimits(1_001))
-    workflow = ir.Workflow(name="w", body=ir.Block((loop,)), dialect=dialect)
+    workflow = ir.Workflow(name="w", body=ir.Block((loop,)))
+    found = check(workflow, Places(), is_budget_needed=is_needed)
 
-    assert [(d.code, d.severity) for d in check(workflow, Places())] == [("W019", severity)]
+    assert [(d.code, d.severity) for d in found] == [("W019", severity)]
 
 
 def test_a_workflow_full_of_mistakes_is_reported_in_part() -> None:

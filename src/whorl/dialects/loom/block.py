@@ -177,7 +177,7 @@ def read_action(action: Action) -> ir.Node:
 def _finished(action: Action, node: ir.Node) -> ir.Node:
     retry = retry_of(action)
     if retry is not None:
-        node = replace(node, retry=None if retry.times == 0 else retry)
+        node = replace(node, retry=retry)
     timeout_s = timeout_of(action)
     if timeout_s is not None:
         node = replace(node, timeout_s=timeout_s)
@@ -210,7 +210,4 @@ def _read_retry(action: Action) -> ir.Node:
     kind = text_at(inner, "type").lower()
     held = Action(action.draft, action.name, kind, inner, action.span, action.scene)
     node = _finished(held, read_action(held))
-    policy = retry_of(action)
-    if policy is None:
-        policy = default_retry(action.draft)
-    return replace(node, retry=None if policy.times == 0 else policy)
+    return replace(node, retry=retry_of(action) or default_retry(action.draft))

@@ -111,8 +111,12 @@ def retry_of(action: Action) -> ir.Retry | None:
             help="write fixed, exponential or none",
         )
         return None
-    if kind == "none":
-        return ir.Retry(times=0)
+    found = ir.Retry(times=0) if kind == "none" else _read_policy(draft, policy, kind)
+    # How long to wait for a retry that never comes means nothing.
+    return found if found.times else ir.Retry(times=0)
+
+
+def _read_policy(draft: Draft, policy: Mapping, kind: str) -> ir.Retry:
     if find(policy, "maxAttempts") is not None or find(policy, "initialDelay") is not None:
         return _shipped(policy)
     return _seed(draft, policy, kind) if draft.lenient else _azure(draft, policy, kind)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from whorl.ir.loop import ITERATIONS_MAX
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -48,7 +50,6 @@ RETRIES = Field("count", low=1, high=100)
 LOGGING = Field(
     "word", words=("error", "warn", "info", "step", "steps", "debug", "verbose", "noisy")
 )
-ITERATIONS = 100_000
 
 PROVIDER = Table("provider", {"provider": TEXT, "model": TEXT})
 
@@ -82,7 +83,7 @@ LOOP_FIELDS: dict[str, Field] = {
     "items": TEXT,
     "with": Field("values"),
     "max_iterations": Field(
-        "count", required=True, low=1, high=ITERATIONS, example="the most iterations, such as 5"
+        "count", required=True, low=1, high=ITERATIONS_MAX, example="the most iterations, such as 5"
     ),
     "until": TEXT,
     "on_failure": FAILURE,

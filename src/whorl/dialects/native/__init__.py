@@ -43,7 +43,7 @@ class NativeReader:
         check_structure(draft, root, HEADER)
         workflow = read_header(draft, root)
         if not draft.is_full:
-            draft.adopt(check(workflow, draft.places, draft.names))
+            draft.adopt(check(workflow, draft.places, draft.names, is_budget_needed=True))
         if draft.diagnostics:
             raise InvalidWorkflow(draft.diagnostics)
         return Reading(workflow, tuple(draft.warnings), draft.sources)

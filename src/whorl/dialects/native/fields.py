@@ -35,6 +35,9 @@ def read_common(draft: Draft, step: Step, previous: str | None) -> Common:
     span = step.key.span
     after = step.get("after")
     failure = step.get("on_failure")
+    timeout = step.get("timeout")
+    if timeout is not None:
+        draft.places.remember_field(step.path, "timeout", timeout.span)
     return {
         "name": step.name,
         "after": _default_order(previous) if after is None else _read_after(draft, after),
@@ -42,7 +45,7 @@ def read_common(draft: Draft, step: Step, previous: str | None) -> Common:
         "when": None if step.kind == "if" else read_expression(draft, step.get("if")),
         "on_failure": "continue" if _says(failure, "continue") else "halt",
         "retry": _read_retry(step.get("retry")) or _retry_on_failure(failure),
-        "timeout_s": duration_of(step.get("timeout")),
+        "timeout_s": duration_of(timeout),
         "place": f"{span.line}:{span.column}",
     }
 
@@ -76,9 +79,9 @@ def _statuses(value: Value | None) -> tuple[Wanted, ...]:
 def _read_retry(value: Value | None) -> ir.Retry | None:
     if not isinstance(value, Mapping):
         times = whole_of(value)
-        return ir.Retry(times) if times else None
+        return None if times is None else ir.Retry(times)
     times = whole_of(value.get("times"))
-    if not times:
+    if times is None:
         return None
     wait, longest = duration_of(value.get("wait")), duration_of(value.get("wait_max"))
     backoff = number_of(value.get("backoff"))
@@ -93,7 +96,7 @@ def _read_retry(value: Value | None) -> ir.Retry | None:
 
 def _retry_on_failure(value: Value | None) -> ir.Retry | None:
     times = whole_of(value.get("retry")) if isinstance(value, Mapping) else None
-    return ir.Retry(times, on=("*",)) if times else None
+    return None if times is None else ir.Retry(times, on=("*",))
 
 
 def _says(value: Value | None, word: str) -> bool:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, cast
 
 from whorl import ir
 from whorl.dialects.native.draft import Around, shown
+from whorl.dialects.native.exit_codes import let_read_codes_pass
 from whorl.dialects.native.format.header import TYPES
 from whorl.dialects.native.names import RESERVED, read_result
 from whorl.dialects.native.scalars import count_of, duration_of, number_of, text_of
-from whorl.dialects.native.subjects import last_with_result, steps_in
+from whorl.dialects.native.subjects import last_with_result
 from whorl.dialects.native.values import read_value
-from whorl.ir.walk import walk
+from whorl.ir.walk import names_given, walk
 from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def read_header(draft: Draft, root: Mapping) -> ir.Workflow:
     inputs = _read_inputs(draft, root.get("inputs"))
     body = draft.block(root.get("steps"), Around())
     _check_clashes(draft, root, body)
-    return ir.Workflow(
+    workflow = ir.Workflow(
         name=draft.name,
         description=text_of(root.get("description")) or "",
         inputs=inputs,
@@ -49,6 +50,7 @@ def read_header(draft: Draft, root: Mapping) -> ir.Workflow:
         workflows=tuple(draft.workflows.items()),
         dialect="native",
     )
+    return let_read_codes_pass(workflow, draft.names)
 
 
 def _stem(file: str) -> str:
@@ -149,7 +151,7 @@ def _read_defaults(draft: Draft, root: Mapping) -> tuple[tuple[str, ir.Fields], 
 
 def _check_clashes(draft: Draft, root: Mapping, body: ir.Block) -> None:
     """A name means one thing: an input, a step or a variable."""
-    steps = {name for name, _ in steps_in(body)}
+    steps = {name for name, _ in names_given(body)}
     sets = [name for _, node in walk(body) if isinstance(node, ir.Assign) for name, _ in node.sets]
     inputs = root.get("inputs")
     for entry in inputs.entries if isinstance(inputs, Mapping) else ():

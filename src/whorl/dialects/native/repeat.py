@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from whorl import ir
 from whorl.dialects.native.conditions import read_condition
 from whorl.dialects.native.draft import Around
-from whorl.dialects.native.format.repeat import ITERATIONS_MAX, TAKES
+from whorl.dialects.native.format.repeat import TAKES
 from whorl.dialects.native.names import FACTS
 from whorl.dialects.native.scalars import (
     count_of,
@@ -19,9 +19,10 @@ from whorl.dialects.native.scalars import (
     whole_of,
     word_of,
 )
-from whorl.dialects.native.subjects import steps_in
 from whorl.dialects.native.values import read_fields, read_text, read_value
 from whorl.ir.expressions import inner_values
+from whorl.ir.loop import ITERATIONS_MAX
+from whorl.ir.walk import names_given
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
@@ -166,7 +167,8 @@ def _read_delay(draft: Draft, value: Value | None) -> ir.Value | None:
 
 def _read_failure(value: Value | None) -> ir.IterationFailure:
     if isinstance(value, Mapping):
-        return ir.IterationFailure("retry", whole_of(value.get("retry")) or 0)
+        times = whole_of(value.get("retry"))
+        return ir.IterationFailure("retry", times) if times else ir.IterationFailure()
     if word_of(value, ("halt", "continue"), "halt") == "continue":
         return ir.IterationFailure("continue")
     return ir.IterationFailure()
@@ -187,7 +189,7 @@ def _read_memory(draft: Draft, value: Value | None, path: str) -> ir.Memory | No
 
 def _check_clashes(draft: Draft, repeat: Mapping, body: ir.Block) -> None:
     """A name means one thing: a step of the body, a carried value or a collected result."""
-    steps = dict(steps_in(body))
+    steps = dict(names_given(body))
     for field in ("carry", "collect"):
         names = repeat.get(field)
         for entry in names.entries if isinstance(names, Mapping) else ():

@@ -10,12 +10,10 @@ from whorl.dialects.native.names import read_result
 from whorl.dialects.native.scalars import is_template
 from whorl.dialects.native.values import read_text
 from whorl.ir.checks.suggest import suggest
-from whorl.ir.walk import blocks_of
+from whorl.ir.walk import names_given
 from whorl.source import Scalar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from whorl.dialects.native.draft import Draft
     from whorl.source import Value
 
@@ -32,7 +30,7 @@ def read_subject(draft: Draft, of: Value | None, body: ir.Block) -> ir.Value:
     if is_template(of.value):
         return read_text(draft, of)
     name = of.value.strip()
-    known = dict(steps_in(body))
+    known = dict(names_given(body))
     if name in known:
         return result_text(known[name])
     if _STEP_NAME.fullmatch(name):
@@ -52,15 +50,6 @@ def result_text(node: ir.Node) -> ir.Value:
     """The text of a node's result."""
     part = _TEXTS.get(node.kind, "") if isinstance(node, ir.Task) else ""
     return read_result(node.name, part)
-
-
-def steps_in(block: ir.Block) -> Iterator[tuple[str, ir.Node]]:
-    """The steps whose results a block gives, those of open blocks inside it too."""
-    for node in block.nodes:
-        yield node.name, node
-        for _, inner in blocks_of(node):
-            if inner.open:
-                yield from steps_in(inner)
 
 
 def last_with_result(block: ir.Block) -> ir.Node | None:

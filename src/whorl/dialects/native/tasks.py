@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, cast
 
 from whorl import ir
@@ -61,16 +60,7 @@ def read_run(draft: Draft, step: Step, common: Common) -> ir.Task:
         inputs = _script(draft, command)
     else:
         inputs = (("argv", read_value(draft, command)),)
-    given = tuple(_given(draft, step.fields, _RUN))
-    if "check" not in dict(given) and _exit_code_is_read(draft, step.name):
-        given = (*given, ("check", ir.Constant(False)))
-    return _task(step, common, (*inputs, *given))
-
-
-def _exit_code_is_read(draft: Draft, name: str) -> bool:
-    """Whether the file asks for the exit code; a command whose code is read does not fail by it."""
-    text = draft.sources[draft.file]
-    return re.search(rf"\b{re.escape(name)}\b['\"\]]*\.exit_code\b", text) is not None
+    return _task(step, common, (*inputs, *_given(draft, step.fields, _RUN)))
 
 
 def _script(draft: Draft, scalar: Scalar) -> tuple[tuple[str, ir.Value], ...]:

@@ -43,12 +43,19 @@ _RULES = (
 REPORTED_MAX = 100
 
 
-def check(workflow: Workflow, places: Places, names: Names | None = None) -> list[Diagnostic]:
+def check(
+    workflow: Workflow,
+    places: Places,
+    names: Names | None = None,
+    *,
+    is_budget_needed: bool = False,
+) -> list[Diagnostic]:
     """What breaks a rule in a workflow, once each, up to a number that a person would read.
 
-    A reader that has looked at the names of expressions already hands in what it knows.
+    A reader that has looked at the names of expressions already hands in what it knows. It also
+    says whether its format needs a budget where very many calls are possible, or only advises it.
     """
-    subject = Subject(workflow, places, names or Names())
+    subject = Subject(workflow, places, names or Names(), is_budget_needed)
     found: dict[Diagnostic, None] = {}
     for rule in _RULES:
         for diagnostic in rule(subject):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.errors import Diagnostic
-from whorl.ir.checks.results import names_given
 from whorl.ir.checks.suggest import suggest
 from whorl.ir.conditions import BranchTaken
 from whorl.ir.expressions import conditions_in
 from whorl.ir.nodes import Branch
+from whorl.ir.walk import names_given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,27 +6,18 @@ from typing import TYPE_CHECKING
 
 from whorl.ir.loop import Loop
 from whorl.ir.nodes import Branch, Call, Gate, Group, Task
-from whorl.ir.walk import blocks_of
+from whorl.ir.walk import blocks_of, names_given
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from whorl.ir.nodes import Block, Node
+    from whorl.ir.nodes import Node
     from whorl.ir.workflow import Workflow
 
 _KINDS = {
     "run": frozenset({"stdout", "stderr", "exit_code"}),
     "http": frozenset({"status", "headers", "body", "encoding"}),
 }
-
-
-def names_given(block: Block) -> Iterator[tuple[str, Node]]:
-    """The names under which a block gives results, open blocks inside it included."""
-    for node in block.nodes:
-        yield node.name, node
-        for _, inner in blocks_of(node):
-            if inner.open:
-                yield from names_given(inner)
 
 
 def members_of(node: Node, called: Mapping[str, Workflow]) -> frozenset[str] | None:
@@ -41,7 +32,7 @@ def members_of(node: Node, called: Mapping[str, Workflow]) -> frozenset[str] | N
         case Call() if node.workflow in called:
             return frozenset(name for name, _ in called[node.workflow].outputs) or None
         case Gate():
-            return frozenset({"approved", "feedback", "by"})
+            return frozenset({"approved", "feedback"})
         case Loop():
             names = {name for name, _ in names_given(node.body)}
             return frozenset(names | {collect.name for collect in node.collect} | {"loop"})

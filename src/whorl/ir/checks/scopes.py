@@ -10,11 +10,11 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from whorl.ir.checks.results import members_of, names_given
+from whorl.ir.checks.results import members_of
 from whorl.ir.expressions import bound_names, expressions_in, inner_values, outer_values
 from whorl.ir.loop import Loop
 from whorl.ir.nodes import Assign
-from whorl.ir.walk import blocks_of, walk
+from whorl.ir.walk import blocks_of, names_given, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,13 +46,17 @@ class _Scope:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What is seen from one place: a node of a block, or the end of it."""
+    """What is seen from one place: a node of a block, or the end of it.
+
+    `holder` is the node that the block belongs to, which binds its names.
+    """
 
     scope: _Scope
     index: int | None
     bound: dict[str, Members] = field(default_factory=dict)
     around: View | None = None
     called: dict[str, Workflow] = field(default_factory=dict)
+    holder: Node | None = None
 
     def find(self, name: str) -> tuple[bool, Members]:
         """Whether a name is seen, and the members of its value where they are known."""
@@ -65,6 +69,18 @@ class View:
                 return True, view.bound[name]
             view = view.around
         return False, None
+
+    def origin(self, name: str) -> Node | None:
+        """The node that gives a name: the one that is called so, or the one that binds it."""
+        view: View | None = self
+        while view is not None:
+            giver = view.scope.givers.get(name)
+            if giver is not None and view._sees(giver[0]):
+                return giver[1]
+            if name in view.bound:
+                return view.holder
+            view = view.around
+        return None
 
     def names(self) -> Iterator[str]:
         """All names that are seen."""
@@ -112,7 +128,7 @@ def _uses_in_block(block: Block, at_end: View, path: str) -> Iterator[Use]:
         view = replace(at_end, index=index)
         yield from _uses(outer_values(node), view, here)
         for slot, inner in blocks_of(node):
-            inside = View(_scope_of(inner), None, _bound(node), view, at_end.called)
+            inside = View(_scope_of(inner), None, _bound(node), view, at_end.called, node)
             if isinstance(node, Loop):
                 yield from _uses(inner_values(node), inside, here)
             below = here if slot == "body" else f"{here}@{slot}"

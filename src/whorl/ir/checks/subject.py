@@ -24,6 +24,7 @@ class Subject:
     workflow: Workflow
     places: Places
     names: Names
+    is_budget_needed: bool = False
 
     def nodes(self) -> Iterator[tuple[str, Node]]:
         """All nodes, each with its path."""

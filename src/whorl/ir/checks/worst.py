@@ -16,7 +16,7 @@ CALLS_MAX = 1_000
 
 
 def check_worst_case(subject: Subject) -> Iterator[Diagnostic]:
-    """Reports a worst case above the limit: an error in native files, else a warning."""
+    """Reports a worst case above the limit: an error where the format needs a budget."""
     workflow = subject.workflow
     found = worst_case(workflow)
     limits = workflow.limits
@@ -32,5 +32,5 @@ def check_worst_case(subject: Subject) -> Iterator[Diagnostic]:
         subject.places.field(path, "at_most") if path else None,
         "most of them here" if path else "",
         "add `budget: 5.00` (dollars) at the top, `cost` to `at_most`, or lower the limits",
-        severity="error" if workflow.dialect == "native" else "warning",
+        severity="error" if subject.is_budget_needed else "warning",
     )

@@ -181,6 +181,7 @@ async def _run(
             f"agent {agent.name!r} took longer than {limit_s:g} s and was stopped; raise timeout "
             f"of the step, or timeout_s of [agents.{agent.name}]",
             code="P108",
+            retryable=True,
         ) from None
     except ProviderError as fault:
         if fault.detail.get("exit_code") != NOT_FOUND:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whorl.providers.models.pace import Clock, Sleep, Waiting
     from whorl.providers.models.wire import Answer, Candidate, Conversation, Wire
     from whorl.providers.outbound import Outbound
-    from whorl.providers.settings import Settings
+    from whorl.providers.settings import ProviderSettings, Settings
     from whorl.providers.task import Emit
 
 WIRES = {
@@ -65,7 +65,7 @@ class Models:
         self._prices = Prices(settings)
         self._kinds = Plugins("whorl.providers", WIRES)
         self._wires: dict[str, Wire] = {}
-        self._paces: dict[str, Pace] = {}
+        self._paces: dict[tuple[str | int | None, ...], Pace] = {}
 
     def estimate(
         self, choice: Choice, conversation: Conversation, *, answer_tokens: int | None = None
@@ -122,17 +122,23 @@ class Models:
         provider = candidate.provider
         wire = self._wire(candidate)
         expected = input_tokens(conversation) + (conversation.max_tokens or provider.answer_tokens)
-        pace = self._paces.get(provider.name)
-        if pace is None:
-            pace = self._paces[provider.name] = Pace(
-                provider, waiting=self._waiting, clock=self._clock, sleep=self._sleep
-            )
+        pace = self._pace(provider)
         limit_s = min(timeout_s or provider.timeout_s, provider.timeout_s)
         async with pace.turn(expected) as turn:
             answer = await wire.converse(candidate, conversation, timeout_s=limit_s, emit=emit)
             counts = self._usage(candidate, conversation, answer)
             turn.tokens = counts.input_tokens + counts.output_tokens
             return answer
+
+    def _pace(self, provider: ProviderSettings) -> Pace:
+        """The limits of a provider; an address in a file may share its name, but not these."""
+        limits = (provider.requests_per_minute, provider.tokens_per_minute)
+        key = (provider.name, provider.max_concurrent, *limits)
+        if key not in self._paces:
+            self._paces[key] = Pace(
+                provider, waiting=self._waiting, clock=self._clock, sleep=self._sleep
+            )
+        return self._paces[key]
 
     def _wire(self, candidate: Candidate) -> Wire:
         kind = candidate.provider.kind

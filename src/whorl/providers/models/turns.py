@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from whorl.ir.worst_case import TURNS
 from whorl.providers.models.wire import Message
 from whorl.providers.models.wires.calls import tool_call
 from whorl.providers.models.wires.streaming import table_of, tables_of
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.models.wire import Answer
 
-TURNS_MAX = 10
 RESULT_MAX = 50_000
 
 _UNUSUAL = re.compile(r"[^a-zA-Z0-9_-]")
@@ -47,7 +47,7 @@ def turn_messages(turns: list[Json]) -> list[Message]:
 
 def is_last_turn(turns: list[Json], most: int | None) -> bool:
     """Whether the model may ask for no more tools."""
-    return _number(turns) >= (most or TURNS_MAX)
+    return _number(turns) >= (most or TURNS)
 
 
 def pins_of(turns: list[Json]) -> dict[str, str]:

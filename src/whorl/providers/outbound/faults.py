@@ -103,7 +103,7 @@ def network_faults(what: str) -> Iterator[None]:
     try:
         yield
     except httpcore2.TimeoutException as cause:
-        said = f"{what}: no answer in time ({type(cause).__name__})"
+        said = f"{what}: no answer in time ({type(cause).__name__}); raise timeout of the step"
         raise ProviderError(said, code="P108", retryable=True) from cause
     except httpcore2.RemoteProtocolError as cause:
         if "without sending a response" in str(cause):

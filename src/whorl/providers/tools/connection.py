@@ -55,7 +55,8 @@ class Connection:
                     if cursor is None or len(found) > TOOLS_MAX:
                         break
         except TimeoutError:
-            raise self._fault("did not list its tools in time", code="P108") from None
+            why = "did not list its tools in time"
+            raise self._fault(why, code="P108", retryable=True) from None
         return found[:TOOLS_MAX]
 
     async def call(self, tool: str, arguments: dict[str, Json]) -> Json:

@@ -48,7 +48,7 @@ def retry_policy(here: Here, retry: ir.Retry | None, usual: ir.Retry | None) -> 
     """The policy of an action; None where it is what such actions do anyway."""
     if retry == usual:
         return None
-    if retry is None:
+    if retry is None or retry.times == 0:
         return {"type": "none"}
     lenient = here.page.lenient
     on = {} if not lenient or retry.on == _ANY else {"on": list(retry.on)}

@@ -101,7 +101,9 @@ def _shared(here: Here, node: ir.Node) -> dict[str, Any]:
         found["if"] = write_condition(here, node.when)
     if node.timeout_s is not None:
         found["timeout"] = duration_text(node.timeout_s)
-    if node.retry is not None:
+    if node.retry is not None and node.retry.times == 0:
+        here.lose("a step that is tried once", "questions are tried again after a passing fault")
+    if node.retry is not None and node.retry.times > 0:
         if node.on_failure != "halt" or node.retry != ir.Retry(node.retry.times, on=("*",)):
             here.lose("how it is retried", "every fault is retried, after the usual waits")
         found |= {"on_failure": "retry", "max_retries": node.retry.times}

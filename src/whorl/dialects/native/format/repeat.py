@@ -26,8 +26,8 @@ from whorl.dialects.native.format.pieces import (
     TEMPLATE,
     VALUE,
 )
+from whorl.ir.loop import ITERATIONS_MAX
 
-ITERATIONS_MAX = 100_000
 CONDITION = Ref("condition", "a condition")
 TAKES = ("last", "best", "first", "all")
 _OF = Field(

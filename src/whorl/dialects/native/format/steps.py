@@ -119,8 +119,8 @@ _KINDS = (
             "stdin": Field(VALUE, "what it reads from standard input"),
             "check": Field(
                 Truth(),
-                "whether an exit code other than 0 is a failure; by default it is, unless the file "
-                "reads the step's exit_code",
+                "whether an exit code other than 0 is a failure; by default it is, unless an "
+                "expression of the file reads the step's exit_code",
             ),
             **_TASK,
         },

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from whorl import ir
 from whorl.dialects.native.scalars import is_template
-from whorl.dialects.native.subjects import last_with_result, result_text, steps_in
+from whorl.dialects.native.subjects import last_with_result, result_text
 from whorl.dialects.writing import Inline
+from whorl.ir.walk import names_given
 
 if TYPE_CHECKING:
     from whorl.dialects.native.writing.here import Here
@@ -121,7 +122,7 @@ def _of(here: Here, subject: ir.Value, body: ir.Block) -> str | None:
     last = last_with_result(body)
     if last is None and subject == ir.Constant(None):
         return None
-    for name, node in (*([(last.name, last)] if last else ()), *steps_in(body)):
+    for name, node in (*([(last.name, last)] if last else ()), *names_given(body)):
         if subject == result_text(node) and here.is_read_as_it_is(name):
             return None if node is last else name
     if isinstance(subject, ir.Expression):

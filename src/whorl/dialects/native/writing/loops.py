@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.native.format.repeat import ITERATIONS_MAX
 from whorl.dialects.native.names import FACTS
 from whorl.dialects.native.repeat import HISTORY_KEPT
 from whorl.dialects.native.writing.actions import constant_duration
 from whorl.dialects.native.writing.conditions import write_condition
 from whorl.dialects.writing import Inline, duration_text
+from whorl.ir.loop import ITERATIONS_MAX
 from whorl.language import tree
 from whorl.language.printing import CannotSay
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from whorl import ir
 from whorl.ir.expressions import Names
-from whorl.ir.walk import walk
+from whorl.ir.walk import walk, with_nodes
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class _Preparation:
 
     def declared(self, workflow: ir.Workflow) -> ir.Workflow:
         """The workflow with every input that it reads."""
-        body = self._block(workflow.body)
+        body = with_nodes(workflow.body, self._node)
         if not workflow.open_inputs:
             return replace(workflow, body=body)
         known = {port.name for port in workflow.inputs}
@@ -39,29 +39,9 @@ class _Preparation:
         ports = tuple(ir.Port(name, required=False) for name in sorted(read - known))
         return replace(workflow, body=body, inputs=(*workflow.inputs, *ports), open_inputs=False)
 
-    def _block(self, block: ir.Block) -> ir.Block:
-        nodes = tuple(self._node(node) for node in block.nodes)
-        # What is unchanged stays the same object: places are known by it.
-        changed = any(a is not b for a, b in zip(nodes, block.nodes, strict=True))
-        return replace(block, nodes=nodes) if changed else block
-
     def _node(self, node: ir.Node) -> ir.Node:
-        match node:
-            case ir.Loop() | ir.ForEach() | ir.Group():
-                body = self._block(node.body)
-                return node if body is node.body else replace(node, body=body)
-            case ir.Branch():
-                cases = tuple(replace(case, body=self._block(case.body)) for case in node.cases)
-                default = node.default
-                if default is not None:
-                    default = replace(default, body=self._block(default.body))
-                return replace(node, cases=cases, default=default)
-            case ir.Call():
-                return self._call(node)
-            case _:
-                return node
-
-    def _call(self, node: ir.Call) -> ir.Call:
+        if not isinstance(node, ir.Call):
+            return node
         before = self.workflows.get(node.workflow)
         called = self.called(node.workflow)
         if before is None or called is None or not before.open_inputs:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from whorl import ir
-from whorl.dialects.native.subjects import steps_in
 from whorl.dialects.writing.meanings import About, with_meanings
+from whorl.ir.walk import names_given
 from whorl.language import tree
 from whorl.language.printing import CannotSay, changed_tree
 
@@ -32,7 +32,7 @@ class Shapes:
     def with_block(self, block: ir.Block) -> Shapes:
         """The same with the nodes of a block, which hide others of their names."""
         names, members = dict(self.names), dict(self.members)
-        for name, node in steps_in(block):
+        for name, node in names_given(block):
             names.pop(name, None)
             for one in [one for one in members if one[0] == name]:
                 del members[one]
@@ -45,7 +45,7 @@ class Shapes:
     def within(self, loop: ir.Loop) -> Shapes:
         """The same inside of a loop."""
         found = self.with_block(loop.body)
-        inner = dict(found._named(steps_in(loop.body)))
+        inner = dict(found._named(names_given(loop.body)))
         for fact in _RESULTS_OF_OTHERS:
             found.members.update({(fact, child): make for child, make in inner.items()})
         return found
@@ -69,7 +69,7 @@ class Shapes:
 
     def _of_children(self, node: ir.Node) -> Iterable[tuple[str, Make]]:
         if (isinstance(node, ir.Loop) and node.returns != "all") or isinstance(node, ir.Group):
-            yield from self._named(steps_in(node.body))
+            yield from self._named(names_given(node.body))
 
     def _named(self, steps: Iterable[tuple[str, ir.Node]]) -> Iterable[tuple[str, Make]]:
         for name, node in steps:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     Inputs = dict[str, ir.Value]
 
 _TARGET = re.compile(r"orka_content_before\((\"(?:[^\"\\]|\\.)*\")\)")
-# By these words a validator keeps its own criteria inside of a loop that has others.
-_DECIDED = ("loop_convergence", "graphscout")
 
 
 def write_validator(here: Here, inputs: Inputs, context: str, scored: str | None) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 # was read by the bounded JSON reader before (`intake`), and what goes out was JSON in the journal.
 JsonValue: TypeAlias = Any
 
-RunKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
 Address = Annotated[str, StringConstraints(max_length=4_000)]
 Words = Annotated[str, StringConstraints(max_length=100_000)]
 FileName = Annotated[str, StringConstraints(min_length=1, max_length=1_024)]

@@ -11,7 +11,6 @@ from whorl.language.values import INTEGER_MAX
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whorl.language.run import Run
     from whorl.language.values import Value
 
 Number: TypeAlias = int | float | Decimal
@@ -110,9 +109,3 @@ def find_key(properties: Mapping[str, Value], name: str) -> str | None:
         return name
     folded = name.lower()
     return next((key for key in properties if key.lower() == folded), None)
-
-
-def pay_visits(run: Run, items: list[Value]) -> list[Value]:
-    """Pay for visiting the items of a list one by one."""
-    run.spend(len(items))
-    return items

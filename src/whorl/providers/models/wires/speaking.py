@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,13 +51,15 @@ class HttpWire:
     def __init__(self, outbound: Outbound, form: Form) -> None:
         self._outbound = outbound
         self._form = form
-        self._refused: dict[str, Left] = {}
+        # By address and model: another server with the same name speaks for itself.
+        self._refused: dict[tuple[str, str], Left] = {}
 
     async def converse(
         self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
     ) -> Answer:
         """Asks once; where the server refuses a field that can be spared, asks without it."""
-        left_out = self._refused.get(candidate.name, ())
+        model = (candidate.provider.base_url, candidate.model)
+        left_out = self._refused.get(model, ())
         whole = self._form.body(candidate, conversation)
         while True:
             body = self._without(whole, left_out)
@@ -70,9 +73,10 @@ class HttpWire:
                 if field is None or field in left_out:
                     raise
                 left_out = (*left_out, field)
-                self._refused[candidate.name] = left_out
             else:
+                # A field that is spared in vain was not what the server refused.
                 if left_out:
+                    self._refused[model] = left_out
                     answer.detail["left_out"] = list(left_out)
                 return answer
 
@@ -110,4 +114,9 @@ class HttpWire:
         said = str(fault.detail.get("body", ""))
         if self._form.refused is not None and (found := self._form.refused(body, said)):
             return found
-        return next((n for n in self._form.dispensable if n in body and n in said), None)
+        return next((n for n in self._form.dispensable if n in body and _names(said, n)), None)
+
+
+def _names(said: str, field: str) -> bool:
+    """Whether a text names a field: an upstream server is no `stream`, but streaming is."""
+    return re.search(rf"\b{field}", said) is not None
