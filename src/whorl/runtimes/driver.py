@@ -15,7 +15,8 @@ from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.commands import Cancel, Perform, Send, SetTimer
 from whorl.interpreter.events import Event
 from whorl.providers.task import Request
-from whorl.runtimes.journal import Entry, Record
+from whorl.runtimes.journal import Entry
+from whorl.runtimes.remembering import records_in
 from whorl.runtimes.unwritten import Tide, Unwritten
 
 if TYPE_CHECKING:
@@ -373,7 +374,7 @@ class Driver:
         """Writes all that waits, in one transaction."""
         events = self._unwritten.take()
         letters, self._letters = self._letters, []
-        memories = [memory for entry in events if (memory := _memory(entry)) is not None]
+        memories = records_in(events)
         while True:
             try:
                 last = await self._journal.append(
@@ -433,13 +434,3 @@ def _add_usage(body: dict[str, Json], usage: Usage) -> None:
             "output_tokens": usage.output_tokens,
             "cost_usd": usage.cost_usd,
         }
-
-
-def _memory(entry: Event) -> Record | None:
-    """The record that an iteration leaves to later runs."""
-    if entry.kind != "iteration.finished":
-        return None
-    kept = entry.body.get("remember")
-    if not isinstance(kept, dict):
-        return None
-    return Record(str(kept["key"]), kept["record"], int(str(kept["keep"])))
