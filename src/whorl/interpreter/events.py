@@ -26,7 +26,7 @@ FedKind: TypeAlias = Literal[
     "run.cancelled",
     "run.continued",  # at, iterations, cost_usd, tokens
     "run.accepted",  # at, iteration, results, score
-    "run.forked",  # at, set, source
+    "run.forked",  # at, set, source, exact: it began there; workflow: of all before, if another
 ]
 
 NoteKind: TypeAlias = Literal[
