@@ -225,6 +225,9 @@ def _forked(machine: Machine, body: dict[str, Any]) -> None:
         machine.drop(frame["body"])
         frame["body"] = None
     stop_clock(machine, key)
+    if "workflow" in body:
+        for place in [key for key, f in machine.frames.items() if f["kind"] == "block"]:
+            block.refit(machine, place)
     state["status"] = "running"
     state.pop("paused_by", None)
     loop.begin_body(machine, key)
