@@ -136,6 +136,23 @@ def test_fork_with_another_file(whorl: Whorl, project: Path) -> None:
 
     assert done.code == 0
     assert "Report about draft three" in whorl("show", "last/report").out
+    calls = [whorl("cost", *which, "--json").json["total"]["calls"] for which in ([], ["last"])]
+    assert calls == [7 + 3, 3]
+
+
+def test_the_iterations_that_a_fork_with_another_file_keeps_are_its_own(
+    whorl: Whorl, project: Path
+) -> None:
+    whorl("run", "polish.yaml", "x")
+    longer = POLISH.replace("  report:", '  extra: {value: "{{ polish.write }}"}\n  report:')
+    (project / "other.yaml").write_text(longer)
+    whorl("fork", "last", "--at", "polish[3]", "--file", "other.yaml")
+
+    compared = whorl("diff", "last", "1", "3")
+    accepted = whorl("accept", "last", "--iteration", "1", "--json")
+
+    assert "+draft three" in compared.out
+    assert (accepted.code, accepted.json["loops"][0]["returned_iteration"]) == (0, 1)
 
 
 @pytest.mark.parametrize(

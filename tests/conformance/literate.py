@@ -8,8 +8,7 @@ A case begins with a heading and holds fenced blocks:
     requests              what people ask for whenever the run rests (see `person.py`)
     options               runs, iterations, limits; crash: why crashes may change the outcome;
                           not_yet: why the case cannot hold yet (it must then fail);
-                          list_not_yet: why lists show another status (they must then);
-                          only: the one runtime that can run it
+                          list_not_yet: why lists show another status (they must then)
     outcome               what must come of it (see `expecting.py`)
     diagnostics           instead: `CODE LINE:COLUMN text` for each mistake in the file
 """

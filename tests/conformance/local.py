@@ -10,13 +10,13 @@ import asyncio
 import selectors
 from typing import TYPE_CHECKING, Any
 
-from conformance.person import during, events_for
+from conformance.person import during, events_for, fork_for
 from conformance.reading import workflow_of
 from conformance.replies import ScriptedWorkers
 from conformance.running import options_of, requests_of, result_of
 from whorl.ir.durations import parse_duration
 from whorl.runtimes.folding import fold
-from whorl.runtimes.forking import Fork, fork_run
+from whorl.runtimes.forking import fork_run
 from whorl.runtimes.journal import RunId
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.simulated import EPOCH
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from conformance.literate import Case
     from conformance.replies import Script
     from whorl.interpreter.events import Event
+    from whorl.runtimes.forking import Fork
 
 _STUCK_S = 30.0
 
@@ -138,8 +139,10 @@ async def drive(
     await runtime.drive(run)
     for request in resting:
         events: list[Event] = []
-        if "fork" in request:
-            run = await _fork(runtime, run, request["fork"])
+        fork = fork_for(request)
+        if fork is not None:
+            script.forget_calls()
+            run = await made_fork(runtime.store, run, fork, loop)
         elif "wait" in request:
             loop.jump(parse_duration(request["wait"]))
         else:
@@ -150,9 +153,8 @@ async def drive(
     return run
 
 
-async def _fork(runtime: LocalRuntime, source: RunId, told: dict[str, Any]) -> RunId:
-    run = RunId(f"fork-of-{source}")
-    now = fold(runtime.store, source).machine.now
-    fork = Fork(told["at"], told.get("set") or {})
-    await fork_run(runtime.store, source, fork, run=run, now=now)
+async def made_fork(store: SqliteStore, source: RunId, fork: Fork, loop: StoreLoop) -> RunId:
+    """The fork of a run, made now or before."""
+    now = EPOCH + loop.time()
+    run, _ = await fork_run(store, source, fork, run=RunId(f"fork-of-{source}"), now=now)
     return run

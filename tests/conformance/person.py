@@ -5,7 +5,7 @@
     accept            {at, iteration}
     resume, pause, cancel
     wait              a duration: nothing is asked, time passes
-    fork              {at, set}: the rest of the case is about the new run (needs `only: local`)
+    fork              {at, set}: the rest of the case is about the new run
 
 A request with `during: ADDRESS` is made while the call at that address is under way; every other
 one when the run has come to rest, one after the other. `together: [...]` makes several at once.
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter.address import numbered
 from whorl.interpreter.events import Event
 from whorl.runtimes.folding import fold, look_into
+from whorl.runtimes.forking import Fork
 
 if TYPE_CHECKING:
     from whorl.runtimes.journal import Journal, RunId
@@ -45,6 +46,12 @@ def events_for(request: dict[str, Any], journal: Journal, run: RunId, at: float)
     if word == "accept":
         return [Event("run.accepted", "", at, told | _results(journal, run, told))]
     return [Event(_KINDS[word], "", at, told)]
+
+
+def fork_for(request: dict[str, Any]) -> Fork | None:
+    """The fork that a request asks for, if it does; it is made once."""
+    told = request.get("fork")
+    return Fork(told["at"], told.get("set") or {}, key="forked once") if told else None
 
 
 def during(request: dict[str, Any]) -> str | None:

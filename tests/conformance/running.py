@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from conformance.expecting import Result
-from conformance.person import during, events_for
+from conformance.person import during, events_for, fork_for
 from conformance.reading import workflow_of
 from conformance.replies import ScriptedWorkers
 from whorl.ir.durations import parse_duration
@@ -46,24 +46,29 @@ def run_simulated(case: Case, script: Script) -> Result:
         script.forget_calls()
         given = dict(case.blocks.get("input") or {})
         run = runtime.start(workflow, given, run=f"run{number}", **options_of(case))
-        drive(case, runtime, run, script)
+        run = drive(case, runtime, run, script)
     return result_of(journal, run)
 
 
 def drive(
     case: Case, runtime: SimulatedRuntime, run: RunId, script: Script, plan: Plan | None = None
-) -> None:
-    """Drives a run, and makes the requests of its case."""
+) -> RunId:
+    """Drives a run, and makes the requests of its case; gives the run that is left at the end."""
     resting, busy = requests_of(case)
     script.on_perform = lambda address: _ask_during(busy, address, runtime, run)
     runtime.resume(run, plan=plan)
     for request in resting:
         later_s = parse_duration(request["wait"]) if "wait" in request else 0.0
         events: list[Event] = []
-        if not later_s:
+        fork = fork_for(request)
+        if fork is not None:
+            script.forget_calls()
+            run = runtime.fork(run, fork, run=f"fork-of-{run}")
+        elif not later_s:
             at = fold(runtime.journal, run, plan).machine.now
             events = events_for(request, runtime.journal, run, at)
         runtime.resume(run, tuple(events), plan=plan, later_s=later_s)
+    return run
 
 
 def _ask_during(

@@ -78,7 +78,7 @@ def broken(clean: Trace, crashed: Trace, *, crashes: int, comparable: bool) -> l
 
 
 def _doubts(crashed: Trace, crashes: int) -> list[str]:
-    kinds = Counter((e.event.kind, e.event.address) for e in crashed.entries)
+    kinds = Counter((e.event.kind, e.event.address) for e in _own(crashed.entries))
     doubts = {address: n for (kind, address), n in kinds.items() if kind == "task.in_doubt"}
     found = [
         f"{address} was called {times} times, but only {doubts.get(address, 0)} doubts are noted"
@@ -94,6 +94,12 @@ def _doubts(crashed: Trace, crashes: int) -> list[str]:
     if counted != sum(doubts.values()):
         found.append(f"{counted} doubts are counted, {sum(doubts.values())} are noted")
     return found
+
+
+def _own(entries: list[Entry]) -> list[Entry]:
+    """What a run has done itself, and not the one that it is a fork of."""
+    forks = [entry.seq for entry in entries if entry.event.kind == "run.forked"]
+    return entries[forks[-1] :] if forks else entries
 
 
 def _timeless(document: dict[str, Any]) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from conformance.person import ASKED, events_for
+from conformance.person import ASKED, events_for, fork_for
 from conformance.reading import workflow_of
 from conformance.replies import Script, ScriptedWorkers
 from conformance.running import options_of, requests_of, result_of
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from conformance.literate import Case
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
+    from whorl.runtimes.forking import Fork
 
 
 class Crash(BaseException):
@@ -52,8 +53,13 @@ class CrashingCase:
             self._start(runtime, run)
             watch(self.script, partial(journal.read, run), wrong)
             self._drive(runtime, run, [], 0)
-            for index in range(len(self._resting)):
-                self._request(runtime, run, index)
+            for request in self._resting:
+                fork = fork_for(request)
+                if fork is not None:
+                    self.script.forget_calls()
+                    run = self._fork(runtime, run, fork)
+                    watch(self.script, partial(journal.read, run), wrong)
+                self._request(runtime, run, request)
         result = result_of(journal, run)
         return Trace(
             result,
@@ -82,10 +88,16 @@ class CrashingCase:
                 except UsageError:
                     continue
 
-    def _request(self, runtime: SimulatedRuntime, run: RunId, index: int) -> None:
-        request = self._resting[index]
-        if "wait" in request:
-            self._drive(runtime, run, [], parse_duration(request["wait"]))
+    def _fork(self, runtime: SimulatedRuntime, source: RunId, fork: Fork) -> RunId:
+        while True:
+            try:
+                return runtime.fork(source, fork, run=f"fork-of-{source}")
+            except Crash:
+                continue
+
+    def _request(self, runtime: SimulatedRuntime, run: RunId, request: dict[str, Any]) -> None:
+        if "wait" in request or "fork" in request:
+            self._drive(runtime, run, [], parse_duration(request.get("wait", 0)))
             return
         at = max(entry.event.at for entry in runtime.journal.read(run))
         self._drive(runtime, run, events_for(request, runtime.journal, run, at), 0)

@@ -9,8 +9,8 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from conformance.local import CountingStore, LoopClock, StoreLoop
-from conformance.person import ASKED, events_for
+from conformance.local import CountingStore, LoopClock, StoreLoop, made_fork
+from conformance.person import ASKED, events_for, fork_for
 from conformance.reading import workflow_of
 from conformance.replies import ScriptedWorkers
 from conformance.running import options_of, requests_of, result_of
@@ -105,8 +105,15 @@ class StoredCase:
             self._died = True
             raise Crash
 
+    def _watch(self, store: CountingStore, run: RunId) -> None:
+        watch(self._script, lambda: store.read(run), self._wrong, self._note_call)
+
     def _note_call(self, address: str) -> None:
         """A call goes out."""
+
+    def _forget_calls(self) -> None:
+        """Those of the run that is about to be forked."""
+        self._script.forget_calls()
 
     def _made(self, asked: int) -> int:
         """How many of the requests are in the journal, by the number of their events."""
@@ -126,12 +133,18 @@ class StoredCase:
         given = dict(self._case.blocks.get("input") or {})
         start = Start(input=given, key="once", **options_of(self._case))
         run, _ = await runtime.start(self._workflow, start)
-        watch(self._script, lambda: store.read(run), self._wrong, self._note_call)
+        run = next(iter(store.forks(run)), run)
+        self._watch(store, run)
         self._done = max(self._done, self._made(_asked(store, run)))
         await runtime.drive(run)
         for request in self._resting[self._done :]:
             events: list[Event] = []
-            if "wait" in request:
+            fork = fork_for(request)
+            if fork is not None:
+                self._forget_calls()
+                run = await made_fork(store, run, fork, loop)
+                self._watch(store, run)
+            elif "wait" in request:
                 loop.jump(parse_duration(request["wait"]))
             else:
                 events = events_for(request, store, run, loop.time() + EPOCH)
@@ -155,7 +168,7 @@ class _Mourner:
 
 
 def _asked(store: CountingStore, run: RunId) -> int:
-    return sum(entry.event.kind in ASKED for entry in store.read(run))
+    return sum(entry.event.kind in (*ASKED, "run.forked") for entry in store.read(run))
 
 
 def _leave(loop: asyncio.AbstractEventLoop) -> None:
@@ -189,6 +202,9 @@ class KilledCase(StoredCase):
     def _note_call(self, address: str) -> None:
         with self._calls.open("a") as file:
             file.write(address + "\n")
+
+    def _forget_calls(self) -> None:
+        self._calls.unlink(missing_ok=True)
 
     def _child(self, strike: Callable[[], None]) -> int:
         child = os.fork()

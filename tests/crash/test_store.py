@@ -22,13 +22,19 @@ CASES = [
     case
     for case in load_cases()
     if "outcome" in case.blocks
-    and not {"not_yet", "only", "runs", "crash"} & set(case.options)
+    and not {"not_yet", "runs", "crash"} & set(case.options)
     and all(during(request) is None for request in case.blocks.get("requests") or [])
 ]
-_QUICK = CASES[3::13]
+_FORKS = [case for case in CASES if any("fork" in r for r in case.blocks.get("requests") or [])]
+_QUICK = [*CASES[3::13], *(case for case in _FORKS if case not in CASES[3::13])]
 # The thread of a store that dies in a test does so on purpose.
 _DEAD_THREADS = "ignore::pytest.PytestUnhandledThreadExceptionWarning"
-_KILLED = ("Another workflow in a loop", "Continuing a run that has ended", "A loop for each item")
+_KILLED = (
+    "Another workflow in a loop",
+    "Continuing a run that has ended",
+    "A loop for each item",
+    "A fork redoes an iteration and keeps those before it",
+)
 
 
 def _check(case: Case, path: Path, points: list[frozenset[int]]) -> int:

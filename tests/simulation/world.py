@@ -70,6 +70,12 @@ class World:
         body: dict[str, Json] = {"run": "r", "seed": "s", "input": {}}
         self.feed(Event("run.started", "", self.now, body | options))
 
+    def adopt(self, machine: Machine) -> None:
+        """Goes on with a run that has a past in another world."""
+        self.machine = machine
+        self.keep()
+        self._carry_out()
+
     def feed(self, event: Event, *, repeatable: bool = False) -> None:
         """Journals an event and feeds it; one that can be had again is written with the next."""
         self.fed.append(event)

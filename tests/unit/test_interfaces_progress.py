@@ -184,3 +184,15 @@ def test_iterations_of_a_loop_that_runs_again_and_of_one_tried_again() -> None:
 
     assert list(progress.loops) == ["l#2"]
     assert [row.number for row in progress.loops["l#2"].iterations] == [1, 1]
+
+
+def test_a_fork_pays_for_nothing_that_came_before_it() -> None:
+    progress = _told(
+        ("run.started", "", 1.0, {}),
+        ("task.finished", "a", 2.0, _usage(0.1)),
+        ("run.forked", "l[2]", 3.0, {"limits": {"cost_usd": 2}}),
+        ("task.finished", "b", 4.0, _usage(0.2)),
+    )
+
+    assert (progress.calls, progress.tokens, progress.cost_usd) == (1, 10, 0.2)
+    assert progress.budget_usd == 2.0

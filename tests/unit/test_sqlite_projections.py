@@ -102,3 +102,17 @@ def test_the_end_of_a_run_tells_its_whole_usage() -> None:
 
     assert (row.calls, row.input_tokens, row.output_tokens) == (3, 0, 9)
     assert (row.cost_usd, row.in_doubt, row.status) == (1.25, 1, "succeeded")
+
+
+def test_a_fork_pays_for_nothing_that_came_before_it() -> None:
+    doubt: dict[str, Json] = {"reserve": {"calls": 1, "tokens": 40, "cost_usd": 0.5}}
+
+    row = row_of(
+        ("task.finished", {"usage": USAGE}),
+        ("task.in_doubt", doubt),
+        ("run.forked", {"limits": {"cost_usd": 2.0}}),
+        ("task.finished", {"usage": USAGE}),
+    )
+
+    assert (row.calls, row.input_tokens, row.output_tokens, row.in_doubt) == (1, 10, 5, 0)
+    assert (row.cost_usd, row.budget_usd) == (0.25, 2.0)

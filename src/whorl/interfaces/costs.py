@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from whorl.interpreter.address import unescape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from whorl.interpreter.events import Event
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal import Entry, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
 By: TypeAlias = Literal["model", "step", "loop", "iteration", "workflow", "run", "day"]
@@ -59,7 +59,7 @@ def roll_up(store: SqliteStore, runs: Iterable[RunId], by: By) -> list[Line]:
     lines: dict[str, Line] = {}
     for run in runs:
         name = store.run(run).name
-        for entry in store.read(run):
+        for entry in _own(store, run):
             event = entry.event
             usage = event.body.get("usage")
             if event.kind in ("task.finished", "task.failed") and isinstance(usage, dict):
@@ -71,6 +71,15 @@ def roll_up(store: SqliteStore, runs: Iterable[RunId], by: By) -> list[Line]:
     if by == "iteration":
         return list(lines.values())
     return sorted(lines.values(), key=lambda line: (-line.cost_usd, -line.calls, line.name))
+
+
+def _own(store: SqliteStore, run: RunId) -> Iterator[Entry]:
+    """The entries of a run itself; what a fork keeps was paid for by its source."""
+    forked = 0
+    if store.run(run).parent:
+        forks = (e.seq for e in store.read(run) if e.event.kind == "run.forked")
+        forked = max(forks, default=0)
+    return store.read(run, after=forked)
 
 
 def _heading(by: By, run: RunId, workflow: str, event: Event) -> str:

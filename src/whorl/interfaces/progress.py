@@ -143,6 +143,13 @@ def _run_started(progress: Progress, event: Event) -> None:
         progress.budget_usd = float(limits["cost_usd"])
 
 
+def _run_forked(progress: Progress, event: Event) -> None:
+    """What came before was paid for by another run."""
+    _run_started(progress, event)
+    progress.calls = progress.tokens = progress.in_doubt = 0
+    progress.cost_usd = 0.0
+
+
 def _run_goes_on(progress: Progress, event: Event) -> None:
     progress.status = "running"
     progress.error = ""
@@ -329,7 +336,7 @@ def _drop_below(progress: Progress, prefix: str) -> None:
 
 _CHANGES: dict[str, Callable[[Progress, Event], None]] = {
     "run.started": _run_started,
-    "run.forked": _run_started,
+    "run.forked": _run_forked,
     "run.resumed": _run_goes_on,
     "run.continued": _run_goes_on,
     "run.accepted": _run_goes_on,

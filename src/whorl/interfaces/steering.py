@@ -96,8 +96,9 @@ def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
     """The end of a loop with the result of one of its iterations."""
     found = iteration_results(store, run, loop, (number,)).get(number)
     if found is None:
-        done = [row.number for row in store.newest_iterations(run, loop, 20)]
-        known = ", ".join(map(str, done)) or "none"
+        rows = store.newest_iterations(run, loop, 20)
+        done = {row.number for row in rows if row.status == "succeeded"}
+        known = ", ".join(map(str, sorted(done))) or "none"
         raise UsageError(f"{loop!r} has no iteration {number} with a result; it has {known}")
     return asked("run.accepted", {"at": loop, "iteration": number, **found})
 

@@ -182,6 +182,25 @@ def reopen(machine: Machine, key: str, name: str) -> None:
     _look_anew(frame)
 
 
+def refit(machine: Machine, key: str) -> None:
+    """The block is now that of another version: what is new in it runs, unless its time is over."""
+    frame = machine.frames[key]
+    plan = machine.plan.blocks[frame["block"]]
+    is_over = "ended" in frame or frame["left"] == 0
+    frame["ends"] = {name: end for name, end in frame["ends"].items() if name in plan.nodes}
+    frame["left"] = len(plan.nodes) - len(frame["ends"])
+    waiting = (machine.pending[address].get("name") for address in frame.get("waits", ()))
+    begun = {*frame["ends"], *frame["children"], *waiting}
+    new = [name for name in plan.nodes if name not in begun]
+    for name in new:
+        if is_over or not begun.isdisjoint(plan.downstream(name)):
+            _record(machine, frame, name, _SKIPPED_BY_CONDITION)
+    _look_anew(frame)
+    frame.pop("queue", None)
+    if not is_over:
+        _consider(machine, key, plan, new)
+
+
 def _consider(machine: Machine, key: str, plan: BlockPlan, names: list[str]) -> None:
     """Starts or skips the nodes whose turn may have come; what ends at once is followed up here.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import block, loop, loop_limit, run
 from whorl.interpreter.address import split_iteration
-from whorl.interpreter.loop_record import loop_of
+from whorl.interpreter.loop_record import loop_of, stop_clock
 from whorl.interpreter.loop_result import end_loop
 from whorl.interpreter.outcomes import error, failed
 
@@ -203,22 +203,48 @@ def _accepted(machine: Machine, body: dict[str, Any]) -> None:
 
 
 def _forked(machine: Machine, body: dict[str, Any]) -> None:
-    address, _ = split_iteration(str(body["at"]))
+    """Begins an iteration anew, in a run of its own that has made no call yet.
+
+    The machine stands at the beginning of that iteration (`Machine.stops`). Runs that were forked
+    by versions that could not stop there stand at the end of the event in which it began.
+    """
+    address, number = split_iteration(str(body["at"]))
     key = _loop_at(machine, address)
     frame = machine.frames[key]
+    if body.get("exact"):
+        _check(frame["count"] == number, f"{address!r} is at iteration {frame['count']}")
+    machine.stopped_at = ""
     state = machine.state
     state["run"] = body.get("run", state["run"])
     state["seed"] = body.get("seed", state["seed"])
-    for scope in (state, *(f for f in machine.frames.values() if f["kind"] == "loop")):
-        scope["usage"], scope["reserved"] = {}, {}
+    _forget_calls(machine)
     if body.get("limits"):
         state["limits"] |= body["limits"]
     _set_values(machine, key, body.get("set") or {})
     if frame.get("body"):
         machine.drop(frame["body"])
         frame["body"] = None
+    stop_clock(machine, key)
+    if "workflow" in body:
+        for place in [key for key, f in machine.frames.items() if f["kind"] == "block"]:
+            block.refit(machine, place)
     state["status"] = "running"
+    state.pop("paused_by", None)
     loop.begin_body(machine, key)
+
+
+def _forget_calls(machine: Machine) -> None:
+    """Another run made all calls so far, and waits for those that are under way."""
+    state = machine.state
+    state["abandoned"] = {}
+    loops = [f for f in machine.frames.values() if f["kind"] == "loop" and "usage" in f]
+    for scope in (state, *loops):
+        scope["usage"], scope["reserved"] = {}, {}
+        if "iteration" in scope:
+            scope["iteration"]["usage"] = {}
+    for entry in machine.pending.values():
+        if entry.pop("sent", None):
+            machine.frames[entry["frame"]].pop("reserve", None)
 
 
 def _set_values(machine: Machine, key: str, values: dict[str, Any]) -> None:

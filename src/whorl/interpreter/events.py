@@ -26,7 +26,7 @@ FedKind: TypeAlias = Literal[
     "run.cancelled",  # feedback
     "run.continued",  # at, iterations, cost_usd, tokens, calls: so much more
     "run.accepted",  # at, iteration, results, score, collected
-    "run.forked",  # at, run, seed, source, set, limits
+    "run.forked",  # at, run, seed, source, set, limits, exact, workflow: of all before
 ]
 
 NoteKind: TypeAlias = Literal[

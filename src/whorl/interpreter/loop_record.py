@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.address import inner
+from whorl.interpreter.address import inner, numbered
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.language import LanguageError
 
@@ -119,8 +119,15 @@ def close_iteration(machine: Machine, key: str, *, status: str, **facts: Any) ->
         if loop.memory is not None:
             _remember(machine, key, loop.memory, body)
     machine.note("iteration.finished", iteration["address"], body)
-    if iteration["address"] in machine.wanted and status == "succeeded":
-        machine.found[iteration["address"]] = {
+    if machine.wanted and status == "succeeded":
+        _show(machine, frame, loop)
+
+
+def _show(machine: Machine, frame: Frame, loop: Loop) -> None:
+    """Shows a time traveller what an iteration gave, whichever attempt at it went through."""
+    address = numbered(frame["address"], frame["count"])
+    if address in machine.wanted:
+        machine.found[address] = {
             "results": frame["previous"],
             "score": frame.get("score"),
             "collected": _newest(frame, loop),

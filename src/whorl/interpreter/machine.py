@@ -47,6 +47,9 @@ class Machine:
         self.wanted: frozenset[str] = frozenset()
         self.found: dict[str, dict[str, Json]] = {}
         self._unaskable: list[str] = []
+        # Iterations at whose beginning it stops in the midst of an event, until it is forked there.
+        self.stops: frozenset[str] = frozenset()
+        self.stopped_at = ""
         self._open = dict.fromkeys(_TOLD_BY, 0)
         for entry in self.pending.values():
             self._open[entry["what"]] += 1
@@ -101,7 +104,8 @@ class Machine:
         else:
             self._deliver(event)
         self._advance()
-        run.settle_status(self)
+        if not self.stopped_at:
+            run.settle_status(self)
 
     def poll(self) -> list[Command]:
         """What is wanted done, once; while the run is paused no new work is handed out.
@@ -247,6 +251,8 @@ class Machine:
     def note(self, kind: str, address: str, body: dict[str, Json] | None = None) -> None:
         """Says something about the run."""
         self.state["notes"] += 1
+        if address in self.stops and kind == "iteration.started":
+            self.stopped_at = address
         self._notes.append(Event(kind, address, self.state["at"], body or {}))
 
     def warn(self, address: str, code: str, message: str) -> None:
@@ -299,7 +305,7 @@ class Machine:
     def _advance(self) -> None:
         steps = 0
         agenda, frames = self._agenda, self.frames
-        while agenda:
+        while agenda and not self.stopped_at:
             steps += 1
             if steps > STEPS_MAX:
                 run.stop_endless(self, STEPS_MAX)

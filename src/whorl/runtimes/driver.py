@@ -17,7 +17,8 @@ from whorl.interpreter.commands import Cancel, Perform, Send, SetTimer
 from whorl.interpreter.events import Event
 from whorl.interpreter.retrying import TIMEOUTS
 from whorl.providers.task import Request
-from whorl.runtimes.journal import Entry, Record
+from whorl.runtimes.journal import Entry
+from whorl.runtimes.remembering import records_in
 from whorl.runtimes.replies import checked, fit
 from whorl.runtimes.unwritten import Tide, Unwritten
 
@@ -399,7 +400,7 @@ class Driver:
         """Writes all that waits, in one transaction."""
         events = self._unwritten.take()
         letters, self._letters = self._letters, []
-        memories = [memory for entry in events if (memory := _memory(entry)) is not None]
+        memories = records_in(events)
         while True:
             try:
                 last = await self._journal.append(
@@ -477,13 +478,3 @@ def _told(fault: BaseException) -> str:
         return f"{type(fault).__name__}: {fault}"
     except Exception:  # noqa: BLE001 - an error that cannot even be printed
         return type(fault).__name__
-
-
-def _memory(entry: Event) -> Record | None:
-    """The record that an iteration leaves to later runs."""
-    if entry.kind != "iteration.finished":
-        return None
-    kept = entry.body.get("remember")
-    if not isinstance(kept, dict):
-        return None
-    return Record(str(kept["key"]), kept["record"], int(str(kept["keep"])))

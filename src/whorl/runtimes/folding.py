@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
-from whorl.errors import StoreError
+from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import FED_KINDS, Event
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.ir import from_json
+from whorl.runtimes.journal import RunId
 
 if TYPE_CHECKING:
     from whorl.language import Json
-    from whorl.runtimes.journal import Entry, Journal, RunId
+    from whorl.runtimes.journal import Entry, Journal
 
 
 @dataclass(slots=True)
 class Folded:
-    """A machine, the seq that it stands after, and what it said that is not in the journal yet."""
+    """A machine, the seq that it stands after, and what it said that is not in the journal yet.
+
+    `late` is what it said between the beginning of the iteration that it stopped at and its stop.
+    """
 
     machine: Machine
     seq: int
     unsaid: list[Event] = field(default_factory=list)
+    late: list[Event] = field(default_factory=list)
 
 
 def fold(journal: Journal, run: RunId, plan: Plan | None = None) -> Folded:
@@ -30,13 +36,12 @@ def fold(journal: Journal, run: RunId, plan: Plan | None = None) -> Folded:
     plan = plan or Plan(from_json(journal.workflow(run)))
     stored = journal.last_snapshot(run)
     if stored is None:
-        folded = Folded(Machine(plan), 0)
+        replay = Replay(journal, run, plan)
+        folded, take_next = replay.folded, replay.take
     else:
-        seq, state = stored
-        folded = Folded(Machine.restore(plan, str(state)), seq)
-    said = 0
-    for entry in journal.read(run, after=folded.seq):
-        said += take(folded, entry)
+        folded = Folded(Machine.restore(plan, str(stored[1])), stored[0])
+        take_next = partial(take, folded)
+    said = sum(map(take_next, journal.read(run, after=folded.seq)))
     folded.unsaid = folded.unsaid[said:]
     folded.machine.recover()
     return folded
@@ -49,20 +54,112 @@ def take(folded: Folded, entry: Entry) -> int:
     folded.seq = entry.seq
     if entry.event.kind not in FED_KINDS:
         return 1
-    folded.machine.feed(entry.event)
-    folded.machine.poll()
-    folded.unsaid.extend(folded.machine.take_notes())
+    machine = folded.machine
+    machine.feed(entry.event)
+    machine.poll()
+    notes = machine.take_notes()
+    if machine.stopped_at:
+        # The fork that follows begins this iteration, and says so.
+        index = next(i for i, note in enumerate(notes) if begins(note, machine.stopped_at))
+        folded.late = notes[index + 1 :]
+        del notes[index]
+    folded.unsaid.extend(notes)
     return 0
+
+
+def begins(event: Event, iteration: str) -> bool:
+    """Whether an event tells that this iteration begins."""
+    return event.address == iteration and event.kind == "iteration.started"
+
+
+class Replay:
+    """A journal from its start, up to the moment in which the iteration `until` begins.
+
+    The journal of a fork opens with what its source did, under the workflow of the source, up to
+    the beginning of the iteration that the fork redoes. Each part ends with a `run.forked`.
+    """
+
+    def __init__(
+        self, journal: Journal, run: RunId, plan: Plan | None = None, *, until: str = ""
+    ) -> None:
+        plan = plan or Plan(from_json(journal.workflow(run)))
+        self._forks = _forks_in(journal, run)
+        plans = [plan]
+        for fork in reversed(self._forks):
+            plans.append(_plan_before(journal, fork) or plans[-1])
+        self._plans = plans[::-1]
+        self._until = until
+        self._part = 0
+        self.folded = Folded(Machine(self._plans[0]), 0)
+        self._set_stops()
+
+    @property
+    def has_arrived(self) -> bool:
+        """Whether the iteration is about to begin, not to be forked."""
+        stopped_at = self.folded.machine.stopped_at
+        return bool(stopped_at) and stopped_at != self._forked_at()
+
+    def take(self, entry: Entry) -> int:
+        """Feeds one entry; gives 1 for a note."""
+        if entry.event.kind == "run.forked":
+            self._part += 1
+            self.folded.machine.plan = self._plans[self._part]
+            self._set_stops()
+        return take(self.folded, entry)
+
+    def _forked_at(self) -> str:
+        """Where the fork that ends this part stops it."""
+        if self._part == len(self._forks):
+            return ""
+        return str(self._forks[self._part].body["at"])
+
+    def _set_stops(self) -> None:
+        # An iteration that is forked in this part is the one that begins in the next.
+        stops = {self._until} - {self._forked_at()}
+        if self._part < len(self._forks) and self._forks[self._part].body.get("exact"):
+            stops.add(self._forked_at())
+        self.folded.machine.stops = frozenset(stops)
+
+
+def _forks_in(journal: Journal, run: RunId) -> list[Event]:
+    """The forks that led to a run; the journal of every other one starts with its own name."""
+    first = next(iter(journal.read(run)), None)
+    if first is None or first.event.body.get("run", run) == run:
+        return []
+    return [entry.event for entry in journal.read(run) if entry.event.kind == "run.forked"]
+
+
+def _plan_before(journal: Journal, fork: Event) -> Plan | None:
+    """The plan of what was forked, where the fork has another workflow."""
+    pinned = fork.body.get("workflow")
+    if pinned is None and not fork.body.get("exact"):
+        try:
+            pinned = journal.workflow(RunId(str(fork.body.get("source"))))
+        except UsageError:  # the source was deleted
+            return None
+    return Plan(from_json(pinned)) if pinned is not None else None
+
+
+def moment(journal: Journal, run: RunId, iteration: str) -> Machine | None:
+    """The machine as it was when an iteration began, if it did."""
+    replay = Replay(journal, run, until=iteration)
+    for entry in journal.read(run):
+        replay.take(entry)
+        if replay.has_arrived:
+            return replay.folded.machine
+    return None
 
 
 def look_into(
     journal: Journal, run: RunId, iterations: frozenset[str]
 ) -> dict[str, dict[str, Json]]:
     """The results and scores of iterations of a run, by replaying it from the start."""
-    folded = Folded(Machine(Plan(from_json(journal.workflow(run)))), 0)
-    folded.machine.wanted = iterations
+    replay = Replay(journal, run)
+    machine = replay.folded.machine
+    machine.wanted = iterations
     for entry in journal.read(run):
-        take(folded, entry)
-        if len(folded.machine.found) == len(iterations):
+        replay.take(entry)
+        replay.folded.unsaid.clear()
+        if len(machine.found) == len(iterations):
             break
-    return folded.machine.found
+    return machine.found

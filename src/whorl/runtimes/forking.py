@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from whorl.errors import UsageError, did_you_mean
 from whorl.interpreter.address import split_iteration
-from whorl.interpreter.events import Event
-from whorl.interpreter.machine import Machine
+from whorl.interpreter.events import FED_KINDS, Event
 from whorl.interpreter.plan import Plan
 from whorl.ir import content_hash, from_json, to_json
-from whorl.runtimes.folding import Folded, take
-from whorl.runtimes.journal import Entry, NewRun, RunId
+from whorl.runtimes.folding import Replay, begins
+from whorl.runtimes.journal import Journal, NewRun, RunId
+from whorl.runtimes.remembering import records_in
 
 if TYPE_CHECKING:
+    from whorl.interpreter.machine import Machine
     from whorl.ir import Workflow
     from whorl.language import Json
-    from whorl.runtimes.sqlite import SqliteStore
-
-_CHUNK = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,59 +34,87 @@ class Fork:
     key: str = ""
 
 
+class Forkable(Journal, Protocol):
+    """A journal that tells where its runs come from."""
+
+    def file(self, run: RunId) -> str:
+        """The file that a run was started from."""
+
+    def sources(self, run: RunId) -> dict[str, str]:
+        """The source texts that the run pins, by file."""
+
+
 async def fork_run(
-    store: SqliteStore, source: RunId, fork: Fork, *, run: RunId, now: float
+    store: Forkable, source: RunId, fork: Fork, *, run: RunId, now: float
 ) -> tuple[RunId, bool]:
-    """Makes the new run; nobody drives it yet. False: a run with this key exists already."""
-    old = from_json(store.workflow(source))
-    workflow = fork.workflow or old
-    events = _prefix(store, source, fork.at)
-    row = store.run(source)
+    """Makes the new run, all or none of it; nobody drives it yet.
+
+    False: a run with this key exists already.
+    """
+    before, machine = _begun(store, source, fork.at)
+    workflow = fork.workflow or from_json(store.workflow(source))
+    forked = Event("run.forked", fork.at, now, _body(machine, workflow, source, fork, run))
+    _move(machine, Plan(workflow), fork.at)
+    machine.stops = frozenset()
+    machine.feed(forked)
+    notes = machine.take_notes()
     made = NewRun(
         run,
         to_json(workflow),
         content_hash(workflow),
         workflow.name,
         workflow.dialect,
-        file=fork.file or row.file,
+        file=fork.file or store.file(source),
         key=fork.key,
         parent=source,
         sources=store.sources(source) if fork.sources is None else fork.sources,
     )
-    folded = _replayed(events, Plan(old))
+    return await store.create(
+        made,
+        before[0],
+        more=[*before[1:], forked, *notes],
+        memories=records_in(notes),
+        state=machine.snapshot(),
+    )
+
+
+def _body(
+    machine: Machine, workflow: Workflow, source: RunId, fork: Fork, run: RunId
+) -> dict[str, Json]:
     body: dict[str, Json] = {
         "at": fork.at,
+        "exact": True,
         "run": run,
         "source": source,
         "seed": secrets.token_hex(8),
         "set": fork.values,
-        "limits": folded.machine.state["limits"] | fork.limits,
+        "limits": machine.state["limits"] | fork.limits,
     }
-    forked = Event("run.forked", fork.at, now, body)
-    machine = _moved(folded.machine, Plan(workflow), fork.at)
-    machine.feed(forked)
-    found, made_now = await store.create(made, events[0])
-    if not made_now:
-        return found, False
-    owner = await store.claim(run)
-    for index in range(1, len(events), _CHUNK):
-        await store.append(run, owner, events[index : index + _CHUNK])
-    seq = await store.append(run, owner, [forked, *machine.take_notes()])
-    await store.snapshot(run, owner, seq, machine.snapshot())
-    await store.release(run, owner)
-    return run, True
+    old = machine.plan.workflow
+    if content_hash(old) != content_hash(workflow):
+        # Whoever replays the fork from its start needs it, and the source may be deleted.
+        body["workflow"] = to_json(old)
+    return body
 
 
-def _prefix(store: SqliteStore, source: RunId, at: str) -> list[Event]:
-    """The source's journal up to the moment in which the iteration began."""
+def _begun(store: Forkable, source: RunId, at: str) -> tuple[list[Event], Machine]:
+    """The source's journal up to the moment in which an iteration began, and the machine there."""
+    replay = Replay(store, source, until=at)
     events: list[Event] = []
     begun: list[str] = []
     for entry in store.read(source):
-        events.append(entry.event)
-        if entry.event.kind == "iteration.started":
-            begun.append(entry.event.address)
-            if entry.event.address == at:
-                return events
+        event = entry.event
+        if event.kind == "iteration.started":
+            begun.append(event.address)
+        if not replay.has_arrived:
+            replay.take(entry)
+            replay.folded.unsaid.clear()
+        elif begins(event, at):
+            return events + replay.folded.late, replay.folded.machine
+        elif event.kind in FED_KINDS:
+            # It came in the same breath, and the iteration owes it nothing.
+            continue
+        events.append(event)
     loop, number = split_iteration(at)
     if number is None:
         raise UsageError(f"say which iteration to redo: `--at {loop}[NUMBER]`", code="W903")
@@ -99,15 +125,8 @@ def _prefix(store: SqliteStore, source: RunId, at: str) -> list[Event]:
     )
 
 
-def _replayed(events: list[Event], plan: Plan) -> Folded:
-    folded = Folded(Machine(plan), 0)
-    for index, event in enumerate(events, start=1):
-        take(folded, Entry(index, event))
-    return folded
-
-
-def _moved(machine: Machine, plan: Plan, at: str) -> Machine:
-    """The same state under another version of the workflow, which must have the same places."""
+def _move(machine: Machine, plan: Plan, at: str) -> None:
+    """Puts the state under another version of the workflow, which must have the same places."""
     missing = sorted(
         {f["node"] for f in machine.frames.values() if "node" in f and f["node"] not in plan.nodes}
         | {f["block"] for f in machine.frames.values() if f.get("block", ":") not in plan.blocks}
@@ -119,6 +138,4 @@ def _moved(machine: Machine, plan: Plan, at: str) -> Machine:
             help="keep the names of the steps and loops around the iteration",
             code="W903",
         )
-    moved = Machine.restore(plan, machine.snapshot())
-    moved.poll()
-    return moved
+    machine.plan = plan

@@ -119,8 +119,20 @@ class Letter:
 class Journal(Protocol):
     """The writing side, for the one owner of a run."""
 
-    async def create(self, run: NewRun, first: Event) -> tuple[RunId, bool]:
-        """Stores a run with its first event; a known key gives the run that has it, and False."""
+    async def create(
+        self,
+        run: NewRun,
+        first: Event,
+        *,
+        more: Sequence[Event] = (),
+        memories: Sequence[Record] = (),
+        state: Json = None,
+    ) -> tuple[RunId, bool]:
+        """Stores a run with its first event; a known key gives the run that has it, and False.
+
+        One that has a past gets all of it in the same transaction: `more` events, the memories
+        that it leaves, and the `state` of the machine after them.
+        """
 
     async def claim(self, run: RunId) -> int:
         """Makes this process the owner; gives the owner number. Raises StoreError R902."""

@@ -37,13 +37,25 @@ class MemoryJournal:
         self._runs: dict[RunId, _Run] = {}
         self._memories: dict[str, list[Json]] = {}
 
-    async def create(self, run: NewRun, first: Event) -> tuple[RunId, bool]:
-        """Stores a run with its first event."""
+    async def create(
+        self,
+        run: NewRun,
+        first: Event,
+        *,
+        more: Sequence[Event] = (),
+        memories: Sequence[Record] = (),
+        state: Json = None,
+    ) -> tuple[RunId, bool]:
+        """Stores a run with its first event, and with its past."""
         for known in self._runs.values():
             if run.key and known.made.key == run.key:
                 return known.made.id, False
         self._strike("before", run.id)
-        self._runs[run.id] = _Run(run, [first])
+        made = _Run(run, [first, *more])
+        if state is not None:
+            made.snapshots.append((len(made.entries), state))
+        self._runs[run.id] = made
+        self._remember(memories)
         self._strike("after", run.id)
         return run.id, True
 
@@ -69,9 +81,7 @@ class MemoryJournal:
             raise Fenced(f"run {run!r} has another owner")
         self._strike("before", run)
         found.entries.extend(events)
-        for memory in memories:
-            kept = [*self._memories.get(memory.key, []), memory.record]
-            self._memories[memory.key] = kept[-memory.keep :]
+        self._remember(memories)
         self._strike("after", run)
         return len(found.entries)
 
@@ -97,6 +107,14 @@ class MemoryJournal:
         """The workflow that the run pins."""
         return self._run(run).made.workflow
 
+    def file(self, run: RunId) -> str:
+        """The file that a run was started from."""
+        return self._run(run).made.file
+
+    def sources(self, run: RunId) -> dict[str, str]:
+        """The source texts that the run pins, by file."""
+        return dict(self._run(run).made.sources)
+
     def loops(self, run: RunId) -> list[LoopRow]:
         """The loops of a run."""
         return loop_rows(self.read(run))
@@ -104,6 +122,11 @@ class MemoryJournal:
     def memory(self, key: str) -> list[Json]:
         """What loops remember under a key."""
         return list(self._memories.get(key, []))
+
+    def _remember(self, memories: Sequence[Record]) -> None:
+        for memory in memories:
+            kept = [*self._memories.get(memory.key, []), memory.record]
+            self._memories[memory.key] = kept[-memory.keep :]
 
     def _run(self, run: RunId) -> _Run:
         if run not in self._runs:

@@ -10,6 +10,7 @@ from whorl.interpreter.events import Event
 from whorl.ir import content_hash, to_json
 from whorl.runtimes.driver import Driver
 from whorl.runtimes.folding import fold
+from whorl.runtimes.forking import fork_run
 from whorl.runtimes.journal import NewRun, RunId
 from whorl.runtimes.recall import MemoryJournal
 from whorl.runtimes.remembering import remembered
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.driver import Watcher, Workers
     from whorl.runtimes.folding import Folded
+    from whorl.runtimes.forking import Fork
 
     T = TypeVar("T")
 
@@ -100,6 +102,12 @@ class SimulatedRuntime:
         )
         first = Event("run.started", "", EPOCH, body)
         found, _ = self._until_done(self.journal.create(made, first))
+        return found
+
+    def fork(self, source: RunId, fork: Fork, *, run: str = "fork") -> RunId:
+        """Makes a run that redoes an iteration of another one; `resume` drives it."""
+        now = EPOCH + self._passed_s
+        found, _ = self._until_done(fork_run(self.journal, source, fork, run=RunId(run), now=now))
         return found
 
     def resume(

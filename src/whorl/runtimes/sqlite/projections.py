@@ -116,6 +116,13 @@ def _run_goes_on(progress: Progress, event: Event) -> None:
         progress.budget_usd += extra
 
 
+def _run_forked(progress: Progress, event: Event) -> None:
+    """What came before was paid for by another run."""
+    _run_goes_on(progress, event)
+    progress.calls = progress.input_tokens = progress.output_tokens = progress.in_doubt = 0
+    progress.cost_usd = 0.0
+
+
 def _run_continued(progress: Progress, event: Event) -> None:
     is_at_an_end = bool(progress.exit_reason) or progress.status == "waiting"
     _run_goes_on(progress, event)
@@ -252,7 +259,7 @@ _WAKING: Final = frozenset(
 _CHANGES: Final[dict[str, Callable[[Progress, Event], None]]] = {
     "run.started": _run_goes_on,
     "run.resumed": _run_goes_on,
-    "run.forked": _run_goes_on,
+    "run.forked": _run_forked,
     "run.accepted": _run_goes_on,
     "run.continued": _run_continued,
     "run.paused": _run_paused,

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite.writing.writer import CrashHook
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
+# How many entries of a run with a past are made ready before others have their turn.
+_ENCODED_AT_ONCE: Final = 500
 
 
 class SqliteStore(Reading):
@@ -66,14 +68,27 @@ class SqliteStore(Reading):
         self._waiting: dict[asyncio.AbstractEventLoop, list[Job]] = {}
         self._written_down: tuple[Json, str] = (None, "null")
 
-    async def create(self, run: NewRun, first: Event) -> tuple[RunId, bool]:
+    async def create(
+        self,
+        run: NewRun,
+        first: Event,
+        *,
+        more: Sequence[Event] = (),
+        memories: Sequence[Record] = (),
+        state: Json = None,
+    ) -> tuple[RunId, bool]:
         """Stores a run with its first event; a known key gives the run that has it, and False."""
         _check_id(run.id)
         texts = (self._text_of_workflow(run), to_text(cast("Json", run.sources)))
         clean = _cleaned(run)
-        entry = Append(run.id, 0, (first,), (encode(first),))
+        rows = [encode(first)]
+        for start in range(0, len(more), _ENCODED_AT_ONCE):
+            rows += map(encode, more[start : start + _ENCODED_AT_ONCE])
+            await asyncio.sleep(0)
+        past = Append(run.id, 0, (first, *more), rows, memories=_written(memories))
+        packed = None if state is None else _packed(state)
         made = await self._change(
-            Change(lambda ledger: ledger.create(clean, entry, texts), run.id, (first,))
+            Change(lambda ledger: ledger.create(clean, past, texts, packed), run.id, past.events)
         )
         return cast("tuple[RunId, bool]", made)
 
@@ -106,7 +121,7 @@ class SqliteStore(Reading):
             [encode(event) for event in events],
             after,
             letters,
-            [(replace(one, key=whole(one.key)), to_text(one.record)) for one in memories],
+            _written(memories),
         )
         writer = self._started()
         if writer.is_for_one_run and not self._waiting:
@@ -118,7 +133,7 @@ class SqliteStore(Reading):
     async def snapshot(self, run: RunId, owner: int, seq: int, state: Json) -> None:
         """Stores the machine's state as it is after the entry `seq`."""
         _check_id(run)
-        packed = zlib.compress(to_text(state).encode(), 1)
+        packed = _packed(state)
         await self._change(Change(lambda ledger: ledger.snapshot(run, owner, seq, packed)))
 
     async def post(self, run: RunId, event: Event) -> int:
@@ -272,6 +287,14 @@ def _cleaned(run: NewRun) -> NewRun:
         file=whole(run.file),
         parent=whole(run.parent),
     )
+
+
+def _written(memories: Sequence[Record]) -> list[tuple[Record, str]]:
+    return [(replace(one, key=whole(one.key)), to_text(one.record)) for one in memories]
+
+
+def _packed(state: Json) -> bytes:
+    return zlib.compress(to_text(state).encode(), 1)
 
 
 def _posting(run: RunId, event: Event) -> Change:

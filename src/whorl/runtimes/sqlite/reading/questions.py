@@ -133,6 +133,10 @@ class Reading:
         """The workflow that the run pins."""
         return self._entries.workflow(run)
 
+    def file(self, run: RunId) -> str:
+        """The file that the run was started from."""
+        return self._runs.one(run).file
+
     def sources(self, run: RunId) -> dict[str, str]:
         """The source texts that the run pins, by file."""
         return self._entries.sources(run)

@@ -130,8 +130,10 @@ class Ledger:
             self._write_changes(state)
         return state.last_seq
 
-    def create(self, run: NewRun, first: Append, texts: tuple[str, str]) -> tuple[RunId, bool]:
-        """Stores a run with its first entry, unless a run has its key."""
+    def create(
+        self, run: NewRun, past: Append, texts: tuple[str, str], state: bytes | None
+    ) -> tuple[RunId, bool]:
+        """Stores a run with its first entries and what they lead to, unless a run has its key."""
         known = self.connection.execute("SELECT id FROM runs WHERE key = ?", (run.key,)).get
         if run.key and known is not None:
             return known, False
@@ -146,7 +148,9 @@ class Ledger:
             (workflow, sources, number),
         )
         self.connection.execute(_INSERT_PROGRESS, (number,))
-        self.append_all([first])
+        self.append_all([past])
+        if state is not None:
+            self.snapshot(run.id, past.owner, len(past.rows), state)
         return run.id, True
 
     def claim(self, run: str) -> int:
