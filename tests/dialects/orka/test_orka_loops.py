@@ -312,7 +312,10 @@ def test_agent_ends_at_its_own_timeout() -> None:
     ran = run(text, [("Rate", ["SCORE: 0.3"]), ("Write", ["a"])], delay_s=2)
 
     assert ran.model.requests[0].timeout_s == 1.0
-    assert ran.bodies("task.failed")[0]["error"]["message"] == "no answer within 1 s; raise the timeout of the step"
+    assert (
+        ran.bodies("task.failed")[0]["error"]["message"]
+        == "no answer within 1 s; raise the timeout of the step"
+    )
 
 
 def test_settings_of_agents_are_honoured() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from native_files import faults, read
 
 from whorl.dialects.native.shell import read_script
 
@@ -159,3 +160,95 @@ def test_any_script_is_read_or_faulty(source: str) -> None:
     if "{{" not in source and "{%" not in source:
         assert script.text == source
         assert script.placed == []
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "bash <<EOF\necho hi {{ x }}\nEOF",
+        "cat <<EOF | bash\necho hi {{ x }}\nEOF",
+        "ssh host <<EOF\necho hi {{ x }}\nEOF",
+        "python3 - <<EOF\nprint('{{ x }}')\nEOF",
+        'bash <<< "echo {{ x }}"',
+        'if true; then eval "echo {{ x }}"; fi',
+        'while true; do eval "{{ x }}"; done',
+        '! eval "{{ x }}"',
+        'sudo eval "{{ x }}"',
+        'A=1 eval "{{ x }}"',
+        'trap "echo {{ x }}" EXIT',
+        'alias ll="{{ x }}"',
+        "if [[ {{ x }} -eq 1 ]]; then :; fi",
+        "if (( {{ x }} > 3 )); then echo big; fi",
+        "for (( i=0; i<{{ x }}; i++ )); do :; done",
+        "arr[{{ x }}]=1",
+        'declare "{{ x }}"',
+        "unset {{ x }}",
+        'printf -v "{{ x }}" hi',
+        "test -v {{ x }}",
+        '"bash" -c "echo {{ x }}"',
+        "b'as'h -c 'echo {{ x }}'",
+        '\\bash -c "echo {{ x }}"',
+        '$SHELL -c "echo {{ x }}"',
+        'sudo bash -lc "{{ x }}"',
+        'su - bob -c "echo {{ x }}"',
+        'ssh host "ls {{ x }}"',
+        "python3 -c \"print('{{ x }}')\"",
+        'perl -pe "s/a/{{ x }}/"',
+        "awk '{ print \"{{ x }}\" }' file",
+        'sed -i "s/a/{{ x }}/" file',
+        'echo "{{ x }}" | sh',
+        'echo "{{ x }}" | sudo bash -s',
+        'find . -exec sh -c "echo {{ x }}" \\;',
+    ],
+)
+def test_no_value_becomes_code(script: str) -> None:
+    faults = [fault.message for fault in read_script(script).faults]
+
+    assert any("code" in message or "name" in message for message in faults)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'if true; then echo "{{ x }}"; fi',
+        "export NAME={{ x }}",
+        "local name={{ x }}",
+        'echo "{{ x }}" | grep sh',
+        'echo "{{ x }}" | python3 count.py',
+        "bash script.sh {{ x }}",
+        "python3 -m pytest {{ x }}",
+        "python3 solve.py {{ x }} -c",
+        "awk -v name={{ x }} '{ print name }' file",
+        "awk '{ print }' {{ x }}",
+        "sed -n 1p {{ x }}",
+        "ssh {{ host }}",
+        "cat > out.txt <<EOF\n{{ x }}\nEOF",
+        'grep "{{ x }}" <<< "text"',
+        'git commit -m "{{ x }}" || echo "{{ y }}"',
+        "for f in {{ x }}; do echo $f; done",
+        'curl -d "{{ x }}" https://example.org',
+    ],
+)
+def test_values_stand_where_they_are_only_words(script: str) -> None:
+    assert read_script(script).faults == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        '[sh, -c, "echo {{ x }}"]',
+        '[sudo, bash, -lc, "echo {{ x }}"]',
+        '["/usr/bin/env", python3, -c, "print({{ x }})"]',
+        '[ssh, host, "ls {{ x }}"]',
+    ],
+)
+def test_no_value_of_a_list_becomes_code(command: str) -> None:
+    text = f"whorl: 1\ninputs: {{x: string}}\nsteps: {{a: {{run: {command}}}}}\n"
+
+    (found,) = faults(text)
+    assert found.code == "W021"
+    assert found.span is not None
+
+
+def test_values_of_a_list_are_words() -> None:
+    read('whorl: 1\ninputs: {x: string}\nsteps: {a: {run: [sh, script.sh, "{{ x }}", -c]}}\n')

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from whorl.ir.code import taking_code
+
 PREFIX = "WHORL_"
 PLACES_MAX = 200
 LENGTH_MAX = 262_144
@@ -17,7 +19,19 @@ _HEREDOC = re.compile(r"<<(-?)[ \t]*(\\?)(['\"]?)([A-Za-z_][A-Za-z0-9_.-]*)\3")
 _TAG = re.compile(r"\{%-?\s*(?:if|elif|else|endif|for|endfor|set|endset|macro|with|raw|filter)\b")
 _SEPARATORS = ";&|\n()"
 _COMPARES = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge)\s")
-_SHELLS = re.compile(r"(?:.*/)?(?:ba|da|z|k|a)?sh")
+_SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\]]*")
+# Words before a command that are not the command.
+_LEADING = frozenset(
+    {"if", "then", "elif", "else", "while", "until", "do", "for", "!", "{", "time", "coproc"}
+    | {"function", "sudo", "env", "nohup", "exec", "command", "builtin", "nice", "xargs"}
+)
+# Commands that take their words for code, and those that do so with the names of variables.
+_CODE = frozenset({"eval", "let", "trap", "alias", "source", "."})
+_NAMES = frozenset(
+    ("declare", "typeset", "local", "readonly", "export", "unset", "read", "mapfile", "readarray")
+)
+_WORD_MAX = 64
+_QUOTE = "\0"
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _ADVICE = "compute the text in a `value` step, or pass it through `env` or `stdin`"
 
@@ -38,6 +52,16 @@ class Placed:
 
     source: str
     offset: int
+
+
+@dataclass(slots=True)
+class _Heredoc:
+    """A here-document whose lines are to come; `reader` takes them for code."""
+
+    word: str
+    dashed: bool
+    quoted: bool
+    reader: str
 
 
 @dataclass(slots=True)
@@ -63,15 +87,31 @@ class _Context:
     depth: int = 0
     words: list[str] = field(default_factory=list)
     word: str = ""
+    # Whether a here-string comes, and where a value stands whose text goes on through a pipe.
+    fed: bool = False
+    place: int | None = None
+    piped: int | None = None
+    # The here-document of the command, and the one whose text comes through a pipe.
+    document: _Heredoc | None = None
+    piped_document: _Heredoc | None = None
 
     def end_word(self) -> None:
         if self.word:
-            self.words.append(self.word)
+            self.words.append(self.word.replace(_QUOTE, ""))
             self.word = ""
 
-    def end_command(self) -> None:
+    def spell(self, text: str) -> None:
+        if len(self.word) < _WORD_MAX:
+            self.word += text
+
+    def end_command(self, *, piped: bool = False) -> None:
+        self.piped = self.place if piped else None
+        self.piped_document = self.document if piped else None
+        self.document = None
         self.words = []
         self.word = ""
+        self.fed = False
+        self.place = None
 
 
 class _Scanner:
@@ -82,7 +122,7 @@ class _Scanner:
         self.out: list[str] = []
         self.script = Script("")
         self.stack = [_Context("command", 0)]
-        self.heredocs: list[tuple[str, bool, bool]] = []
+        self.heredocs: list[_Heredoc] = []
 
     def scan(self) -> Script:
         if len(self.source) > LENGTH_MAX:
@@ -116,6 +156,15 @@ class _Scanner:
         self.stack.pop()
         self._copy(count)
 
+    def _spell(self, text: str) -> None:
+        """A quoted part belongs to the word of the command that it stands in."""
+        for context in reversed(self.stack):
+            if context.kind in ("command", "substitution"):
+                context.spell(text)
+                return
+            if context.kind not in ("single", "double"):
+                return
+
     def _fault(self, message: str, offset: int, length: int, help_text: str = _ADVICE) -> None:
         if len(self.script.faults) < 20:
             self.script.faults.append(Fault(message, offset, length, help_text))
@@ -144,6 +193,8 @@ class _Scanner:
             variable = f"${{{PREFIX}{len(self.script.placed)}}}"
             self.out.append(self._quoted(variable))
         self.context.word += "x"
+        for context in self.stack:
+            context.place = start
         self.at = end
 
     def _quoted(self, variable: str) -> str:
@@ -171,12 +222,20 @@ class _Scanner:
     def _repeated_evaluation(self, end: int) -> str:
         """Why the shell would take the value for code, although it comes from a variable."""
         command = next(c for c in reversed(self.stack) if c.kind in ("command", "substitution"))
-        words = command.words
+        words = _without_leading(command.words)
         first = words[0] if words else ""
-        if first in ("eval", "let") or (first in ("command", "exec") and "eval" in words):
+        if self.context.kind == "heredoc" and self.heredocs[0].reader:
+            return f"{self.heredocs[0].reader!r} would take the value for code"
+        if first in _CODE or (first == "printf" and words[-1] == "-v"):
             return f"{first!r} would take the value for code"
-        if words and re.fullmatch(r"-[a-z]*c", words[-1]) and any(map(_SHELLS.fullmatch, words)):
-            return f"{words[-1]!r} of a shell would take the value for code"
+        if first in _NAMES and "=" not in command.word:
+            return f"{first!r} would take the value for the name of a variable, which may hold code"
+        if _SUBSCRIPT.match(command.word) and "=" not in command.word:
+            return "an index of an array would take the value for code"
+        if reader := taking_code(words, as_input=command.fed):
+            return f"{reader!r} would take the value for code"
+        if first in ("test", "[") and words[-1] in ("-v", "-R"):
+            return f"{words[-1]!r} would take the value for the name of a variable"
         if first == "[[":
             rest = self.source[end:].partition("]]")[0].partition("\n")[0]
             if _COMPARES.search(" " + " ".join(words[1:]) + " " + rest):
@@ -189,12 +248,12 @@ class _Scanner:
         source, at, context = self.source, self.at, self.context
         mark = source[at]
         if mark == "\\":
-            context.word += "x"
+            context.spell(_QUOTE + source[at + 1 : at + 2].strip("{\n"))
             self._copy(1 if source.startswith("{{", at + 1) else 2)
         elif mark == "#" and not context.word and (at == 0 or source[at - 1] in " \t\n;&|("):
             self._push("comment", 1)
         elif mark in "'\"`":
-            context.word += "x"
+            context.spell(_QUOTE)
             self._push({"'": "single", '"': "double", "`": "backtick"}[mark], 1)
         elif mark == "$":
             self._dollar(in_quotes=False)
@@ -206,15 +265,17 @@ class _Scanner:
             context.end_word()
             self._copy()
         else:
-            context.word += mark if len(context.word) < 64 else ""
+            context.spell(mark)
             self._copy()
 
     def _separator(self, mark: str) -> None:
         context = self.context
         context.end_word()
-        if mark == "(" and self.source.startswith("((", self.at) and not context.words:
+        words = _without_leading(context.words)
+        if mark == "(" and self.source.startswith("((", self.at) and not words:
             self._push("arithmetic", 2)
             return
+        self._check_pipe(context)
         if mark == "(":
             context.depth += 1
         if mark == ")" and context.depth == 0 and context.kind == "substitution":
@@ -222,15 +283,23 @@ class _Scanner:
             return
         if mark == ")":
             context.depth = max(0, context.depth - 1)
-        context.end_command()
+        around = self.source[max(0, self.at - 1) : self.at + 2]
+        context.end_command(piped=mark == "|" and "||" not in around)
         self._copy()
         if mark == "\n" and self.heredocs:
             self._open_heredoc()
 
+    def _check_pipe(self, context: _Context) -> None:
+        """A value that goes through a pipe into a shell is code there."""
+        reader = taking_code(_without_leading(context.words), as_input=True)
+        if reader and context.piped is not None:
+            self._fault(f"{reader!r} would take the value for code", context.piped, 2)
+        if reader and context.piped_document is not None:
+            context.piped_document.reader = reader
+
     def _dollar(self, *, in_quotes: bool) -> None:
         source, at = self.source, self.at
-        if not in_quotes:
-            self.context.word += "x"
+        self._spell("$")
         if source.startswith("$((", at):
             self._push("arithmetic", 3)
         elif source.startswith("$(", at):
@@ -243,8 +312,10 @@ class _Scanner:
             self._copy()
 
     def _heredoc_mark(self) -> None:
+        context = self.context
         if self.source.startswith("<<<", self.at):
-            self.context.end_word()
+            context.end_word()
+            context.fed = True
             self._copy(3)
             return
         found = _HEREDOC.match(self.source, self.at)
@@ -253,17 +324,21 @@ class _Scanner:
             if self.source[self.at : self.at + 16].lstrip(" \t-").startswith("{{"):
                 self._fault("a value cannot be the end word of a here-document", self.at, 2)
             return
-        self.heredocs.append((found[4], bool(found[1]), bool(found[2] or found[3])))
+        context.end_word()
+        reader = taking_code(_without_leading(context.words), as_input=True)
+        quoted = bool(found[2] or found[3])
+        context.document = _Heredoc(found[4], bool(found[1]), quoted, reader)
+        self.heredocs.append(context.document)
         self._copy(found.end() - self.at)
 
     def _open_heredoc(self) -> None:
-        _, _, quoted = self.heredocs[0]
-        self.stack.append(_Context("quoted heredoc" if quoted else "heredoc", self.at))
+        kind = "quoted heredoc" if self.heredocs[0].quoted else "heredoc"
+        self.stack.append(_Context(kind, self.at))
         self._close_heredoc()
 
     def _close_heredoc(self) -> None:
         """At the start of a line: ends the here-document if this is its end word."""
-        word, dashed, _ = self.heredocs[0]
+        word, dashed = self.heredocs[0].word, self.heredocs[0].dashed
         end = self.source.find("\n", self.at)
         line = self.source[self.at : end if end >= 0 else len(self.source)]
         if (line.lstrip("\t") if dashed else line) != word:
@@ -296,10 +371,16 @@ class _Scanner:
         elif mark == "`":
             self._push("backtick", 1)
         else:
+            self._spell(mark)
             self._copy()
 
     def _in_single(self) -> None:
-        self._pop() if self.source[self.at] == "'" else self._copy()
+        mark = self.source[self.at]
+        if mark == "'":
+            self._pop()
+        else:
+            self._spell(mark)
+            self._copy()
 
     def _in_ansi(self) -> None:
         mark = self.source[self.at]
@@ -346,6 +427,8 @@ class _Scanner:
 
     def _check_end(self) -> None:
         context = self.stack[-1]
+        context.end_word()
+        self._check_pipe(context)
         unclosed = _UNCLOSED.get(context.kind)
         if unclosed and self.script.placed:
             self._fault(f"{unclosed} is not closed", context.start, 1, "close it")
@@ -380,6 +463,14 @@ _UNCLOSED = {
     "parameter": "'${'",
     "arithmetic": "a calculation",
 }
+
+
+def _without_leading(words: list[str]) -> list[str]:
+    """The words of a command from its name on."""
+    for at, word in enumerate(words):
+        if word not in _LEADING and not re.match(r"[A-Za-z_][A-Za-z0-9_]*=", word):
+            return words[at:]
+    return []
 
 
 def _expression_end(source: str, at: int) -> int | None:

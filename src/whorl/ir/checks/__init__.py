@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from whorl.ir.checks.best import check_best
 from whorl.ir.checks.branches import check_branches
 from whorl.ir.checks.calls import check_calls
+from whorl.ir.checks.commands import check_commands
 from whorl.ir.checks.cycles import check_cycles
 from whorl.ir.checks.jumps import check_jumps
 from whorl.ir.checks.limits import check_limits
@@ -34,6 +35,7 @@ _RULES = (
     check_syntax,
     check_names,
     check_patterns,
+    check_commands,
     check_best,
     check_limits,
     check_worst_case,
