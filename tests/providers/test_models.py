@@ -312,6 +312,27 @@ def test_kinds_and_effects() -> None:
     asyncio.run(main())
 
 
+def test_what_a_server_elsewhere_refuses_is_not_learned_of_the_own_one() -> None:
+    """A workflow file may name another address for a model; that one speaks for itself only."""
+
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        if seen.path.startswith("/else") and "temperature" in seen.json:
+            send(writer, {"error": {"message": "temperature is not supported"}}, status=400)
+        else:
+            send(writer, completion("ok"))
+
+    async def main() -> list[Seen]:
+        async with serve(answer) as server, providers_for(settings_for(server.url)) as providers:
+            kind = providers.kind("ask")
+            elsewhere = ask(temperature=0.1, model="m", model_url=f"{server.url}/else/v1")
+            await kind.perform(elsewhere, lambda _: None)
+            await kind.perform(ask(temperature=0.1, model="m"), lambda _: None)
+            return server.seen
+
+    seen = asyncio.run(main())
+    assert ["temperature" in one.json for one in seen] == [True, False, True]
+
+
 def test_a_provider_is_checked_with_its_key() -> None:
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
         good = seen.headers.get("authorization") == "Bearer secret-key-1"

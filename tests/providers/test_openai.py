@@ -397,27 +397,6 @@ def test_a_field_that_the_server_refuses_is_left_out(field: str, said: str) -> N
     assert len(server.seen) == 2
 
 
-def test_what_a_server_elsewhere_refuses_is_not_learned_of_the_own_one() -> None:
-    """A workflow file may name another address for a model; that one speaks for itself only."""
-
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        if seen.path.startswith("/else") and "temperature" in seen.json:
-            send(writer, {"error": {"message": "temperature is not supported"}}, status=400)
-        else:
-            send(writer, completion("ok"))
-
-    async def main() -> list[Seen]:
-        async with serve(answer) as server, providers_for(settings_for(server.url)) as providers:
-            kind = providers.kind("ask")
-            elsewhere = ask(temperature=0.1, model="m", model_url=f"{server.url}/else/v1")
-            await kind.perform(elsewhere, lambda _: None)
-            await kind.perform(ask(temperature=0.1, model="m"), lambda _: None)
-            return server.seen
-
-    seen = asyncio.run(main())
-    assert ["temperature" in one.json for one in seen] == [True, False, True]
-
-
 def test_the_new_name_of_max_tokens_is_learned() -> None:
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
         if "max_tokens" in seen.json:
