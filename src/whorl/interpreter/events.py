@@ -26,7 +26,8 @@ FedKind: TypeAlias = Literal[
     "run.cancelled",
     "run.continued",  # at, iterations, cost_usd, tokens
     "run.accepted",  # at, iteration, results, score
-    "run.forked",  # at, set, source, exact: it began there; workflow: of all before, if another
+    # exact: it stood where the iteration begins, at the time stood_at; workflow: the one until then
+    "run.forked",  # at, set, limits, source, exact, stood_at, workflow
 ]
 
 NoteKind: TypeAlias = Literal[
