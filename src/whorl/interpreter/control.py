@@ -218,6 +218,7 @@ def _forked(machine: Machine, body: dict[str, Any]) -> None:
     state["run"] = body.get("run", state["run"])
     state["seed"] = body.get("seed", state["seed"])
     _forget_calls(machine)
+    _let_clocks_stand(machine, max(0.0, machine.now - body.get("stood_at", machine.now)))
     if body.get("limits"):
         state["limits"] |= body["limits"]
     _set_values(machine, key, body.get("set") or {})
@@ -245,6 +246,20 @@ def _forget_calls(machine: Machine) -> None:
     for entry in machine.pending.values():
         if entry.pop("sent", None):
             machine.frames[entry["frame"]].pop("reserve", None)
+
+
+def _let_clocks_stand(machine: Machine, seconds: float) -> None:
+    """The time between a run and its fork counts for no limit; waits do not get longer by it."""
+    for entry in machine.pending.values():
+        if entry["what"] == "alarm":
+            entry["due"] += seconds
+    for frame in machine.frames.values():
+        if "since" in frame:
+            frame["since"] += seconds
+        if frame["kind"] == "loop" and "started" in frame:
+            frame["started"] += seconds
+            if "iteration" in frame:
+                frame["iteration"]["at"] += seconds
 
 
 def _set_values(machine: Machine, key: str, values: dict[str, Any]) -> None:

@@ -26,7 +26,8 @@ FedKind: TypeAlias = Literal[
     "run.cancelled",  # feedback
     "run.continued",  # at, iterations, cost_usd, tokens, calls: so much more
     "run.accepted",  # at, iteration, results, score, collected
-    "run.forked",  # at, run, seed, source, set, limits, exact, workflow: of all before
+    # exact: it stood where the iteration begins, at the time stood_at; workflow: the one until then
+    "run.forked",  # at, run, seed, source, set, limits, exact, stood_at, workflow
 ]
 
 NoteKind: TypeAlias = Literal[

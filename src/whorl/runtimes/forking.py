@@ -86,6 +86,7 @@ def _body(
         "exact": True,
         "run": run,
         "source": source,
+        "stood_at": machine.now,
         "seed": secrets.token_hex(8),
         "set": fork.values,
         "limits": machine.state["limits"] | fork.limits,
