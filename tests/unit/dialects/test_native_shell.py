@@ -243,7 +243,7 @@ def test_values_stand_where_they_are_only_words(script: str) -> None:
     ],
 )
 def test_no_value_of_a_list_becomes_code(command: str) -> None:
-    text = f"whorl: 1\ninputs: {{x: string}}\nsteps: {{a: {{run: {command}}}}}\n"
+    text = f"inputs: {{x: string}}\nsteps: {{a: {{run: {command}}}}}\n"
 
     (found,) = faults(text)
     assert found.code == "W021"
@@ -251,4 +251,4 @@ def test_no_value_of_a_list_becomes_code(command: str) -> None:
 
 
 def test_values_of_a_list_are_words() -> None:
-    read('whorl: 1\ninputs: {x: string}\nsteps: {a: {run: [sh, script.sh, "{{ x }}", -c]}}\n')
+    read('inputs: {x: string}\nsteps: {a: {run: [sh, script.sh, "{{ x }}", -c]}}\n')
