@@ -262,3 +262,63 @@ def test_many_sleeping_runs_cost_nothing(tmp_path: Path) -> None:
 
     assert looks <= 10
     assert statuses == {"cancelled", "stopped"}
+
+
+def test_a_request_that_came_after_the_end_does_nothing_later(tmp_path: Path) -> None:
+    """A cancel that nobody took in time must not end the run when it is continued."""
+    text = "whorl: 1\nsteps: {l: {repeat: {at_most: 1, steps: {a: {use: thing}}}}}\n"
+
+    async def main() -> tuple[str, str, list[str]]:
+        async with SqliteStore(tmp_path / "runs.db") as store:
+            runtime = LocalRuntime(store, _Workers(_ok))  # type: ignore[arg-type]
+            run, _ = await runtime.start(read_workflow(text, "l.yaml").workflow, Start())
+            first = await runtime.drive(run)
+            await store.post(run, Event("run.cancelled", "", time.time()))
+            more = Event("run.continued", "", time.time(), {"at": "l", "iterations": 1})
+            then = await runtime.drive(run, [more])
+            return first, then, [entry.event.kind for entry in store.read(run)]
+
+    first, then, kinds = asyncio.run(main())
+
+    assert (first, then) == ("succeeded", "succeeded")
+    assert "run.cancelled" not in kinds
+    assert kinds.count("task.finished") == 2
+
+
+def test_what_was_asked_first_is_carried_out_first(tmp_path: Path) -> None:
+    """A pause that its owner died with does not undo the resume that comes after it."""
+
+    async def main() -> str:
+        run = await _cut_before_two(tmp_path)
+        async with SqliteStore(
+            tmp_path / "runs.db", monotonic=lambda: time.monotonic() + 60
+        ) as store:
+            runtime = LocalRuntime(store, _Workers(_ok))  # type: ignore[arg-type]
+            await store.post(run, Event("run.paused", "", time.time()))
+            return await runtime.drive(run, [Event("run.resumed", "", time.time())])
+
+    assert asyncio.run(main()) == "succeeded"
+
+
+def test_a_paused_run_whose_call_is_under_way_can_be_steered(tmp_path: Path) -> None:
+    async def slow(request: Request, emit: Emit) -> Reply:
+        await asyncio.sleep(0.5)
+        return Reply("ok", Usage(calls=1))
+
+    async def main() -> tuple[bool, str]:
+        async with (
+            SqliteStore(tmp_path / "runs.db") as store,
+            SqliteStore(tmp_path / "runs.db") as other,
+        ):
+            runtime = LocalRuntime(store, _Workers(slow))  # type: ignore[arg-type]
+            elsewhere = LocalRuntime(other, _Workers(slow))  # type: ignore[arg-type]
+            run, _ = await runtime.start(read_workflow(_TWO, "two.yaml").workflow, Start())
+            driving = asyncio.create_task(runtime.drive(run))
+            await asyncio.sleep(0.1)
+            await runtime.request(run, Event("run.paused", "", time.time()))
+            while other.run(run).status != "paused":
+                await asyncio.sleep(0.01)
+            taken = await elsewhere.request(run, Event("run.resumed", "", time.time()))
+            return taken, await driving
+
+    assert asyncio.run(main()) == (True, "succeeded")

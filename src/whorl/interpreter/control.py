@@ -198,6 +198,7 @@ def _accepted(machine: Machine, body: dict[str, Any]) -> None:
     _reopen(machine, key)
     frame["accepted"], frame["accepted_number"] = body.get("results") or {}, number
     frame["accepted_collected"] = body.get("collected") or {}
+    frame["accepted_score"] = body.get("score")
     frame["score"] = body.get("score")
     end_loop(machine, key, "accepted", by="person", iteration=number)
 

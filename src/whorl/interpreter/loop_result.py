@@ -9,6 +9,7 @@ from whorl.interpreter.loop_record import close_iteration, loop_of
 from whorl.interpreter.outcomes import error, failed, succeeded
 
 if TYPE_CHECKING:
+    from whorl.interpreter.frames import Frame
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
 
@@ -111,13 +112,23 @@ def _summary(
         "iterations": frame["count"],
         "exit_reason": reason,
         "stopped_by": by or None,
-        "score": frame.get("score"),
+        "score": _score_of(frame, number),
         "best_iteration": best["number"] if best else None,
         "returned_iteration": number,
         "failed_iterations": list(frame.get("failed", [])),
         "usage": dict(frame["usage"]),
         "seconds": round(machine.now - frame["started"], 3),
     }
+
+
+def _score_of(frame: Frame, number: int | None) -> float | None:
+    """The score of the iteration that the loop returns, if that is known; else of the last one."""
+    best = frame.get("best")
+    if best is not None and best["number"] == number:
+        return float(best["score"])
+    is_accepted = number is not None and number == frame.get("accepted_number")
+    score: float | None = frame.get("accepted_score" if is_accepted else "score")
+    return score
 
 
 def disarm(machine: Machine, key: str) -> None:

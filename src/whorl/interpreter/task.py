@@ -212,6 +212,8 @@ def _fail(machine: Machine, key: str, event: Event, node: Task) -> None:
         ask(machine, key)
         return
     policy = node.retry or (_USUAL_RETRY if node.kind in _USUALLY_RETRIED else None)
+    if fault.get("code") in TIMEOUTS and node.delivery != "at_least_once":
+        policy = None  # the other side may have done it
     tried = frame.get("retries", 0)
     if policy is not None and tried < policy.times and may_help(policy, fault):
         frame["retries"] = tried + 1

@@ -368,10 +368,14 @@ class Driver:
             error["detail"] = {"lost": str(cause)}
             body = cast("dict[str, Json]", self._workers.redacted({"error": error}))
         usage = fault.detail.get("usage")
+        reserve = self.machine.held_for(address)
         if isinstance(usage, dict):
-            body["usage"] = usage
+            is_doubtful = fault.code in TIMEOUTS and usage.get("calls")
+            body["usage"] = usage | {"in_doubt": 1} if is_doubtful else usage
         elif fault.code in TIMEOUTS:
-            _add_doubt(body, self.machine.held_for(address))
+            _add_doubt(body, reserve)
+        elif reserve.get("calls"):
+            body["usage"] = {"calls": reserve["calls"]}
         return Event("task.failed", address, self._clock.now(), body)
 
     def _set_timer(self, address: str, due: float) -> None:

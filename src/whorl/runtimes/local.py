@@ -28,6 +28,7 @@ from whorl.runtimes.unwritten import Tide
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from whorl.interpreter.machine import Machine
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.runtimes.clock import Clock
@@ -140,7 +141,7 @@ class LocalRuntime:
             _object(objection(driver.machine, event))
             driver.deliver(event)
             return True
-        if self.store.run(run).status != "running":
+        if self.store.run(run).status != "running" and not self.store.is_owned(run):
             return False
         _object(objection(fold(self.store, run, self.plan(run)).machine, event))
         await self.store.post(run, event)
@@ -203,14 +204,14 @@ class LocalRuntime:
                 watcher=self._watcher,
                 tide=self._tide,
             )
-            for event in requests:
-                driver.deliver(event)
-            requests = []
             self._drivers[run] = driver
-            for letter in self.store.take(run, owner):
+            for letter in await self._letters_for(folded.machine, run, owner):
                 # Whoever was brought it before has not journaled it, or it would be gone.
                 self._brought.discard(letter.id)
                 self._bring(letter)
+            for event in requests:
+                driver.deliver(event)
+            requests = []
             self._start_postman()
             if self._stopping.is_set():
                 return "stopped"
@@ -218,6 +219,17 @@ class LocalRuntime:
             if status != "asleep":
                 return status
             await self._sleep_until(run, driver.asleep_until or 0.0)
+
+    async def _letters_for(self, machine: Machine, run: RunId, owner: int) -> list[Letter]:
+        """What was asked of the run while nobody listened; what came after its end is thrown away.
+
+        It was for the run as it was then: a cancel that came too late must not end it later on.
+        """
+        letters = self.store.take(run, owner)
+        late = [one for one in letters if objection(machine, one.event) is not None]
+        if late:
+            await self.store.discard(run, owner, [one.id for one in late])
+        return [one for one in letters if one not in late]
 
     async def _sleep_until(self, run: RunId, due: float) -> None:
         """Waits with nothing in memory but this; a letter for the run ends the wait."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -15,11 +16,12 @@ from whorl.providers.models.tokens import input_tokens, output_tokens
 from whorl.providers.task import Estimate, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager
 
     from whorl.language import Json
     from whorl.providers.models.choosing import Choice
-    from whorl.providers.models.pace import Clock, Sleep, Waiting
+    from whorl.providers.models.pace import Clock, Sleep, Turn, Waiting
     from whorl.providers.models.wire import Answer, Candidate, Conversation, Wire
     from whorl.providers.outbound import Outbound
     from whorl.providers.settings import ProviderSettings, Settings
@@ -124,7 +126,7 @@ class Models:
         expected = input_tokens(conversation) + (conversation.max_tokens or provider.answer_tokens)
         pace = self._pace(provider)
         limit_s = min(timeout_s or provider.timeout_s, provider.timeout_s)
-        async with pace.turn(expected) as turn:
+        async with _on_time(pace.turn(expected), provider.name, timeout_s) as turn:
             answer = await wire.converse(candidate, conversation, timeout_s=limit_s, emit=emit)
             counts = self._usage(candidate, conversation, answer)
             turn.tokens = counts.input_tokens + counts.output_tokens
@@ -167,12 +169,41 @@ class Models:
     def _usage_of_fault(
         self, candidate: Candidate, conversation: Conversation, fault: ProviderError
     ) -> Usage:
-        """A stream that broke off is paid for as far as it came; a refusal costs nothing."""
+        """A stream that broke off is paid for as far as it came; a refusal costs nothing.
+
+        Where no answer came in time, nobody will say what it cost: the most that it may have.
+        """
         characters = fault.detail.get("characters")
-        if not isinstance(characters, int):
-            return Usage(0 if fault.code == "P110" else 1)
-        read, written = input_tokens(conversation), -(-characters // 4)
+        read = input_tokens(conversation)
+        if isinstance(characters, int):
+            written = -(-characters // 4)
+        elif fault.detail.get("unsent") or fault.code == "P110":
+            return Usage(0)
+        elif fault.code == "P108":
+            written = conversation.max_tokens or candidate.provider.answer_tokens
+        else:
+            return Usage(1)
         return Usage(1, read, written, self._prices.cost(candidate, read, written))
+
+
+@asynccontextmanager
+async def _on_time(
+    turn: AbstractAsyncContextManager[Turn], provider: str, limit_s: float | None
+) -> AsyncIterator[Turn]:
+    """The turn, if it comes within the time of the call; a call that still waits was not sent."""
+    async with AsyncExitStack() as stack:
+        try:
+            async with asyncio.timeout(limit_s):
+                had = await stack.enter_async_context(turn)
+        except TimeoutError:
+            raise ProviderError(
+                f"the limits of provider {provider!r} held the call back for {limit_s:g} s; raise"
+                " the timeout of the step, or max_concurrent or the rates of the provider",
+                code="P108",
+                retryable=True,
+                detail={"unsent": True},
+            ) from None
+        yield had
 
 
 def usage_json(usage: Usage) -> dict[str, Json]:

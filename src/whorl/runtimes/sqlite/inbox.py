@@ -10,6 +10,8 @@ from whorl.runtimes.sqlite.connection import fetch
 from whorl.runtimes.sqlite.faults import damaged, fenced, refused
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import apsw
 
     from whorl.runtimes.sqlite.bodies import Encoded
@@ -41,11 +43,22 @@ def post(connection: apsw.Connection, run: str, row: Encoded) -> int:
 
 def letters_of(connection: apsw.Connection, run: str, owner: int) -> list[Letter]:
     """The letters of a run, oldest first. Raises Fenced."""
+    _check_owner(connection, run, owner)
+    return [_letter(*row) for row in fetch(connection, _OF_RUN, (run,))]
+
+
+def discard(connection: apsw.Connection, run: str, owner: int, letters: Sequence[int]) -> None:
+    """Deletes letters of a run. Raises Fenced."""
+    _check_owner(connection, run, owner)
+    for letter in letters:
+        connection.execute("DELETE FROM letters WHERE id = ?", (letter,))
+
+
+def _check_owner(connection: apsw.Connection, run: str, owner: int) -> None:
     current = "SELECT owner FROM progress JOIN runs ON number = run WHERE id = ?"
     found = connection.execute(current, (run,)).get
     if found != owner:
         raise fenced(run, owner, found or 0)
-    return [_letter(*row) for row in fetch(connection, _OF_RUN, (run,))]
 
 
 def letters_of_process(connection: apsw.Connection, here: Identity) -> list[Letter]:

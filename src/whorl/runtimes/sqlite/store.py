@@ -140,6 +140,13 @@ class SqliteStore(Reading):
         """Leaves a control request for the owner of a run; gives the number of the letter."""
         return cast("int", await self._change(_posting(run, event)))
 
+    async def discard(self, run: RunId, owner: int, letters: Sequence[int]) -> None:
+        """Throws letters away that ask for what cannot be. Raises Fenced."""
+        _check_id(run)
+        await self._change(
+            Change(lambda ledger: inbox.discard(ledger.connection, run, owner, letters))
+        )
+
     def post_and_wait(self, run: RunId, event: Event) -> int:
         """The same as `post`, for callers without an event loop."""
         return cast("int", self._change_and_wait(_posting(run, event)))

@@ -99,6 +99,10 @@ class Reading:
         """The runs with entries after a place in the common journal, and its last place."""
         return self._runs.touched(after)
 
+    def is_owned(self, run: RunId) -> bool:
+        """Whether a living process has the run, whatever its status."""
+        return self._runs.is_owned(run)
+
     def forks(self, run: RunId, limit: int = 100) -> list[RunId]:
         """The runs that were made from a run, oldest first."""
         return self._runs.forks(run, limit)

@@ -158,6 +158,15 @@ class Runs:
             return _interrupted(shown)
         return shown
 
+    def is_owned(self, run: str) -> bool:
+        """Whether a living process has the run, whatever its status."""
+        with self._reader.lend() as connection:
+            found = fetch(connection, _ONE, (run,))
+        process = found[0][_SHOWN_FIELDS + 1 :] if found else (None,)
+        if process[0] is None:
+            return False
+        return is_alive(Identity(*process[:4]), Pulse(*process[4:]), self._here, self._pulse())
+
     def _is_driven(self, row: tuple[Any, ...], shown: RunRow) -> bool:
         owner, *process = row[_SHOWN_FIELDS:]
         now = self._pulse()
