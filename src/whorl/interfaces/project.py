@@ -35,12 +35,17 @@ _PLACE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Where a command works. `config` is the file with the settings, if there is one."""
+    """Where a command works. `config` is the file with the settings, if there is one.
+
+    A store that the person named has to be there when it is looked into; the project's own one
+    is made by the first run.
+    """
 
     root: Path
     config: Path | None
     store: Path
     environment: Mapping[str, str]
+    is_store_named: bool = False
 
     def settings(self) -> Settings:
         """What the operator configured, in the file and in the environment."""
@@ -99,16 +104,28 @@ class Project:
                 break
         return found
 
+    def has_runs(self) -> bool:
+        """Whether there is a store to look into. Raises UsageError W902 for one that was named."""
+        if self.store.exists():
+            return True
+        if self.is_store_named:
+            raise self._no_store()
+        return False
+
+    def _no_store(self) -> UsageError:
+        if self.is_store_named:
+            words, advice = f"there is no store at {str(self.store)!r}", "look at --store"
+        else:
+            words = f"there are no runs yet: {str(self.store)!r} does not exist"
+            advice = "start one with `whorl run FILE`, or name another place with --store"
+        return UsageError(words, help=advice, code="W902")
+
     def open_store(self, *, create: bool = False) -> SqliteStore:
         """The store; without `create`, one that is not there has no runs to speak of."""
         from whorl.runtimes.sqlite import SqliteStore
 
         if not create and not self.store.exists():
-            raise UsageError(
-                f"there are no runs yet: {str(self.store)!r} does not exist",
-                help="start one with `whorl run FILE`, or name another place with --store",
-                code="W902",
-            )
+            raise self._no_store()
         # A file that is still empty is a store that another process is about to fill.
         return SqliteStore(self.store, create=True)
 
@@ -128,7 +145,8 @@ def find_project(
         chosen = here / Path(config).expanduser()
         if not chosen.is_file():
             raise UsageError(f"the configuration {config!r} does not exist", code="W901")
-    return Project(root, chosen, _store_path(root, here, store, environment), environment)
+    place = _store_path(root, here, store, environment)
+    return Project(root, chosen, place, environment, is_store_named=bool(store))
 
 
 @asynccontextmanager

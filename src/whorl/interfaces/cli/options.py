@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from whorl.errors import UsageError
+from whorl.interfaces.cli.group import EVENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +23,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 STDIN_BYTES_MAX = 2_000_000
+NO_RUNS = "no runs yet; start one with `whorl run FILE`"
 
 
 def located(function: Callable[..., R]) -> Callable[..., R]:
@@ -59,10 +61,9 @@ def show_options(function: Callable[P, R]) -> Callable[P, R]:
     )(function)
     function = click.option(
         "--events",
-        type=click.Choice(["journal", "dialect"]),
-        is_flag=False,
-        flag_value="journal",
-        help="Print the events of the journal, one JSON object a line; =dialect: under the names "
+        type=click.Choice(EVENTS),
+        metavar="[=dialect]",
+        help="Print the events of the journal, one JSON object a line; =dialect under the names "
         "that the file's own dialect has for them.",
     )(function)
     return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(

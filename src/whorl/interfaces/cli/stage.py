@@ -9,11 +9,18 @@ import sys
 import time
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from whorl.interfaces.cli.view.audience import DialectEvents, Events, Lines, Silence
+from whorl.errors import UsageError
+from whorl.interfaces.cli.view.audience import (
+    DialectEvents,
+    Events,
+    Lines,
+    Silence,
+    check_words,
+)
 from whorl.interfaces.cli.view.closing import final_lines, show_result
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.project import open_runtime
@@ -26,11 +33,14 @@ if TYPE_CHECKING:
 
     from whorl.interfaces.cli.view.audience import Audience
     from whorl.interfaces.project import Project
+    from whorl.ir import Workflow
     from whorl.providers.registry import Providers
     from whorl.runtimes.driver import Workers
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import LocalRuntime
     from whorl.runtimes.sqlite import SqliteStore
+
+T = TypeVar("T")
 
 # Above this many entries the past is told by the loops alone, since reading all would take long.
 PAST_MAX = 20_000
@@ -43,6 +53,13 @@ class Show:
     as_json: bool = False
     events: str | None = None
     verbose: bool = False
+
+    def check(self, workflow: Workflow) -> None:
+        """Refuses what cannot be shown of a workflow, before a run of it is made."""
+        if self.as_json and self.events:
+            raise UsageError("--json and --events exclude each other", help="leave one of them out")
+        if self.events == "dialect":
+            check_words(workflow)
 
     def audience(self) -> Audience:
         """Who looks on."""
@@ -168,8 +185,8 @@ async def on_stage(
         yield Stage(runtime, providers, audience, show)
 
 
-def perform(work: Coroutine[object, object, int]) -> int:
-    """Runs a command's coroutine; gives its exit code."""
+def perform(work: Coroutine[object, object, T]) -> T:
+    """Runs a command's coroutine; gives what it gives, mostly its exit code."""
     return asyncio.run(work)
 
 

@@ -73,11 +73,12 @@ async def _fork(
     async with on_stage(project, show) as stage:
         source = stage.store.resolve(text)
         workflow = fork.workflow or workflow_of(stage.store, source)
+        show.check(workflow)
         check_fork(stage.store, source, workflow, fork)
         settings = project.settings()
         refused = refusal(workflow, settings)
         if refused is not None:
-            raise UsageError(str(refused["message"]), code="R110")
+            raise UsageError(str(refused["message"]), code=str(refused["code"]))
         check_models(workflow, stage.providers)
         now = time.time()
         run = new_run_id(now)

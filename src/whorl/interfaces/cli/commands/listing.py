@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
 from whorl.interfaces.cli.view.closing import MARKS
 from whorl.interfaces.cli.view.paint import paint
 from whorl.interfaces.figures import age, dollars, line, score, sparkline, table
@@ -38,8 +38,8 @@ def ls(
     \b
       whorl ls --status waiting
     """
-    if not project.store.exists():
-        _show_nothing(as_json=as_json, words="no runs yet; start one with `whorl run FILE`")
+    if not project.has_runs():
+        _show_nothing(as_json=as_json, words=NO_RUNS)
         return 0
     store = project.open_store()
     try:

@@ -69,9 +69,9 @@ def run_command(
     """
     from whorl.runtimes.local import Start
 
-    if as_json and events:
-        raise UsageError("--json and --events exclude each other", help="leave one of them out")
+    show = Show(as_json=as_json, events=events, verbose=verbose)
     reading = project.read(file)
+    show.check(reading.workflow)
     given = read_values(inputs, "-i", read_stdin)
     given = add_main_text(reading.workflow, given, text, read_stdin)
     check_given(reading.workflow, given)
@@ -86,7 +86,6 @@ def run_command(
         sources=dict(reading.sources),
         cold=cold,
     )
-    show = Show(as_json=as_json, events=events, verbose=verbose)
     _warn(reading)
     if dry_run:
         from whorl.interfaces.cli.commands.rehearsal import show_rehearsal
@@ -105,6 +104,8 @@ async def _run(
     settings = project.settings()
     providers = Providers(settings)
     refused = refusal(reading.workflow, settings)
+    if refused is not None and detach:
+        raise UsageError(str(refused["message"]), code=str(refused["code"]))
     if refused is None:
         _foresee(reading, providers, start)
     start = replace(start, refused=refused)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import click
 from whorl.errors import InvalidWorkflow, render_all, safe
 from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.view.paint import is_colored
 from whorl.interfaces.figures import plural
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _words(facts: dict[str, object]) -> list[str]:
 
 
 def _show(diagnostics: Sequence[Diagnostic], texts: Mapping[str, str]) -> None:
-    color = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    color = sys.stderr.isatty() and is_colored()
     click.echo(render_all(diagnostics, texts, color=color), err=True)
 
 

@@ -99,6 +99,17 @@ class Events(Silence):
         click.echo(json.dumps(said, ensure_ascii=False))
 
 
+def check_words(workflow: Workflow) -> None:
+    """Refuses events in a dialect's own words where the dialect has none."""
+    from whorl.interfaces.translation import Translator
+
+    if not Translator("", workflow).has_words:
+        raise UsageError(
+            f"the dialect {workflow.dialect!r} has no event names of its own",
+            help="leave `=dialect` out: --events prints the events of the journal",
+        )
+
+
 class DialectEvents(Silence):
     """Prints events under the names that the workflow's dialect has for them."""
 
@@ -109,12 +120,8 @@ class DialectEvents(Silence):
         """Learns the dialect's words."""
         from whorl.interfaces.translation import Translator
 
+        check_words(workflow)
         self._translator = Translator(progress.run, workflow)
-        if not self._translator.has_words:
-            raise UsageError(
-                f"the dialect {workflow.dialect!r} has no event names of its own",
-                help="use --events",
-            )
         if not progress.steps and not progress.loops:
             self._print(self._translator.started(progress.started_at))
 

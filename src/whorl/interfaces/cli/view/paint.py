@@ -1,4 +1,4 @@
-"""Colours of the terminal, unless the person wants none."""
+"""Colours of the terminal, unless the person or the terminal wants none."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ import os
 import click
 
 
+def is_colored() -> bool:
+    """Whether a terminal gets colours: not with `NO_COLOR`, and not one that has none."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
 def paint(text: str, color: str | None = None, *, bold: bool = False, dim: bool = False) -> str:
-    """The text in a colour; `NO_COLOR` leaves it as it is, and so does a pipe when it is echoed."""
-    if os.environ.get("NO_COLOR"):
+    """The text in a colour, if there are any; a pipe gets it plain when it is echoed."""
+    if not is_colored():
         return text
     return click.style(text, fg=color, bold=bold or None, dim=dim or None)
