@@ -129,8 +129,8 @@ def test_a_store_that_is_named_must_be_there(whorl: Whorl, words: tuple[str, ...
     ("words", "said"),
     [
         (("run", "polish.yaml", "a", "haiku"), "put quotes around a text of several words"),
-        (("diff", "last", "a", "2"), "'a' is no whole number"),
-        (("diff", "last", "0", "2"), "0 is less than 1"),
+        (("ls", "--limit", "a"), "'a' is no whole number"),
+        (("ls", "--limit", "0"), "0 is less than 1"),
         (("cost", "--limit", "-3"), "-3 is not in the range"),
     ],
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from whorl.interpreter.address import unescape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from whorl.interpreter.events import Event
     from whorl.runtimes.journal import RunId
@@ -59,8 +59,7 @@ def roll_up(store: SqliteStore, runs: Iterable[RunId], by: By) -> list[Line]:
     lines: dict[str, Line] = {}
     for run in runs:
         name = store.run(run).name
-        for entry in store.read(run):
-            event = entry.event
+        for event in _own_events(store, run):
             usage = event.body.get("usage")
             if event.kind in ("task.finished", "task.failed") and isinstance(usage, dict):
                 heading = _heading(by, run, name, event)
@@ -71,6 +70,18 @@ def roll_up(store: SqliteStore, runs: Iterable[RunId], by: By) -> list[Line]:
     if by == "iteration":
         return list(lines.values())
     return sorted(lines.values(), key=lambda line: (-line.cost_usd, -line.calls, line.name))
+
+
+def _own_events(store: SqliteStore, run: RunId) -> Iterator[Event]:
+    """The events of a run, without those that a fork has from the run that it was made of."""
+    is_own = not store.run(run).parent
+    for entry in store.read(run):
+        event = entry.event
+        if is_own:
+            yield event
+        # The run that it comes from may be a fork itself, with such an event of its own.
+        elif event.kind == "run.forked" and event.body.get("run") == run:
+            is_own = True
 
 
 def _heading(by: By, run: RunId, workflow: str, event: Event) -> str:

@@ -49,6 +49,11 @@ def find(*, store: str | None, config: str | None) -> Project:
     return find_project(os.environ, store=store, config=config)
 
 
+def run_option(function: Callable[P, R]) -> Callable[P, R]:
+    """Adds the argument RUN of commands that only look; without it, the newest run is meant."""
+    return click.argument("run", metavar="[RUN]", default="last")(function)
+
+
 def json_option(function: Callable[P, R]) -> Callable[P, R]:
     """Adds --json."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)

@@ -24,7 +24,8 @@ from whorl.interfaces.cli.view.audience import (
 from whorl.interfaces.cli.view.closing import final_lines, show_result
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.project import open_runtime
-from whorl.interfaces.results import result_of
+from whorl.interfaces.results import full_result
+from whorl.interfaces.steering import fitting
 from whorl.interfaces.wording import EXIT_CODES
 from whorl.interpreter.events import Event
 
@@ -99,7 +100,7 @@ class Stage:
         if self.show.events == "journal" and self.store.run(run).last_seq == 1:
             self.audience.entries(run, list(self.store.read(run)))
         try:
-            with self._leaving_on_signals():
+            with self._leaving_on_signals(), fitting():
                 await self.runtime.drive(run, requests)
         finally:
             self.audience.end(self._status(run))
@@ -134,7 +135,7 @@ class Stage:
 
     def finish(self, run: RunId) -> int:
         """Prints what the run came to; gives the exit code."""
-        result = result_of(self.store, run)
+        result = full_result(self.store, run)
         status = str(result["status"])
         if self.show.events:
             for said in final_lines(self.store, run, result):

@@ -10,6 +10,7 @@ import click
 from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
 from whorl.interfaces.costs import WAYS, Line, roll_up
 from whorl.interfaces.figures import count, dollars, line, plural, table
+from whorl.interfaces.naming import run_meant
 
 if TYPE_CHECKING:
     from whorl.interfaces.costs import By
@@ -64,7 +65,7 @@ def _counted(project: Project, run: str | None, by: By, limit: int) -> tuple[int
     try:
         chosen: list[RunId]
         if run is not None:
-            chosen = [store.resolve(run)]
+            chosen = [run_meant(store, run)]
         else:
             chosen = [row.id for row in store.runs(limit=limit)]
         return len(chosen), roll_up(store, chosen, by)

@@ -12,6 +12,7 @@ from whorl.errors import UsageError, render_all
 from whorl.interfaces.cli.options import Amount, located, print_json, read_stdin, show_options
 from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform, say
 from whorl.interfaces.inputs import add_main_text, check_given, read_values
+from whorl.interfaces.naming import check_key
 from whorl.interfaces.preflight import (
     TOY,
     check_models,
@@ -21,6 +22,7 @@ from whorl.interfaces.preflight import (
     refusal,
     scripted_by,
 )
+from whorl.interfaces.wording import status_words
 
 if TYPE_CHECKING:
     from whorl.dialects import Reading
@@ -112,6 +114,7 @@ async def _run(
     async with on_stage(project, show, providers=providers) as stage:
         run, is_new = await stage.runtime.start(reading.workflow, start)
         if not is_new:
+            check_key(stage.store, run, start)
             return await _attach(stage, run, start.key)
         if detach:
             return _detach(project, run, as_json=show.as_json)
@@ -144,7 +147,7 @@ def _warn(reading: Reading) -> None:
 
 async def _attach(stage: Stage, run: RunId, key: str) -> int:
     status = stage.store.run(run).status
-    say(f"run {run} was started with the key {key!r} before; it is {status}")
+    say(f"run {run} was started with the key {key!r} before; it {status_words(status)}")
     if status == "running":
         return await stage.follow(run)
     return stage.finish(run)

@@ -41,6 +41,7 @@ _STATES = {
     "failed": ("✗", "red"),
     "timed_out": ("✗", "red"),
     "cancelled": ("✗", "yellow"),
+    "rejected": ("✗", "yellow"),
     "skipped": ("-", "dim"),
     "retrying": ("↻", "yellow"),
     "waiting": ("⏸", "yellow"),
