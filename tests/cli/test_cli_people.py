@@ -110,7 +110,7 @@ def test_a_limit_that_fails_is_no_circle(whorl: Whorl, project: Path) -> None:
     assert done.code == 1
     assert f"next: whorl continue {run} --iterations 3" in whorl("show").out
     assert whorl("continue", run, "--iterations", "1").code == 1
-    assert "letter was given 1 more iteration" in whorl("why").out
+    assert "letter was continued with 1 more iteration" in whorl("why").out
 
 
 def test_a_limit_that_asks_may_be_continued(whorl: Whorl, project: Path) -> None:

@@ -92,7 +92,7 @@ def test_detached_run_goes_on_alone(whorl: Whorl, spawn: Spawn, project: Path) -
     run = out.strip()
     assert starter.returncode == 0
     wait_until(lambda: whorl("ls", "--json").json[0]["status"] == "succeeded")
-    assert whorl("ls", "--json").json[0]["id"] == run
+    assert whorl("ls", "--json").json[0]["run"] == run
     log = project / ".whorl" / "logs" / f"{run}.log"
     assert log.stat().st_mode & 0o077 == 0
     wait_until(lambda: "✓ succeeded" in log.read_text())

@@ -55,6 +55,9 @@ def test_json_is_the_result_document(whorl: Whorl) -> None:
         "usage",
         "warnings",
         "error",
+        "parent",
+        "paused_by",
+        "waiting_for",
     ]
     assert result["status"] == "succeeded"
     assert result["outputs"] == {"text": "the report", "draft": "draft three"}

@@ -162,7 +162,7 @@ def test_fork_refuses_what_makes_no_sense(
 def test_gate_waits_for_one_decision(whorl: Whorl, verb: str, is_approved: bool) -> None:
     waiting = whorl("run", "gated.yaml")
     assert waiting.code == 4
-    assert "check: Publish it?" in waiting.err
+    assert "check asks: Publish it?" in waiting.err
     assert "next: whorl approve" in waiting.err
     assert whorl("resume", "last").code == 4
 

@@ -136,14 +136,18 @@ def find_project(
     folder: Path | None = None,
     config: str | None = None,
     store: str | None = None,
+    is_checked: bool = True,
 ) -> Project:
-    """The project around a folder: the nearest one upwards that holds a whorl.toml, or itself."""
+    """The project around a folder: the nearest one upwards that holds a whorl.toml, or itself.
+
+    Unless `is_checked`, a configuration that is not there is found out when it is read.
+    """
     here = (folder or Path.cwd()).resolve()
     root = next((p for p in (here, *here.parents) if (p / CONFIG_NAME).is_file()), here)
     chosen = root / CONFIG_NAME if (root / CONFIG_NAME).is_file() else None
     if config:
         chosen = here / Path(config).expanduser()
-        if not chosen.is_file():
+        if is_checked and not chosen.is_file():
             raise UsageError(f"the configuration {config!r} does not exist", code="W901")
     place = _store_path(root, here, store, environment)
     return Project(root, chosen, place, environment, is_store_named=bool(store))
@@ -255,7 +259,9 @@ def _read_toml(path: Path) -> dict[str, object]:
             raise _bad_config(str(path), f"has more than {CONFIG_BYTES_MAX:,} bytes")
         return tomllib.loads(content.decode("utf-8"))
     except OSError as error:
-        raise _bad_config(str(path), f"cannot be read: {error.strerror}") from error
+        raise UsageError(
+            f"{path}: cannot be read: {error.strerror}", help="look at --config", code="W901"
+        ) from error
     except UnicodeDecodeError as error:
         raise _bad_config(str(path), "is not UTF-8") from error
     except tomllib.TOMLDecodeError as error:

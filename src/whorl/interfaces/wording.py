@@ -91,11 +91,8 @@ def request_words(request: Request) -> str:
         case "run.accepted":
             words = f"accepted with iteration {body.get('iteration')}"
         case _:
-            more = (
-                [plural(int(body["iterations"]), "more iteration")] if "iterations" in body else []
-            )
-            more += [f"{dollars(float(body['cost_usd']))} more"] if body.get("cost_usd") else []
-            words = f"continued with {' and '.join(more)}" if more else "continued"
+            given = more_words(body.get("iterations"), body.get("cost_usd"))
+            words = f"continued with {given}"
     feedback = line(request.feedback, 400)
     return f"{line(request.place, 60)} was {words}{f': {feedback}' if feedback else ''}"
 

@@ -28,7 +28,15 @@ NO_RUNS = "no runs yet; start one with `whorl run FILE`"
 
 def located(function: Callable[..., R]) -> Callable[..., R]:
     """Adds --store and --config, and gives the command its project as first argument."""
+    return _located(function, is_checked=True)
 
+
+def located_anyhow(function: Callable[..., R]) -> Callable[..., R]:
+    """The same for a command that itself says what is wrong with the configuration."""
+    return _located(function, is_checked=False)
+
+
+def _located(function: Callable[..., R], *, is_checked: bool) -> Callable[..., R]:
     @click.option("--store", metavar="PATH", help="Folder or file of the store.")
     @click.option("--config", metavar="FILE", help="Configuration instead of whorl.toml.")
     @click.pass_context
@@ -37,16 +45,16 @@ def located(function: Callable[..., R]) -> Callable[..., R]:
         given: dict[str, str | None] = {name: options.pop(name) for name in ("store", "config")}
         outer = ctx.find_root().obj or {}
         chosen = {name: value or outer.get(name) for name, value in given.items()}
-        return function(find(**chosen), **options)
+        return function(find(**chosen, is_checked=is_checked), **options)
 
     return command
 
 
-def find(*, store: str | None, config: str | None) -> Project:
+def find(*, store: str | None, config: str | None, is_checked: bool = True) -> Project:
     """The project around the working folder."""
     from whorl.interfaces.project import find_project
 
-    return find_project(os.environ, store=store, config=config)
+    return find_project(os.environ, store=store, config=config, is_checked=is_checked)
 
 
 def run_option(function: Callable[P, R]) -> Callable[P, R]:

@@ -12,6 +12,7 @@ from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.stage import past_of
 from whorl.interfaces.cli.view.audience import event_json, verdict
 from whorl.interfaces.cli.view.closing import final_lines, gate_lines
+from whorl.interfaces.cli.view.paint import room
 from whorl.interfaces.figures import (
     count,
     difference,
@@ -157,7 +158,10 @@ def loop_table(loop: LoopProgress) -> Iterator[str]:
     yield f"↻ {line(loop.address, 60)}  {loop.number}{of}{ended}"
     head = ("#", "score", "Δ", "time", "tokens", "cost", "verdict")
     cells = [iteration_cells(one, loop) for one in loop.iterations]
-    for said in table([head, *cells], right=frozenset(range(6))) if cells else []:
+    width = room()
+    inner = None if width is None else width - 2
+    rows = [head, *cells] if cells else []
+    for said in table(rows, right=frozenset(range(6)), width=inner, shrink=(6,)):
         yield f"  {said}"
 
 

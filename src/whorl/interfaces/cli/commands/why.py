@@ -8,6 +8,7 @@ import click
 
 from whorl.interfaces.cli.options import json_option, located, print_json, run_option
 from whorl.interfaces.cli.view.closing import error_lines, gate_lines, next_command, pause_words
+from whorl.interfaces.cli.view.paint import room
 from whorl.interfaces.figures import line, plural, score, table
 from whorl.interfaces.history import loop_node, workflow_of
 from whorl.interfaces.inspection import limit_now
@@ -128,11 +129,14 @@ def _loop_told(
                 str(one.number),
                 score(one.score) + ("★" if one.number == row.best_iteration else ""),
                 _verdict(one),
-                verdict_words(one.note, 120),
+                verdict_words(one.note, 400),
             )
             for one in rows
         ]
-        for said in table([("#", "score", "verdict", "why"), *cells], right=frozenset({0})):
+        head = ("#", "score", "verdict", "why")
+        width = room()
+        inner = None if width is None else width - 2
+        for said in table([head, *cells], right=frozenset({0}), width=inner, shrink=(3,)):
             yield f"  {said}"
 
 

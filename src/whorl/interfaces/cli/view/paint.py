@@ -1,8 +1,10 @@
-"""Colours of the terminal, unless the person or the terminal wants none."""
+"""What the terminal can show: its width, and colours unless the person or it wants none."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 
 import click
 
@@ -17,3 +19,8 @@ def paint(text: str, color: str | None = None, *, bold: bool = False, dim: bool 
     if not is_colored():
         return text
     return click.style(text, fg=color, bold=bold or None, dim=dim or None)
+
+
+def room() -> int | None:
+    """How many columns the terminal has; None on a pipe, which takes lines of any length."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
