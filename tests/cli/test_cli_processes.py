@@ -79,7 +79,7 @@ def test_run_of_another_process_is_watched_paused_and_cancelled(whorl: Whorl, sp
     assert "⏸ paused" in seen
     with spawn("resume", "last") as owner:
         wait_until(lambda: whorl("status", "--json").json["status"] == "running")
-        assert "is cancelled" in whorl("cancel", "last").out
+        assert "was cancelled" in whorl("cancel", "last").out
         owner.communicate(timeout=20)
     assert owner.returncode == 5
     assert whorl("ls", "--json").json[0]["status"] == "cancelled"

@@ -77,6 +77,7 @@ class LoopProgress:
     best: tuple[int, float] | None = None
     exit_reason: str = ""
     stopped_by: str = ""
+    is_failed: bool = False
     returned: int | None = None
 
 
@@ -310,6 +311,7 @@ def _loop_finished(progress: Progress, event: Event) -> None:
     body: dict[str, Any] = event.body
     loop.exit_reason = str(body.get("exit_reason") or "")
     loop.stopped_by = str(body.get("stopped_by") or "")
+    loop.is_failed = bool(body.get("error")) or loop.exit_reason in ("failed", "cancelled")
     loop.returned = body.get("returned_iteration")
     loop.number = int(body.get("iterations") or loop.number)
     _drop_below(progress, f"{event.address}[")

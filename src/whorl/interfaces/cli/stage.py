@@ -22,6 +22,7 @@ from whorl.interfaces.cli.view.audience import (
     check_words,
 )
 from whorl.interfaces.cli.view.closing import final_lines, show_result
+from whorl.interfaces.cli.view.plain import is_plain
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.project import open_runtime
 from whorl.interfaces.results import full_result
@@ -68,7 +69,8 @@ class Show:
             return Lines(verbose=True) if self.verbose else Silence()
         if self.events:
             return DialectEvents() if self.events == "dialect" else Events()
-        if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not self.verbose:
+        is_able = os.environ.get("TERM", "dumb") != "dumb" and not is_plain(os.environ)
+        if sys.stderr.isatty() and is_able and not self.verbose:
             from whorl.interfaces.cli.view.live import Live
 
             return Live()
@@ -110,15 +112,18 @@ class Stage:
         """Shows a run that another process drives, until it ends."""
         after = self.store.run(run).last_seq
         watching = asyncio.create_task(self._watch(run, after))
-        self.audience.offer({"q": ("leave", lambda: _cancel(watching))})
+        self.audience.offer({"q": ("leave it alone", lambda: _cancel(watching))})
         self.audience.begin(past_of(self.store, run), self.runtime.plan(run).workflow)
+        has_left = False
         try:
             await watching
         except asyncio.CancelledError:
-            say(f"run {run} goes on without you")
-            return 0
+            has_left = True
         finally:
             self.audience.end(self._status(run))
+        if has_left:
+            say(f"run {run} goes on without you; next: whorl watch {run}")
+            return 0
         return self.finish(run)
 
     async def _watch(self, run: RunId, after: int) -> None:

@@ -133,10 +133,10 @@ def _loop_told(
             )
             for one in rows
         ]
-        head = ("#", "score", "verdict", "why")
+        heads = ("#", "score", "verdict", "why")
         width = room()
         inner = None if width is None else width - 2
-        for said in table([head, *cells], right=frozenset({0}), width=inner, shrink=(3,)):
+        for said in table([heads, *cells], right=frozenset({0}), width=inner, shrink=(3,)):
             yield f"  {said}"
 
 
