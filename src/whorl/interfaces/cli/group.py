@@ -21,6 +21,9 @@ HELP = """Runs loops of AI work until the result is right.
 \b
   whorl run polish.yaml "a haiku about rain"
   whorl why last
+
+RUN is the id of a run or its beginning, the key that it was started with (--id), or last.
+Commands that only look take the newest run where none is named.
 """
 
 
