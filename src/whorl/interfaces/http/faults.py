@@ -37,7 +37,7 @@ class Refusal(Exception):
 
 def conflict(fault: UsageError) -> Refusal:
     """The answer to a request that does not fit the run as it is."""
-    status = 404 if fault.code in ("W902", "W907") else 409
+    status = 404 if fault.code == "W902" else 409
     code = fault.code if fault.code in ("W902", "W903", "W907") else "W905"
     return Refusal(status, code, str(fault), fault.help)
 
