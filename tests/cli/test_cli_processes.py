@@ -135,3 +135,17 @@ def test_help_imports_nothing_heavy() -> None:
 
     assert "whorl run polish.yaml" in done.stdout
     assert done.stderr.strip() == "[]"
+
+
+def test_more_iterations_for_a_paused_run_are_said(whorl: Whorl, spawn: Spawn) -> None:
+    with spawn("run", "slow.yaml") as owner:
+        wait_until(lambda: bool(whorl("ls", "--json").json))
+        wait_until(lambda: (whorl("status", "--json").json["iteration"] or 0) > 1)
+        whorl("pause", "last")
+        owner.communicate(timeout=20)
+
+    done = whorl("continue", "last", "-n", "3")
+
+    assert done.code == 5
+    assert "'l' gets 3 more iterations; the run stays paused until `whorl resume" in done.err
+    assert "/203 of l" in whorl("status").out
