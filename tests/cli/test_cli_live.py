@@ -108,3 +108,55 @@ def test_rows_that_no_longer_fit_stay_above_the_view(terminal: Terminal) -> None
     assert terminal.code() == 0
     rows = [text for text in terminal.shown.splitlines() if text.lstrip().startswith("l ")]
     assert len(rows) >= 40 - 8
+
+
+def test_warnings_stay_above_the_view(project: Path) -> None:
+    (project / "limited.yaml").write_text(
+        """
+whorl: 1
+name: limited
+steps:
+  l: {repeat: {until: "false", at_most: 1, steps: {w: {ask: "Write it"}}}}
+"""
+    )
+    opened = Terminal("run", "limited.yaml")
+    opened.read_until("next: whorl continue")
+    opened.close()
+
+    assert "warning: loop 'l' reached its limit" in opened.shown
+
+
+def test_q_leaves_a_run_that_is_watched(project: Path, terminal: Terminal) -> None:
+    terminal.read_until("iteration 2/40")
+    watching = Terminal("watch")
+    watching.read_until("q leave it alone")
+    assert "╭─ whorl watch" in watching.shown
+
+    watching.press("q")
+
+    watching.read_until("goes on without you")
+    assert watching.code() == 0
+    watching.close()
+
+
+@pytest.mark.parametrize("variable", [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}])
+def test_a_terminal_without_signs_gets_letters(
+    project: Path, monkeypatch: pytest.MonkeyPatch, variable: dict[str, str]
+) -> None:
+    for name, value in variable.items():
+        monkeypatch.setenv(name, value)
+    opened = Terminal("run", "polish.yaml", "a haiku")
+    opened.read_until("next: whorl why")
+    opened.close()
+
+    assert "+ succeeded" in opened.shown
+    assert opened.shown.isascii()
+
+
+def test_a_dumb_terminal_gets_no_colours(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from whorl.interfaces.cli.view.paint import paint
+
+    monkeypatch.delenv("NO_COLOR")
+    assert paint("word", "red") != "word"
+    monkeypatch.setenv("TERM", "dumb")
+    assert paint("word", "red") == "word"

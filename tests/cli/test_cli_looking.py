@@ -32,7 +32,7 @@ def test_ls(whorl: Whorl, run: str) -> None:
 
     lines = whorl("ls").out.splitlines()
 
-    heads = "STATUS WORKFLOW RUN LOOP SCORE COST / BUDGET EXIT AGE"
+    heads = "STATUS WORKFLOW RUN LOOP SCORE COST EXIT AGE"
     assert lines[0].split() == heads.split()
     assert "waiting" in lines[1]
     assert "gated" in lines[1]
@@ -61,7 +61,7 @@ def test_status(whorl: Whorl, run: str) -> None:
 def test_status_of_a_waiting_run(whorl: Whorl) -> None:
     whorl("run", "gated.yaml")
 
-    assert "waits for:  check: Publish it?" in whorl("status").out
+    assert "waits for:  check asks: Publish it?" in whorl("status").out
     assert whorl("status", "--json").json["waiting_for"][0]["show"] == "draft one"
 
 
@@ -183,3 +183,39 @@ def test_control_characters_are_shown_as_pictures(whorl: Whorl) -> None:
 
     assert "\x1b" not in done.out
     assert "a␛[31mb" in done.out
+
+
+@pytest.mark.parametrize("command", ["ls", "why", "show"])
+def test_tables_fit_the_terminal(
+    whorl: Whorl, run: str, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    whorl("run", "polish.yaml", "y", "--id", "a key that is rather long", "--budget", "3")
+    monkeypatch.setenv("COLUMNS", "76")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+
+    lines = whorl(command).out.splitlines()
+
+    rows = lines if command == "ls" else [text for text in lines if text[:3] in ("  1", "  2")]
+    assert len(rows) >= 2
+    assert max(len(text) for text in rows) <= 76
+    if command == "ls":
+        assert run in lines[2]
+
+
+def test_ls_has_the_names_of_other_documents(whorl: Whorl, run: str) -> None:
+    row = whorl("ls", "--json").json[0]
+
+    assert row["run"] == run
+    assert row["workflow"] == "polish"
+    assert row["parent"] is None
+    assert row["key"] is None
+
+
+def test_doctor_says_that_its_configuration_is_not_there(whorl: Whorl) -> None:
+    done = whorl("--config", "nope.toml", "doctor")
+
+    assert done.code == 1
+    line = next(text for text in done.out.splitlines() if "configuration" in text)
+    assert line.startswith("✗")
+    assert "nope.toml" in line
+    assert "✓  whorl" in done.out

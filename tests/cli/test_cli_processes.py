@@ -79,7 +79,7 @@ def test_run_of_another_process_is_watched_paused_and_cancelled(whorl: Whorl, sp
     assert "⏸ paused" in seen
     with spawn("resume", "last") as owner:
         wait_until(lambda: whorl("status", "--json").json["status"] == "running")
-        assert "is cancelled" in whorl("cancel", "last").out
+        assert "was cancelled" in whorl("cancel", "last").out
         owner.communicate(timeout=20)
     assert owner.returncode == 5
     assert whorl("ls", "--json").json[0]["status"] == "cancelled"
@@ -92,7 +92,7 @@ def test_detached_run_goes_on_alone(whorl: Whorl, spawn: Spawn, project: Path) -
     run = out.strip()
     assert starter.returncode == 0
     wait_until(lambda: whorl("ls", "--json").json[0]["status"] == "succeeded")
-    assert whorl("ls", "--json").json[0]["id"] == run
+    assert whorl("ls", "--json").json[0]["run"] == run
     log = project / ".whorl" / "logs" / f"{run}.log"
     assert log.stat().st_mode & 0o077 == 0
     wait_until(lambda: "✓ succeeded" in log.read_text())
@@ -135,3 +135,17 @@ def test_help_imports_nothing_heavy() -> None:
 
     assert "whorl run polish.yaml" in done.stdout
     assert done.stderr.strip() == "[]"
+
+
+def test_more_iterations_for_a_paused_run_are_said(whorl: Whorl, spawn: Spawn) -> None:
+    with spawn("run", "slow.yaml") as owner:
+        wait_until(lambda: bool(whorl("ls", "--json").json))
+        wait_until(lambda: (whorl("status", "--json").json["iteration"] or 0) > 1)
+        whorl("pause", "last")
+        owner.communicate(timeout=20)
+
+    done = whorl("continue", "last", "-n", "3")
+
+    assert done.code == 5
+    assert "'l' gets 3 more iterations; the run stays paused until `whorl resume" in done.err
+    assert "/203 of l" in whorl("status").out

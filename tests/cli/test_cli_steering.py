@@ -93,7 +93,7 @@ def test_continue_needs_to_know_how_much_and_where(whorl: Whorl) -> None:
     assert "--iterations N" in whorl("continue", "last").err
     wrong = whorl("continue", "last", "--iterations", "1", "--at", "polsh")
     assert wrong.code == 2
-    assert "there are: polish" in wrong.err
+    assert "did you mean 'polish'?" in wrong.err
 
 
 def test_accept_takes_an_earlier_iteration_once(whorl: Whorl) -> None:
@@ -158,7 +158,7 @@ def test_the_iterations_that_a_fork_with_another_file_keeps_are_its_own(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--at", "polish[9]"), "has no iteration 'polish[9]'"),
+        (("--at", "polish[9]"), "'polish' has no iteration 9"),
         (("--at", "polish"), "say which iteration"),
         (("--at", "polish[2]", "--set", "hnt=x"), "did you mean 'hint'?"),
     ],
@@ -179,7 +179,7 @@ def test_fork_refuses_what_makes_no_sense(
 def test_gate_waits_for_one_decision(whorl: Whorl, verb: str, is_approved: bool) -> None:
     waiting = whorl("run", "gated.yaml")
     assert waiting.code == 4
-    assert "check: Publish it?" in waiting.err
+    assert "check asks: Publish it?" in waiting.err
     assert "next: whorl approve" in waiting.err
     assert whorl("resume", "last").code == 4
 
@@ -223,7 +223,7 @@ def test_gate_that_nobody_asked(whorl: Whorl) -> None:
     done = whorl("approve", "last")
 
     assert done.code == 2
-    assert "asks nothing; it is succeeded" in done.err
+    assert "asks nothing; it has succeeded" in done.err
 
 
 def test_pause_and_cancel_of_a_waiting_run_have_one_effect(whorl: Whorl) -> None:
@@ -233,7 +233,7 @@ def test_pause_and_cancel_of_a_waiting_run_have_one_effect(whorl: Whorl) -> None
     assert "is paused already" in whorl("pause", "last").out
     assert whorl("resume", "last").code == 4
     assert whorl("cancel", "last", "--feedback", "wrong", "--json").json["status"] == "cancelled"
-    assert "is cancelled already" in whorl("cancel", "last").out
+    assert "was cancelled already" in whorl("cancel", "last").out
     late = whorl("approve", "last")
     assert late.code == 2
     assert whorl("resume", "last").code == 5
@@ -245,4 +245,4 @@ def test_pause_of_a_run_that_ended(whorl: Whorl) -> None:
     done = whorl("pause", "last")
 
     assert done.code == 2
-    assert "the run is succeeded" in done.err
+    assert "has succeeded already" in done.err

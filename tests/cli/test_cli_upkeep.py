@@ -77,7 +77,7 @@ steps:
       steps: {w: {ask: "Write it"}}
 """
     )
-    assert whorl("memory", "ls").code == 2
+    assert "no runs yet" in whorl("memory", "ls").err
     whorl("run", "learn.yaml")
 
     rows = whorl("memory", "ls", "--json").json
@@ -97,7 +97,7 @@ def test_prune(whorl: Whorl) -> None:
     assert whorl("prune", "--json").json["runs"] == []
     assert len(whorl("prune", "--older-than", "0s", "--dry-run", "--json").json["runs"]) == 1
     assert "deleted 1 run" in whorl("prune", "--older-than", "0s").err
-    assert [row["name"] for row in whorl("ls", "--json").json] == ["gated"]
+    assert [row["workflow"] for row in whorl("ls", "--json").json] == ["gated"]
     wrong = whorl("prune", "--older-than", "soon")
     assert wrong.code == 2
     assert "write 30d" in wrong.err

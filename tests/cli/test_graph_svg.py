@@ -142,3 +142,17 @@ def test_graph_writes_a_file(whorl: Whorl, project: Path) -> None:
     assert (project / "polish.yaml").read_text().startswith("\nwhorl: 1")
     assert nowhere.code == 2
     assert "cannot write 'no/polish.svg'" in nowhere.err
+
+
+def test_a_picture_is_said_to_be_written_and_overwritten_on_request(whorl: Whorl) -> None:
+    assert "wrote polish.svg" in whorl("graph", "polish.yaml", "--svg", "-o", "polish.svg").err
+
+    again = whorl("graph", "polish.yaml", "--svg", "-o", "polish.svg")
+
+    assert again.code == 2
+    assert "--force" in again.err
+    assert whorl("graph", "polish.yaml", "--svg", "-o", "polish.svg", "--force").code == 0
+
+
+def test_one_form_at_a_time(whorl: Whorl) -> None:
+    assert "exclude each other" in whorl("graph", "polish.yaml", "--svg", "--mermaid").err

@@ -224,7 +224,7 @@ def test_accept_takes_an_iteration_once(client: Client) -> None:
     assert statuses == [202] + [409] * (PARALLEL - 1)
     assert found["result"]["outputs"]["draft"] == "draft two"
     assert found["exit_reason"] == "accepted"
-    assert client.post(f"/runs/{run}/accept", {"iteration": 9}, 409)["error"]["code"] == "W905"
+    assert client.post(f"/runs/{run}/accept", {"iteration": 9}, 409)["error"]["code"] == "W907"
 
 
 def test_fork_redoes_an_iteration_with_other_values(client: Client) -> None:

@@ -136,7 +136,7 @@ def test_branches_and_gates_are_steps_too() -> None:
     )
 
     states = {step.address: step.state for step in progress.steps.values()}
-    assert states == {"pick": "succeeded", "extra": "skipped", "check": "succeeded"}
+    assert states == {"pick": "succeeded", "extra": "skipped", "check": "rejected"}
     assert progress.steps["pick"].branch == "then"
     assert list(progress.waiting) == ["l/:limit"]
 
@@ -156,7 +156,7 @@ def test_lines_say_what_matters() -> None:
 
     assert lines_of(progress, event) == ["l  1/5  score 0.40  1m01s  · score 0.40 < 0.90"]
     retry = Event("task.retrying", "l[2]/w", 3.0, {"due": 5.0, "error": {"message": "429"}})
-    assert lines_of(progress, retry) == ["l[2]/w: 429; tried again in 2.0s"]
+    assert lines_of(progress, retry) == ["l[2]/w: 429; tried again in 2s"]
     warning = Event("warning", "", 3.0, {"message": "a\x1b[2Jb"})
     assert lines_of(progress, warning) == ["warning: a␛[2Jb"]
     assert lines_of(progress, Event("task.finished", "w", 3.0)) == []

@@ -20,8 +20,8 @@ def test_seconds(amount: float, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("amount", "words"),
-    [(0, "$0.00"), (1234.5, "$1,234.50"), (0.1, "$0.10"), (0.0437, "$0.0437"), (0.001, "$0.001"),
-     (0.0002, "<$0.001")],
+    [(0, "$0.00"), (1234.5, "$1,234.50"), (0.1, "$0.10"), (0.0437, "$0.0437"), (0.001, "$0.0010"),
+     (0.05, "$0.0500"), (0.0002, "<$0.001")],
 )  # fmt: skip
 def test_dollars(amount: float, words: str) -> None:
     assert figures.dollars(amount) == words
@@ -69,7 +69,7 @@ def test_fact_words() -> None:
     assert fact_words({"by": "judge", "met": None, "answer": ""}) == "judge: no clear answer"
     assert fact_words({"by": "stable", "met": True, "similarity": 0.97}) == "97% alike"
     met = {"met": True, "facts": [score, {"by": "plateau", "met": True, "stale": 2}]}
-    assert verdict_words(met) == "2 without a better score"  # type: ignore[arg-type]
+    assert verdict_words(met) == "2 iterations without a better score"  # type: ignore[arg-type]
 
 
 def test_condition_words() -> None:

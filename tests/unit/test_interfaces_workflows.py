@@ -163,3 +163,66 @@ def test_picture_of_a_run() -> None:
     assert "○ done" in lines[7]
     assert "best 0.40 @1   target 0.90" in lines[9]
     assert lines[10].startswith("budget")
+
+
+QUIET = """
+whorl: 1
+name: quiet
+steps:
+  nap: {wait: 1s}
+  both:
+    together:
+      a: {ask: "a"}
+      n: {wait: 1s}
+  l: {repeat: {at_most: 2, steps: {w: {ask: "w"}}}}
+"""
+
+
+def _drawn(*events: tuple[str, str]) -> list[str]:
+    workflow = read_workflow(QUIET, "quiet.yaml", dialect="native").workflow
+    progress = Progress(run="r", workflow="quiet")
+    for at, (kind, address) in enumerate((("run.started", ""), *events)):
+        body = {"exit_reason": "failed", "error": {}} if kind == "loop.finished" else {}
+        progress.take(Event(kind, address, float(at), body | {"error": {"code": "R100"}}))
+    return [text.plain[4:] for text in draw(View(progress, workflow, 0.0))]
+
+
+def test_steps_that_leave_no_entry_are_drawn_as_they_are() -> None:
+    assert _drawn()[1:4] == ["⠋ nap", "○ both", "○ l"]
+    assert _drawn(("timer.fired", "nap/:wait"))[1:3] == ["✓ nap", "⠋ both"]
+    half = _drawn(("timer.fired", "nap/:wait"), ("task.finished", "both/a"))
+    assert half[2] == "⠋ both  1 done"
+    done = _drawn(
+        ("timer.fired", "nap/:wait"), ("task.finished", "both/a"), ("timer.fired", "both/n/:wait")
+    )
+    assert done[2:4] == ["✓ both  2 done", "⠋ l"]
+
+
+def test_a_loop_that_failed_is_not_drawn_as_done() -> None:
+    shown = _drawn(("loop.started", "l"), ("loop.finished", "l"))
+
+    assert any(text.startswith("✗ l") for text in shown)
+
+
+def test_text_tree_tells_all_limits_and_what_runs_together() -> None:
+    text = """
+whorl: 1
+name: limited
+steps:
+  l:
+    repeat:
+      at_most: {iterations: 5, cost: 0.50, time: 10m, tokens: 2000}
+      steps: {w: {ask: "w"}}
+  both:
+    together:
+      a: {ask: "a"}
+      b: {ask: "b"}
+  all: {each: "{{ [1] }}", steps: {c: {ask: "c"}}}
+"""
+
+    tree = text_tree(read_workflow(text, "limited.yaml", dialect="native").workflow)
+
+    assert "↻ l  at most 5 iterations, 10m00s, $0.50, 2,000 tokens" in tree
+    assert "a  ask  (at once)" in tree
+    assert "b  ask  (at once)" in tree
+    assert "⇉ all" in tree

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whorl.interpreter.events import Event
-    from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
 
 By: TypeAlias = Literal["model", "step", "loop", "iteration", "workflow", "run", "day"]
@@ -59,8 +59,7 @@ def roll_up(store: SqliteStore, runs: Iterable[RunId], by: By) -> list[Line]:
     lines: dict[str, Line] = {}
     for run in runs:
         name = store.run(run).name
-        for entry in _own(store, run):
-            event = entry.event
+        for event in _own_events(store, run):
             usage = event.body.get("usage")
             if event.kind in ("task.finished", "task.failed") and isinstance(usage, dict):
                 heading = _heading(by, run, name, event)
@@ -73,13 +72,16 @@ def roll_up(store: SqliteStore, runs: Iterable[RunId], by: By) -> list[Line]:
     return sorted(lines.values(), key=lambda line: (-line.cost_usd, -line.calls, line.name))
 
 
-def _own(store: SqliteStore, run: RunId) -> Iterator[Entry]:
-    """The entries of a run itself; what a fork keeps was paid for by its source."""
-    forked = 0
-    if store.run(run).parent:
-        forks = (e.seq for e in store.read(run) if e.event.kind == "run.forked")
-        forked = max(forks, default=0)
-    return store.read(run, after=forked)
+def _own_events(store: SqliteStore, run: RunId) -> Iterator[Event]:
+    """The events of a run, without those that a fork has from the run that it was made of."""
+    is_own = not store.run(run).parent
+    for entry in store.read(run):
+        event = entry.event
+        if is_own:
+            yield event
+        # The run that it comes from may be a fork itself, with such an event of its own.
+        elif event.kind == "run.forked" and event.body.get("run") == run:
+            is_own = True
 
 
 def _heading(by: By, run: RunId, workflow: str, event: Event) -> str:

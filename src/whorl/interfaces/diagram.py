@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from whorl.errors import safe
@@ -18,6 +19,7 @@ from whorl.ir import (
     Gate,
     Group,
     Loop,
+    LoopLimits,
     Stop,
     Task,
     Wait,
@@ -27,8 +29,9 @@ from whorl.ir.walk import blocks_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.ir import Block, Node, Workflow
+    from whorl.ir import Block, Node, RunLimits, Workflow
 
+_MARKS = {Loop: "↻ ", ForEach: "⇉ ", Branch: "? "}
 _ESCAPES = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;"}
 
 
@@ -48,9 +51,11 @@ def text_tree(workflow: Workflow) -> str:
 
 def _tree(block: Block, indent: str) -> Iterator[str]:
     before = ""
+    waited = Counter(frozenset(after.node for after in node.after) for node in block.nodes)
     for at, node in enumerate(block.nodes):
         is_last = at + 1 == len(block.nodes)
-        order = _order(node, before)
+        is_alone = waited[frozenset(after.node for after in node.after)] == 1
+        order = _order(node, before) if is_alone else _order_of_several(node)
         yield f"{indent}{'└─' if is_last else '├─'} {_words(node)}{order}"
         before = node.name
         below = indent + ("   " if is_last else "│  ")
@@ -72,11 +77,17 @@ def _order(node: Node, before: str) -> str:
     return f"  (after {', '.join(line(name, 40) for name in names)})" if names else "  (at once)"
 
 
+def _order_of_several(node: Node) -> str:
+    """What a node waits for that begins together with others."""
+    names = ", ".join(line(after.node, 40) for after in node.after)
+    return f"  (at once, after {names})" if names else "  (at once)"
+
+
 def _words(node: Node) -> str:
     name = line(node.name, 60)
     detail = detail_words(node)
     when = f"  if {line(node.when.source, 60)}" if node.when is not None else ""
-    mark = "↻ " if isinstance(node, Loop | ForEach) else "? " if isinstance(node, Branch) else ""
+    mark = next((mark for kind, mark in _MARKS.items() if isinstance(node, kind)), "")
     return f"{mark}{name}  {detail}{when}".rstrip()
 
 
@@ -87,9 +98,7 @@ def detail_words(node: Node) -> str:
             return node.kind
         case Loop():
             until = condition_words(node.until)
-            limit = node.limits.iterations
-            most = plural(limit, "iteration") if isinstance(limit, int) else "computed"
-            return f"{f'until {until}, ' if until else ''}at most {most}"
+            return f"{f'until {until}, ' if until else ''}at most {limit_words(node.limits)}"
         case ForEach():
             return f"for each {line(node.item_name, 30)}, {node.concurrency} at once"
         case Branch():
@@ -111,6 +120,22 @@ def detail_words(node: Node) -> str:
             return f"{type(node).__name__.lower()} {line(node.loop, 40)}"
         case Group():
             return "together"
+
+
+def limit_words(limits: LoopLimits | RunLimits) -> str:
+    """What bounds a loop or a run: its iterations, its time, its money."""
+    words = []
+    if isinstance(limits, LoopLimits):
+        number = limits.iterations
+        words.append(plural(number, "iteration") if isinstance(number, int) else "computed")
+    if limits.time_s is not None:
+        is_known = isinstance(limits.time_s, int | float)
+        words.append(seconds(limits.time_s) if is_known else "a computed time")  # type: ignore[arg-type]
+    if limits.cost_usd is not None:
+        words.append(f"${limits.cost_usd:,.2f}")
+    words += [plural(limits.tokens, "token")] if limits.tokens is not None else []
+    words += [plural(limits.calls, "call")] if limits.calls is not None else []
+    return ", ".join(words)
 
 
 class _Chart:

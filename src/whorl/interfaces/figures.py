@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
+_COLUMN_MIN = 6
 _ZERO_WIDTH = frozenset({"Mn", "Me", "Cf"})
 
 
@@ -39,11 +40,11 @@ def age(amount: float) -> str:
 
 
 def dollars(amount: float) -> str:
-    """A sum of money; small ones keep two figures that count."""
+    """A sum of money; small ones have four decimals, so that they stand below each other."""
     if amount == 0 or amount >= 0.095:
         return f"${amount:,.2f}"
     if amount >= 0.00095:
-        return f"${amount:.4f}".rstrip("0")
+        return f"${amount:.4f}"
     return "<$0.001"
 
 
@@ -119,18 +120,48 @@ def written(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def table(rows: Iterable[Sequence[str]], *, right: frozenset[int] = frozenset()) -> list[str]:
-    """Rows as lines with aligned columns; the columns in `right` are set to the right."""
+def table(
+    rows: Iterable[Sequence[str]],
+    *,
+    right: frozenset[int] = frozenset(),
+    width: int | None = None,
+    shrink: Sequence[int] = (),
+) -> list[str]:
+    """Rows as lines with aligned columns; the columns in `right` are set to the right.
+
+    Where lines would be wider than `width`, the widest of the columns in `shrink` are cut.
+    """
     cells = [list(row) for row in rows]
     if not cells:
         return []
     widths = [max(_width(row[at]) for row in cells) for at in range(len(cells[0]))]
+    if width is not None:
+        _narrow(widths, width, shrink)
     return [
         "  ".join(
-            _padded(cell, widths[at], at_right=at in right) for at, cell in enumerate(row)
+            _padded(_cut(cell, widths[at]), widths[at], at_right=at in right)
+            for at, cell in enumerate(row)
         ).rstrip()
         for row in cells
     ]
+
+
+def _narrow(widths: list[int], width: int, shrink: Sequence[int]) -> None:
+    excess = sum(widths) + 2 * (len(widths) - 1) - width
+    while excess > 0:
+        widest = max(shrink, key=lambda at: widths[at], default=None)
+        if widest is None or widths[widest] <= _COLUMN_MIN:
+            return
+        widths[widest] -= 1
+        excess -= 1
+
+
+def _cut(cell: str, width: int) -> str:
+    if _width(cell) <= width:
+        return cell
+    while cell and _width(cell) > width - 1:
+        cell = cell[:-1]
+    return cell + "…"
 
 
 def _padded(cell: str, width: int, *, at_right: bool) -> str:

@@ -59,8 +59,10 @@ def loop_named(store: SqliteStore, run: RunId, at: str) -> str:
     known = ", ".join(loops) or "none"
     if wanted:
         hint = did_you_mean(wanted, loops) or f"loops: {known}"
-        raise UsageError(f"run {run} has no loop {wanted!r}", help=hint, code="W903")
+        raise UsageError(f"run {run} has no loop {wanted!r}", help=hint, code="W907")
     outer = [address for address in loops if "[" not in address]
+    if not loops:
+        raise UsageError(f"run {run} has no loop", help=f"`whorl show {run}`", code="W907")
     if len(outer) != 1:
         raise UsageError("say which loop with --at", help=f"loops: {known}", code="W903")
     return outer[0]
@@ -73,7 +75,7 @@ def iteration_row(store: SqliteStore, run: RunId, loop: str, number: int) -> Ite
     if not same:
         last = store.newest_iterations(run, loop, 1)
         had = f"it has {last[-1].number}" if last else "it has none"
-        raise UsageError(f"{loop!r} has no finished iteration {number}; {had}", code="W903")
+        raise UsageError(f"{loop!r} has no finished iteration {number}; {had}", code="W907")
     return same[-1]
 
 
@@ -125,7 +127,7 @@ def unknown_place(store: SqliteStore, run: RunId, address: str) -> UsageError:
     return UsageError(
         f"nothing happened at {address!r} in run {run}",
         help=hint or f"`whorl show {run}` lists steps and loops",
-        code="W903",
+        code="W907",
     )
 
 

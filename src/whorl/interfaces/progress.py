@@ -43,6 +43,7 @@ class Step:
     error: str = ""
     reserve: tuple[int, int, float] = (0, 0, 0.0)
     branch: str = ""
+    feedback: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ class LoopProgress:
     best: tuple[int, float] | None = None
     exit_reason: str = ""
     stopped_by: str = ""
+    is_failed: bool = False
     returned: int | None = None
 
 
@@ -105,6 +107,10 @@ class Progress:
         change = _CHANGES.get(event.kind)
         if change is not None:
             change(self, event)
+
+    def is_busy(self) -> bool:
+        """Whether any step is under way or about to be tried again."""
+        return any(step.state in ("running", "retrying") for step in self.steps.values())
 
     def stream(self, address: str, text: str) -> None:
         """Takes in text that a task has streamed; it is in no journal yet."""
@@ -144,8 +150,9 @@ def _run_started(progress: Progress, event: Event) -> None:
 
 
 def _run_forked(progress: Progress, event: Event) -> None:
-    """What came before was paid for by another run."""
+    """What the iterations before were paid by the run that they come from."""
     _run_started(progress, event)
+    progress.started_at = event.at
     progress.calls = progress.tokens = progress.in_doubt = 0
     progress.cost_usd = 0.0
 
@@ -235,13 +242,23 @@ def _task_retrying(progress: Progress, event: Event) -> None:
         step.state = "retrying"
 
 
+def _timer_fired(progress: Progress, event: Event) -> None:
+    """A wait is over; nothing tells when it began."""
+    base, kind, _ = event.address.partition("/:wait")
+    if kind:
+        base, attempt = _split_attempt(base)
+        progress.steps[base] = Step(base, "succeeded", event.at, event.at, attempt=attempt)
+        _forget_oldest(progress)
+
+
 def _node_ended(progress: Progress, event: Event) -> None:
     base, attempt = _split_attempt(event.address)
     step = progress.steps.setdefault(base, Step(base, "running", event.at, attempt=attempt))
     step.ended_at = event.at
     step.branch = str(event.body.get("branch") or "")
     usual = "skipped" if event.kind == "node.skipped" else "succeeded"
-    step.state = str(event.body.get("status") or usual)
+    if step.state != "rejected":
+        step.state = str(event.body.get("status") or usual)
 
 
 def _loop_started(progress: Progress, event: Event) -> None:
@@ -280,7 +297,7 @@ def _iteration_finished(progress: Progress, event: Event) -> None:
         cost_usd=cost_usd,
         is_met=bool(body.get("met")),
         is_best=bool(body.get("best")),
-        words=verdict_words(event.body),
+        words=verdict_words(event.body, 200),
     )
     loop.iterations.append(done)
     loop.score = done.score if done.score is not None else loop.score
@@ -294,6 +311,7 @@ def _loop_finished(progress: Progress, event: Event) -> None:
     body: dict[str, Any] = event.body
     loop.exit_reason = str(body.get("exit_reason") or "")
     loop.stopped_by = str(body.get("stopped_by") or "")
+    loop.is_failed = bool(body.get("error")) or loop.exit_reason in ("failed", "cancelled")
     loop.returned = body.get("returned_iteration")
     loop.number = int(body.get("iterations") or loop.number)
     _drop_below(progress, f"{event.address}[")
@@ -310,7 +328,9 @@ def _gate_decided(progress: Progress, event: Event) -> None:
     progress.waiting.pop(event.address, None)
     step = progress.steps.get(_split_attempt(event.address)[0])
     if step is not None and step.state == "waiting":
-        step.state, step.ended_at = "succeeded", event.at
+        is_approved = bool(event.body.get("approved"))
+        step.state, step.ended_at = "succeeded" if is_approved else "rejected", event.at
+        step.feedback = line(str(event.body.get("feedback") or ""), 200)
     progress.status = "running" if progress.status == "waiting" else progress.status
 
 
@@ -348,6 +368,7 @@ _CHANGES: dict[str, Callable[[Progress, Event], None]] = {
     "task.failed": _task_ended,
     "task.in_doubt": _task_in_doubt,
     "task.retrying": _task_retrying,
+    "timer.fired": _timer_fired,
     "node.finished": _node_ended,
     "node.skipped": _node_ended,
     "loop.started": _loop_started,

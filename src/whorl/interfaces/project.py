@@ -35,12 +35,17 @@ _PLACE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Where a command works. `config` is the file with the settings, if there is one."""
+    """Where a command works. `config` is the file with the settings, if there is one.
+
+    A store that the person named has to be there when it is looked into; the project's own one
+    is made by the first run.
+    """
 
     root: Path
     config: Path | None
     store: Path
     environment: Mapping[str, str]
+    is_store_named: bool = False
 
     def settings(self) -> Settings:
         """What the operator configured, in the file and in the environment."""
@@ -99,16 +104,28 @@ class Project:
                 break
         return found
 
+    def has_runs(self) -> bool:
+        """Whether there is a store to look into. Raises UsageError W902 for one that was named."""
+        if self.store.exists():
+            return True
+        if self.is_store_named:
+            raise self._no_store()
+        return False
+
+    def _no_store(self) -> UsageError:
+        if self.is_store_named:
+            words, advice = f"there is no store at {str(self.store)!r}", "look at --store"
+        else:
+            words = f"there are no runs yet: {str(self.store)!r} does not exist"
+            advice = "start one with `whorl run FILE`, or name another place with --store"
+        return UsageError(words, help=advice, code="W902")
+
     def open_store(self, *, create: bool = False) -> SqliteStore:
         """The store; without `create`, one that is not there has no runs to speak of."""
         from whorl.runtimes.sqlite import SqliteStore
 
         if not create and not self.store.exists():
-            raise UsageError(
-                f"there are no runs yet: {str(self.store)!r} does not exist",
-                help="start one with `whorl run FILE`, or name another place with --store",
-                code="W902",
-            )
+            raise self._no_store()
         # A file that is still empty is a store that another process is about to fill.
         return SqliteStore(self.store, create=True)
 
@@ -119,16 +136,21 @@ def find_project(
     folder: Path | None = None,
     config: str | None = None,
     store: str | None = None,
+    is_checked: bool = True,
 ) -> Project:
-    """The project around a folder: the nearest one upwards that holds a whorl.toml, or itself."""
+    """The project around a folder: the nearest one upwards that holds a whorl.toml, or itself.
+
+    Unless `is_checked`, a configuration that is not there is found out when it is read.
+    """
     here = (folder or Path.cwd()).resolve()
     root = next((p for p in (here, *here.parents) if (p / CONFIG_NAME).is_file()), here)
     chosen = root / CONFIG_NAME if (root / CONFIG_NAME).is_file() else None
     if config:
         chosen = here / Path(config).expanduser()
-        if not chosen.is_file():
+        if is_checked and not chosen.is_file():
             raise UsageError(f"the configuration {config!r} does not exist", code="W901")
-    return Project(root, chosen, _store_path(root, here, store, environment), environment)
+    place = _store_path(root, here, store, environment)
+    return Project(root, chosen, place, environment, is_store_named=bool(store))
 
 
 @asynccontextmanager
@@ -237,7 +259,9 @@ def _read_toml(path: Path) -> dict[str, object]:
             raise _bad_config(str(path), f"has more than {CONFIG_BYTES_MAX:,} bytes")
         return tomllib.loads(content.decode("utf-8"))
     except OSError as error:
-        raise _bad_config(str(path), f"cannot be read: {error.strerror}") from error
+        raise UsageError(
+            f"{path}: cannot be read: {error.strerror}", help="look at --config", code="W901"
+        ) from error
     except UnicodeDecodeError as error:
         raise _bad_config(str(path), "is not UTF-8") from error
     except tomllib.TOMLDecodeError as error:

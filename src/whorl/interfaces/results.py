@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from whorl.interfaces.history import workflow_of
 from whorl.interfaces.preflight import asks_models
+from whorl.interfaces.secrecy import hidden_names
 from whorl.interpreter.events import Event
+from whorl.providers.secrets import HIDDEN
 from whorl.runtimes.folding import fold
 from whorl.runtimes.summary import document
 
@@ -24,6 +27,22 @@ TOY_ANSWERED = (
 _FIRST_ENTRIES = 1_000
 # How often the row and the journal are read again while the run goes on between the two.
 _LOOKS = 4
+_REQUESTS = frozenset({"gate.decided", "run.continued", "run.accepted"})
+_REQUESTS_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a person has asked of a run, or answered it; `place` is what it was about."""
+
+    kind: str
+    place: str
+    body: dict[str, Json]
+
+    @property
+    def feedback(self) -> str:
+        """The person's words."""
+        return str(self.body.get("feedback") or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +54,11 @@ class Gate:
     message: str
     show: Json = None
     since: float = 0.0
+
+    @property
+    def place(self) -> str:
+        """The step, loop or iteration that asks, as people name it."""
+        return self.address.partition("/:")[0]
 
 
 def as_one(store: SqliteStore, run: RunId) -> tuple[RunRow, Machine]:
@@ -79,6 +103,47 @@ def _of_toy(store: SqliteStore, run: RunId) -> list[Json]:
         if "model" in told and "finish" in told:
             return []
     return []
+
+
+def full_result(
+    store: SqliteStore, run: RunId, known: tuple[RunRow, Machine] | None = None
+) -> dict[str, Json]:
+    """The result document with where the run comes from, and what it waits for."""
+    row, machine = known = known or as_one(store, run)
+    result = result_of(store, run, known)
+    is_paused = result["status"] == "paused"
+    hidden = hidden_names(workflow_of(store, run)) if machine.pending else frozenset()
+    return result | {
+        "parent": row.parent or None,
+        "paused_by": machine.state.get("paused_by") if is_paused else None,
+        "waiting_for": [
+            {
+                "address": gate.address,
+                "reason": gate.reason,
+                "message": gate.message,
+                "show": _without(gate.show, hidden),
+            }
+            for gate in open_gates(store, run, machine)
+        ],
+    }
+
+
+def requests_of(store: SqliteStore, run: RunId) -> list[Request]:
+    """Answers of people, and iterations that they gave or chose; the newest of very many."""
+    found: list[Request] = []
+    for entry in store.read(run):
+        event = entry.event
+        if event.kind in _REQUESTS and not event.body.get("refused"):
+            place = event.address.partition("/:")[0] or str(event.body.get("at") or "")
+            found.append(Request(event.kind, place, event.body))
+    return found[-_REQUESTS_MAX:]
+
+
+def _without(show: Json, hidden: frozenset[str]) -> Json:
+    """What a person is shown, but for the outputs that are shown to nobody."""
+    if not isinstance(show, dict) or not hidden:
+        return show
+    return {name: HIDDEN if name in hidden else value for name, value in show.items()}
 
 
 def open_gates(store: SqliteStore, run: RunId, machine: Machine | None = None) -> list[Gate]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from whorl.errors import UsageError, did_you_mean
+from whorl.interfaces.figures import plural
 from whorl.interfaces.history import iteration_results, loop_node
-from whorl.interfaces.results import open_gates
+from whorl.interfaces.results import open_gates, requests_of
+from whorl.interfaces.wording import status_words
 from whorl.interpreter.address import split_iteration
 from whorl.interpreter.control import Refused, chosen_loop
 from whorl.interpreter.events import Event
 from whorl.runtimes.folding import fold
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from whorl.interfaces.results import Gate
     from whorl.ir import Workflow
     from whorl.language import Json
@@ -67,13 +72,41 @@ def cancelled(feedback: str = "") -> Event:
     return asked("run.cancelled", {"feedback": feedback} if feedback else {})
 
 
+@contextmanager
+def fitting() -> Iterator[None]:
+    """Gives the objections of a run to a request the code that says so."""
+    try:
+        yield
+    except UsageError as fault:
+        if fault.code != "W900":
+            raise
+        raise UsageError(str(fault), help=fault.help, code="W905") from fault
+
+
 def loop_at(store: SqliteStore, run: RunId, at: str, *, at_limit: bool = False) -> str:
     """The address of the loop that is meant; without `at`, the only one that it can be."""
     machine = fold(store, run).machine
+    wanted = split_iteration(at)[0]
+    open_ones = [str(f["address"]) for f in machine.frames.values() if f["kind"] == "loop"]
+    if not open_ones or (wanted and wanted not in open_ones):
+        raise _no_loop(store, run, wanted, open_ones)
     try:
-        return chosen_loop(machine, split_iteration(at)[0], at_limit=at_limit)
+        return chosen_loop(machine, wanted, at_limit=at_limit)
     except Refused as refusal:
         raise UsageError(str(refusal), code="W903") from refusal
+
+
+def _no_loop(store: SqliteStore, run: RunId, wanted: str, open_ones: list[str]) -> UsageError:
+    """The error for a loop that is not there, or not open to what is asked."""
+    if not store.loops(run):
+        advice = f"`whorl resume {run}` goes on with it; --budget +AMOUNT raises its budget"
+        if store.run(run).status in ("succeeded", "failed", "cancelled"):
+            advice = f"`whorl show {run}` shows its steps"
+        return UsageError(f"run {run} has no loop", help=advice, code="W907")
+    known = ", ".join(open_ones) or "none"
+    words = f"run {run} has no loop {wanted!r} that is open to this"
+    hint = did_you_mean(wanted, open_ones) or f"there are: {known}"
+    return UsageError(words if wanted else f"run {run} has no loop", help=hint, code="W907")
 
 
 def is_accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> bool:
@@ -99,13 +132,14 @@ def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
         rows = store.newest_iterations(run, loop, 20)
         done = {row.number for row in rows if row.status == "succeeded"}
         known = ", ".join(map(str, sorted(done))) or "none"
-        raise UsageError(f"{loop!r} has no iteration {number} with a result; it has {known}")
+        words = f"{loop!r} has no iteration {number} with a result; it has {known}"
+        raise UsageError(words, code="W907")
     return asked("run.accepted", {"at": loop, "iteration": number, **found})
 
 
 def check_fork(store: SqliteStore, source: RunId, workflow: Workflow, fork: Fork) -> None:
-    """A value that nobody would ever read is a mistake."""
-    loop, _ = split_iteration(fork.at)
+    """Refuses an iteration that is not there, and a value that nobody would ever read."""
+    loop = _check_iteration(store, source, fork.at)
     path = next((row.path for row in store.loops(source) if row.address == loop), loop)
     node = loop_node(workflow, path)
     carried = [carry.name for carry in node.carry] if node is not None else []
@@ -119,11 +153,29 @@ def check_fork(store: SqliteStore, source: RunId, workflow: Workflow, fork: Fork
             )
 
 
+def _check_iteration(store: SqliteStore, run: RunId, at: str) -> str:
+    """The loop of an iteration that has begun."""
+    loop, number = split_iteration(at)
+    rows = {row.address: row for row in store.loops(run)}
+    if loop not in rows:
+        known = ", ".join(rows) or "none"
+        hint = did_you_mean(loop, rows) or f"loops: {known}"
+        raise UsageError(f"run {run} has no loop {loop!r}", help=hint, code="W907")
+    begun = rows[loop].iterations
+    if number is None:
+        words = f"say which iteration to redo: `--at '{loop}[K]'`, 1 to {begun}"
+        raise UsageError(words, code="W903")
+    if not 1 <= number <= begun:
+        words = f"{loop!r} has no iteration {number}; it has begun {plural(begun, 'iteration')}"
+        raise UsageError(words, help=f"`whorl show {run}` lists them", code="W907")
+    return loop
+
+
 def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
     gates = open_gates(store, run)
-    places = ", ".join(gate.address for gate in gates)
+    places = ", ".join(gate.place for gate in gates)
     if at:
-        found = [gate for gate in gates if gate.address == at]
+        found = [gate for gate in gates if at in (gate.address, gate.place)]
         if found:
             return found[0]
     elif len(gates) == 1:
@@ -133,20 +185,24 @@ def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
                          code="W903")  # fmt: skip
     known = _decided_last(store, run, at)
     if known:
-        raise UsageError(f"run {run} asks nothing any more: {known}", help="see `whorl show`")
+        raise UsageError(
+            f"run {run} asks nothing any more: {known}", help=f"`whorl show {run}`", code="W905"
+        )
     if gates:
-        hint = did_you_mean(at, [gate.address for gate in gates])
-        raise UsageError(f"nothing is asked at {at!r}; open: {places}", help=hint, code="W903")
-    status = store.run(run).status
-    raise UsageError(f"run {run} asks nothing; it is {status}", help=f"`whorl status {run}`")
+        hint = did_you_mean(at, [gate.place for gate in gates])
+        raise UsageError(f"nothing is asked at {at!r}; open: {places}", help=hint, code="W907")
+    raise UsageError(
+        f"run {run} asks nothing; it {status_words(store.run(run).status)}",
+        help=f"`whorl status {run}`",
+        code="W905",
+    )
 
 
 def _decided_last(store: SqliteStore, run: RunId, at: str) -> str:
-    last = ""
-    for entry in store.read(run):
-        event = entry.event
-        body: dict[str, Any] = event.body
-        if event.kind == "gate.decided" and at in ("", event.address):
-            verb = "approved" if body.get("approved") else "rejected"
-            last = f"{event.address!r} was {verb} already"
-    return last
+    """The newest answer to what is asked at a place, or anywhere."""
+    answers = [one for one in requests_of(store, run) if one.kind == "gate.decided"]
+    same = [one for one in answers if at.partition("/:")[0] in ("", one.place)]
+    if not same:
+        return ""
+    verb = "approved" if same[-1].body.get("approved") else "rejected"
+    return f"{same[-1].place!r} was {verb} already"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, assert_never
 
-from whorl.interfaces.figures import line, score
+from whorl.interfaces.figures import dollars, line, plural, score
 from whorl.ir import (
     AllOf,
     AnyOf,
@@ -21,9 +21,11 @@ from whorl.ir import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from whorl.interfaces.results import Request
     from whorl.ir import Condition, Value
     from whorl.language import Json
 
+ENDED = frozenset({"succeeded", "failed", "cancelled"})
 EXIT_CODES = {"succeeded": 0, "failed": 1, "waiting": 4, "paused": 5, "cancelled": 5}
 EXIT_CODES |= {"interrupted": 5, "running": 0}
 
@@ -48,6 +50,51 @@ _STOPPED_BY = {
     "items": "no items were left",
     "person": "a person approved it",
 }
+
+
+def status_words(status: str) -> str:
+    """A status as a clause: `has succeeded`, `was cancelled`, `is paused`."""
+    match status:
+        case "succeeded" | "failed":
+            return f"has {status}"
+        case "cancelled" | "interrupted":
+            return f"was {status}"
+        case "waiting":
+            return "waits for a person"
+    return f"is {status}"
+
+
+def ending_words(status: str) -> str:
+    """How an iteration ended that has not succeeded."""
+    return {"cut": "cut short", "timed_out": "timed out"}.get(status, status.replace("_", " "))
+
+
+def root_code(error: Mapping[str, Any]) -> str:
+    """The code of what an error comes from in the end: the page about it says most."""
+    cause = error.get("cause")
+    return root_code(cause) if isinstance(cause, dict) and cause.get("code") else str(error["code"])
+
+
+def more_words(iterations: int | None, cost_usd: float | None) -> str:
+    """What a loop is given to go on."""
+    parts = [plural(iterations, "more iteration")] if iterations else []
+    parts += [f"{dollars(cost_usd)} more"] if cost_usd else []
+    return " and ".join(parts) or "another try"
+
+
+def request_words(request: Request) -> str:
+    """What a person asked or answered, as a clause."""
+    body: Mapping[str, Any] = request.body
+    match request.kind:
+        case "gate.decided":
+            words = "approved" if body.get("approved") else "rejected"
+        case "run.accepted":
+            words = f"accepted with iteration {body.get('iteration')}"
+        case _:
+            given = more_words(body.get("iterations"), body.get("cost_usd"))
+            words = f"continued with {given}"
+    feedback = line(request.feedback, 400)
+    return f"{line(request.place, 60)} was {words}{f': {feedback}' if feedback else ''}"
 
 
 def reason_words(reason: str, stopped_by: str = "") -> str:
@@ -96,7 +143,7 @@ def fact_words(fact: Mapping[str, Any]) -> str:
         case "stable":
             return f"{float(fact.get('similarity', 0)):.0%} alike"
         case "plateau":
-            stale = fact.get("stale", 0)
+            stale = plural(int(fact.get("stale") or 0), "iteration")
             return f"{stale} without a better score"
         case "branch":
             return f"branch {fact.get('branch')!r}"

@@ -57,9 +57,11 @@ COMMANDS: CommandTable = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs a command and exits with its code."""
     from whorl.interfaces.cli.failures import run_safely
+    from whorl.interfaces.cli.view.plain import make_streams_plain
 
     # Next to no garbage of ours has cycles; looking for some after every 700 objects, as Python
     # does by itself, takes a fifth of the time when a thousand runs turn.
     gc.set_threshold(20_000, 20, 20)
+    make_streams_plain()
     words = list(sys.argv[1:] if arguments is None else arguments)
     sys.exit(run_safely(build_group(COMMANDS), words))

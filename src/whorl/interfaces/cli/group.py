@@ -13,11 +13,17 @@ from whorl.errors import did_you_mean
 # Section to command to module and one line of help; the section without a name is not listed.
 CommandTable: TypeAlias = dict[str, dict[str, tuple[str, str]]]
 
+# What `--events` may print; without a word, the first.
+EVENTS = ("journal", "dialect")
+
 HELP = """Runs loops of AI work until the result is right.
 
 \b
   whorl run polish.yaml "a haiku about rain"
   whorl why last
+
+RUN is the id of a run or its beginning, the key that it was started with (--id), or last.
+Commands that only look take the newest run where none is named.
 """
 
 
@@ -25,6 +31,10 @@ class LazyGroup(click.Group):
     """A group that knows its commands by a table, and loads one of them."""
 
     table: CommandTable
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Reads the words; `--events` takes the next one only if it can be meant for it."""
+        return super().parse_args(ctx, _with_kind_of_events(args))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands that help lists."""
@@ -59,6 +69,20 @@ class LazyGroup(click.Group):
             if section:
                 with formatter.section(section):
                     formatter.write_dl([(name, words) for name, (_, words) in rows.items()])
+
+
+def _with_kind_of_events(words: list[str]) -> list[str]:
+    """The words with `--events=KIND` for `--events`: click would take any word for the kind."""
+    made: list[str] = []
+    waiting = iter(words)
+    for word in waiting:
+        if word == "--":
+            return [*made, word, *waiting]
+        if word in EVENTS and made and made[-1] == f"--events={EVENTS[0]}":
+            made[-1] = f"--events={word}"
+        else:
+            made.append(f"--events={EVENTS[0]}" if word == "--events" else word)
+    return made
 
 
 def build_group(table: CommandTable) -> LazyGroup:

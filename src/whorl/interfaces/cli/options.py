@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from whorl.errors import UsageError
+from whorl.interfaces.cli.group import EVENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,11 +23,20 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 STDIN_BYTES_MAX = 2_000_000
+NO_RUNS = "no runs yet; start one with `whorl run FILE`"
 
 
 def located(function: Callable[..., R]) -> Callable[..., R]:
     """Adds --store and --config, and gives the command its project as first argument."""
+    return _located(function, is_checked=True)
 
+
+def located_anyhow(function: Callable[..., R]) -> Callable[..., R]:
+    """The same for a command that itself says what is wrong with the configuration."""
+    return _located(function, is_checked=False)
+
+
+def _located(function: Callable[..., R], *, is_checked: bool) -> Callable[..., R]:
     @click.option("--store", metavar="PATH", help="Folder or file of the store.")
     @click.option("--config", metavar="FILE", help="Configuration instead of whorl.toml.")
     @click.pass_context
@@ -35,16 +45,21 @@ def located(function: Callable[..., R]) -> Callable[..., R]:
         given: dict[str, str | None] = {name: options.pop(name) for name in ("store", "config")}
         outer = ctx.find_root().obj or {}
         chosen = {name: value or outer.get(name) for name, value in given.items()}
-        return function(find(**chosen), **options)
+        return function(find(**chosen, is_checked=is_checked), **options)
 
     return command
 
 
-def find(*, store: str | None, config: str | None) -> Project:
+def find(*, store: str | None, config: str | None, is_checked: bool = True) -> Project:
     """The project around the working folder."""
     from whorl.interfaces.project import find_project
 
-    return find_project(os.environ, store=store, config=config)
+    return find_project(os.environ, store=store, config=config, is_checked=is_checked)
+
+
+def run_option(function: Callable[P, R]) -> Callable[P, R]:
+    """Adds the argument RUN of commands that only look; without it, the newest run is meant."""
+    return click.argument("run", metavar="[RUN]", default="last")(function)
 
 
 def json_option(function: Callable[P, R]) -> Callable[P, R]:
@@ -59,10 +74,9 @@ def show_options(function: Callable[P, R]) -> Callable[P, R]:
     )(function)
     function = click.option(
         "--events",
-        type=click.Choice(["journal", "dialect"]),
-        is_flag=False,
-        flag_value="journal",
-        help="Print the events of the journal, one JSON object a line; =dialect: under the names "
+        type=click.Choice(EVENTS),
+        metavar="[=dialect]",
+        help="Print the events of the journal, one JSON object a line; =dialect under the names "
         "that the file's own dialect has for them.",
     )(function)
     return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(

@@ -9,15 +9,24 @@ import sys
 import time
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from whorl.interfaces.cli.view.audience import DialectEvents, Events, Lines, Silence
+from whorl.errors import UsageError
+from whorl.interfaces.cli.view.audience import (
+    DialectEvents,
+    Events,
+    Lines,
+    Silence,
+    check_words,
+)
 from whorl.interfaces.cli.view.closing import final_lines, show_result
+from whorl.interfaces.cli.view.plain import is_plain
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.project import open_runtime
-from whorl.interfaces.results import result_of
+from whorl.interfaces.results import full_result
+from whorl.interfaces.steering import fitting
 from whorl.interfaces.wording import EXIT_CODES
 from whorl.interpreter.events import Event
 
@@ -26,11 +35,14 @@ if TYPE_CHECKING:
 
     from whorl.interfaces.cli.view.audience import Audience
     from whorl.interfaces.project import Project
+    from whorl.ir import Workflow
     from whorl.providers.registry import Providers
     from whorl.runtimes.driver import Workers
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import LocalRuntime
     from whorl.runtimes.sqlite import SqliteStore
+
+T = TypeVar("T")
 
 # Above this many entries the past is told by the loops alone, since reading all would take long.
 PAST_MAX = 20_000
@@ -44,13 +56,21 @@ class Show:
     events: str | None = None
     verbose: bool = False
 
+    def check(self, workflow: Workflow) -> None:
+        """Refuses what cannot be shown of a workflow, before a run of it is made."""
+        if self.as_json and self.events:
+            raise UsageError("--json and --events exclude each other", help="leave one of them out")
+        if self.events == "dialect":
+            check_words(workflow)
+
     def audience(self) -> Audience:
         """Who looks on."""
         if self.as_json and not self.events:
             return Lines(verbose=True) if self.verbose else Silence()
         if self.events:
             return DialectEvents() if self.events == "dialect" else Events()
-        if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not self.verbose:
+        is_able = os.environ.get("TERM", "dumb") != "dumb" and not is_plain(os.environ)
+        if sys.stderr.isatty() and is_able and not self.verbose:
             from whorl.interfaces.cli.view.live import Live
 
             return Live()
@@ -82,7 +102,7 @@ class Stage:
         if self.show.events == "journal" and self.store.run(run).last_seq == 1:
             self.audience.entries(run, list(self.store.read(run)))
         try:
-            with self._leaving_on_signals():
+            with self._leaving_on_signals(), fitting():
                 await self.runtime.drive(run, requests)
         finally:
             self.audience.end(self._status(run))
@@ -92,15 +112,18 @@ class Stage:
         """Shows a run that another process drives, until it ends."""
         after = self.store.run(run).last_seq
         watching = asyncio.create_task(self._watch(run, after))
-        self.audience.offer({"q": ("leave", lambda: _cancel(watching))})
+        self.audience.offer({"q": ("leave it alone", lambda: _cancel(watching))})
         self.audience.begin(past_of(self.store, run), self.runtime.plan(run).workflow)
+        has_left = False
         try:
             await watching
         except asyncio.CancelledError:
-            say(f"run {run} goes on without you")
-            return 0
+            has_left = True
         finally:
             self.audience.end(self._status(run))
+        if has_left:
+            say(f"run {run} goes on without you; next: whorl watch {run}")
+            return 0
         return self.finish(run)
 
     async def _watch(self, run: RunId, after: int) -> None:
@@ -117,7 +140,7 @@ class Stage:
 
     def finish(self, run: RunId) -> int:
         """Prints what the run came to; gives the exit code."""
-        result = result_of(self.store, run)
+        result = full_result(self.store, run)
         status = str(result["status"])
         if self.show.events:
             for said in final_lines(self.store, run, result):
@@ -168,8 +191,8 @@ async def on_stage(
         yield Stage(runtime, providers, audience, show)
 
 
-def perform(work: Coroutine[object, object, int]) -> int:
-    """Runs a command's coroutine; gives its exit code."""
+def perform(work: Coroutine[object, object, T]) -> T:
+    """Runs a command's coroutine; gives what it gives, mostly its exit code."""
     return asyncio.run(work)
 
 

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from whorl.interfaces.cli.stage import Stage, say
+from whorl.interfaces.steering import fitting
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
@@ -20,7 +21,9 @@ POLL_S = 0.05
 async def steer(stage: Stage, run: RunId, event: Event) -> int:
     """Carries a request out, and shows the run as it goes on; gives the exit code."""
     before = stage.store.run(run).last_seq
-    if await stage.runtime.request(run, event):
+    with fitting():
+        is_driven = await stage.runtime.request(run, event)
+    if is_driven:
         await _taken(stage, run, before)
         say(f"run {run} is driven by another process, which goes on with it")
         return await stage.follow(run)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("whorl.http")
 
-_STATUSES = {"W902": 404, "W903": 404, "W905": 409, "R902": 409}
+_STATUSES = {"W902": 404, "W903": 404, "W905": 409, "W907": 404, "R902": 409}
 _WORDS = {404: "there is nothing at this address", 405: "this address has no such method"}
 _FINDINGS_MAX = 20
 
@@ -38,7 +38,7 @@ class Refusal(Exception):
 def conflict(fault: UsageError) -> Refusal:
     """The answer to a request that does not fit the run as it is."""
     status = 404 if fault.code == "W902" else 409
-    code = fault.code if fault.code in ("W902", "W903") else "W905"
+    code = fault.code if fault.code in ("W902", "W903", "W907") else "W905"
     return Refusal(status, code, str(fault), fault.help)
 
 

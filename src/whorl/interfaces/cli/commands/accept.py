@@ -9,6 +9,7 @@ import click
 from whorl.interfaces.cli.options import located, show_options
 from whorl.interfaces.cli.stage import Show, on_stage, perform, say
 from whorl.interfaces.cli.steering import steer
+from whorl.interfaces.naming import run_meant
 from whorl.interfaces.steering import accepted, is_accepted, loop_at
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def accept(
 async def _accept(project: Project, text: str, number: int, at: str, show: Show) -> int:
     project.open_store().close()
     async with on_stage(project, show) as stage:
-        run = stage.store.resolve(text)
+        run = run_meant(stage.store, text)
         loop = loop_at(stage.store, run, at)
         if is_accepted(stage.store, run, loop, number):
             say(f"iteration {number} of {loop!r} is accepted already")

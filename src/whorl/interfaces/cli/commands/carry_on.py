@@ -8,12 +8,17 @@ import click
 
 from whorl.errors import UsageError
 from whorl.interfaces.cli.options import More, located, show_options
-from whorl.interfaces.cli.stage import Show, on_stage, perform
+from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform, say
 from whorl.interfaces.cli.steering import steer
+from whorl.interfaces.naming import run_meant
+from whorl.interfaces.results import full_result
 from whorl.interfaces.steering import continued
+from whorl.interfaces.wording import more_words
 
 if TYPE_CHECKING:
     from whorl.interfaces.project import Project
+    from whorl.interpreter.events import Event
+    from whorl.runtimes.journal import RunId
 
 
 @click.command(name="continue")
@@ -59,9 +64,21 @@ async def _continue(
 ) -> int:
     project.open_store().close()
     async with on_stage(project, show) as stage:
-        run = stage.store.resolve(text)
+        run = run_meant(stage.store, text)
         event = continued(stage.store, run, at, iterations=iterations, cost_usd=budget)
+        _say_given(stage, run, event)
         return await steer(stage, run, event)
+
+
+def _say_given(stage: Stage, run: RunId, event: Event) -> None:
+    """Says what a loop that is still under way gets: nothing else would show it."""
+    loop, body = str(event.body["at"]), event.body
+    row = next((row for row in stage.store.loops(run) if row.address == loop), None)
+    if row is None or row.exit_reason:
+        return
+    is_paused = full_result(stage.store, run)["status"] == "paused"
+    after = f"; the run stays paused until `whorl resume {run}`" if is_paused else ""
+    say(f"{loop!r} gets {more_words(body.get('iterations'), body.get('cost_usd'))}{after}")  # type: ignore[arg-type]
 
 
 COMMANDS = {"continue": continue_command}

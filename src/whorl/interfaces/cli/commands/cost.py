@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
 from whorl.interfaces.costs import WAYS, Line, roll_up
 from whorl.interfaces.figures import count, dollars, line, plural, table
+from whorl.interfaces.naming import run_meant
 
 if TYPE_CHECKING:
+    from whorl.interfaces.costs import By
     from whorl.interfaces.project import Project
     from whorl.runtimes.journal import RunId
 
@@ -21,7 +23,8 @@ RUNS_MAX = 10_000
 @click.command()
 @click.argument("run", metavar="[RUN]", required=False)
 @click.option("--by", type=click.Choice(WAYS), help="What to add up by. [default: model]")
-@click.option("--limit", default=1_000, show_default=True, help="How many runs, newest first.")
+@click.option("--limit", "-n", type=click.IntRange(1, RUNS_MAX), default=1_000, show_default=True,
+              help="How many runs, newest first.")  # fmt: skip
 @json_option
 @located
 def cost(project: Project, *, run: str | None, by: Any, limit: int, as_json: bool) -> int:
@@ -35,29 +38,39 @@ def cost(project: Project, *, run: str | None, by: Any, limit: int, as_json: boo
     Each call is counted once. Calls of models without a known price are told beside the sum:
     give their prices in [prices.MODEL] of whorl.toml.
     """
-    store = project.open_store()
-    try:
-        chosen: list[RunId]
-        if run is not None:
-            chosen = [store.resolve(run)]
-        else:
-            chosen = [row.id for row in store.runs(limit=min(limit, RUNS_MAX))]
-        lines = roll_up(store, chosen, by or "model")
-    finally:
-        store.close()
+    number, lines = _counted(project, run, by or "model", limit)
     total = _total(lines)
     if as_json:
         print_json(
             {"by": by or "model", "lines": [asdict(o) for o in lines], "total": asdict(total)}
         )
         return 0
+    if not number:
+        click.echo(NO_RUNS, err=True)
+        return 0
     for said in _told(lines, total, by or "model"):
         click.echo(said)
-    click.echo(f"{plural(len(chosen), 'run')}, {plural(total.calls, 'call')}")
+    click.echo(f"{plural(number, 'run')}, {plural(total.calls, 'call')}")
     if total.unpriced_calls:
         unknown = plural(total.unpriced_calls, "call")
         click.echo(f"{unknown} had no known price and are not in the sum: set [prices.MODEL]")
     return 0
+
+
+def _counted(project: Project, run: str | None, by: By, limit: int) -> tuple[int, list[Line]]:
+    """How many runs were looked at, and what they used."""
+    if run is None and not project.has_runs():
+        return 0, []
+    store = project.open_store()
+    try:
+        chosen: list[RunId]
+        if run is not None:
+            chosen = [run_meant(store, run)]
+        else:
+            chosen = [row.id for row in store.runs(limit=limit)]
+        return len(chosen), roll_up(store, chosen, by)
+    finally:
+        store.close()
 
 
 def _total(lines: list[Line]) -> Line:

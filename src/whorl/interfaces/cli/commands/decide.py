@@ -9,6 +9,7 @@ import click
 from whorl.interfaces.cli.options import located, show_options
 from whorl.interfaces.cli.stage import Show, on_stage, perform
 from whorl.interfaces.cli.steering import steer
+from whorl.interfaces.naming import run_meant
 from whorl.interfaces.steering import decided
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ async def _decide(
 ) -> int:
     project.open_store().close()
     async with on_stage(project, show) as stage:
-        run = stage.store.resolve(text)
+        run = run_meant(stage.store, text)
         event = decided(stage.store, run, at, approved=approved, feedback=feedback)
         return await steer(stage, run, event)
 

@@ -12,6 +12,7 @@ from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.view.paint import paint
 from whorl.interfaces.figures import difference, dollars, line, score, seconds, written
 from whorl.interfaces.inspection import loop_named, sides
+from whorl.interfaces.naming import run_meant
 from whorl.interfaces.progress import usage_of
 
 if TYPE_CHECKING:
@@ -25,9 +26,7 @@ _COLORS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 @click.command()
-@click.argument("run", metavar="RUN")
-@click.argument("first", metavar="FIRST", type=click.IntRange(1))
-@click.argument("second", metavar="SECOND", type=click.IntRange(1))
+@click.argument("words", metavar="[RUN] FIRST SECOND", nargs=-1, required=True)
 @click.option("--node", metavar="NAME", help="Only the result of this step.")
 @click.option("--at", default="", metavar="LOOP", help="Which loop, where there are several.")
 @json_option
@@ -35,21 +34,21 @@ _COLORS = {"+": "green", "-": "red", "@": "cyan"}
 def diff(
     project: Project,
     *,
-    run: str,
-    first: int,
-    second: int,
+    words: tuple[str, ...],
     node: str | None,
     at: str,
     as_json: bool,
 ) -> int:
-    """Compare two iterations of a loop of a RUN: results, score, cost, time.
+    """Compare two iterations of a loop of a RUN (the newest): results, score, cost, time.
 
     \b
+      whorl diff 2 4
       whorl diff last 2 4 --node write
     """
+    run, first, second = _meant(words)
     store = project.open_store()
     try:
-        found = store.resolve(run)
+        found = run_meant(store, run)
         loop = loop_named(store, found, at)
         both = sides(store, found, loop, (first, second))
     finally:
@@ -64,6 +63,20 @@ def diff(
         for said in lines:
             click.echo(paint(safe(said), _COLORS.get(said[:1])))
     return 0
+
+
+def _meant(words: tuple[str, ...]) -> tuple[str, int, int]:
+    """The run, which may be left out, and the numbers of the iterations."""
+    if len(words) not in (2, 3):
+        raise UsageError("say which two iterations", help="for example `whorl diff last 2 4`")
+    run, first, second = ("last", *words)[-3:]
+    numbers = [int(word) if word.isdecimal() else 0 for word in (first, second)]
+    for word, number in zip((first, second), numbers, strict=True):
+        if number < 1:
+            raise UsageError(
+                f"{word!r} is no number of an iteration", help="iterations count from 1"
+            )
+    return run, numbers[0], numbers[1]
 
 
 def _changes(both: tuple[Side, Side], node: str | None) -> dict[str, list[str]]:

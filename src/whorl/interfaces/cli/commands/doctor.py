@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import ProviderError, StoreError, UsageError
-from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.errors import ProviderError, StoreError, UsageError, safe
+from whorl.interfaces.cli.options import json_option, located_anyhow, print_json
 from whorl.interfaces.cli.stage import perform
 from whorl.interfaces.cli.view.paint import paint
-from whorl.interfaces.figures import bytes_words, line, plural, table
+from whorl.interfaces.figures import bytes_words, plural, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ class Finding:
 
 @click.command()
 @json_option
-@located
+@located_anyhow
 def doctor(project: Project, *, as_json: bool) -> int:
     """Check the installation, the store, the configuration and each provider.
 
@@ -49,7 +49,7 @@ def doctor(project: Project, *, as_json: bool) -> int:
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:
-        cells = [("✓" if one.ok else "✗", one.what, line(one.words, 140)) for one in findings]
+        cells = [("✓" if one.ok else "✗", one.what, safe(one.words)) for one in findings]
         for said, one in zip(table(cells), findings, strict=True):
             click.echo(paint(said[:1], "green" if one.ok else "red") + said[1:])
     return 0 if all(finding.ok for finding in findings) else 1

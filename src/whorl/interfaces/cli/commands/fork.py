@@ -13,6 +13,7 @@ from whorl.interfaces.cli.options import Amount, located, read_stdin, show_optio
 from whorl.interfaces.cli.stage import Show, on_stage, perform, say
 from whorl.interfaces.history import workflow_of
 from whorl.interfaces.inputs import read_values
+from whorl.interfaces.naming import run_meant
 from whorl.interfaces.steering import check_fork
 
 if TYPE_CHECKING:
@@ -71,13 +72,14 @@ async def _fork(
 
     project.open_store().close()
     async with on_stage(project, show) as stage:
-        source = stage.store.resolve(text)
+        source = run_meant(stage.store, text)
         workflow = fork.workflow or workflow_of(stage.store, source)
+        show.check(workflow)
         check_fork(stage.store, source, workflow, fork)
         settings = project.settings()
         refused = refusal(workflow, settings)
         if refused is not None:
-            raise UsageError(str(refused["message"]), code="R110")
+            raise UsageError(str(refused["message"]), code=str(refused["code"]))
         check_models(workflow, stage.providers)
         now = time.time()
         run = new_run_id(now)

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option("--text", "form", flag_value="text", default="text", help="A tree of text. [default]")
-@click.option("--mermaid", "form", flag_value="mermaid", help="A Mermaid flowchart.")
-@click.option("--svg", "form", flag_value="svg", help="An SVG picture.")
-@click.option("-o", "--output", metavar="FILE", help="Write to a file instead of the terminal.")
+@click.option("--text", is_flag=True, help="A tree of text. [default]")
+@click.option("--mermaid", is_flag=True, help="A Mermaid flowchart.")
+@click.option("--svg", is_flag=True, help="An SVG picture.")
+@click.option("-o", "--output", metavar="OUT", help="Write to a file instead of the terminal.")
+@click.option("--force", is_flag=True, help="Overwrite OUT.")
 @located
-def graph(project: Project, *, file: str, form: str, output: str | None) -> int:
+def graph(project: Project, *, file: str, output: str | None, force: bool, **forms: bool) -> int:
     """Draw a workflow FILE. Nothing is run.
 
     \b
@@ -32,18 +33,25 @@ def graph(project: Project, *, file: str, form: str, output: str | None) -> int:
       whorl graph polish.yaml --svg -o polish.svg
       whorl graph polish.yaml --mermaid > polish.mmd
     """
-    drawn = _draw(project.read(file).workflow, form)
+    chosen = [name for name, is_chosen in forms.items() if is_chosen]
+    if len(chosen) > 1:
+        both = " and ".join(f"--{name}" for name in chosen)
+        raise UsageError(f"{both} exclude each other", help="choose one form")
+    drawn = _draw(project.read(file).workflow, chosen[0] if chosen else "text")
     if output is None:
         click.echo(drawn)
         return 0
     if Path(output).resolve() == Path(file).resolve():
         raise UsageError(f"{output!r} is the workflow itself", help="name another file")
+    if Path(output).exists() and not force:
+        raise UsageError(f"{output!r} exists", help="overwrite it with --force")
     try:
         Path(output).write_text(drawn + "\n", encoding="utf-8")
     except OSError as fault:
         raise UsageError(
             f"cannot write {output!r}: {fault.strerror or fault}", help="name another file"
         ) from None
+    click.echo(f"wrote {output}", err=True)
     return 0
 
 

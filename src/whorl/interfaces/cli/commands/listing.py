@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
 from whorl.interfaces.cli.view.closing import MARKS
-from whorl.interfaces.cli.view.paint import paint
+from whorl.interfaces.cli.view.paint import paint, room
 from whorl.interfaces.figures import age, dollars, line, score, sparkline, table
 
 if TYPE_CHECKING:
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 STATUSES = ("running", "waiting", "paused", "interrupted", "succeeded", "failed", "cancelled")
 _SPARKS = 8
-_HEAD = ("STATUS", "WORKFLOW", "RUN", "LOOP", "SCORE", "COST / BUDGET", "EXIT", "AGE")
+_COST = "COST / BUDGET"
+_HEAD = ("STATUS", "WORKFLOW", "RUN", "KEY", "LOOP", "SCORE", _COST, "EXIT", "AGE")
+# The first columns are always there, others only where a run has something in them.
+_ALWAYS = 3
+# What a narrow terminal goes without, in this order; the columns that are cut without names.
+_LESS = ("curve", "budget", "loop", "exit")
+_SHRINKING = (1, 3, 7)
+_EMPTY_AS_NULL = ("parent", "key", "loop", "exit_reason", "error")
 
 
 @click.command(name="ls")
@@ -38,14 +45,14 @@ def ls(
     \b
       whorl ls --status waiting
     """
-    if not project.store.exists():
-        _show_nothing(as_json=as_json, words="no runs yet; start one with `whorl run FILE`")
+    if not project.has_runs():
+        _show_nothing(as_json=as_json, words=NO_RUNS)
         return 0
     store = project.open_store()
     try:
         rows = store.runs(status=status, name=workflow, limit=limit)
         if as_json:
-            print_json([asdict(row) for row in rows])
+            print_json([_document(row) for row in rows])
         elif rows:
             _show(store, rows)
         else:
@@ -62,34 +69,74 @@ def _show_nothing(*, as_json: bool, words: str) -> None:
         click.echo(words, err=True)
 
 
+def _document(row: RunRow) -> dict[str, object]:
+    """A row under the names that all documents of runs have."""
+    fields = asdict(row)
+    told = {"run": fields.pop("id"), "workflow": fields.pop("name"), **fields}
+    return told | {name: told[name] or None for name in _EMPTY_AS_NULL}
+
+
 def _show(store: SqliteStore, rows: list[RunRow]) -> None:
-    now = time.time()
-    lines = table([_HEAD, *(_cells(store, row, now) for row in rows)], right=frozenset({7}))
+    facts = [_facts(store, row) for row in rows]
+    width = room()
+    lines: list[str] = []
+    for left_out in range(len(_LESS) + 1):
+        lines = _lines(facts, frozenset(_LESS[:left_out]), width)
+        if width is None or max(map(len, lines)) <= width:
+            break
     click.echo(paint(lines[0], dim=True))
     for said, row in zip(lines[1:], rows, strict=True):
         mark = f"{MARKS[row.status][0]} {row.status}"
         click.echo(paint(mark, MARKS[row.status][1]) + said[len(mark) :])
 
 
-def _cells(store: SqliteStore, row: RunRow, now: float) -> tuple[str, ...]:
-    loop, curve = "", ""
-    if row.loop:
-        of = f"/{row.iterations_max}" if row.iterations_max else ""
-        loop = f"{line(row.loop, 24)} {row.iteration}{of}"
-        newest = store.newest_iterations(row.id, row.loop, _SPARKS)
-        curve = f"{sparkline([one.score for one in newest])} {score(row.score)}".strip()
-    cost = dollars(row.cost_usd) if row.cost_usd else "-"
-    budget = f" / {dollars(row.budget_usd)}" if row.budget_usd is not None else ""
-    mark = MARKS[row.status][0]
+def _lines(facts: list[dict[str, str]], without: frozenset[str], width: int | None) -> list[str]:
+    """The table; columns in which no run has anything are left out."""
+    cells = [_cells({name: "" if name in without else fact[name] for name in fact})
+             for fact in facts]  # fmt: skip
+    used = [at for at in range(len(_HEAD)) if at < _ALWAYS or any(row[at] for row in cells)]
+    has_budget = any(" / " in row[_HEAD.index(_COST)] for row in cells)
+    head = [name if has_budget or name != _COST else "COST" for name in _HEAD]
+    is_narrow = "loop" in without
+    shrink = [used.index(at) for at in _SHRINKING if at in used and is_narrow]
+    return table(
+        [[row[at] for at in used] for row in (head, *cells)],
+        right=frozenset({len(used) - 1}),
+        width=width,
+        shrink=shrink,
+    )
+
+
+def _facts(store: SqliteStore, row: RunRow) -> dict[str, str]:
+    newest = store.newest_iterations(row.id, row.loop, _SPARKS) if row.loop else []
+    of = f"/{row.iterations_max}" if row.iterations_max else ""
+    return {
+        "status": f"{MARKS[row.status][0]} {row.status}",
+        "workflow": line(row.name, 24),
+        "run": row.id,
+        "key": line(row.key, 24),
+        "loop": line(row.loop, 24),
+        "iteration": f"{row.iteration}{of}" if row.loop else "",
+        "score": score(row.score) if row.loop else "",
+        "curve": sparkline([one.score for one in newest]),
+        "cost": dollars(row.cost_usd) if row.cost_usd else "-",
+        "budget": f" / {dollars(row.budget_usd)}" if row.budget_usd is not None else "",
+        "exit": row.exit_reason,
+        "age": age(time.time() - row.updated_at),
+    }
+
+
+def _cells(fact: dict[str, str]) -> tuple[str, ...]:
     return (
-        f"{mark} {row.status}",
-        line(row.name, 24),
-        row.id,
-        loop,
-        curve,
-        cost + budget,
-        row.exit_reason,
-        age(now - row.updated_at),
+        fact["status"],
+        fact["workflow"],
+        fact["run"],
+        fact["key"],
+        f"{fact['loop']} {fact['iteration']}".strip(),
+        f"{fact['curve']} {fact['score']}".strip(),
+        fact["cost"] + fact["budget"],
+        fact["exit"],
+        fact["age"],
     )
 
 

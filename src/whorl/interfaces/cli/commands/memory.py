@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
 from whorl.interfaces.cli.stage import perform
 from whorl.interfaces.figures import age, bytes_words, line, plural, table
 
@@ -31,6 +31,12 @@ def memory() -> None:
 @located
 def memory_ls(project: Project, *, as_json: bool) -> int:
     """List the keys under which something is remembered."""
+    if not project.has_runs():
+        if as_json:
+            print_json([])
+        else:
+            click.echo(NO_RUNS, err=True)
+        return 0
     store = project.open_store()
     try:
         rows = store.memories()
@@ -67,13 +73,17 @@ def memory_rm(project: Project, *, key: str, as_json: bool) -> int:
     return 0
 
 
+def _known(keys: list[str]) -> str:
+    return f"keys: {', '.join(keys)}" if keys else "nothing is remembered at all"
+
+
 async def _forget(project: Project, key: str) -> int:
     async with project.open_store() as store:
         known = [row.key for row in store.memories()]
         if key not in known:
             raise UsageError(
                 f"nothing is remembered under {key!r}",
-                help=did_you_mean(key, known) or f"keys: {', '.join(known) or 'none'}",
+                help=did_you_mean(key, known) or _known(known),
             )
         return await store.forget(key)
 

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from whorl.errors import UsageError
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform
 from whorl.interfaces.cli.steering import PATIENCE_S, POLL_S
-from whorl.interfaces.results import result_of
-from whorl.interfaces.steering import asked, cancelled
+from whorl.interfaces.naming import run_meant
+from whorl.interfaces.results import full_result
+from whorl.interfaces.steering import asked, cancelled, fitting
+from whorl.interfaces.wording import ENDED, status_words
 
 if TYPE_CHECKING:
     from whorl.interfaces.project import Project
@@ -50,29 +53,34 @@ def cancel(project: Project, *, run: str, feedback: str, as_json: bool) -> int:
 async def _ask(project: Project, text: str, event: Event, wanted: str, as_json: bool) -> int:
     project.open_store().close()
     async with on_stage(project, Show(as_json=True)) as stage:
-        run = stage.store.resolve(text)
+        run = run_meant(stage.store, text)
         status = stage.store.run(run).status
-        words = f"run {run} is {wanted} already"
+        if status != wanted and status in ENDED:
+            raise UsageError(
+                f"run {run} {status_words(status)} already", help=f"`whorl show {run}`", code="W905"
+            )
+        words = f"run {run} {status_words(wanted)} already"
         if status != wanted:
             words = await _bring(stage, run, event, wanted)
         if as_json:
-            print_json(result_of(stage.store, run))
+            print_json(full_result(stage.store, run))
         else:
             click.echo(words)
         return 0
 
 
 async def _bring(stage: Stage, run: RunId, event: Event, wanted: str) -> str:
-    if not await stage.runtime.request(run, event):
-        await stage.runtime.drive(run, [event])
+    with fitting():
+        if not await stage.runtime.request(run, event):
+            await stage.runtime.drive(run, [event])
     deadline = time.monotonic() + PATIENCE_S
     while stage.store.run(run).status == "running" and time.monotonic() < deadline:
         await asyncio.sleep(POLL_S)
     status = stage.store.run(run).status
     if status == wanted:
         after = "" if wanted == "cancelled" else f"; go on with `whorl resume {run}`"
-        return f"run {run} is {wanted}{after}"
-    return f"run {run} has been asked, and is {status}: a step that runs now ends first"
+        return f"run {run} {status_words(wanted)}{after}"
+    return f"run {run} has been asked, and {status_words(status)}: a step that runs now ends first"
 
 
 COMMANDS = {"pause": pause, "cancel": cancel}

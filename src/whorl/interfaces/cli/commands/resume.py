@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from whorl.errors import UsageError
 from whorl.interfaces.cli.options import More, located, show_options
-from whorl.interfaces.cli.stage import Show, on_stage, perform, say
+from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform, say
 from whorl.interfaces.cli.steering import steer
+from whorl.interfaces.naming import run_meant
 from whorl.interfaces.steering import resumed
+from whorl.interfaces.wording import status_words
 
 if TYPE_CHECKING:
     from whorl.interfaces.project import Project
+    from whorl.runtimes.journal import RunId
 
 
 @click.command()
@@ -44,12 +48,11 @@ def resume(
 async def _resume(project: Project, text: str, budget: float | None, show: Show) -> int:
     project.open_store().close()
     async with on_stage(project, show) as stage:
-        run = stage.store.resolve(text)
+        run = run_meant(stage.store, text)
         status = stage.store.run(run).status
         match status:
             case "succeeded" | "cancelled":
-                say(f"run {run} has {status} already" if status == "succeeded" else
-                    f"run {run} was cancelled; `whorl fork` starts a new one from it")  # fmt: skip
+                _say_ended(stage, run, status, budget)
                 return stage.finish(run)
             case "running" if budget is None:
                 say(f"run {run} is running already, in another process")
@@ -62,6 +65,19 @@ async def _resume(project: Project, text: str, budget: float | None, show: Show)
         return await steer(stage, run, resumed(budget))
 
 
+def _say_ended(stage: Stage, run: RunId, status: str, budget: float | None) -> None:
+    """A run that has ended needs no resuming; money for it would be dropped in silence."""
+    loops = [row.address for row in stage.store.loops(run)]
+    ended = f"run {run} {status_words(status)} already"
+    if status == "cancelled":
+        new = f"`whorl fork {run} --at '{loops[0]}[K]'`" if loops else "`whorl run FILE`"
+        ended = f"run {run} was cancelled; {new} starts a new one"
+    elif budget is not None:
+        advice = f"`whorl continue {run} --budget +{budget:g}` gives a loop of it more"
+        raise UsageError(ended, help=advice if loops else f"`whorl show {run}`", code="W905")
+    say(ended)
+
+
 @click.command(hidden=True)
 @click.argument("run", metavar="RUN")
 @located
@@ -72,7 +88,7 @@ def drive(project: Project, *, run: str) -> int:
 
 async def _drive(project: Project, text: str) -> int:
     async with on_stage(project, Show(verbose=True)) as stage:
-        return await stage.drive(stage.store.resolve(text))
+        return await stage.drive(run_meant(stage.store, text))
 
 
 COMMANDS = {"resume": resume, "drive": drive}

@@ -12,6 +12,7 @@ from whorl.errors import UsageError, render_all
 from whorl.interfaces.cli.options import Amount, located, print_json, read_stdin, show_options
 from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform, say
 from whorl.interfaces.inputs import add_main_text, check_given, read_values
+from whorl.interfaces.naming import check_key
 from whorl.interfaces.preflight import (
     TOY,
     check_models,
@@ -21,6 +22,7 @@ from whorl.interfaces.preflight import (
     refusal,
     scripted_by,
 )
+from whorl.interfaces.wording import status_words
 
 if TYPE_CHECKING:
     from whorl.dialects import Reading
@@ -69,9 +71,9 @@ def run_command(
     """
     from whorl.runtimes.local import Start
 
-    if as_json and events:
-        raise UsageError("--json and --events exclude each other", help="leave one of them out")
+    show = Show(as_json=as_json, events=events, verbose=verbose)
     reading = project.read(file)
+    show.check(reading.workflow)
     given = read_values(inputs, "-i", read_stdin)
     given = add_main_text(reading.workflow, given, text, read_stdin)
     check_given(reading.workflow, given)
@@ -86,7 +88,6 @@ def run_command(
         sources=dict(reading.sources),
         cold=cold,
     )
-    show = Show(as_json=as_json, events=events, verbose=verbose)
     _warn(reading)
     if dry_run:
         from whorl.interfaces.cli.commands.rehearsal import show_rehearsal
@@ -105,12 +106,15 @@ async def _run(
     settings = project.settings()
     providers = Providers(settings)
     refused = refusal(reading.workflow, settings)
+    if refused is not None and detach:
+        raise UsageError(str(refused["message"]), code=str(refused["code"]))
     if refused is None:
         _foresee(reading, providers, start)
     start = replace(start, refused=refused)
     async with on_stage(project, show, providers=providers) as stage:
         run, is_new = await stage.runtime.start(reading.workflow, start)
         if not is_new:
+            check_key(stage.store, run, start)
             return await _attach(stage, run, start.key)
         if detach:
             return _detach(project, run, as_json=show.as_json)
@@ -143,7 +147,7 @@ def _warn(reading: Reading) -> None:
 
 async def _attach(stage: Stage, run: RunId, key: str) -> int:
     status = stage.store.run(run).status
-    say(f"run {run} was started with the key {key!r} before; it is {status}")
+    say(f"run {run} was started with the key {key!r} before; it {status_words(status)}")
     if status == "running":
         return await stage.follow(run)
     return stage.finish(run)

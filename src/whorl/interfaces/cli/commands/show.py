@@ -11,7 +11,8 @@ from whorl.errors import safe
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.stage import past_of
 from whorl.interfaces.cli.view.audience import event_json, verdict
-from whorl.interfaces.cli.view.closing import final_lines
+from whorl.interfaces.cli.view.closing import final_lines, gate_lines
+from whorl.interfaces.cli.view.paint import room
 from whorl.interfaces.figures import (
     count,
     difference,
@@ -25,9 +26,11 @@ from whorl.interfaces.figures import (
 )
 from whorl.interfaces.history import iteration_results
 from whorl.interfaces.inspection import computed, unknown_place
+from whorl.interfaces.naming import run_meant
 from whorl.interfaces.progress import Progress, usage_of
-from whorl.interfaces.results import result_of
+from whorl.interfaces.results import Request, full_result, requests_of
 from whorl.interfaces.secrecy import shown
+from whorl.interfaces.wording import request_words
 from whorl.interpreter.address import split_iteration
 
 if TYPE_CHECKING:
@@ -40,13 +43,14 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
 
 MARKS = {"succeeded": "✓", "failed": "✗", "skipped": "-", "running": "●", "retrying": "↻"}
-MARKS |= {"waiting": "⏸"}
+MARKS |= {"waiting": "⏸", "rejected": "✗", "timed_out": "✗", "cancelled": "✗"}
 _VALUE_MAX = 400
 _ANSWERS_MAX = 1_000
+_REQUESTS_MAX = 20
 
 
 @click.command()
-@click.argument("run", metavar="RUN[/ADDRESS]", default="last")
+@click.argument("run", metavar="[RUN[/ADDRESS]]", default="last")
 @json_option
 @located
 def show(project: Project, *, run: str, as_json: bool) -> int:
@@ -59,7 +63,7 @@ def show(project: Project, *, run: str, as_json: bool) -> int:
     name, _, address = run.partition("/")
     store = project.open_store()
     try:
-        found = store.resolve(name)
+        found = run_meant(store, name)
         if address:
             _show_place(store, found, address.rstrip("/"), as_json=as_json)
         elif as_json:
@@ -79,13 +83,13 @@ def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
         "workflow": row.name,
         "dialect": row.dialect,
         "file": row.file,
-        "parent": row.parent or None,
+        "key": row.key or None,
         "input": first.body.get("input"),
         "started_at": row.created_at,
         "updated_at": row.updated_at,
         "answers": _answers(store, run),
     }
-    return {**result_of(store, run), **about}
+    return {**full_result(store, run), **about}
 
 
 def _answers(store: SqliteStore, run: RunId) -> dict[str, Json]:
@@ -103,9 +107,10 @@ def _answers(store: SqliteStore, run: RunId) -> dict[str, Json]:
 def _overview(store: SqliteStore, run: RunId) -> Iterator[str]:
     row = store.run(run)
     progress = past_of(store, run)
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row.created_at))
+    when = _clock(row.created_at)
+    key = f"  key {line(row.key, 60)}" if row.key else ""
     fork = f", fork of {row.parent}" if row.parent else ""
-    yield f"{line(row.name, 80)}  run {run}  {when}{fork}"
+    yield f"{line(row.name, 80)}  run {run}  {when}{fork}{key}"
     given: Any = next(iter(store.read(run, limit=1))).event.body.get("input")
     for name, value in (given if isinstance(given, dict) else {}).items():
         yield f"  {line(name, 40)} = {line(written(value), 100)}"
@@ -113,11 +118,17 @@ def _overview(store: SqliteStore, run: RunId) -> Iterator[str]:
     for address in sorted(places, key=lambda one: _began(places[one])):
         place = places[address]
         yield from ([step_words(place)] if address in progress.steps else loop_table(place))  # type: ignore[arg-type]
-    result: dict[str, Any] = result_of(store, run)
+    inside = [one for one in requests_of(store, run) if one.place not in progress.steps]
+    yield from (f"  {request_words(one)}" for one in inside[-_REQUESTS_MAX:])
+    result: dict[str, Any] = full_result(store, run)
     for name, value in result["outputs"].items():
         yield f"output {line(name, 40)}:"
         yield from _indented(value, _VALUE_MAX * 10)
-    yield from final_lines(store, run, result)
+    yield from final_lines(store, run, result, asked="show")
+
+
+def _clock(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
 def _began(place: Step | LoopProgress) -> float:
@@ -127,13 +138,16 @@ def _began(place: Step | LoopProgress) -> float:
 def step_words(step: Step) -> str:
     """A step in one line."""
     parts = [f"{MARKS.get(step.state, '·')} {line(step.address, 60)}", line(step.model, 40)]
-    if step.ended_at is not None:
+    if step.ended_at is not None and step.ended_at > step.started_at:
         parts.append(seconds(step.ended_at - step.started_at))
     parts.append(f"{count(step.tokens)} tok" if step.tokens else "")
     parts.append(dollars(step.cost_usd) if step.cost_usd else "")
     parts.append(f"attempt {step.attempt}" if step.attempt > 1 else "")
     parts.append(f"→ {line(step.branch, 40)}" if step.branch else "")
     parts.append(step.error if step.state == "failed" else "")
+    if step.state == "rejected" or step.feedback:
+        words = "rejected" if step.state == "rejected" else "approved"
+        parts.append(f"{words}{f': {step.feedback}' if step.feedback else ''}")
     return "  ".join(part for part in parts if part)
 
 
@@ -144,7 +158,10 @@ def loop_table(loop: LoopProgress) -> Iterator[str]:
     yield f"↻ {line(loop.address, 60)}  {loop.number}{of}{ended}"
     head = ("#", "score", "Δ", "time", "tokens", "cost", "verdict")
     cells = [iteration_cells(one, loop) for one in loop.iterations]
-    for said in table([head, *cells], right=frozenset(range(6))) if cells else []:
+    width = room()
+    inner = None if width is None else width - 2
+    rows = [head, *cells] if cells else []
+    for said in table(rows, right=frozenset(range(6)), width=inner, shrink=(6,)):
         yield f"  {said}"
 
 
@@ -224,10 +241,19 @@ def _attempts(entries: list[Entry]) -> Iterator[str]:
                 error = body.get("error") or {}
                 yield f"  ✗ [{error.get('code')}] {safe(str(error.get('message')))}"
             case "task.in_doubt":
-                yield "  in doubt: it was sent before a crash, and its answer is lost"
-            case "gate.waiting" | "gate.decided" | "warning" | "node.finished" | "node.skipped":
-                yield f"{event.kind}  {line(event.address, 80)}"
-                yield from _indented(body)
+                yield "  in doubt: sent before the run was interrupted, and its answer is lost"
+            case "gate.waiting":
+                yield from gate_lines({"address": event.address, "show": None, "reason": ""} | body)
+            case "gate.decided":
+                yield f"  {request_words(Request(event.kind, event.address, body))}"
+            case "warning":
+                yield f"  warning[{body.get('code')}]: {safe(str(body.get('message')))}"
+            case "timer.fired" if event.address.endswith("/:wait"):
+                yield f"  the wait was over at {_clock(event.at)}"
+            case "node.skipped":
+                yield f"  skipped: {body.get('cause') or 'not needed'}"
+            case "node.finished":
+                yield f"  finished: {body.get('branch') or body.get('status') or 'succeeded'}"
 
 
 def _about(body: dict[str, Any]) -> str:

@@ -7,15 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import safe
-from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.options import json_option, located, print_json, run_option
 from whorl.interfaces.cli.stage import past_of
-from whorl.interfaces.cli.view.closing import MARKS, next_command, usage_words
+from whorl.interfaces.cli.view.closing import (
+    MARKS,
+    error_lines,
+    gate_lines,
+    next_command,
+    pause_words,
+    usage_words,
+)
 from whorl.interfaces.cli.view.paint import paint
 from whorl.interfaces.figures import dollars, line, score, seconds, written
 from whorl.interfaces.history import loop_node, workflow_of
+from whorl.interfaces.naming import run_meant
 from whorl.interfaces.progress import name_of
-from whorl.interfaces.results import open_gates, result_of
+from whorl.interfaces.results import full_result
 from whorl.interfaces.secrecy import hidden_names
 from whorl.interfaces.vocabulary import status_lines
 from whorl.interfaces.wording import condition_words, exit_words
@@ -34,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("run", metavar="RUN", default="last")
+@run_option
 @json_option
 @located
 def status(project: Project, *, run: str, as_json: bool) -> int:
@@ -45,9 +52,9 @@ def status(project: Project, *, run: str, as_json: bool) -> int:
     """
     store = project.open_store()
     try:
-        found = store.resolve(run)
+        found = run_meant(store, run)
         progress = past_of(store, found)
-        result = result_of(store, found)
+        result = full_result(store, found)
         if as_json:
             print_json(_document(store, found, progress, result))
         else:
@@ -56,7 +63,7 @@ def status(project: Project, *, run: str, as_json: bool) -> int:
                 click.echo(text)
             for key, words in _rows(store, found, progress, result):
                 if not told or key not in _TOLD:
-                    click.echo(f"{key + ':':<11} {words}")
+                    click.echo(f"{f'{key}:' if key else '':<11} {words}".rstrip())
     finally:
         store.close()
     return 0
@@ -96,11 +103,11 @@ def _document(
 ) -> dict[str, object]:
     row = store.run(run)
     steps = [step.address for step in progress.steps.values() if step.state == "running"]
-    gates = [{"address": gate.address, "message": gate.message, "show": gate.show}
-             for gate in open_gates(store, run)]  # fmt: skip
     return {
         "run": run,
         "workflow": row.name,
+        "key": row.key or None,
+        "parent": row.parent or None,
         "status": result["status"],
         "steps": steps,
         "loop": row.loop or None,
@@ -111,7 +118,8 @@ def _document(
         "updated_at": row.updated_at,
         "usage": result["usage"],
         "budget_usd": row.budget_usd,
-        "waiting_for": gates,
+        "waiting_for": result["waiting_for"],
+        "paused_by": result["paused_by"],
         "error": result["error"],
     }
 
@@ -124,6 +132,8 @@ def _rows(
     now_status = str(result["status"])
     mark, color = MARKS.get(now_status, ("·", "white"))
     yield "run", f"{run}{f'  (fork of {row.parent})' if row.parent else ''}"
+    if row.key:
+        yield "key", line(row.key, 80)
     yield "workflow", f"{line(row.name, 80)}  {line(row.file, 120)}".rstrip()
     yield "status", paint(f"{mark} {now_status}", color)
     until = time.time() if now_status == "running" else row.updated_at
@@ -139,12 +149,16 @@ def _rows(
     if used:
         of = f" of a budget of {dollars(row.budget_usd)}" if row.budget_usd is not None else ""
         yield "used", used + of
-    for gate in open_gates(store, run):
-        yield "waits for", f"{line(gate.address, 60)}: {line(gate.message, 200)}"
+    if result["paused_by"]:
+        yield "paused", pause_words(result)
+    for gate in result["waiting_for"]:
+        asked, *about = gate_lines(gate)
+        yield "waits for", asked
+        yield from (("", said) for said in about)
     if result["output"] is not None:
         yield "output", line(written(result["output"]), 200)
-    if result["error"]:
-        yield "error", f"[{result['error']['code']}] {safe(result['error']['message'])}"
+    for at, said in enumerate(error_lines(result["error"])):
+        yield "" if at else "error", said
     yield "next", next_command(run, result)
 
 

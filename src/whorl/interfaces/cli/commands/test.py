@@ -13,6 +13,7 @@ import click
 from whorl.errors import UsageError, safe
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.figures import plural
+from whorl.interfaces.naming import run_meant
 from whorl.interfaces.replay import cassette_from_run, cassette_from_text, replay
 from whorl.interfaces.results import result_of
 from whorl.source import open_file
@@ -80,7 +81,7 @@ def test(
 def _recorded(project: Project, file: str, run: str | None) -> Cassette:
     store = project.open_store()
     try:
-        found = store.resolve(run) if run is not None else _newest(store, file)
+        found = run_meant(store, run) if run is not None else _newest(store, file)
         return cassette_from_run(store, found, result_of(store, found))
     finally:
         store.close()

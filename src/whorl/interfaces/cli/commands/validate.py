@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +11,8 @@ import click
 from whorl.errors import InvalidWorkflow, render_all, safe
 from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.view.paint import is_colored
+from whorl.interfaces.diagram import limit_words
 from whorl.interfaces.figures import plural
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from whorl.dialects import Reading
     from whorl.errors import Diagnostic
     from whorl.interfaces.project import Project
+    from whorl.ir import RunLimits
 
 
 @click.command()
@@ -49,7 +52,8 @@ def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, object]:
     if not is_quiet:
         if warnings:
             _show(warnings, reading.sources)
-        click.echo(f"{safe(file)}: ok ({', '.join(str(words) for words in _words(facts))})")
+        words = ", ".join(_words(facts, reading.workflow.limits))
+        click.echo(f"{safe(file)}: ok ({words})")
     return {"file": file, "ok": True, "diagnostics": _as_json(warnings), **facts}
 
 
@@ -74,10 +78,16 @@ def _facts(reading: Reading) -> dict[str, object]:
     workflow = reading.workflow
     calls = worst_case(workflow).calls
     steps = len(index_nodes(workflow))
-    return {"name": workflow.name, "dialect": workflow.dialect, "steps": steps, "calls_max": calls}
+    return {
+        "name": workflow.name,
+        "dialect": workflow.dialect,
+        "steps": steps,
+        "calls_max": calls,
+        "limits": {key: value for key, value in asdict(workflow.limits).items() if value},
+    }
 
 
-def _words(facts: dict[str, object]) -> list[str]:
+def _words(facts: dict[str, object], limited: RunLimits) -> list[str]:
     steps, calls = facts["steps"], facts["calls_max"]
     assert isinstance(steps, int)
     words = [str(facts["dialect"]), plural(steps, "step")]
@@ -85,11 +95,12 @@ def _words(facts: dict[str, object]) -> list[str]:
         words.append("calls depend on the inputs")
     elif isinstance(calls, int) and calls:
         words.append(f"at most {plural(calls, 'call')}")
-    return words
+    limits = limit_words(limited)
+    return [*words, f"bounded by {limits}"] if limits else words
 
 
 def _show(diagnostics: Sequence[Diagnostic], texts: Mapping[str, str]) -> None:
-    color = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    color = sys.stderr.isatty() and is_colored()
     click.echo(render_all(diagnostics, texts, color=color), err=True)
 
 

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.interfaces.cli.options import located, show_options
+from whorl.interfaces.cli.options import located, run_option, show_options
 from whorl.interfaces.cli.stage import Show, on_stage, perform
 from whorl.interfaces.cli.view.audience import Events
+from whorl.interfaces.naming import run_meant
 
 if TYPE_CHECKING:
     from whorl.interfaces.project import Project
 
 
 @click.command()
-@click.argument("run", metavar="RUN")
+@run_option
 @show_options
 @located
 def watch(project: Project, *, run: str, as_json: bool, events: str | None, verbose: bool) -> int:
@@ -30,7 +31,7 @@ def watch(project: Project, *, run: str, as_json: bool, events: str | None, verb
 async def _watch(project: Project, text: str, show: Show) -> int:
     project.open_store().close()
     async with on_stage(project, show) as stage:
-        run = stage.store.resolve(text)
+        run = run_meant(stage.store, text)
         if isinstance(stage.audience, Events):
             for entry in stage.store.read(run):
                 stage.audience.entries(run, [entry])

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import safe
-from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.options import json_option, located, print_json, run_option
+from whorl.interfaces.cli.view.closing import error_lines, gate_lines, next_command, pause_words
+from whorl.interfaces.cli.view.paint import room
 from whorl.interfaces.figures import line, plural, score, table
 from whorl.interfaces.history import loop_node, workflow_of
 from whorl.interfaces.inspection import limit_now
-from whorl.interfaces.results import open_gates, result_of
-from whorl.interfaces.wording import condition_words, exit_words, reason_words, verdict_words
+from whorl.interfaces.naming import run_meant
+from whorl.interfaces.results import full_result, requests_of
+from whorl.interfaces.wording import (
+    condition_words,
+    ending_words,
+    exit_words,
+    reason_words,
+    request_words,
+    root_code,
+    status_words,
+    verdict_words,
+)
 from whorl.runtimes.folding import fold
 
 if TYPE_CHECKING:
@@ -26,10 +37,11 @@ if TYPE_CHECKING:
 
 ITERATIONS_MAX = 1_000
 _LOOPS_MAX = 50
+_REQUESTS_MAX = 50
 
 
 @click.command()
-@click.argument("run", metavar="RUN")
+@run_option
 @json_option
 @located
 def why(project: Project, *, run: str, as_json: bool) -> int:
@@ -40,7 +52,7 @@ def why(project: Project, *, run: str, as_json: bool) -> int:
     """
     store = project.open_store()
     try:
-        found = store.resolve(run)
+        found = run_meant(store, run)
         if as_json:
             print_json(_document(store, found))
         else:
@@ -52,7 +64,7 @@ def why(project: Project, *, run: str, as_json: bool) -> int:
 
 
 def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
-    result = result_of(store, run)
+    result: dict[str, Any] = full_result(store, run)
     loops = [
         {
             "path": row.address,
@@ -62,13 +74,17 @@ def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
         }
         for row in store.loops(run)
     ]
-    return {"run": run, "status": result["status"], "loops": loops, "error": result["error"]}
+    told = ("status", "paused_by", "waiting_for", "error")
+    people = [{"kind": one.kind, "place": one.place, "body": one.body}
+              for one in requests_of(store, run)]  # fmt: skip
+    return {"run": run, "loops": loops, "people": people} | {name: result[name] for name in told}
 
 
 def _told(store: SqliteStore, run: RunId) -> Iterator[str]:
-    result = result_of(store, run)
+    result: dict[str, Any] = full_result(store, run)
+    following = next_command(run, result)
     workflow = workflow_of(store, run)
-    yield f"run {run} of {line(store.run(run).name, 60)} {_status_words(str(result['status']))}"
+    yield f"run {run} of {line(store.run(run).name, 60)} {status_words(str(result['status']))}"
     loops = store.loops(run)
     machine = fold(store, run).machine
     if len(loops) > _LOOPS_MAX:
@@ -76,16 +92,18 @@ def _told(store: SqliteStore, run: RunId) -> Iterator[str]:
     for row in loops[-_LOOPS_MAX:]:
         yield ""
         yield from _loop_told(store, run, row, workflow=workflow, machine=machine)
-    error = result["error"]
-    if isinstance(error, dict):
-        yield ""
-        yield f"error[{error['code']}]: {safe(str(error['message']))}"
-        yield f"  `whorl explain {error['code']}` says more"
-    for gate in open_gates(store, run):
-        yield ""
-        yield f"{line(gate.address, 60)} waits for a person: {line(gate.message, 200)}"
-    if not loops and not error:
-        yield "it has no loop"
+    if not loops and not result["error"] and result["status"] == "succeeded":
+        yield "it has no loop; all its steps are done"
+    requests = [f"  {request_words(one)}" for one in requests_of(store, run)]
+    yield from ["", "people:", *requests[-_REQUESTS_MAX:]] if requests else []
+    if result["paused_by"]:
+        yield from ["", pause_words(result)]
+    if result["error"]:
+        yield from ["", *error_lines(result["error"])]
+        yield f"  `whorl explain {root_code(result['error'])}` says more"
+    for gate in result["waiting_for"]:
+        yield from ["", *gate_lines(gate)]
+    yield from ["", f"next: {following}"] if not following.startswith("whorl why") else []
 
 
 def _loop_told(
@@ -111,11 +129,14 @@ def _loop_told(
                 str(one.number),
                 score(one.score) + ("★" if one.number == row.best_iteration else ""),
                 _verdict(one),
-                verdict_words(one.note, 120),
+                verdict_words(one.note, 400),
             )
             for one in rows
         ]
-        for said in table([("#", "score", "verdict", "why"), *cells], right=frozenset({0})):
+        heads = ("#", "score", "verdict", "why")
+        width = room()
+        inner = None if width is None else width - 2
+        for said in table([heads, *cells], right=frozenset({0}), width=inner, shrink=(3,)):
             yield f"  {said}"
 
 
@@ -126,15 +147,10 @@ def _iterations(store: SqliteStore, run: RunId, row: LoopRow) -> list[IterationR
 
 def _verdict(row: IterationRow) -> str:
     if row.status != "succeeded":
-        return row.status.replace("_", " ")
+        return ending_words(row.status)
     if row.note.get("met"):
         return "met"
     return "not met" if row.note.get("facts") else "done"
-
-
-def _status_words(status: str) -> str:
-    verb = "has" if status in ("succeeded", "failed") else "is"
-    return f"{verb} {status}"
 
 
 COMMANDS = {"why": why}

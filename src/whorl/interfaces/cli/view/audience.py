@@ -20,6 +20,7 @@ from whorl.interfaces.figures import (
 from whorl.interfaces.progress import Progress, name_of
 from whorl.interfaces.secrecy import shown
 from whorl.interfaces.vocabulary import judgement_lines
+from whorl.interfaces.wording import ending_words
 
 if TYPE_CHECKING:
     from whorl.errors import StoreError
@@ -99,6 +100,17 @@ class Events(Silence):
         click.echo(json.dumps(said, ensure_ascii=False))
 
 
+def check_words(workflow: Workflow) -> None:
+    """Refuses events in a dialect's own words where the dialect has none."""
+    from whorl.interfaces.translation import Translator
+
+    if not Translator("", workflow).has_words:
+        raise UsageError(
+            f"the dialect {workflow.dialect!r} has no event names of its own",
+            help="leave `=dialect` out: --events prints the events of the journal",
+        )
+
+
 class DialectEvents(Silence):
     """Prints events under the names that the workflow's dialect has for them."""
 
@@ -109,12 +121,8 @@ class DialectEvents(Silence):
         """Learns the dialect's words."""
         from whorl.interfaces.translation import Translator
 
+        check_words(workflow)
         self._translator = Translator(progress.run, workflow)
-        if not self._translator.has_words:
-            raise UsageError(
-                f"the dialect {workflow.dialect!r} has no event names of its own",
-                help="use --events",
-            )
         if not progress.steps and not progress.loops:
             self._print(self._translator.started(progress.started_at))
 
@@ -189,11 +197,13 @@ def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list
             error = body.get("error") or {}
             wait = max(0.0, float(body.get("due", event.at)) - event.at)
             words = line(str(error.get("message", "failed")), 90)
-            return [f"{where}: {words}; tried again in {seconds(wait)}"]
+            return [f"{where}: {words}; tried again in {seconds(wait).replace('.0s', 's')}"]
         case "task.in_doubt":
-            return [f"{where}: was sent before the crash, and its answer is lost"]
-        case "gate.waiting":
-            return [f"{where}: {line(str(body.get('message', '')), 120)}"]
+            return [f"{where}: was sent before the run was interrupted, and its answer is lost"]
+        case "gate.waiting" if progress.is_busy():
+            # A run that has nothing else to do asks with its last words.
+            place = event.address.partition("/:")[0]
+            return [f"{line(place, 60)} asks: {line(str(body.get('message', '')), 200)}"]
         case "warning":
             return [f"warning: {line(str(body.get('message', '')), 200)}"]
         case "task.finished" | "task.failed" if verbose:
@@ -220,7 +230,7 @@ def iteration_line(loop: LoopProgress, done: Iteration) -> str:
 def verdict(done: Iteration) -> str:
     """What an iteration came to: a mark and words."""
     if done.status not in ("succeeded", ""):
-        return f"✗ {done.status.replace('_', ' ')}{f': {done.words}' if done.words else ''}"
+        return f"✗ {ending_words(done.status)}{f': {done.words}' if done.words else ''}"
     mark = "✓" if done.is_met else "·"
     return f"{mark} {done.words}" if done.words else mark if done.is_met else ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,8 +21,7 @@ from whorl.interfaces.figures import (
     seconds,
     written,
 )
-from whorl.interfaces.results import open_gates
-from whorl.interfaces.wording import exit_words
+from whorl.interfaces.wording import exit_words, root_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +40,13 @@ MARKS = {
     "running": ("●", "yellow"),
 }
 _LOOPS_MAX = 8
+_SHOWN_MAX = 4_000
+# What a loop needs to go on, by the reason for which it ended.
+_AMOUNTS = {
+    "max_iterations": "--iterations 3",
+    "rejected": "--iterations 3",
+    "budget": "--budget +0.50",
+}
 
 
 def show_result(store: SqliteStore, run: RunId, result: dict[str, Json], *, as_json: bool) -> None:
@@ -54,8 +61,10 @@ def show_result(store: SqliteStore, run: RunId, result: dict[str, Json], *, as_j
         click.echo(said, err=True)
 
 
-def final_lines(store: SqliteStore, run: RunId, result: dict[str, Any]) -> Iterator[str]:
-    """Exit reason, returned iteration, cost, run, next command."""
+def final_lines(
+    store: SqliteStore, run: RunId, result: dict[str, Any], *, asked: str = ""
+) -> Iterator[str]:
+    """Exit reason, returned iteration, cost, run, next command, unless it is the one `asked`."""
     status = result["status"]
     mark, color = MARKS.get(status, ("·", "white"))
     row = store.run(run)
@@ -65,14 +74,52 @@ def final_lines(store: SqliteStore, run: RunId, result: dict[str, Any]) -> Itera
     yield f"{head}  {line(row.name, 60)}  {took}{f'  {used}' if used else ''}  run {run}"
     for loop in result["loops"][-_LOOPS_MAX:]:
         yield f"  {loop_words(loop)}"
-    error = result["error"]
-    if error:
-        place = f"  at {line(error['path'], 80)}" if error.get("path") else ""
-        yield f"  error[{error['code']}]: {safe(error['message'])}{place}"
-    if status == "waiting":
-        for gate in open_gates(store, run):
-            yield f"  {line(gate.address, 60)}: {line(gate.message, 200)}"
-    yield f"  next: {next_command(run, result)}"
+    if status == "succeeded" and result["outputs"] and result["output"] is None:
+        yield "  the output is null"
+    if result["paused_by"]:
+        yield f"  {pause_words(result)}"
+    yield from (f"  {said}" for said in error_lines(result["error"]))
+    for gate in result["waiting_for"]:
+        yield from (f"  {said}" for said in gate_lines(gate))
+    advice = next_command(run, result)
+    if advice.split()[:2] != ["whorl", asked]:
+        yield f"  next: {advice}"
+
+
+def error_lines(error: dict[str, Any] | None) -> Iterator[str]:
+    """What failed, where, and the page that says most about it."""
+    if not error:
+        return
+    place = f"  at {line(error['path'], 80)}" if error.get("path") else ""
+    yield f"error[{error['code']}]: {safe(error['message'])}{place}"
+    root = root_code(error)
+    if root != error["code"]:
+        yield f"  it comes from {root}: `whorl explain {root}`"
+
+
+def gate_lines(gate: dict[str, Any]) -> Iterator[str]:
+    """What a person is asked, and what it is about."""
+    place = gate["address"].partition("/:")[0]
+    yield f"{line(place, 60)} asks: {safe(gate['message'])}"
+    shown = gate["show"]
+    parts = shown if isinstance(shown, dict) and gate["reason"] != "gate" else {"": shown}
+    for name, value in parts.items():
+        if value is None:
+            continue
+        if name:
+            yield f"  {line(name, 60)}:"
+        text = written(value)
+        cut = "…" if len(text) > _SHOWN_MAX else ""
+        for said in paragraphs(text[:_SHOWN_MAX] + cut).split("\n"):
+            yield f"    {said}"
+
+
+def pause_words(result: dict[str, Any]) -> str:
+    """Why a run is paused, in the words of what it warned of."""
+    if result["paused_by"] == "budget":
+        told = [str(one.get("message", "")) for one in result["warnings"] if one["code"] == "R103"]
+        return safe(told[-1].partition(";")[0]) if told else "its budget is reached"
+    return "a person paused it"
 
 
 def loop_words(loop: dict[str, Any]) -> str:
@@ -108,23 +155,50 @@ def next_command(run: str, result: dict[str, Any]) -> str:
     """What a person would most probably want to do next."""
     match result["status"]:
         case "succeeded":
-            at_limit = [one for one in result["loops"] if one["exit_reason"] == "max_iterations"]
-            if at_limit and "[" not in at_limit[-1]["path"]:
-                at = f" --at {at_limit[-1]['path']}" if len(result["loops"]) > 1 else ""
-                return f"whorl continue {run}{at} --iterations 3"
-            return f"whorl why {run}" if result["loops"] else f"whorl show {run}"
+            usual = f"whorl why {run}" if result["loops"] else f"whorl show {run}"
+            return _more(run, result) or usual
         case "failed":
-            if (result["error"] or {}).get("code") in ("R110", "R111"):
-                return f"whorl explain {result['error']['code']}"
-            return f"whorl resume {run}   (tries again only what failed)"
+            return _after_failure(run, result)
         case "waiting":
-            return f"whorl approve {run}   or   whorl reject {run} --feedback '...'"
-        case "paused":
-            if any(one.get("code") == "R103" for one in result["warnings"]):
-                return f"whorl resume {run} --budget +0.50"
-            return f"whorl resume {run}"
-        case "interrupted":
+            return "   or   ".join(_answers(run, result["waiting_for"]))
+        case "paused" if result["paused_by"] == "budget":
+            return f"whorl resume {run} --budget +0.50"
+        case "paused" | "interrupted":
             return f"whorl resume {run}"
         case "running":
             return f"whorl watch {run}"
     return f"whorl show {run}"
+
+
+def _more(run: str, result: dict[str, Any]) -> str:
+    """How the last loop that a limit or a person ended goes on, where it can."""
+    open_ones = [one for one in result["loops"] if "[" not in one["path"]]
+    for loop in reversed(open_ones):
+        amount = _AMOUNTS.get(loop["exit_reason"])
+        if amount:
+            at = f" --at {quote(loop['path'])}" if len(open_ones) > 1 else ""
+            return f"whorl continue {run}{at} {amount}"
+    return ""
+
+
+def _after_failure(run: str, result: dict[str, Any]) -> str:
+    error = result["error"] or {}
+    match error.get("code"):
+        case "R110" | "R111":
+            return f"whorl explain {error['code']}"
+        case "R102":
+            # Trying the loop again would only reach its limit again.
+            return _more(run, result) or f"whorl why {run}"
+        case "R108":
+            return _more(run, result) or f"whorl resume {run}   (asks again)"
+    return f"whorl resume {run}   (tries again only what failed)"
+
+
+def _answers(run: str, gates: list[dict[str, Any]]) -> Iterator[str]:
+    """The commands that answer what a run asks first."""
+    gate = gates[0] if gates else {"address": "", "reason": ""}
+    at = f" --at {quote(gate['address'].partition('/:')[0])}" if len(gates) > 1 else ""
+    yield f"whorl approve {run}{at}"
+    if gate["reason"] == "limit":
+        yield f"whorl continue {run}{at} --iterations 3"
+    yield f"whorl reject {run}{at} --feedback '...'"

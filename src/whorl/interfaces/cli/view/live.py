@@ -7,13 +7,14 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import click
 from rich.box import ROUNDED
 from rich.console import Console, Group
 from rich.live import Live as Region
 from rich.panel import Panel
 from rich.text import Text
 
-from whorl.interfaces.cli.view.audience import Lines, Silence, say_trouble
+from whorl.interfaces.cli.view.audience import Lines, Silence, lines_of, say_trouble
 from whorl.interfaces.cli.view.keys import Keys
 from whorl.interfaces.cli.view.picture import View, draw, row_cells
 from whorl.interfaces.figures import line
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 REDRAW_S = 0.2
 ROWS_MAX = 8
+PLAIN = "the run goes on here, in plain lines; Ctrl-C leaves it so that it can be resumed"
+# What a picture cannot show stays above it as a line.
+_SAID = frozenset({"warning", "task.in_doubt"})
 
 
 class Live(Silence):
@@ -34,6 +38,8 @@ class Live(Silence):
 
     def __init__(self) -> None:
         self.progress = Progress()
+        command = click.get_current_context(silent=True)
+        self._title = "whorl" if command is None else command.command_path
         self._console = Console(stderr=True, highlight=False)
         self._workflow: Workflow | None = None
         self._region: Region | None = None
@@ -82,6 +88,9 @@ class Live(Silence):
             return
         for entry in entries:
             self.progress.take(entry.event)
+            if entry.event.kind in _SAID:
+                for said in lines_of(self.progress, entry.event):
+                    self._console.print(Text(said, "yellow"))
 
     def text(self, run: RunId, address: str, text: str) -> None:
         """Keeps the end of what a task streams."""
@@ -98,6 +107,7 @@ class Live(Silence):
     def _pressed(self, key: str) -> None:
         if key == "q" and "q" not in self._offers:
             self._close()
+            self._console.print(PLAIN)
             self._lines = Lines()
             self._lines.progress = self.progress
         if key in self._offers:
@@ -136,11 +146,11 @@ class Live(Silence):
         lines = draw(view)
         for text in lines:
             text.no_wrap, text.overflow = True, "ellipsis"
-        offers = {"q": ("leave the view", None)} | self._offers
+        offers = {"q": ("plain lines", None)} | self._offers
         words = [f"{key} {offer[0]}" for key, offer in sorted(offers.items())]
         panel = Panel(
             Group(*lines),
-            title="whorl run",
+            title=self._title,
             title_align="left",
             subtitle=None if is_last else "  ".join(words),
             box=ROUNDED,

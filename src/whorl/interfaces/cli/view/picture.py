@@ -9,11 +9,13 @@ from rich.text import Text
 
 from whorl.interfaces.cli.view.audience import verdict
 from whorl.interfaces.cli.view.closing import MARKS as STATUS_MARKS
+from whorl.interfaces.cli.view.states import UNSEEN, is_below, newest_loop, states_of, steps_below
 from whorl.interfaces.figures import (
     count,
     difference,
     dollars,
     line,
+    plural,
     score,
     seconds,
     sparkline,
@@ -22,7 +24,7 @@ from whorl.interfaces.history import loop_node
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.wording import condition_words, exit_words, target_of
 from whorl.interpreter.address import join, numbered
-from whorl.ir import Assign, Break, Compute, Continue, Loop, Stop, Task
+from whorl.ir import Loop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,10 +39,12 @@ _INSIDE_MAX = 8
 _HEAD = ("#", "score", "Δ", "time", "tokens", "cost")
 _WIDTHS = (3, 7, 6, 6, 7, 8)
 _STATES = {
+    "running": ("●", "yellow"),
     "succeeded": ("✓", "green"),
     "failed": ("✗", "red"),
     "timed_out": ("✗", "red"),
     "cancelled": ("✗", "yellow"),
+    "rejected": ("✗", "yellow"),
     "skipped": ("-", "dim"),
     "retrying": ("↻", "yellow"),
     "waiting": ("⏸", "yellow"),
@@ -62,9 +66,11 @@ def draw(view: View) -> list[Text]:
     """All lines of the view."""
     progress = view.progress
     lines = [_header(view), *_block(view, view.workflow.body, "", "")]
-    for address, gate in progress.waiting.items():
+    # A run that only waits asks with its last words, below the view.
+    for address, gate in progress.waiting.items() if progress.status == "running" else ():
         words = line(str(gate.get("message", "")), view.width - 20)
-        lines.append(Text.assemble(("⏸ ", "yellow"), line(address, 40), "  ", (words, "yellow")))
+        place = line(address.partition("/:")[0], 40)
+        lines.append(Text.assemble(("⏸ ", "yellow"), place, "  ", (words, "yellow")))
     return [*lines, *_footer(view)]
 
 
@@ -103,17 +109,21 @@ def _header(view: View) -> Text:
 
 
 def _block(view: View, block: Block, address: str, indent: str) -> Iterator[Text]:
-    nodes = [node for node in block.nodes if not isinstance(node, _UNSEEN)]
+    states = states_of(view.progress, block, address)
+    nodes = [node for node in block.nodes if not isinstance(node, UNSEEN)]
     for at, node in enumerate(nodes):
         is_last = at + 1 == len(nodes)
         branch = indent + ("└── " if is_last else "├── ")
         below = indent + ("    " if is_last else "│   ")
-        yield from _node(view, node, join(address, node.name), (branch, below))
+        place = join(address, node.name)
+        yield from _node(view, node, place, (branch, below), states[node.name])
 
 
-def _node(view: View, node: Node, address: str, indents: tuple[str, str]) -> Iterator[Text]:
+def _node(
+    view: View, node: Node, address: str, indents: tuple[str, str], state: str
+) -> Iterator[Text]:
     branch, below = indents
-    loop = _newest_loop(view.progress, address)
+    loop = newest_loop(view.progress, address)
     if isinstance(node, Loop) and loop is not None:
         yield from _loop(view, loop, node, indents)
         return
@@ -121,14 +131,20 @@ def _node(view: View, node: Node, address: str, indents: tuple[str, str]) -> Ite
     if step is not None and not step.branch:
         yield _step(view, step, branch)
         return
-    inside = [one for key, one in view.progress.steps.items() if _is_below(key, address)]
-    if step is None and (isinstance(node, Task | Loop) or not inside):
-        yield Text.assemble((branch, "dim"), ("○ ", "dim"), (line(node.name, 60), "dim"))
-        return
+    inside = steps_below(view.progress, address)
+    mark, color = _mark(view, state)
+    words = f"  → {line(step.branch, 40)}" if step is not None else ""
     done = sum(one.state == "succeeded" for one in inside)
-    taken = f"  → {line(step.branch, 40)}" if step is not None else ""
-    yield Text.assemble((branch, "dim"), line(node.name, 60), (f"{taken}  {done} done", "dim"))
+    words += f"  {done} done" if inside else ""
+    name = (line(node.name, 60), "" if state else "dim")
+    yield Text.assemble((branch, "dim"), (f"{mark} ", color), name, (words, "dim"))
     yield from _inside(view, inside, address, below)
+
+
+def _mark(view: View, state: str) -> tuple[str, str]:
+    if state == "running" and view.progress.status == "running":
+        return SPINNER[int(view.now * 5) % len(SPINNER)], "yellow"
+    return _STATES.get(state, ("○", "dim"))
 
 
 def _inside(view: View, steps: list[Step], address: str, indent: str) -> Iterator[Text]:
@@ -136,24 +152,18 @@ def _inside(view: View, steps: list[Step], address: str, indent: str) -> Iterato
     for one in [step for step in steps if step.state != "succeeded"][:_INSIDE_MAX]:
         yield _step(view, one, indent + "  ", one.address[len(address) :].lstrip("/"))
     for key, loop in view.progress.loops.items():
-        found = loop_node(view.workflow, loop.path) if _is_below(key, address) else None
+        found = loop_node(view.workflow, loop.path) if is_below(key, address) else None
         if found is not None and not loop.exit_reason:
             yield from _loop(view, loop, found, (indent + "└── ", indent + "    "))
 
 
-def _is_below(address: str, above: str) -> bool:
-    return address.startswith((f"{above}/", f"{above}["))
-
-
 def _step(view: View, step: Step, branch: str, name: str = "") -> Text:
-    if step.state == "running":
-        mark, color = SPINNER[int(view.now * 5) % len(SPINNER)], "yellow"
-    else:
-        mark, color = _STATES.get(step.state, ("·", "dim"))
+    mark, color = _mark(view, step.state)
     text = Text.assemble(
         (branch, "dim"), (f"{mark} ", color), line(name or name_of(step.address), 60)
     )
-    parts = [line(step.model, 40), seconds((step.ended_at or view.now) - step.started_at)]
+    took = (step.ended_at or view.now) - step.started_at
+    parts = [line(step.model, 40), seconds(took) if took else ""]
     parts += [f"{count(step.tokens)} tok" if step.tokens else ""]
     parts += [dollars(step.cost_usd) if step.cost_usd else ""]
     parts += [f"attempt {step.attempt}" if step.attempt > 1 else ""]
@@ -172,7 +182,7 @@ def _loop(view: View, loop: LoopProgress, node: Loop, indents: tuple[str, str]) 
     of = f"/{loop.limit}" if loop.limit else ""
     ended = exit_words(loop.exit_reason, loop.stopped_by) if loop.exit_reason else ""
     until = condition_words(node.until)
-    mark, color = ("✓", "green") if ended else ("↻", "yellow")
+    mark, color = _loop_mark(loop)
     title = Text.assemble((branch, "dim"), (f"{mark} ", color), (line(node.name, 60), "bold"))
     title.append("  iteration ").append(str(loop.number), "bold").append(of)
     title.append(f"   {ended}" if ended else f"   until {until}" if until else "")
@@ -186,6 +196,15 @@ def _loop(view: View, loop: LoopProgress, node: Loop, indents: tuple[str, str]) 
     if not ended and loop.number > (shown[-1].number if shown else 0):
         yield Text.assemble((below, "dim"), _current(view, loop))
         yield from _block(view, node.body, _iteration_address(view, loop), below + "   ")
+
+
+def _loop_mark(loop: LoopProgress) -> tuple[str, str]:
+    """A limit ends a loop without its condition: that is no failure, and no success either."""
+    if not loop.exit_reason:
+        return "↻", "yellow"
+    if loop.is_failed:
+        return "✗", "red"
+    return "✓", "green" if loop.exit_reason in ("condition_met", "accepted") else "yellow"
 
 
 def _iteration_address(view: View, loop: LoopProgress) -> str:
@@ -232,7 +251,7 @@ def _footer(view: View) -> Iterator[Text]:
         lines.append(text)
     elif progress.calls:
         cost = f"  {dollars(progress.cost_usd)}" if progress.cost_usd else ""
-        words = f"used    {progress.calls} calls  {count(progress.tokens)} tok{cost}"
+        words = f"used    {plural(progress.calls, 'call')}  {count(progress.tokens)} tok{cost}"
         lines.append(Text(words))
     if lines:
         yield Text("")
@@ -253,16 +272,3 @@ def _iterations_left(progress: Progress, loop: LoopProgress | None) -> str:
     if loop is not None and loop.limit:
         left = min(left, loop.limit - len(loop.iterations))
     return f"   ~{max(0, left):,} iterations left"
-
-
-def _newest_loop(progress: Progress, address: str) -> LoopProgress | None:
-    """The loop at an address; one that was run again has a number behind its name."""
-    found = [
-        loop
-        for key, loop in progress.loops.items()
-        if key == address or key.startswith(f"{address}#")
-    ]
-    return found[-1] if found else None
-
-
-_UNSEEN = (Compute, Assign, Stop, Break, Continue)
