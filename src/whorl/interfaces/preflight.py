@@ -28,16 +28,22 @@ TOY = (
 _MODELS = frozenset({"ask", "judge"})
 _NO_PROVIDER = "P110"
 _CHOOSING = frozenset({"model", "provider", "model_url"})
-_TYPICAL_LOOP = 10
+_PRICE_THEM = "set [prices.MODEL] in whorl.toml"
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The most that a run can do: None where a value decides, or where no price is known."""
+    """The most that a run can do: None where a value decides, or where no price is known.
+
+    `usual` has each call once, without any that is tried again.
+    """
 
     calls: int | None
+    usual: int | None
     cost_usd: float | None
     budget_usd: float | None = None
+    is_priced: bool = True
+    has_tools: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,6 @@ class _Asked:
     path: str
     kind: str
     inputs: dict[str, Json]
-    times: int
     is_decided: bool = True
 
 
@@ -124,39 +129,69 @@ def forecast(
     """The worst case of a run, with all its limits."""
     if iterations is not None:
         workflow = _limited(workflow, iterations)
-    calls = worst_case(workflow).calls
     budget = budget_usd if budget_usd is not None else workflow.limits.cost_usd
-    if not calls:
-        return Forecast(calls, None, budget)
-    return Forecast(calls, _cost(workflow, providers, calls), budget)
+    asked = list(_asked(workflow))
+    prices = _Prices(providers)
+    found = worst_case(workflow, prices.of)
+    cost = found.cost_usd if asked else None
+    if budget is not None and asked and prices.all_known:
+        cost = budget if cost is None else min(cost, budget)
+    return Forecast(
+        found.calls,
+        found.typical,
+        cost,
+        budget,
+        is_priced=prices.all_known,
+        has_tools=any("tools" in one.inputs for one in asked),
+    )
 
 
 def forecast_words(told: Forecast) -> str:
-    """The worst case in words, or nothing when no call is priced."""
+    """The worst case in words, or nothing when no call is made."""
     if told.calls == 0:
         return ""
-    budget = f"; the budget is ${told.budget_usd:.2f}" if told.budget_usd is not None else ""
-    if told.calls is None:
-        return f"the number of calls depends on the inputs{budget}"
-    calls = f"at most {told.calls:,} call{'' if told.calls == 1 else 's'}"
-    if told.cost_usd is None:
-        return f"{calls}, of a price that is not known{budget}"
-    return f"{calls}{f', about ${told.cost_usd:,.2f}' if told.cost_usd else ''}{budget}"
+    words = calls_words(told.calls, told.usual)
+    if told.has_tools:
+        words += " and the tools that models use"
+    if told.cost_usd:
+        words += f", about ${told.cost_usd:,.2f}"
+    if not told.is_priced:
+        words += ", of a price that is not known"
+    if told.budget_usd is None:
+        return words
+    if not told.is_priced:
+        return f"{words}, so the budget of ${told.budget_usd:.2f} cannot hold them: {_PRICE_THEM}"
+    return f"{words}; the budget is ${told.budget_usd:.2f}"
 
 
-def _cost(workflow: Workflow, providers: Providers, calls: int) -> float | None:
-    """The mean estimate of the steps, weighted by how often each can run, times all calls."""
-    total, weight = 0.0, 0
-    for asked in _asked(workflow):
+def calls_words(calls: int | None, usual: int | None) -> str:
+    """How many calls there can be, and how many of them if none has to be tried again."""
+    if calls is None:
+        return "the number of calls depends on the inputs"
+    words = f"at most {calls:,} call{'' if calls == 1 else 's'}"
+    return words if usual is None or usual == calls else f"{words} ({usual:,} without retries)"
+
+
+class _Prices:
+    """What the answer of a step is expected to cost, by what is configured."""
+
+    def __init__(self, providers: Providers) -> None:
+        self.all_known = True
+        self._providers = providers
+
+    def of(self, workflow: Workflow, node: Task | Judge) -> float | None:
+        """The estimate of one answer; None where no price is known."""
+        defaults = {kind: _known(fields) for kind, fields in workflow.defaults}
+        if isinstance(node, Task):
+            asked = _Asked("", node.kind, defaults.get(node.kind, {}) | _known(node.inputs))
+        else:
+            asked = _Asked("", "judge", defaults.get("judge", {}) | _judged(node))
         try:
-            estimate = providers.kind(asked.kind).estimate(_request(asked))
+            found = self._providers.kind(asked.kind).estimate(_request(asked)).cost_usd
         except (ProviderError, UsageError):
-            return None
-        if estimate.cost_usd is None:
-            return None
-        total += estimate.cost_usd * asked.times
-        weight += asked.times
-    return total / weight * calls if weight else None
+            found = None
+        self.all_known &= found is not None
+        return found
 
 
 def _request(asked: _Asked) -> Request:
@@ -175,21 +210,14 @@ def _tasks(workflow: Workflow) -> Iterator[tuple[str, Task]]:
 def _asked(workflow: Workflow) -> Iterator[_Asked]:
     for _, part in workflows_of(workflow):
         defaults = {kind: _known(fields) for kind, fields in part.defaults}
-        loops: dict[str, int] = {}
         for path, node in walk(part.body):
-            times = 1
-            for loop, iterations in loops.items():
-                times *= iterations if path.startswith((f"{loop}/", f"{loop}@")) else 1
             if isinstance(node, Loop):
-                limit = node.limits.iterations
-                loops[path] = limit if isinstance(limit, int) else _TYPICAL_LOOP
                 for judge in conditions_in(node.until):
                     if isinstance(judge, Judge):
-                        inputs = defaults.get("judge", {}) | _judged(judge)
-                        yield _Asked(path, "judge", inputs, times * loops[path] * judge.votes)
+                        yield _Asked(path, "judge", defaults.get("judge", {}) | _judged(judge))
             elif isinstance(node, Task) and node.kind in PRICED:
                 inputs = defaults.get(node.kind, {}) | _known(node.inputs)
-                yield _Asked(path, node.kind, inputs, times, _names_its_model(node))
+                yield _Asked(path, node.kind, inputs, _names_its_model(node))
 
 
 def _names_its_model(task: Task) -> bool:

@@ -12,8 +12,10 @@ from whorl.interfaces.cli.stage import Show, say
 from whorl.interfaces.cli.view.audience import Events, Lines, Silence
 from whorl.interfaces.cli.view.closing import loop_words
 from whorl.interfaces.figures import plural, written
+from whorl.interfaces.preflight import calls_words
 from whorl.interfaces.rehearsal import rehearse
 from whorl.interfaces.wording import EXIT_CODES
+from whorl.ir.worst_case import worst_case
 
 if TYPE_CHECKING:
     from typing import Any
@@ -37,5 +39,10 @@ def show_rehearsal(workflow: Workflow, start: Start, show: Show) -> int:
         if result["error"]:
             say(f"  error[{result['error']['code']}]: {safe(result['error']['message'])}")
         calls = plural(int(result["usage"]["calls"]), "call")
-        say(f"dry run {result['status']}; it would have made {calls}")
+        say(f"dry run {result['status']}; it would have made {calls}{_most(workflow)}")
     return EXIT_CODES.get(str(result["status"]), 1)
+
+
+def _most(workflow: Workflow) -> str:
+    worst = worst_case(workflow)
+    return f"; a run makes {calls_words(worst.calls, worst.typical)}" if worst.calls else ""

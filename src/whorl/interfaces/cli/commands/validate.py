@@ -15,6 +15,7 @@ from whorl.interfaces.figures import plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from whorl.dialects import Reading
     from whorl.errors import Diagnostic
@@ -37,7 +38,7 @@ def validate(project: Project, *, files: tuple[str, ...], as_json: bool) -> int:
     return 0 if all(report["ok"] for report in reports) else 2
 
 
-def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, object]:
+def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
     try:
         reading = project.read(file)
     except InvalidWorkflow as fault:
@@ -49,7 +50,7 @@ def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, object]:
     if not is_quiet:
         if warnings:
             _show(warnings, reading.sources)
-        click.echo(f"{safe(file)}: ok ({', '.join(str(words) for words in _words(facts))})")
+        click.echo(f"{safe(file)}: ok ({', '.join(_words(facts))})")
     return {"file": file, "ok": True, "diagnostics": _as_json(warnings), **facts}
 
 
@@ -67,24 +68,27 @@ def _leave_needed(project: Project, reading: Reading) -> list[Diagnostic]:
     return [Diagnostic("R110", str(refused["message"]), severity="warning")]
 
 
-def _facts(reading: Reading) -> dict[str, object]:
+def _facts(reading: Reading) -> dict[str, Any]:
     from whorl.ir.walk import index_nodes
     from whorl.ir.worst_case import worst_case
 
     workflow = reading.workflow
-    calls = worst_case(workflow).calls
-    steps = len(index_nodes(workflow))
-    return {"name": workflow.name, "dialect": workflow.dialect, "steps": steps, "calls_max": calls}
+    worst = worst_case(workflow)
+    return {
+        "name": workflow.name,
+        "dialect": workflow.dialect,
+        "steps": len(index_nodes(workflow)),
+        "calls_max": worst.calls,
+        "calls_without_retries": worst.typical,
+    }
 
 
-def _words(facts: dict[str, object]) -> list[str]:
-    steps, calls = facts["steps"], facts["calls_max"]
-    assert isinstance(steps, int)
-    words = [str(facts["dialect"]), plural(steps, "step")]
-    if calls is None:
-        words.append("calls depend on the inputs")
-    elif isinstance(calls, int) and calls:
-        words.append(f"at most {plural(calls, 'call')}")
+def _words(facts: dict[str, Any]) -> list[str]:
+    from whorl.interfaces.preflight import calls_words
+
+    words = [str(facts["dialect"]), plural(facts["steps"], "step")]
+    if facts["calls_max"] != 0:
+        words.append(calls_words(facts["calls_max"], facts["calls_without_retries"]))
     return words
 
 
