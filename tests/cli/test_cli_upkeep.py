@@ -185,3 +185,31 @@ def test_mistake_of_ours_is_reported_without_a_traceback(
     assert "Traceback" not in done.err
     monkeypatch.setenv("WHORL_DEBUG", "1")
     assert "Traceback" in whorl("graph", "polish.yaml").err
+
+
+def test_a_recording_is_saved_where_it_is_told(whorl: Whorl, project: Path) -> None:
+    whorl("run", "polish.yaml", "x")
+    saved = whorl("test", "polish.yaml", "--save", "deep/down/polish.json", "--json")
+    folder = whorl("test", "polish.yaml", "--save", ".")
+    both = whorl("test", "polish.yaml", "--run", "last", "--cassette", "deep/down/polish.json")
+
+    assert saved.json == {"saved": "deep/down/polish.json", "calls": 7}
+    assert whorl("test", "polish.yaml", "--cassette", "deep/down/polish.json").code == 0
+    assert (folder.code, "W900" in folder.err) == (2, True)
+    assert (both.code, "exclude each other" in both.err) == (2, True)
+
+
+def test_an_unchanged_file_replays_whatever_its_run_was_started_with(whorl: Whorl) -> None:
+    for options in (["--max-iterations", "2"], ["--budget", "0.3"]):
+        assert whorl("run", "polish.yaml", "x", *options).code in (0, 5)
+        done = whorl("test", "polish.yaml", "--run", "last")
+
+        assert (done.code, done.out[:1]) == (0, "✓"), done.out
+
+
+def test_a_run_that_was_steered_is_passed_over(whorl: Whorl) -> None:
+    whorl("run", "polish.yaml", "x")
+    whorl("fork", "last", "--at", "polish[2]")
+    done = whorl("test", "polish.yaml")
+
+    assert (done.code, "newer ones were steered" in done.err) == (0, True), done.out + done.err
