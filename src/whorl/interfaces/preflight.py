@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import ProviderError, UsageError
+from whorl.errors import ProviderError, UsageError, did_you_mean
 from whorl.ir import Constant, Expression, Fields, Items, Judge, Loop, Task, from_json, to_json
 from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk, workflows_of
 from whorl.ir.worst_case import PRICED, worst_case
+from whorl.providers.models.choosing import misspelt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,20 +89,84 @@ def _without_node(settings: Settings) -> str:
 
 
 def check_models(workflow: Workflow, providers: Providers) -> None:
-    """Refuses a run whose model steps name no provider that is configured."""
-    for asked in _asked(workflow):
-        if asked.kind not in _MODELS or not asked.is_decided:
+    """Refuses a run whose steps name a provider, a task or a tool that is not there.
+
+    In files of other systems, which may have steps that are never reached, models only.
+    """
+    for found in unknown_names(workflow, providers):
+        if found.is_doubt or (found.code != _NO_PROVIDER and workflow.dialect != "native"):
             continue
-        try:
-            providers.kind(asked.kind).estimate(_request(asked))
-        except ProviderError as fault:
-            if fault.code != _NO_PROVIDER:
-                continue
-            raise UsageError(
-                f"step {asked.path!r} has no model to ask: {fault}",
-                help="`whorl doctor` shows what is configured",
-                code=fault.code,
-            ) from fault
+        raise UsageError(
+            f"step {found.path!r} {found.message}",
+            help="`whorl doctor` shows what is configured",
+            code=found.code,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A name in a workflow that nothing stands behind; `is_doubt`: or perhaps something does.
+
+    `is_named` tells whether the file has the name, or leaves the choice to the operator.
+    """
+
+    path: str
+    code: str
+    message: str
+    is_named: bool = True
+    is_doubt: bool = False
+
+
+def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]:
+    """Models, tasks and tools that steps name, and that are not configured."""
+    for asked in _asked(workflow):
+        if asked.kind in _MODELS and asked.is_decided:
+            yield from _unknown_model(asked, providers)
+        if asked.kind == "ask":
+            yield from _unknown_tools(asked, providers)
+    context = providers.context
+    names = [*context.functions.names(), *context.settings.tasks]
+    for path, task in _tasks(workflow):
+        named = dict(task.inputs.entries).get("task") if task.kind == "use" else None
+        name = named.value if isinstance(named, Constant) else None
+        if not isinstance(name, str) or name in names or context.plugin(name) is not None:
+            continue
+        near = did_you_mean(name, names)
+        message = f"uses the task {name!r}, which is not known; add it to [tasks] of whorl.toml"
+        yield Unknown(path, "P114", f"{message}{'; ' + near if near else ''}")
+
+
+def _unknown_model(asked: _Asked, providers: Providers) -> Iterator[Unknown]:
+    named = bool(asked.inputs.get("model") or asked.inputs.get("provider"))
+    try:
+        providers.kind(asked.kind).estimate(_request(asked))
+    except ProviderError as fault:
+        if fault.code == _NO_PROVIDER:
+            message = f"has no model to ask: {fault}"
+            yield Unknown(asked.path, fault.code, message, is_named=named)
+        return
+    models = asked.inputs.get("model")
+    for model in models if isinstance(models, list) else [models]:
+        if isinstance(model, str) and (near := misspelt(providers.settings, model)):
+            message = f"asks the default provider for the model {model!r}: {near}"
+            yield Unknown(asked.path, _NO_PROVIDER, message, is_doubt=True)
+
+
+def _unknown_tools(asked: _Asked, providers: Providers) -> Iterator[Unknown]:
+    context = providers.context
+    known = [*context.settings.mcp, *context.settings.tasks, *context.functions.names()]
+    tools = asked.inputs.get("tools")
+    for name in tools if isinstance(tools, list) else ():
+        server = str(name).partition("/")[0]
+        # What is computed in the run stands here as its own text.
+        if not isinstance(name, str) or "{" in name or name in known or server in known:
+            continue
+        near = did_you_mean(server, known)
+        message = (
+            f"offers the tool {name!r}, which is neither an MCP server nor a task; add "
+            f"[mcp.{server}] or [tasks] {name} to whorl.toml{'; ' + near if near else ''}"
+        )
+        yield Unknown(asked.path, "P113", message)
 
 
 def is_left_to_toy(workflow: Workflow, providers: Providers) -> bool:
