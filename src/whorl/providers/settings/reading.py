@@ -19,6 +19,7 @@ from whorl.providers.settings.fields import (
     table_at,
     typed,
 )
+from whorl.providers.settings.keeping import folders_from, retention_from
 from whorl.providers.settings.known import KNOWN
 from whorl.providers.settings.notices import notify_from
 from whorl.providers.settings.outside import connectors_from, keys_from, limits_from
@@ -43,8 +44,9 @@ SECTIONS = (
     "connectors",
     "limits",
     "notify",
+    "retention",
+    "workflows",
 )
-KEPT_SECTIONS = ("retention", "workflows")
 DEFAULTS = ("provider", "model", "judge_model")
 ALLOW = ("commands", "private_network")
 PRICE = ("input", "output")
@@ -67,11 +69,10 @@ def settings_from(
     table: Table, environment: Mapping[str, str], *, project_root: str = "."
 ) -> Settings:
     """The settings of a parsed whorl.toml and the well-known variables; raises UsageError."""
-    check_keys(table, (*SECTIONS, *KEPT_SECTIONS), "whorl.toml")
+    check_keys(table, SECTIONS, "whorl.toml")
     defaults = section(table, "defaults")
     check_keys(defaults, DEFAULTS, "[defaults]")
     providers = _providers(section(table, "providers"), environment)
-    kept = {name: section(table, name) for name in KEPT_SECTIONS}
     return Settings(
         default_provider=_default_provider(defaults, providers),
         default_model=typed(defaults, "model", str, place="[defaults]", default=""),
@@ -88,7 +89,8 @@ def settings_from(
         limits=limits_from(section(table, "limits")),
         environment={k: environment[k] for k in COMMAND_VARIABLES if k in environment},
         project_root=project_root,
-        **kept,
+        retention=retention_from(section(table, "retention")),
+        workflows=folders_from(section(table, "workflows")),
     )
 
 

@@ -10,6 +10,7 @@ from whorl.errors import UsageError
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.stage import perform
 from whorl.interfaces.figures import bytes_words, plural
+from whorl.interfaces.keeping import kept_as_configured
 
 if TYPE_CHECKING:
     from whorl.interfaces.project import Project
@@ -18,13 +19,14 @@ FINISHED = ("succeeded", "failed", "cancelled")
 
 
 @click.command()
-@click.option("--older-than", default="30d", show_default=True, metavar="TIME",
-              help="How long ago a run must have ended, such as 12h or 2w.")  # fmt: skip
+@click.option("--older-than", metavar="TIME", help="How long ago a run must have ended, such as "
+              "12h or 2w. [default: older_than of [retention] in whorl.toml, or 30d]")  # fmt: skip
 @click.option("--status", "statuses", multiple=True, type=click.Choice((*FINISHED, "interrupted")),
               help="Only runs in this state. May be repeated. [default: all ended]")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
 @json_option
 @located
+@kept_as_configured
 def prune(
     project: Project, *, older_than: str, statuses: tuple[str, ...], dry_run: bool, as_json: bool
 ) -> int:
