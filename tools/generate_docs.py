@@ -12,7 +12,7 @@ from whorl.dialects.native.schema import native_schema
 from whorl.explanations import codes, explain
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.commands.reference import logic_signature
-from whorl.interfaces.cli.group import build_group
+from whorl.interfaces.cli.group import EXITS, build_group
 from whorl.interfaces.http.app import build_app, document
 from whorl.language import functions
 
@@ -40,6 +40,8 @@ def commands_page() -> str:
     """Every command with its help."""
     group = build_group(COMMANDS)
     lines = ["# Commands\n\n", NOTICE, "`whorl COMMAND --help` prints the same.\n"]
+    lines.append("\n## Exit codes\n\n| code | what it means |\n|---|---|\n")
+    lines += [f"| {code} | {words} |\n" for code, words in EXITS.items()]
     with click.Context(group, info_name="whorl") as context:
         for section, rows in COMMANDS.items():
             if not section:
@@ -48,10 +50,19 @@ def commands_page() -> str:
             for name in rows:
                 command = group.get_command(context, name)
                 assert command is not None
-                with click.Context(command, info_name=f"whorl {name}") as inner:
-                    inner.terminal_width = inner.max_content_width = 100
-                    lines.append(f"\n### whorl {name}\n\n```text\n{command.get_help(inner)}\n```\n")
+                lines += _help(command, f"whorl {name}")
     return "".join(lines)
+
+
+def _help(command: click.Command, name: str) -> list[str]:
+    """The help of a command and of those inside of it."""
+    with click.Context(command, info_name=name) as context:
+        context.terminal_width = context.max_content_width = 100
+        lines = [f"\n### {name}\n\n```text\n{command.get_help(context)}\n```\n"]
+        inner = command.commands if isinstance(command, click.Group) else {}
+    for part, found in inner.items():
+        lines += _help(found, f"{name} {part}")
+    return lines
 
 
 def errors_page() -> str:

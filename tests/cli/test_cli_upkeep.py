@@ -103,6 +103,21 @@ def test_prune(whorl: Whorl) -> None:
     assert "write 30d" in wrong.err
 
 
+def test_prune_keeps_what_the_operator_keeps(whorl: Whorl, project: Path) -> None:
+    whorl("run", "polish.yaml", "x")
+    config = project / "whorl.toml"
+    config.write_text(config.read_text() + '\n[retention]\nolder_than = "0s"\n')
+
+    assert len(whorl("prune", "--dry-run", "--json").json["runs"]) == 1
+    assert whorl("prune", "--older-than", "30d", "--dry-run", "--json").json["runs"] == []
+
+
+def test_help_has_the_exit_codes(whorl: Whorl) -> None:
+    told = whorl("--help").out
+
+    assert all(f"  {code} " in told for code in (0, 1, 2, 3, 4, 5, 70, 130))
+
+
 def test_doctor(whorl: Whorl, project: Path) -> None:
     whorl("run", "polish.yaml", "x")
 

@@ -20,6 +20,18 @@ HELP = """Runs loops of AI work until the result is right.
   whorl why last
 """
 
+# Beside those of the states of runs: whose fault it is decides.
+EXITS = {
+    0: "it went well; the run succeeded",
+    1: "the run failed, or `test` found a change, or `convert` a loss",
+    2: "a mistake in a file, the configuration or the command line",
+    3: "the outside: a provider or the store",
+    4: "the run waits for a person",
+    5: "the run is paused, cancelled or interrupted",
+    70: "a mistake of ours",
+    130: "ended by Ctrl-C where nothing could be kept",
+}
+
 
 class LazyGroup(click.Group):
     """A group that knows its commands by a table, and loads one of them."""
@@ -52,6 +64,11 @@ class LazyGroup(click.Group):
                 f"there is no command {name!r}{'; ' + hint if hint else ''}", ctx
             )
         return name, command, args[1:]
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Ends with the exit codes."""
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), words) for code, words in EXITS.items()])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the commands by section, without importing them."""
