@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from command_line import POLISH, Whorl
 
 from whorl.interfaces.cli import COMMANDS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_validate(whorl: Whorl, project: Path) -> None:
@@ -228,3 +225,22 @@ def test_a_run_that_was_steered_is_passed_over(whorl: Whorl) -> None:
     done = whorl("test", "polish.yaml")
 
     assert (done.code, "newer ones were steered" in done.err) == (0, True), done.out + done.err
+
+
+def test_lint_says_by_its_exit_code_what_would_not_deploy(whorl: Whorl) -> None:
+    examples = Path(__file__).parents[2] / "examples"
+    found = whorl("lint", str(examples / "loom" / "agent.json"))
+    native = whorl("lint", "polish.yaml")
+
+    assert (found.code, "would not deploy" in found.err) == (2, True)
+    assert (native.code, "takes Logic Apps only" in native.err) == (2, True)
+
+
+def test_a_dry_run_that_its_own_inventions_fail_says_so(whorl: Whorl, project: Path) -> None:
+    (project / "apart.yaml").write_text(
+        "whorl: 1\nsteps: {a: {ask: x}, b: {value: '{{ (a | fromjson).n }}'}}\n"
+    )
+    done = whorl("run", "apart.yaml", "--dry-run")
+
+    assert (done.code, "this says nothing about a run" in done.err) == (1, True), done.err
+    assert "a run makes at most 4 calls (1 without retries)" in done.err
