@@ -244,3 +244,18 @@ def test_a_dry_run_that_its_own_inventions_fail_says_so(whorl: Whorl, project: P
 
     assert (done.code, "this says nothing about a run" in done.err) == (1, True), done.err
     assert "a run makes at most 4 calls (1 without retries)" in done.err
+
+
+def test_a_file_that_is_not_there_has_a_neighbour(whorl: Whorl, project: Path) -> None:
+    with (project / "whorl.toml").open("a") as config:
+        config.write('\n[connectors]\nreplies = "gone.json"\n')
+    gone = whorl("validate", "polish.yaml")
+    (project / "whorl.toml").unlink()
+
+    assert "did you mean 'polish.yaml'?" in whorl("validate", "polsh.yaml").err
+    assert "is a folder, not a file" in whorl("validate", ".").err
+    assert (
+        "the path is seen from the current folder"
+        in whorl("run", "polish.yaml", "-i", "task=@nowhere").err
+    )
+    assert (gone.code, "seen from the folder of whorl.toml" in gone.err) == (2, True)

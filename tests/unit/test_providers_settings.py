@@ -275,6 +275,10 @@ def test_keys_connectors_and_limits_that_are_wrong(table: dict[str, Any], words:
         ({"retention": {"older_than": "30"}}, "a time such as '30d'"),
         ({"workflows": {"flders": ["a"]}}, "[workflows] has no 'flders'"),
         ({"workflows": {"folders": "a"}}, "must be a list of texts"),
+        (
+            {"providers": {"mine": {"kind": "opnai"}}},
+            "'opnai' is not known; did you mean 'openai'?",
+        ),
     ],
 )
 def test_what_nobody_reads_is_refused(table: dict[str, Any], words: str) -> None:

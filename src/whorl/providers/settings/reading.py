@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from whorl.errors import did_you_mean
 from whorl.providers.secrets import Secret
 from whorl.providers.settings.agents import agents_from
 from whorl.providers.settings.fields import (
@@ -47,6 +48,8 @@ SECTIONS = (
     "retention",
     "workflows",
 )
+# The wire formats of our own; plugins bring others.
+KINDS = ("openai", "anthropic", "ollama", "local", "scripted")
 DEFAULTS = ("provider", "model", "judge_model")
 ALLOW = ("commands", "private_network")
 PRICE = ("input", "output")
@@ -154,6 +157,8 @@ def _base_url(name: str, given: str, kind: str, environment: Mapping[str, str]) 
             url = f"http://{url}"
     if not url and kind in ("scripted", "local"):
         return ""
+    if not url and kind not in KINDS and (near := did_you_mean(kind, KINDS)):
+        refuse(f"[providers.{name}] kind {kind!r} is not known; {near}")
     if not is_web_address(url):
         refuse(
             f"[providers.{name}] needs a base_url such as 'https://api.example.com/v1', not {url!r}"
