@@ -27,7 +27,7 @@ RETURNS = f"""
 
 | what is written | what the answer must be |
 |---|---|
-| {", ".join(f"`{word}`" for word in TYPES)} | a value of that type; a ? behind it makes it optional |
+| {", ".join(f"`{word}`" for word in TYPES)} | a value of that type; ? behind it: optional |
 | `[TYPE]` | a list of such values |
 | `{{NAME: TYPE}}` | an object with these fields |
 | `{{enum: [a, b]}}` | one of these values |

@@ -74,9 +74,7 @@ def test_forecast_counts_judges_and_costs() -> None:
     assert (told.usual, told.calls) == (4 * (1 + 1 + 1), 4 * (1 + 1 + 2) * 4)
     assert told.cost_usd is not None
     assert told.cost_usd > 0
-    assert forecast_words(told).startswith(
-        "at most 64 calls (12 without retries), about $"
-    )
+    assert forecast_words(told).startswith("at most 64 calls (12 without retries), about $")
     assert forecast_words(told).endswith("; the budget is $2.00")
     assert forecast(_workflow(), providers, iterations=1).usual == 3
 

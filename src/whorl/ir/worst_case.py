@@ -6,7 +6,7 @@ A call is what usage counts: one question to a model, agent, command, web servic
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -102,22 +102,30 @@ class _Total:
         )
 
     def times(self, number: int | None) -> _Total:
-        counts = (self.calls, self.typical, self.paid, self.unbudgeted)
         cost = self.cost
         if cost:
             cost = inf if number is None else cost * number
-        return _Total(*(_times(count, number) for count in counts), cost=cost)
+        return _Total(
+            _times(self.calls, number),
+            _times(self.typical, number),
+            _times(self.paid, number),
+            _times(self.unbudgeted, number),
+            cost,
+        )
 
     def tried(self, tries: int) -> _Total:
         """The same when all of it is done this often, since it fails each time."""
-        typical = self.typical
-        total = self.times(tries)
-        return _Total(total.calls, typical, total.paid, total.unbudgeted, total.cost)
+        return replace(self.times(tries), typical=self.typical)
 
     def held(self, calls: int) -> _Total:
         """The same below a limit of calls."""
-        counts = (self.calls, self.typical, self.paid)
-        return _Total(*(_least(count, calls) for count in counts), 0, self.cost)
+        return _Total(
+            _least(self.calls, calls),
+            _least(self.typical, calls),
+            _least(self.paid, calls),
+            0,
+            self.cost,
+        )
 
 
 class _Count:
@@ -186,7 +194,7 @@ class _Count:
             cost = total.cost
             if limits.cost_usd is not None and cost is not None:
                 cost = min(cost, limits.cost_usd)
-            total = _Total(total.calls, total.typical, total.paid, 0, cost)
+            total = replace(total, unbudgeted=0, cost=cost)
         self.loops[place] = LoopCase(path, number, _times(total.paid, runs))
         return total
 

@@ -148,7 +148,7 @@ def test_limits_hold_the_calls_and_the_cost() -> None:
 
     assert worst_case(few).calls == 30
     assert worst_case(few, lambda _, __: 0.1).cost_usd == 0.5
-    assert worst_case(workflow(loop(ASK, limits=ir.LoopLimits(100))), lambda _, __: 0.1).cost_usd == (
-        pytest.approx(10)
-    )
+    assert worst_case(
+        workflow(loop(ASK, limits=ir.LoopLimits(100))), lambda _, __: 0.1
+    ).cost_usd == (pytest.approx(10))
     assert worst_case(few, lambda _, __: None).cost_usd is None

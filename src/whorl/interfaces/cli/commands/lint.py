@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import as_json as diagnostic_json
 from whorl.errors import UsageError, render_all, safe
+from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.cli.options import json_option, located, print_json
 
 if TYPE_CHECKING:
