@@ -36,7 +36,7 @@ OF_RUNS = [code for code in EXAMPLES if not code.startswith("W")]
 
 def whole(text: str) -> str:
     """An example as a file of its own."""
-    is_whole = re.search(r"^(\$schema|whorl|title):", text, re.M)
+    is_whole = re.search(r"^(\$schema:|whorl:|title:|\{)", text, re.M)
     return text if is_whole else f"whorl: 1\n{text}"
 
 
