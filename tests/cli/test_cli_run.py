@@ -30,14 +30,14 @@ def test_worst_case_and_its_cost_are_shown_before_the_run(whorl: Whorl) -> None:
 
     said, first = done.err.splitlines()[:2]
     assert "scripted" in said
-    assert first.startswith("at most 11 calls, about $1.1")
+    assert first.startswith("at most 49 calls (11 without retries), about $1.")
     assert first.endswith("; the budget is $3.00")
 
 
 def test_max_iterations_is_in_the_worst_case(whorl: Whorl) -> None:
     done = whorl("run", "polish.yaml", "x", "--max-iterations", "1", "--json")
 
-    assert done.err.splitlines()[1].startswith("at most 3 calls")
+    assert done.err.splitlines()[1].startswith("at most 13 calls (3 without retries)")
     assert done.json["loops"][0]["exit_reason"] == "max_iterations"
     assert done.json["loops"][0]["iterations"] == 1
     assert "R102" in [warning["code"] for warning in done.json["warnings"]]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from command_line import POLISH, Whorl
 
 from whorl.interfaces.cli import COMMANDS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_validate(whorl: Whorl, project: Path) -> None:
@@ -19,7 +16,7 @@ def test_validate(whorl: Whorl, project: Path) -> None:
     done = whorl("validate", "polish.yaml", "bad.yaml", "commanding.yaml")
 
     assert done.code == 2
-    assert "polish.yaml: ok (native, 5 steps, at most 11 calls)" in done.out
+    assert "polish.yaml: ok (native, 5 steps, at most 49 calls (11 without retries))" in done.out
     assert "bad.yaml:" in done.err
     assert "commanding.yaml: ok" in done.out
     assert "warning[R110]: commands are not allowed" in done.err
@@ -101,6 +98,21 @@ def test_prune(whorl: Whorl) -> None:
     wrong = whorl("prune", "--older-than", "soon")
     assert wrong.code == 2
     assert "write 30d" in wrong.err
+
+
+def test_prune_keeps_what_the_operator_keeps(whorl: Whorl, project: Path) -> None:
+    whorl("run", "polish.yaml", "x")
+    config = project / "whorl.toml"
+    config.write_text(config.read_text() + '\n[retention]\nolder_than = "0s"\n')
+
+    assert len(whorl("prune", "--dry-run", "--json").json["runs"]) == 1
+    assert whorl("prune", "--older-than", "30d", "--dry-run", "--json").json["runs"] == []
+
+
+def test_help_has_the_exit_codes(whorl: Whorl) -> None:
+    told = whorl("--help").out
+
+    assert all(f"  {code} " in told for code in (0, 1, 2, 3, 4, 5, 70, 130))
 
 
 def test_doctor(whorl: Whorl, project: Path) -> None:
@@ -185,3 +197,65 @@ def test_mistake_of_ours_is_reported_without_a_traceback(
     assert "Traceback" not in done.err
     monkeypatch.setenv("WHORL_DEBUG", "1")
     assert "Traceback" in whorl("graph", "polish.yaml").err
+
+
+def test_a_recording_is_saved_where_it_is_told(whorl: Whorl, project: Path) -> None:
+    whorl("run", "polish.yaml", "x")
+    saved = whorl("test", "polish.yaml", "--save", "deep/down/polish.json", "--json")
+    folder = whorl("test", "polish.yaml", "--save", ".")
+    both = whorl("test", "polish.yaml", "--run", "last", "--cassette", "deep/down/polish.json")
+
+    assert saved.json == {"saved": "deep/down/polish.json", "calls": 7}
+    assert whorl("test", "polish.yaml", "--cassette", "deep/down/polish.json").code == 0
+    assert (folder.code, "W900" in folder.err) == (2, True)
+    assert (both.code, "exclude each other" in both.err) == (2, True)
+
+
+def test_an_unchanged_file_replays_whatever_its_run_was_started_with(whorl: Whorl) -> None:
+    for options in (["--max-iterations", "2"], ["--budget", "0.3"]):
+        assert whorl("run", "polish.yaml", "x", *options).code in (0, 5)
+        done = whorl("test", "polish.yaml", "--run", "last")
+
+        assert (done.code, done.out[:1]) == (0, "✓"), done.out
+
+
+def test_a_run_that_was_steered_is_passed_over(whorl: Whorl) -> None:
+    whorl("run", "polish.yaml", "x")
+    whorl("fork", "last", "--at", "polish[2]")
+    done = whorl("test", "polish.yaml")
+
+    assert (done.code, "newer ones were steered" in done.err) == (0, True), done.out + done.err
+
+
+def test_lint_says_by_its_exit_code_what_would_not_deploy(whorl: Whorl) -> None:
+    examples = Path(__file__).parents[2] / "examples"
+    found = whorl("lint", str(examples / "loom" / "agent.json"))
+    native = whorl("lint", "polish.yaml")
+
+    assert (found.code, "would not deploy" in found.err) == (2, True)
+    assert (native.code, "takes Logic Apps only" in native.err) == (2, True)
+
+
+def test_a_dry_run_that_its_own_inventions_fail_says_so(whorl: Whorl, project: Path) -> None:
+    (project / "apart.yaml").write_text(
+        "whorl: 1\nsteps: {a: {ask: x}, b: {value: '{{ (a | fromjson).n }}'}}\n"
+    )
+    done = whorl("run", "apart.yaml", "--dry-run")
+
+    assert (done.code, "this says nothing about a run" in done.err) == (1, True), done.err
+    assert "a run makes at most 4 calls (1 without retries)" in done.err
+
+
+def test_a_file_that_is_not_there_has_a_neighbour(whorl: Whorl, project: Path) -> None:
+    with (project / "whorl.toml").open("a") as config:
+        config.write('\n[connectors]\nreplies = "gone.json"\n')
+    gone = whorl("validate", "polish.yaml")
+    (project / "whorl.toml").unlink()
+
+    assert "did you mean 'polish.yaml'?" in whorl("validate", "polsh.yaml").err
+    assert "is a folder, not a file" in whorl("validate", ".").err
+    assert (
+        "the path is seen from the current folder"
+        in whorl("run", "polish.yaml", "-i", "task=@nowhere").err
+    )
+    assert (gone.code, "seen from the folder of whorl.toml" in gone.err) == (2, True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whorl.dialects import writing
 from whorl.dialects.writing import Written
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
     from command_line import Whorl
 
@@ -114,3 +114,14 @@ def test_a_result_that_cannot_be_read_is_our_fault(
 
     assert done.code == 70
     assert "what was written as native is wrong" in done.err
+
+
+def test_the_guide_shows_what_the_command_prints(whorl: Whorl, project: Path) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "converting.md").read_text()
+    [text] = re.findall(r"^```yaml\n(.*?)^```", guide, re.S | re.M)
+    [told] = re.findall(r"^\$ whorl convert short.*?\n(.*?)^```", guide, re.S | re.M)
+    (project / "short.yaml").write_text(text)
+
+    done = whorl("convert", "short.yaml", "--to", "mcp-cli", "-o", "short-mcp.yaml")
+
+    assert (done.code, done.err) == (1, told)

@@ -55,7 +55,7 @@ def test_a_run_is_started_once_for_a_key(client: Client) -> None:
 def test_starting_tells_the_worst_case_and_who_answers(client: Client) -> None:
     told = client.post("/runs", {"workflow": "polish.yaml", "inputs": {"task": "x"}}, 201)
 
-    assert told["forecast"].startswith("at most 11 calls")
+    assert told["forecast"].startswith("at most 49 calls (11 without retries)")
     assert "scripted" in told["note"]
 
 

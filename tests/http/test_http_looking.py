@@ -223,7 +223,7 @@ def test_a_file_is_validated_with_its_worst_case(shared: Client) -> None:
     found = shared.post("/validate", {"workflow": "polish.yaml"}, 200)
     command = shared.post("/validate", {"workflow": "commanding.yaml"}, 200)
 
-    assert (found["ok"], found["dialect"], found["worst_case"]["calls"]) == (True, "native", 11)
+    assert (found["ok"], found["dialect"], found["worst_case"]["calls"]) == (True, "native", 49)
     assert [one["code"] for one in command["diagnostics"]] == ["R110"]
 
 

@@ -71,12 +71,43 @@ def test_forecast_counts_judges_and_costs() -> None:
     told = forecast(_workflow(), providers, budget_usd=2.0)
 
     # Each iteration: a step, the costlier branch, and a judge that may be asked twice.
-    assert told.calls == 4 * (1 + 1 + 2)
+    assert (told.usual, told.calls) == (4 * (1 + 1 + 1), 4 * (1 + 1 + 2) * 4)
     assert told.cost_usd is not None
     assert told.cost_usd > 0
-    assert forecast_words(told).startswith("at most 16 calls, about $")
+    assert forecast_words(told).startswith("at most 64 calls (12 without retries), about $")
     assert forecast_words(told).endswith("; the budget is $2.00")
-    assert forecast(_workflow(), providers, iterations=1).calls == 4
+    assert forecast(_workflow(), providers, iterations=1).usual == 3
+
+
+def test_forecast_says_that_a_budget_holds_nothing_without_a_price() -> None:
+    table = {"providers": {"p": {"kind": "openai", "base_url": "http://127.0.0.1:1/v1"}}}
+    text = "whorl: 1\nmodel: p/nobody-knows\nbudget: 0.10\nsteps: {a: {ask: x}}\n"
+    workflow = read_workflow(text, "t.yaml", dialect="native").workflow
+
+    told = forecast_words(forecast(workflow, Providers(settings_from(table, {}))))
+
+    assert "of a price that is not known, so the budget of $0.10 cannot hold them" in told
+
+
+def test_forecast_stays_below_the_limits_of_loops_and_counts_commands() -> None:
+    text = FORECAST_FILE
+    workflow = read_workflow(text, "t.yaml", dialect="native").workflow
+
+    told = forecast(workflow, Providers(settings_from(TABLE, {})))
+
+    assert (told.usual, told.calls, told.cost_usd) == (20, 50, 0.01)
+
+
+FORECAST_FILE = """
+whorl: 1
+steps:
+  l:
+    repeat:
+      at_most: {iterations: 10, cost: 0.01}
+      steps:
+        a: {ask: x}
+        t: {run: [make]}
+"""
 
 
 def test_missing_provider_is_found_before_the_run() -> None:

@@ -69,8 +69,8 @@ def test_files_of_the_project_are_read(project: Path) -> None:
         ("../../project-2/x.yaml", "outside of the project"),
         ("missing.yaml", "does not exist"),
         ("part.yaml/x", "does not exist"),
-        ("../flows", "not a regular file"),
-        (".", "not a regular file"),
+        ("../flows", "a folder, not a file"),
+        (".", "a folder, not a file"),
     ],
 )
 def test_other_references_are_refused_with_the_reason(
@@ -124,5 +124,5 @@ def test_the_operator_may_name_any_text_file(project: Path) -> None:
     assert open_file(str(project.parent / "secret.txt")) == "secret"
     with pytest.raises(InvalidWorkflow, match="does not exist"):
         open_file(str(project / "missing.yaml"))
-    with pytest.raises(InvalidWorkflow, match="not a regular file"):
+    with pytest.raises(InvalidWorkflow, match="a folder, not a file"):
         open_file(str(project))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,17 @@ import pytest
 
 from whorl.errors import UsageError
 from whorl.providers.secrets import Secret, redact
-from whorl.providers.settings import Price, settings_from
+from whorl.providers.settings import (
+    Price,
+    agents,
+    keeping,
+    notices,
+    outside,
+    reading,
+    rules,
+    servers,
+    settings_from,
+)
 
 TOML = """
 [defaults]
@@ -45,7 +56,7 @@ private_network = ["localhost", "10.0.0.0/8"]
 program = "claude"
 
 [retention]
-days = 30
+older_than = "30d"
 """
 
 
@@ -63,7 +74,7 @@ def test_a_whole_file() -> None:
     assert settings.tasks == {"activity:search": "python:activities:search"}
     assert settings.agents["reviewer"].program == "claude"
     assert settings.agents["reviewer"].kind == "claude-code"
-    assert settings.retention == {"days": 30}
+    assert settings.retention == {"older_than": "30d"}
     assert settings.environment == {"PATH": "/bin"}
     assert "test-key" not in repr(settings)
 
@@ -254,3 +265,34 @@ def test_keys_connectors_and_limits_that_are_wrong(table: dict[str, Any], words:
 
     assert caught.value.code == "W901"
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"retention": {"days": 30}}, "[retention] has no 'days'"),
+        ({"retention": {"older_than": 30}}, "a time such as '30d'"),
+        ({"retention": {"older_than": "30"}}, "a time such as '30d'"),
+        ({"workflows": {"flders": ["a"]}}, "[workflows] has no 'flders'"),
+        ({"workflows": {"folders": "a"}}, "must be a list of texts"),
+        (
+            {"providers": {"mine": {"kind": "opnai"}}},
+            "'opnai' is not known; did you mean 'openai'?",
+        ),
+    ],
+)
+def test_what_nobody_reads_is_refused(table: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(words)):
+        settings_from(table, {})
+
+
+def test_every_setting_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/configuration.md").read_text()
+    known = (
+        *(*reading.SECTIONS, *reading.DEFAULTS, *reading.ALLOW, *reading.PRICE, *reading.PROVIDER),
+        *(*rules.RULE, *agents.FIELDS, *servers.SERVER, *notices.FIELDS),
+        *(*outside.KEY, *outside.CONNECTORS, *outside.LIMITS),
+        *(*keeping.RETENTION, *keeping.WORKFLOWS),
+    )
+
+    assert [key for key in known if not re.search(rf"\b{key}\b", page)] == []

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.language import Json
 
+FROM_HERE = "the path is seen from the current folder; @- reads standard input"
 FORMS = "write NAME=VALUE for a text, NAME:=JSON for any value, NAME=@FILE for the text of a file"
 _OPTION = re.compile(r": `-i [^`]*`$")
 
@@ -91,4 +92,5 @@ def _read_file(path: str, place: str) -> str:
     try:
         return open_file(path)
     except InvalidWorkflow as fault:
-        raise UsageError(f"{place}: {fault.diagnostics[0].message}") from fault
+        found = fault.diagnostics[0]
+        raise UsageError(f"{place}: {found.message}", help=found.help or FROM_HERE) from fault

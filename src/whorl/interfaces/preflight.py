@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import ProviderError, UsageError
+from whorl.errors import ProviderError, UsageError, did_you_mean
 from whorl.ir import Constant, Expression, Fields, Items, Judge, Loop, Task, from_json, to_json
 from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk, workflows_of
 from whorl.ir.worst_case import PRICED, worst_case
+from whorl.providers.models.choosing import misspelt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,16 +29,22 @@ TOY = (
 _MODELS = frozenset({"ask", "judge"})
 _NO_PROVIDER = "P110"
 _CHOOSING = frozenset({"model", "provider", "model_url"})
-_TYPICAL_LOOP = 10
+_PRICE_THEM = "set [prices.MODEL] in whorl.toml"
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The most that a run can do: None where a value decides, or where no price is known."""
+    """The most that a run can do: None where a value decides, or where no price is known.
+
+    `usual` has each call once, without any that is tried again.
+    """
 
     calls: int | None
+    usual: int | None
     cost_usd: float | None
     budget_usd: float | None = None
+    is_priced: bool = True
+    has_tools: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,6 @@ class _Asked:
     path: str
     kind: str
     inputs: dict[str, Json]
-    times: int
     is_decided: bool = True
 
 
@@ -83,20 +89,84 @@ def _without_node(settings: Settings) -> str:
 
 
 def check_models(workflow: Workflow, providers: Providers) -> None:
-    """Refuses a run whose model steps name no provider that is configured."""
-    for asked in _asked(workflow):
-        if asked.kind not in _MODELS or not asked.is_decided:
+    """Refuses a run whose steps name a provider, a task or a tool that is not there.
+
+    In files of other systems, which may have steps that are never reached, models only.
+    """
+    for found in unknown_names(workflow, providers):
+        if found.is_doubt or (found.code != _NO_PROVIDER and workflow.dialect != "native"):
             continue
-        try:
-            providers.kind(asked.kind).estimate(_request(asked))
-        except ProviderError as fault:
-            if fault.code != _NO_PROVIDER:
-                continue
-            raise UsageError(
-                f"step {asked.path!r} has no model to ask: {fault}",
-                help="`whorl doctor` shows what is configured",
-                code=fault.code,
-            ) from fault
+        raise UsageError(
+            f"step {found.path!r} {found.message}",
+            help="`whorl doctor` shows what is configured",
+            code=found.code,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A name in a workflow that nothing stands behind; `is_doubt`: or perhaps something does.
+
+    `is_named` tells whether the file has the name, or leaves the choice to the operator.
+    """
+
+    path: str
+    code: str
+    message: str
+    is_named: bool = True
+    is_doubt: bool = False
+
+
+def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]:
+    """Models, tasks and tools that steps name, and that are not configured."""
+    for asked in _asked(workflow):
+        if asked.kind in _MODELS and asked.is_decided:
+            yield from _unknown_model(asked, providers)
+        if asked.kind == "ask":
+            yield from _unknown_tools(asked, providers)
+    context = providers.context
+    names = [*context.functions.names(), *context.settings.tasks]
+    for path, task in _tasks(workflow):
+        named = dict(task.inputs.entries).get("task") if task.kind == "use" else None
+        name = named.value if isinstance(named, Constant) else None
+        if not isinstance(name, str) or name in names or context.plugin(name) is not None:
+            continue
+        near = did_you_mean(name, names)
+        message = f"uses the task {name!r}, which is not known; add it to [tasks] of whorl.toml"
+        yield Unknown(path, "P114", f"{message}{'; ' + near if near else ''}")
+
+
+def _unknown_model(asked: _Asked, providers: Providers) -> Iterator[Unknown]:
+    named = bool(asked.inputs.get("model") or asked.inputs.get("provider"))
+    try:
+        providers.kind(asked.kind).estimate(_request(asked))
+    except ProviderError as fault:
+        if fault.code == _NO_PROVIDER:
+            message = f"has no model to ask: {fault}"
+            yield Unknown(asked.path, fault.code, message, is_named=named)
+        return
+    models = asked.inputs.get("model")
+    for model in models if isinstance(models, list) else [models]:
+        if isinstance(model, str) and (near := misspelt(providers.settings, model)):
+            message = f"asks the default provider for the model {model!r}: {near}"
+            yield Unknown(asked.path, _NO_PROVIDER, message, is_doubt=True)
+
+
+def _unknown_tools(asked: _Asked, providers: Providers) -> Iterator[Unknown]:
+    context = providers.context
+    known = [*context.settings.mcp, *context.settings.tasks, *context.functions.names()]
+    tools = asked.inputs.get("tools")
+    for name in tools if isinstance(tools, list) else ():
+        server = str(name).partition("/")[0]
+        # What is computed in the run stands here as its own text.
+        if not isinstance(name, str) or "{" in name or name in known or server in known:
+            continue
+        near = did_you_mean(server, known)
+        message = (
+            f"offers the tool {name!r}, which is neither an MCP server nor a task; add "
+            f"[mcp.{server}] or [tasks] {name} to whorl.toml{'; ' + near if near else ''}"
+        )
+        yield Unknown(asked.path, "P113", message)
 
 
 def asks_models(workflow: Workflow) -> bool:
@@ -128,39 +198,69 @@ def forecast(
     """The worst case of a run, with all its limits."""
     if iterations is not None:
         workflow = _limited(workflow, iterations)
-    calls = worst_case(workflow).calls
     budget = budget_usd if budget_usd is not None else workflow.limits.cost_usd
-    if not calls:
-        return Forecast(calls, None, budget)
-    return Forecast(calls, _cost(workflow, providers, calls), budget)
+    asked = list(_asked(workflow))
+    prices = _Prices(providers)
+    found = worst_case(workflow, prices.of)
+    cost = found.cost_usd if asked else None
+    if budget is not None and asked and prices.all_known:
+        cost = budget if cost is None else min(cost, budget)
+    return Forecast(
+        found.calls,
+        found.typical,
+        cost,
+        budget,
+        is_priced=prices.all_known,
+        has_tools=any("tools" in one.inputs for one in asked),
+    )
 
 
 def forecast_words(told: Forecast) -> str:
-    """The worst case in words, or nothing when no call is priced."""
+    """The worst case in words, or nothing when no call is made."""
     if told.calls == 0:
         return ""
-    budget = f"; the budget is ${told.budget_usd:.2f}" if told.budget_usd is not None else ""
-    if told.calls is None:
-        return f"the number of calls depends on the inputs{budget}"
-    calls = f"at most {told.calls:,} call{'' if told.calls == 1 else 's'}"
-    if told.cost_usd is None:
-        return f"{calls}, of a price that is not known{budget}"
-    return f"{calls}{f', about ${told.cost_usd:,.2f}' if told.cost_usd else ''}{budget}"
+    words = calls_words(told.calls, told.usual)
+    if told.has_tools:
+        words += " and the tools that models use"
+    if told.cost_usd:
+        words += f", about ${told.cost_usd:,.2f}"
+    if not told.is_priced:
+        words += ", of a price that is not known"
+    if told.budget_usd is None:
+        return words
+    if not told.is_priced:
+        return f"{words}, so the budget of ${told.budget_usd:.2f} cannot hold them: {_PRICE_THEM}"
+    return f"{words}; the budget is ${told.budget_usd:.2f}"
 
 
-def _cost(workflow: Workflow, providers: Providers, calls: int) -> float | None:
-    """The mean estimate of the steps, weighted by how often each can run, times all calls."""
-    total, weight = 0.0, 0
-    for asked in _asked(workflow):
+def calls_words(calls: int | None, usual: int | None) -> str:
+    """How many calls there can be, and how many of them if none has to be tried again."""
+    if calls is None:
+        return "the number of calls depends on the inputs"
+    words = f"at most {calls:,} call{'' if calls == 1 else 's'}"
+    return words if usual is None or usual == calls else f"{words} ({usual:,} without retries)"
+
+
+class _Prices:
+    """What the answer of a step is expected to cost, by what is configured."""
+
+    def __init__(self, providers: Providers) -> None:
+        self.all_known = True
+        self._providers = providers
+
+    def of(self, workflow: Workflow, node: Task | Judge) -> float | None:
+        """The estimate of one answer; None where no price is known."""
+        defaults = {kind: _known(fields) for kind, fields in workflow.defaults}
+        if isinstance(node, Task):
+            asked = _Asked("", node.kind, defaults.get(node.kind, {}) | _known(node.inputs))
+        else:
+            asked = _Asked("", "judge", defaults.get("judge", {}) | _judged(node))
         try:
-            estimate = providers.kind(asked.kind).estimate(_request(asked))
+            found = self._providers.kind(asked.kind).estimate(_request(asked)).cost_usd
         except (ProviderError, UsageError):
-            return None
-        if estimate.cost_usd is None:
-            return None
-        total += estimate.cost_usd * asked.times
-        weight += asked.times
-    return total / weight * calls if weight else None
+            found = None
+        self.all_known &= found is not None
+        return found
 
 
 def _request(asked: _Asked) -> Request:
@@ -179,21 +279,14 @@ def _tasks(workflow: Workflow) -> Iterator[tuple[str, Task]]:
 def _asked(workflow: Workflow) -> Iterator[_Asked]:
     for _, part in workflows_of(workflow):
         defaults = {kind: _known(fields) for kind, fields in part.defaults}
-        loops: dict[str, int] = {}
         for path, node in walk(part.body):
-            times = 1
-            for loop, iterations in loops.items():
-                times *= iterations if path.startswith((f"{loop}/", f"{loop}@")) else 1
             if isinstance(node, Loop):
-                limit = node.limits.iterations
-                loops[path] = limit if isinstance(limit, int) else _TYPICAL_LOOP
                 for judge in conditions_in(node.until):
                     if isinstance(judge, Judge):
-                        inputs = defaults.get("judge", {}) | _judged(judge)
-                        yield _Asked(path, "judge", inputs, times * loops[path] * judge.votes)
+                        yield _Asked(path, "judge", defaults.get("judge", {}) | _judged(judge))
             elif isinstance(node, Task) and node.kind in PRICED:
                 inputs = defaults.get(node.kind, {}) | _known(node.inputs)
-                yield _Asked(path, node.kind, inputs, times, _names_its_model(node))
+                yield _Asked(path, node.kind, inputs, _names_its_model(node))
 
 
 def _names_its_model(task: Task) -> bool:

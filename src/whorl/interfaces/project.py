@@ -245,8 +245,14 @@ def _read_replies(path: Path) -> object:
 
     try:
         found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise _bad_config(str(path), f"is no file of replies: {error}") from error
+    except OSError as error:
+        message = f"{path}: replies of [connectors] cannot be read: {error.strerror or error}"
+        help_text = "the path is seen from the folder of whorl.toml"
+        raise UsageError(message, help=help_text, code="W901") from error
+    except ValueError as error:
+        help_text = 'replies by action: {"Send_mail": [{"statusCode": 200, "body": {}}]}'
+        message = f"{path}: is no JSON file of replies: {error}"
+        raise UsageError(message, help=help_text, code="W901") from error
     return found["calls"] if isinstance(found, dict) and "cassette" in found else found
 
 

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
 
 FORMAT = 1
+# What the one who started a run may have set beside its input.
+_OPTIONS = ("iterations", "limits")
+# What a person asked of a run on its way, which its file does not say.
+_STEERING = {
+    "run.continued": "continued",
+    "run.accepted": "ended by accepting an iteration",
+    "run.forked": "forked from another one",
+}
 DECISIONS_MAX = 1_000
 
 
@@ -37,6 +45,7 @@ class Cassette:
     calls: dict[str, dict[str, Json]] = field(default_factory=dict)
     decisions: dict[str, dict[str, Json]] = field(default_factory=dict)
     result: dict[str, Json] = field(default_factory=dict)
+    options: dict[str, Json] = field(default_factory=dict)
 
     def to_text(self) -> str:
         """The cassette as a file that can be kept beside the workflow."""
@@ -44,6 +53,7 @@ class Cassette:
             "cassette": FORMAT,
             "workflow": self.workflow,
             "input": self.input,
+            "options": self.options,
             "calls": dict(self.calls),
             "decisions": dict(self.decisions),
             "result": self.result,
@@ -57,7 +67,12 @@ def cassette_from_text(text: str, file: str) -> Cassette:
         found = json.loads(text)
         assert found["cassette"] == FORMAT
         return Cassette(
-            found["workflow"], found["input"], found["calls"], found["decisions"], found["result"]
+            found["workflow"],
+            found["input"],
+            found["calls"],
+            found["decisions"],
+            found["result"],
+            found.get("options", {}),
         )
     except (ValueError, KeyError, TypeError, AssertionError) as error:
         raise UsageError(
@@ -76,8 +91,10 @@ def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -
             case "run.started":
                 given = body.get("input")
                 cassette.input = given if isinstance(given, dict) else {}
+                cassette.options = {name: body[name] for name in _OPTIONS if body.get(name)}
             case "task.started":
-                call = {"kind": body.get("kind"), "inputs": body.get("inputs")}
+                names = ("kind", "inputs", "reserve")
+                call = {name: body.get(name) for name in names if name in body}
                 cassette.calls.setdefault(event.address, {}).update(call)
             case "task.finished":
                 told = {k: v for k, v in body.items() if k not in ("value", "usage")}
@@ -88,6 +105,12 @@ def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -
             case "gate.decided":
                 cassette.decisions[event.address] = body
     return cassette
+
+
+def steered(store: SqliteStore, run: RunId) -> str:
+    """How a person steered a run, so that its file alone does not give it again; or nothing."""
+    kinds = (entry.event.kind for entry in store.read(run))
+    return next((_STEERING[kind] for kind in kinds if kind in _STEERING), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +168,12 @@ class _Playing:
         self._player = player
 
     def estimate(self, request: Request) -> Estimate:
-        """Costs nothing."""
-        return Estimate()
+        """What was reserved, so that a budget ends the replay where it ended the run."""
+        call = self._player.cassette.calls.get(request.address) or {}
+        reserve = call.get("reserve")
+        names = ("calls", "tokens", "cost_usd")
+        known: dict[str, Any] = reserve if isinstance(reserve, dict) else {}
+        return Estimate(**{name: known[name] for name in names if name in known})
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         """Gives the recorded reply."""
@@ -178,7 +205,7 @@ def replay(workflow: Workflow, cassette: Cassette) -> Replayed:
     """Runs a workflow against a cassette, in virtual time."""
     player = Player(cassette)
     runtime = SimulatedRuntime(player)
-    run = runtime.start(workflow, cassette.input, run="replay")
+    run = runtime.start(workflow, cassette.input, run="replay", **cassette.options)
     status = runtime.resume(run)
     for _ in range(DECISIONS_MAX):
         machine = fold(runtime.journal, run).machine
@@ -193,7 +220,8 @@ def replay(workflow: Workflow, cassette: Cassette) -> Replayed:
     body: dict[str, Json] = dict(state["result"] or {}) | {"usage": dict(state["usage"])}
     final = Event("run.finished", "", float(state["at"]), body)
     told = document(run, status, final, runtime.journal)
-    unused = [address for address in cassette.calls if address not in player.played]
+    answered = [a for a, call in cassette.calls.items() if "value" in call or "error" in call]
+    unused = [address for address in answered if address not in player.played]
     return Replayed(_comparable(told), cassette.result, player.changes, player.misses, unused)
 
 

@@ -132,7 +132,8 @@ def telemetry_from(environment: Mapping[str, str]) -> Telemetry | None:
     except ImportError as error:
         raise UsageError(
             f"{ENDPOINT} is set, and OpenTelemetry is not installed",
-            help="install the extra: pip install 'whorl[otel]'; or unset the variable",
+            help="install the extra, in the folder of Whorl's source: .venv/bin/python -m pip "
+            "install -e '.[otel]'; or unset the variable",
         ) from error
     resource = Resource.create({"service.name": environment.get("OTEL_SERVICE_NAME", "whorl")})
     provider = TracerProvider(resource=resource)

@@ -1,9 +1,14 @@
-"""How many priced calls a workflow could make: the product of its nested limits."""
+"""The most that a workflow can do: every task, try and repair, as its nested limits allow.
+
+A call is what usage counts: one question to a model, agent, command, web service or task.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from whorl.ir.conditions import Judge
 from whorl.ir.expressions import conditions_in
@@ -11,87 +16,154 @@ from whorl.ir.loop import Loop
 from whorl.ir.nodes import Branch, Call, ForEach, Task
 from whorl.ir.values import Constant, Items
 from whorl.ir.walk import blocks_of
+from whorl.ir.workflow import Workflow
 
 if TYPE_CHECKING:
     from whorl.ir.nodes import Block, Node
-    from whorl.ir.workflow import Workflow
+    from whorl.ir.values import Fields
 
 PRICED = frozenset({"ask", "agent", "judge"})
 # The turns of a model with tools, where the author says nothing.
 TURNS = 10
+# How often a model is asked again after a passing fault, where the author says nothing.
+USUAL_RETRIES = 3
+_USUALLY_RETRIED = frozenset({"ask", "judge"})
 # An answer that is neither yes nor no is asked for once more.
 _ASKS_PER_VOTE = 2
+
+N = TypeVar("N", int, float)
+# What one answer to a task or judge of a workflow costs; None where no price is known.
+Price: TypeAlias = Callable[[Workflow, Task | Judge], float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class LoopCase:
-    """The worst case of one loop, over all times that it runs."""
+    """The most priced calls of one loop, over all times that it runs."""
 
     path: str
     iterations: int | None
-    calls: int | None
+    paid: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class WorstCase:
-    """The most priced calls that a run can make, retries aside; None where a value decides.
+    """The most that a run can do; None where a value decides how much, or no price is known.
 
-    `typical` counts each judge's vote once; `unbudgeted` leaves out loops with limits of their own
-    on cost, tokens or calls.
+    `calls` has every try, `typical` has each call once. `paid` are the calls of models and agents
+    that answered: a passing fault costs nothing. `unbudgeted` are those outside of loops with
+    limits of their own on cost, tokens or calls. Tools that models choose to use are in none.
     """
 
     calls: int | None
     typical: int | None
+    paid: int | None
     unbudgeted: int | None
+    cost_usd: float | None
     loops: tuple[LoopCase, ...]
 
 
-def worst_case(workflow: Workflow) -> WorstCase:
+def worst_case(workflow: Workflow, price: Price | None = None) -> WorstCase:
     """Computes the worst case of a workflow and of all that it calls."""
-    count = _Count(dict(workflow.workflows))
+    count = _Count(workflow, dict(workflow.workflows), price or (lambda _, __: None))
     total = count.block(workflow.body, "", 1, ())
-    return WorstCase(total.calls, total.typical, total.unbudgeted, tuple(count.loops))
+    if workflow.limits.calls is not None:
+        total = total.held(workflow.limits.calls)
+    cost = total.cost if total.cost is None or total.cost < inf else None
+    return WorstCase(
+        total.calls, total.typical, total.paid, total.unbudgeted, cost, tuple(count.loops)
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Total:
     calls: int | None = 0
     typical: int | None = 0
+    paid: int | None = 0
     unbudgeted: int | None = 0
+    # Infinite where a value decides how often; None only where no price is known.
+    cost: float | None = 0.0
 
     def plus(self, other: _Total) -> _Total:
         return _Total(
             _plus(self.calls, other.calls),
             _plus(self.typical, other.typical),
+            _plus(self.paid, other.paid),
             _plus(self.unbudgeted, other.unbudgeted),
+            _plus(self.cost, other.cost),
+        )
+
+    def most(self, other: _Total) -> _Total:
+        return _Total(
+            _most(self.calls, other.calls),
+            _most(self.typical, other.typical),
+            _most(self.paid, other.paid),
+            _most(self.unbudgeted, other.unbudgeted),
+            _most(self.cost, other.cost),
         )
 
     def times(self, number: int | None) -> _Total:
+        cost = self.cost
+        if cost:
+            cost = inf if number is None else cost * number
         return _Total(
             _times(self.calls, number),
             _times(self.typical, number),
+            _times(self.paid, number),
             _times(self.unbudgeted, number),
+            cost,
+        )
+
+    def tried(self, tries: int) -> _Total:
+        """The same when all of it is done this often, since it fails each time."""
+        return replace(self.times(tries), typical=self.typical)
+
+    def held(self, calls: int) -> _Total:
+        """The same below a limit of calls."""
+        return _Total(
+            _least(self.calls, calls),
+            _least(self.typical, calls),
+            _least(self.paid, calls),
+            0,
+            self.cost,
         )
 
 
 class _Count:
-    def __init__(self, workflows: dict[str, Workflow]) -> None:
+    def __init__(self, workflow: Workflow, workflows: dict[str, Workflow], price: Price) -> None:
         self.loops: list[LoopCase] = []
+        self._workflow = workflow
         self._workflows = workflows
+        self._price = price
         self._called: dict[str, _Total] = {}
 
     def block(self, block: Block, path: str, runs: int | None, stack: tuple[str, ...]) -> _Total:
         total = _Total()
         for node in block.nodes:
             here = f"{path}/{node.name}" if path else node.name
-            total = total.plus(self._node(node, here, runs, stack))
+            if isinstance(node, Task):
+                total = total.plus(self._task(node))
+                continue
+            tries = 1 + (node.retry.times if node.retry else 0)
+            total = total.plus(self._node(node, here, _times(runs, tries), stack).tried(tries))
         return total
+
+    def _task(self, node: Task) -> _Total:
+        usual = USUAL_RETRIES if node.kind in _USUALLY_RETRIED else 0
+        repairs = node.repairs if node.returns is not None else 0
+        written = node.retry.times if node.retry else 0
+        turns = _turns(node)
+        retries = written if node.retry else usual
+        # A retry that the author wrote may come after an answer; the usual ones never do.
+        paid = (1 + repairs + written) * turns if node.kind in PRICED else 0
+        calls = (1 + repairs + retries) * turns * _models(node, self._workflow)
+        return self._asked(node, calls, turns, paid)
+
+    def _asked(self, node: Task | Judge, calls: int, typical: int, paid: int) -> _Total:
+        price = self._price(self._workflow, node) if paid else 0.0
+        return _Total(calls, typical, paid, paid, None if price is None else price * paid)
 
     def _node(self, node: Node, path: str, runs: int | None, stack: tuple[str, ...]) -> _Total:
         match node:
-            case Task():
-                turns = _turns(node)
-                return _Total(turns, 1, turns) if node.kind in PRICED else _Total()
             case Loop():
                 return self._loop(node, path, runs, stack)
             case ForEach():
@@ -107,31 +179,40 @@ class _Count:
         return total
 
     def _loop(self, loop: Loop, path: str, runs: int | None, stack: tuple[str, ...]) -> _Total:
-        number = loop.limits.iterations if isinstance(loop.limits.iterations, int) else None
+        limits = loop.limits
+        number = limits.iterations if isinstance(limits.iterations, int) else None
+        failure = loop.on_iteration_failure
+        tries = 1 + (failure.times if failure.action == "retry" else 0)
         place = len(self.loops)
         self.loops.append(LoopCase(path, number, None))
-        votes = sum(c.votes for c in conditions_in(loop.until) if isinstance(c, Judge))
-        judged = _Total(votes * _ASKS_PER_VOTE, votes, votes * _ASKS_PER_VOTE)
-        total = self.block(loop.body, path, _times(runs, number), stack).plus(judged).times(number)
-        limits = loop.limits
+        inner = _times(_times(runs, number), tries)
+        body = self.block(loop.body, path, inner, stack).tried(tries)
+        total = body.plus(self._judged(loop)).times(number)
         if limits.calls is not None:
-            calls = limits.calls
-            total = _Total(_least(total.calls, calls), _least(total.typical, calls), 0)
+            total = total.held(limits.calls)
         if limits.cost_usd is not None or limits.tokens is not None:
-            total = _Total(total.calls, total.typical, 0)
-        self.loops[place] = LoopCase(path, number, _times(total.calls, runs))
+            cost = total.cost
+            if limits.cost_usd is not None and cost is not None:
+                cost = min(cost, limits.cost_usd)
+            total = replace(total, unbudgeted=0, cost=cost)
+        self.loops[place] = LoopCase(path, number, _times(total.paid, runs))
+        return total
+
+    def _judged(self, loop: Loop) -> _Total:
+        """What the judges of one iteration are asked."""
+        total = _Total()
+        for judge in conditions_in(loop.until):
+            if isinstance(judge, Judge):
+                paid = judge.votes * _ASKS_PER_VOTE
+                calls = paid * (1 + USUAL_RETRIES) * max(1, len(judge.model))
+                total = total.plus(self._asked(judge, calls, judge.votes, paid))
         return total
 
     def _branch(self, node: Branch, path: str, runs: int | None, stack: tuple[str, ...]) -> _Total:
         """The costliest case counts, since one is taken."""
         worst = _Total()
         for slot, inner in blocks_of(node):
-            case = self.block(inner, f"{path}@{slot}", runs, stack)
-            worst = _Total(
-                _most(worst.calls, case.calls),
-                _most(worst.typical, case.typical),
-                _most(worst.unbudgeted, case.unbudgeted),
-            )
+            worst = worst.most(self.block(inner, f"{path}@{slot}", runs, stack))
         return worst
 
     def _call(self, key: str, stack: tuple[str, ...]) -> _Total:
@@ -139,10 +220,28 @@ class _Count:
         if workflow is None or key in stack:
             return _Total()
         if key not in self._called:
-            inner = _Count(self._workflows)
+            inner = _Count(workflow, self._workflows, self._price)
             inner._called = self._called
             self._called[key] = inner.block(workflow.body, "", 1, (*stack, key))
         return self._called[key]
+
+
+def _models(node: Task, workflow: Workflow) -> int:
+    """How many models a task may fall back on, one after the other."""
+    if node.kind not in PRICED:
+        return 1
+    named = _given(node.inputs, "model")
+    if named is None:
+        defaults = dict(workflow.defaults).get(node.kind)
+        named = _given(defaults, "model") if defaults is not None else None
+    if isinstance(named, Items):
+        return max(1, len(named.items))
+    known = named.value if isinstance(named, Constant) else None
+    return max(1, len(known)) if isinstance(known, list) else 1
+
+
+def _given(fields: Fields, name: str) -> object:
+    return next((value for key, value in fields.entries if key == name), None)
 
 
 def _turns(node: Task) -> int:
@@ -163,7 +262,7 @@ def _length(node: ForEach) -> int | None:
     return None
 
 
-def _plus(one: int | None, other: int | None) -> int | None:
+def _plus(one: N | None, other: N | None) -> N | None:
     return None if one is None or other is None else one + other
 
 
@@ -178,5 +277,5 @@ def _least(one: int | None, other: int) -> int:
     return other if one is None else min(one, other)
 
 
-def _most(one: int | None, other: int | None) -> int | None:
+def _most(one: N | None, other: N | None) -> N | None:
     return None if one is None or other is None else max(one, other)

@@ -6,10 +6,11 @@ import errno
 import os
 import re
 import stat
+from itertools import islice
 from pathlib import Path
 from typing import NoReturn
 
-from whorl.errors import Diagnostic, InvalidWorkflow, Span
+from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
 from whorl.source.reading import read_text, shown
 from whorl.source.tree import LIMITS, Limits
 
@@ -18,6 +19,7 @@ PATH = "W016"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|//")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _LENGTH_MAX = 1024
+_NEIGHBOURS_MAX = 1_000
 
 
 def resolve_beside(base_file: str, reference: str, *, root: str, span: Span | None = None) -> Path:
@@ -90,14 +92,16 @@ def _read(path: Path, name: str, *, size_max: int, span: Span | None) -> bytes:
     try:
         descriptor = os.open(path, flags | _flag("O_CLOEXEC"))
         try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                _refuse(name, "is not a regular file", span)
+            mode = os.fstat(descriptor).st_mode
+            if not stat.S_ISREG(mode):
+                folder = "is a folder, not a file"
+                _refuse(name, folder if stat.S_ISDIR(mode) else "is not a regular file", span)
             with os.fdopen(descriptor, "rb", closefd=False) as file:
                 content = file.read(size_max + 1)
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:
-        _refuse(name, _reason(error), span)
+        _refuse(name, _reason(error), span, _near(path, error))
     if len(content) > size_max:
         _refuse(name, f"has more than {size_max:,} bytes", span)
     return content
@@ -128,6 +132,18 @@ def _reason(error: OSError | RuntimeError | ValueError) -> str:
     return f"cannot be read: {detail}"
 
 
-def _refuse(reference: str, reason: str, span: Span | None) -> NoReturn:
+def _near(path: Path, error: OSError | ValueError) -> str:
+    """The file that was probably meant, where there is none of that name."""
+    if not isinstance(error, FileNotFoundError):
+        return ""
+    try:
+        with os.scandir(path.parent) as found:
+            names = [entry.name for entry in islice(found, _NEIGHBOURS_MAX) if entry.is_file()]
+    except OSError:
+        return f"there is no folder {str(path.parent)!r}"
+    return did_you_mean(path.name, names)
+
+
+def _refuse(reference: str, reason: str, span: Span | None, advice: str = "") -> NoReturn:
     message = f"file {shown(reference, length_max=_LENGTH_MAX)} {reason}"
-    raise InvalidWorkflow([Diagnostic(PATH, message, span, "this file")])
+    raise InvalidWorkflow([Diagnostic(PATH, message, span, "this file", advice)])

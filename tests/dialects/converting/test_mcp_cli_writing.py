@@ -94,7 +94,7 @@ LOST = {
     "a loop that an expression ends": (
         "steps: {output: {repeat: {until: a == 'x', steps: {a: {ask: x}}}}}"
     ),
-    "'cost_usd' of the limits of a loop": (
+    "'cost' of the limits of a loop": (
         "steps: {output: {repeat: {until: {judge: q}, at_most: {cost: 1}, steps: {a: {ask: x}}}}}"
     ),
     "'carry' of a loop": (
@@ -104,7 +104,7 @@ LOST = {
     "a step of kind 'compute'": "steps: {output: {value: 1}}",
     "'returns' of a task": "steps: {output: {ask: x, returns: {a: string}}}",
     "the input 'system' of a prompt": "steps: {output: {ask: x, system: y}}",
-    "the value 'a apply'": "steps: {a: {ask: x}, output: {ask: '{{ a | upper }}'}}",
+    "a value that is computed": "steps: {a: {ask: x}, output: {ask: '{{ a | upper }}'}}",
     "the input 'task'": "inputs: {task: string}\nsteps: {output: {ask: '{{ task }}'}}",
     "an order of its own": "steps: {a: {ask: x}, output: {ask: y, after: []}}",
     "a condition that compares nothing": "steps: {a: {ask: x}, output: {ask: y, if: a}}",

@@ -107,7 +107,7 @@ def test_what_a_step_cannot_say_is_a_loss_with_its_place(name: str) -> None:
 WORKFLOWS: dict[str, tuple[dict[str, Any], str]] = {
     "alias": (
         {"inputs": (ir.Port("x", aliases=("y",)),), "main_input": "x"},
-        "'aliases' of a port",
+        "'other names' of an input",
     ),
     "main input": (
         {"inputs": (ir.Port("x"), ir.Port("y")), "main_input": "y"},

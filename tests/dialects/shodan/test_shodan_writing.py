@@ -204,7 +204,7 @@ def test_the_same_workflow_is_always_written_alike() -> None:
         ("say: {ask: Hi., model: openai/x}", "say", "the temperature"),
         ("say: {ask: Hi., model: a/x, system: Be.}", "say", "the input 'system' of a task"),
         ("say: {ask: Hi., model: a/x, retry: 2}", "say", "'retry' of a task"),
-        ("say: {ask: Hi., model: a/x, if: 1 > 2}", "say", "'when' of a task"),
+        ("say: {ask: Hi., model: a/x, if: 1 > 2}", "say", "'if' of a task"),
         (
             "code: {agent: claude-code, prompt: Fix it.}",
             "code",
@@ -225,7 +225,7 @@ def test_the_same_workflow_is_always_written_alike() -> None:
         (
             "work: {repeat: {at_most: {iterations: 2, cost: 1}, steps: {a: {value: 1}}}}",
             "work",
-            "'cost_usd' of the limits of a loop (1.0)",
+            "'cost' of the limits of a loop (1.0)",
         ),
         (
             "work: {repeat: {at_most: 2, steps: {a: {value: 1}}}}",

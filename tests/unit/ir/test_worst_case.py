@@ -1,11 +1,14 @@
-"""How many priced calls a workflow could make."""
+"""How many calls a workflow could make, how many of them are paid, and what they cost."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
 from whorl import ir
-from whorl.ir.worst_case import worst_case
+from whorl.interpreter import task
+from whorl.ir.worst_case import USUAL_RETRIES, worst_case
 
 ASK = ir.Task(name="a", kind="ask")
 TEXT = ir.Constant("x")
@@ -23,8 +26,8 @@ def test_limits_multiply() -> None:
     inner = loop(ASK, ASK, limits=ir.LoopLimits(5))
     found = worst_case(workflow(ASK, loop(ASK, inner, limits=ir.LoopLimits(20))))
 
-    assert (found.calls, found.typical, found.unbudgeted) == (221, 221, 221)
-    assert [(case.path, case.iterations, case.calls) for case in found.loops] == [
+    assert (found.calls, found.typical, found.unbudgeted) == (221 * 4, 221, 221)
+    assert [(case.path, case.iterations, case.paid) for case in found.loops] == [
         ("l", 20, 220),
         ("l/l", 5, 200),
     ]
@@ -34,14 +37,14 @@ def test_a_judge_may_be_asked_twice_for_each_vote() -> None:
     until = ir.AnyOf((ir.Judge(TEXT, TEXT, votes=3), ir.AllOf((ir.Judge(TEXT, TEXT),))))
     found = worst_case(workflow(loop(ASK, limits=ir.LoopLimits(10), until=until)))
 
-    assert (found.calls, found.typical) == (90, 50)
+    assert (found.paid, found.typical) == (90, 50)
 
 
 @pytest.mark.parametrize(
     ("limits", "calls", "unbudgeted"),
     [
-        (ir.LoopLimits(100, cost_usd=1.0), 100, 0),
-        (ir.LoopLimits(100, tokens=1_000), 100, 0),
+        (ir.LoopLimits(100, cost_usd=1.0), 400, 0),
+        (ir.LoopLimits(100, tokens=1_000), 400, 0),
         (ir.LoopLimits(100, calls=7), 7, 0),
     ],
 )
@@ -64,7 +67,7 @@ def test_a_loop_with_a_budget_of_its_own(
 def test_each_item_counts_where_the_list_is_known(items: ir.Value, calls: int | None) -> None:
     each = ir.ForEach(name="e", items=items, body=ir.Block((ASK,)))
 
-    assert worst_case(workflow(each)).calls == calls
+    assert worst_case(workflow(each)).typical == calls
 
 
 def test_what_costs_nothing_costs_nothing_however_often() -> None:
@@ -83,7 +86,7 @@ def test_the_costliest_branch_counts() -> None:
         default=ir.Case("else", ir.Block((ASK, ASK))),
     )
 
-    assert worst_case(workflow(branch)).calls == 3
+    assert worst_case(workflow(branch)).typical == 3
 
 
 def test_called_workflows_count_and_circles_end() -> None:
@@ -91,11 +94,61 @@ def test_called_workflows_count_and_circles_end() -> None:
     first = ir.Call(name="c", workflow="one")
     found = worst_case(workflow(loop(first, limits=ir.LoopLimits(3)), first, one=called))
 
-    assert found.calls == 8
+    assert found.typical == 8
 
 
 def test_only_models_and_agents_are_priced() -> None:
     kinds = ("ask", "agent", "judge", "http", "run", "use")
     tasks = [ir.Task(name=kind, kind=kind) for kind in kinds]
 
-    assert worst_case(workflow(*tasks)).calls == 3
+    found = worst_case(workflow(*tasks))
+    assert (found.paid, found.typical) == (3, 6)
+
+
+TYPED = ir.Task(name="a", kind="ask", returns={"type": "number"})
+THRICE = ir.Retry(times=3)
+
+
+@pytest.mark.parametrize(
+    ("node", "calls", "paid"),
+    [
+        (ASK, 4, 1),
+        (TYPED, 5, 2),
+        (replace(TYPED, retry=THRICE), 5, 5),
+        (ir.Task(name="r", kind="run"), 1, 0),
+        (ir.Task(name="r", kind="run", retry=THRICE), 4, 0),
+        (replace(ASK, inputs=ir.Fields((("model", ir.Constant(["a/b", "c/d"])),))), 8, 1),
+        (ir.Group(name="g", body=ir.Block((TYPED,)), retry=THRICE), 20, 8),
+        (
+            ir.Loop(
+                name="l",
+                body=ir.Block((ASK,)),
+                limits=ir.LoopLimits(5),
+                on_iteration_failure=ir.IterationFailure("retry", 2),
+                retry=THRICE,
+            ),
+            4 * 5 * 3 * 4,
+            5 * 3 * 4,
+        ),
+    ],
+)
+def test_repairs_retries_and_fail_over_count(node: ir.Node, calls: int, paid: int) -> None:
+    found = worst_case(workflow(node))
+
+    assert (found.calls, found.paid, found.unbudgeted) == (calls, paid, paid)
+
+
+def test_the_usual_retries_are_those_of_the_interpreter() -> None:
+    assert task._USUAL_RETRY.times == USUAL_RETRIES
+
+
+def test_limits_hold_the_calls_and_the_cost() -> None:
+    body = loop(ASK, limits=ir.LoopLimits(100, cost_usd=0.5))
+    few = replace(workflow(body), limits=ir.RunLimits(calls=30))
+
+    assert worst_case(few).calls == 30
+    assert worst_case(few, lambda _, __: 0.1).cost_usd == 0.5
+    assert worst_case(
+        workflow(loop(ASK, limits=ir.LoopLimits(100))), lambda _, __: 0.1
+    ).cost_usd == (pytest.approx(10))
+    assert worst_case(few, lambda _, __: None).cost_usd is None

@@ -11,6 +11,9 @@ from whorl.dialects.loom.variables import SETTING, name_of
 from whorl.errors import Diagnostic
 from whorl.source import Mapping, Scalar
 
+# The label of what Azure would not take.
+REFUSED = "would not deploy"
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -90,4 +93,4 @@ def _counts(action: Mapping) -> Iterator[Diagnostic]:
 
 def refused(message: str, span: Span, advice: str) -> Diagnostic:
     """What Azure would not take."""
-    return Diagnostic("W023", message, span, "would not deploy", advice, "warning")
+    return Diagnostic("W023", message, span, REFUSED, advice, "warning")

@@ -39,9 +39,27 @@ _CALLED = {
     "ForEach": "a for-each",
     "IterationFailure": "the failure of an iteration",
     "LoopLimits": "the limits of a loop",
+    "Port": "an input",
     "RunLimits": "the limits of the run",
     "When": "an expression",
 }
+# What authors write for a field, where the IR has another name for it.
+_WRITTEN = {
+    "aliases": "other names",
+    "cost_usd": "cost",
+    "delay": "wait",
+    "iteration_time_s": "each_time",
+    "on_iteration_failure": "on_failure",
+    "time_s": "time",
+    "timeout_s": "timeout",
+    "when": "if",
+}
+_WRITTEN_IN_LOOPS = {"returns": "return", "ask": "ask_person"}
+
+
+def _written(item: object, name: str) -> str:
+    words = _WRITTEN | (_WRITTEN_IN_LOOPS if type(item).__name__ == "Loop" else {})
+    return words.get(name, name)
 
 
 def words_for(item: object) -> str:
@@ -69,4 +87,5 @@ def lose_unsaid(
     """Lists as losses all that a part of the IR says beside what was written."""
     for name, value in unsaid_fields(item, said):
         shown = f" ({value})" if isinstance(value, str | int | float) else ""
-        ledger.lose(spot, f"{name!r} of {words_for(item)}{shown}", f"{target} has no field for it")
+        what = f"{_written(item, name)!r} of {words_for(item)}{shown}"
+        ledger.lose(spot, what, f"{target} has no field for it")

@@ -26,6 +26,18 @@ RUN is the id of a run or its beginning, the key that it was started with (--id)
 Commands that only look take the newest run where none is named.
 """
 
+# Beside those of the states of runs: whose fault it is decides.
+EXITS = {
+    0: "it went well; the run succeeded",
+    1: "the run failed, or `test` found a change, or `convert` a loss",
+    2: "a mistake in a file, the configuration or the command line",
+    3: "the outside: a provider or the store",
+    4: "the run waits for a person",
+    5: "the run is paused, cancelled or interrupted",
+    70: "a mistake of ours",
+    130: "ended by Ctrl-C where nothing could be kept",
+}
+
 
 class LazyGroup(click.Group):
     """A group that knows its commands by a table, and loads one of them."""
@@ -62,6 +74,11 @@ class LazyGroup(click.Group):
                 f"there is no command {name!r}{'; ' + hint if hint else ''}", ctx
             )
         return name, command, args[1:]
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Ends with the exit codes."""
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), words) for code, words in EXITS.items()])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the commands by section, without importing them."""

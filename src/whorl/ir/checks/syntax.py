@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from whorl.errors import Diagnostic
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from whorl.ir.checks.subject import Subject
 
 _UNKNOWN = ("unknown function", "unknown filter", "unknown test", "unknown method")
+_NAMED = re.compile(r"unknown \w+ '([^']+)'")
 
 
 def check_syntax(subject: Subject) -> Iterator[Diagnostic]:
@@ -22,9 +24,15 @@ def check_syntax(subject: Subject) -> Iterator[Diagnostic]:
         try:
             subject.names.uses(use.expression)
         except LanguageError as fault:
-            span = subject.places.span(use.expression, fault.offset)
+            span = subject.places.span(use.expression, fault.offset, _length(fault.message))
             span = span or subject.places.node(use.path)
             yield Diagnostic(_code(fault.message), fault.message, span, "here", fault.help)
+
+
+def _length(message: str) -> int:
+    """How much is marked: the whole name, where the message is about one."""
+    found = _NAMED.match(message) if message.startswith(_UNKNOWN) else None
+    return len(found[1]) if found else 1
 
 
 def _code(message: str) -> str:

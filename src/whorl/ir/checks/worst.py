@@ -24,7 +24,7 @@ def check_worst_case(subject: Subject) -> Iterator[Diagnostic]:
         return
     if found.unbudgeted is None or found.unbudgeted <= CALLS_MAX:
         return
-    heaviest = max(found.loops, key=lambda loop: loop.calls or 0, default=None)
+    heaviest = max(found.loops, key=lambda loop: loop.paid or 0, default=None)
     path = heaviest.path if heaviest else ""
     yield Diagnostic(
         "W019",

@@ -83,8 +83,8 @@ def _split(settings: Settings, model: str) -> tuple[str, str]:
     """The provider and the model of a name.
 
     A first part that is no configured provider belongs to the model's name (`meta-llama/...`),
-    unless it is a provider that everybody knows and the default one is another such: then the
-    name means a provider that is not set up, and sending it elsewhere would only hide that.
+    unless there is no default provider, or one whose models have no slash in their names: then
+    it means a provider that is not set up, and sending it elsewhere would only hide that.
     """
     if not model:
         parts = settings.default_model.partition("/")
@@ -102,13 +102,20 @@ def _split(settings: Settings, model: str) -> tuple[str, str]:
     default = settings.providers.get(settings.default_provider)
     known_default = KNOWN.get(settings.default_provider)
     at_home = default is not None and known_default and default.base_url == known_default.base_url
-    if name in KNOWN and (default is None or (at_home and default.name in _SINGLE_VENDORS)):
+    if default is None or (at_home and default.name in _SINGLE_VENDORS):
         _refuse(_missing(settings, name))
     return "", model
 
 
 # Providers whose models' names have no slash in them.
 _SINGLE_VENDORS = frozenset({"openai", "anthropic", "deepseek", "gemini", "mistral", "xai"})
+
+
+def misspelt(settings: Settings, model: str) -> str:
+    """A question where a model's name begins with nearly the name of a provider."""
+    first, slash, _ = model.partition("/")
+    known = [*settings.providers, *KNOWN, *ALIASES]
+    return did_you_mean(first, known) if slash and first not in known else ""
 
 
 def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     Table = Mapping[str, object]
 
 T = TypeVar("T")
+REFERENCE = "docs/reference/configuration.md has every section and its keys"
 
 
 def section(table: Table, name: str, place: str = "") -> Table:
@@ -68,7 +69,7 @@ _WORDS: dict[type, str] = {str: "a text", bool: "true or false"}
 
 def refuse(message: str) -> NoReturn:
     """Raises the error for one field."""
-    raise UsageError(message, code="W901", help="see the reference of whorl.toml")
+    raise UsageError(message, code="W901", help=REFERENCE)
 
 
 def headers_of(

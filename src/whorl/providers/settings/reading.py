@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from whorl.errors import did_you_mean
 from whorl.providers.secrets import Secret
 from whorl.providers.settings.agents import agents_from
 from whorl.providers.settings.fields import (
@@ -19,6 +20,7 @@ from whorl.providers.settings.fields import (
     table_at,
     typed,
 )
+from whorl.providers.settings.keeping import folders_from, retention_from
 from whorl.providers.settings.known import KNOWN
 from whorl.providers.settings.notices import notify_from
 from whorl.providers.settings.outside import connectors_from, keys_from, limits_from
@@ -43,8 +45,11 @@ SECTIONS = (
     "connectors",
     "limits",
     "notify",
+    "retention",
+    "workflows",
 )
-KEPT_SECTIONS = ("retention", "workflows")
+# The wire formats of our own; plugins bring others.
+KINDS = ("openai", "anthropic", "ollama", "local", "scripted")
 DEFAULTS = ("provider", "model", "judge_model")
 ALLOW = ("commands", "private_network")
 PRICE = ("input", "output")
@@ -67,11 +72,10 @@ def settings_from(
     table: Table, environment: Mapping[str, str], *, project_root: str = "."
 ) -> Settings:
     """The settings of a parsed whorl.toml and the well-known variables; raises UsageError."""
-    check_keys(table, (*SECTIONS, *KEPT_SECTIONS), "whorl.toml")
+    check_keys(table, SECTIONS, "whorl.toml")
     defaults = section(table, "defaults")
     check_keys(defaults, DEFAULTS, "[defaults]")
     providers = _providers(section(table, "providers"), environment)
-    kept = {name: section(table, name) for name in KEPT_SECTIONS}
     return Settings(
         default_provider=_default_provider(defaults, providers),
         default_model=typed(defaults, "model", str, place="[defaults]", default=""),
@@ -88,7 +92,8 @@ def settings_from(
         limits=limits_from(section(table, "limits")),
         environment={k: environment[k] for k in COMMAND_VARIABLES if k in environment},
         project_root=project_root,
-        **kept,
+        retention=retention_from(section(table, "retention")),
+        workflows=folders_from(section(table, "workflows")),
     )
 
 
@@ -152,6 +157,8 @@ def _base_url(name: str, given: str, kind: str, environment: Mapping[str, str]) 
             url = f"http://{url}"
     if not url and kind in ("scripted", "local"):
         return ""
+    if not url and kind not in KINDS and (near := did_you_mean(kind, KINDS)):
+        refuse(f"[providers.{name}] kind {kind!r} is not known; {near}")
     if not is_web_address(url):
         refuse(
             f"[providers.{name}] needs a base_url such as 'https://api.example.com/v1', not {url!r}"

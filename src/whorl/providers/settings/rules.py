@@ -6,6 +6,7 @@ import re
 from typing import Literal, NoReturn, TypeAlias
 
 from whorl.errors import UsageError, did_you_mean
+from whorl.providers.settings.fields import REFERENCE
 from whorl.providers.settings.shape import ReplyRule
 from whorl.providers.texts import NotJson, as_json
 
@@ -50,4 +51,4 @@ def _rule(rule: object, place: str) -> ReplyRule:
 
 
 def _refuse(message: str) -> NoReturn:
-    raise UsageError(message, code="W901", help="see the reference of whorl.toml")
+    raise UsageError(message, code="W901", help=REFERENCE)

@@ -93,8 +93,8 @@ class ToolServer:
 class Settings:
     """Everything that providers are told by the operator.
 
-    `environment` holds the few variables that commands may see. The sections of other parts
-    (`retention`, `workflows`) are kept as they were written.
+    `environment` holds the few variables that commands may see. `retention` (`older_than`) and
+    `workflows` (`folders`) are for other parts, and are checked here with the rest.
     """
 
     default_provider: str = ""
@@ -106,7 +106,7 @@ class Settings:
     tasks: Mapping[str, str] = field(default_factory=dict)
     agents: Mapping[str, AgentSettings] = field(default_factory=dict)
     mcp: Mapping[str, ToolServer] = field(default_factory=dict)
-    retention: Mapping[str, object] = field(default_factory=dict)
+    retention: Mapping[str, str] = field(default_factory=dict)
     notify: NotifySettings = NotifySettings()
     limits: Mapping[str, float] = field(default_factory=dict)
     keys: Mapping[str, KeySettings] = field(default_factory=dict)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PAGES_MAX = 20
 TOOLS_MAX = 500
 CLOSE_S = 10.0
-INSTALL = "pip install 'whorl[mcp]'"
+INSTALL = "in the folder of Whorl's source: .venv/bin/python -m pip install -e '.[mcp]'"
 
 
 class Connection:

@@ -63,8 +63,8 @@ def place_of(here: Here, value: tree.Expr) -> str:
     path = _path(value)
     name = None if path is None else here.names.get(path)
     if name is None:
-        shown = ".".join(path) if path else f"a {type(value).__name__.lower()}"
-        raise CannotSay(f"the value {shown!r}", _FLAT)
+        shown = f"the value {'.'.join(path)!r}" if path else "a value that is computed"
+        raise CannotSay(shown, _FLAT)
     return f"{{{{{name}}}}}"
 
 

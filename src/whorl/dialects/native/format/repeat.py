@@ -120,7 +120,9 @@ _AT_MOST = OneOf(
                 "each_time": Field(Duration(), "of one iteration"),
                 "cost": Field(COST, "dollars"),
                 "tokens": Field(Count(), "tokens, read and written"),
-                "calls": Field(Count(), "calls of models"),
+                "calls": Field(
+                    Count(), "calls of models, agents, commands, web services and tasks"
+                ),
             },
         ),
     )

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 @click.argument("file", metavar="FILE")
 @click.option("--to", "dialect", metavar="DIALECT", required=True, help="The dialect to write.")
 @click.option("-o", "--output", metavar="OUT", help="Write this file. [default: print it]")
-@click.option("--force", is_flag=True, help="Write it although something is lost.")
+@click.option(
+    "--force", is_flag=True, help="Write it although something is lost; it overwrites nothing."
+)
 @located
 def convert(project: Project, *, file: str, dialect: str, output: str | None, force: bool) -> int:
     """Write FILE in another DIALECT, such as native or mcp-cli.

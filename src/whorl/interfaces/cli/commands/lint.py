@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from whorl.errors import UsageError, render_all, safe
 from whorl.errors import as_json as diagnostic_json
-from whorl.errors import render_all, safe
 from whorl.interfaces.cli.options import json_option, located, print_json
 
 if TYPE_CHECKING:
@@ -32,9 +32,15 @@ def lint(project: Project, *, file: str, target: str, as_json: bool) -> int:
     """
     from whorl.dialects.detection import parse
     from whorl.dialects.loom.linting import lint_for_azure
+    from whorl.dialects.loom.linting_limits import REFUSED
     from whorl.source import open_file
 
-    project.read(file)
+    dialect = project.read(file).workflow.dialect
+    if dialect != "loom":
+        raise UsageError(
+            f"{file!r} is a file of the dialect {dialect!r}, and {target} takes Logic Apps only",
+            help=f"whorl convert {file} --to loom -o OUT.json, then lint that",
+        )
     text = open_file(file)
     found = lint_for_azure(parse(text, file, lenient=True))
     if as_json:
@@ -44,7 +50,7 @@ def lint(project: Project, *, file: str, target: str, as_json: bool) -> int:
         click.echo(render_all(found, {file: text}, color=color), err=True)
     else:
         click.echo(f"{safe(file)}: nothing that {target} would refuse")
-    return 2 if any(one.severity == "error" for one in found) else 0
+    return 2 if any(one.severity == "error" or one.label == REFUSED for one in found) else 0
 
 
 COMMANDS = {"lint": lint}

@@ -37,14 +37,17 @@ def mcp(project: Project, *, files: tuple[str, ...], wait: float) -> int:
       whorl mcp                       # all workflows of the project's folder and of workflows/
 
     A long run answers with its id; the tool whorl_result fetches its result later.
-    Needs the extra: pip install 'whorl[mcp]'
+    Needs the extra, from the folder of Whorl's source:
+
+    \b
+      .venv/bin/python -m pip install -e '.[mcp]'
     """
     try:
         import mcp.server  # noqa: F401
     except ImportError as error:
-        raise UsageError(
-            "the package mcp is not installed", help="pip install 'whorl[mcp]'"
-        ) from error
+        from whorl.providers.tools.connection import INSTALL
+
+        raise UsageError("the package mcp is not installed", help=INSTALL) from error
     found = _workflows(project, files)
     if not found:
         raise UsageError("there is no workflow to serve here", help="name files: whorl mcp FILE...")

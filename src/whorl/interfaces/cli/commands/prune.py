@@ -12,6 +12,7 @@ from whorl.errors import UsageError
 from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
 from whorl.interfaces.cli.stage import perform
 from whorl.interfaces.figures import bytes_words, plural
+from whorl.interfaces.keeping import kept_as_configured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,14 +26,15 @@ FINISHED = ("succeeded", "failed", "cancelled")
 
 
 @click.command()
-@click.option("--older-than", default="30d", show_default=True, metavar="TIME",
-              help="How long ago a run must have ended, such as 12h or 2w.")  # fmt: skip
+@click.option("--older-than", metavar="TIME", help="How long ago a run must have ended, such as "
+              "12h or 2w. [default: older_than of [retention] in whorl.toml, or 30d]")  # fmt: skip
 @click.option("--status", "statuses", multiple=True, type=click.Choice((*FINISHED, "interrupted")),
               help="Only runs in this state. May be repeated. [default: all ended]")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask first, at a terminal.")
 @json_option
 @located
+@kept_as_configured
 def prune(
     project: Project,
     *,

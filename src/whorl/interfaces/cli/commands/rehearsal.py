@@ -12,8 +12,18 @@ from whorl.interfaces.cli.stage import Show, say
 from whorl.interfaces.cli.view.audience import Events, Lines, Silence
 from whorl.interfaces.cli.view.closing import loop_words
 from whorl.interfaces.figures import plural, written
+from whorl.interfaces.preflight import calls_words
 from whorl.interfaces.rehearsal import rehearse
 from whorl.interfaces.wording import EXIT_CODES
+from whorl.ir.worst_case import worst_case
+
+# An expression that failed: with invented answers, rarely by a mistake of the file.
+_UNFIT = "R104"
+UNFIT_WORDS = (
+    "the file reads something out of an answer that an invented one does not have; this says "
+    "nothing about a run. Where a step has `returns`, the answer fits; or record a run, and replay "
+    "it with `whorl test`"
+)
 
 if TYPE_CHECKING:
     from typing import Any
@@ -36,6 +46,13 @@ def show_rehearsal(workflow: Workflow, start: Start, show: Show) -> int:
             say(f"  {loop_words(loop)}")
         if result["error"]:
             say(f"  error[{result['error']['code']}]: {safe(result['error']['message'])}")
+            if result["error"]["code"] == _UNFIT:
+                say(f"  {UNFIT_WORDS}")
         calls = plural(int(result["usage"]["calls"]), "call")
-        say(f"dry run {result['status']}; it would have made {calls}")
+        say(f"dry run {result['status']}; it would have made {calls}{_most(workflow)}")
     return EXIT_CODES.get(str(result["status"]), 1)
+
+
+def _most(workflow: Workflow) -> str:
+    worst = worst_case(workflow)
+    return f"; a run makes {calls_words(worst.calls, worst.typical)}" if worst.calls else ""

@@ -12,9 +12,10 @@ import click
 
 from whorl.errors import UsageError, safe
 from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.stage import say
 from whorl.interfaces.figures import plural
 from whorl.interfaces.naming import run_meant
-from whorl.interfaces.replay import cassette_from_run, cassette_from_text, replay
+from whorl.interfaces.replay import cassette_from_run, cassette_from_text, replay, steered
 from whorl.interfaces.results import result_of
 from whorl.source import open_file
 
@@ -59,6 +60,8 @@ def test(
     Any run is a recording. A call that is asked something new is shown with both versions; a call
     that was never recorded is a miss. The exit code is 0 when nothing has changed.
     """
+    if run is not None and cassette is not None:
+        raise UsageError("--run and --cassette exclude each other", help="leave one of them out")
     workflow = project.read(file).workflow
     if cassette is not None:
         text = open_file(cassette, size_max=CASSETTE_BYTES_MAX)
@@ -66,8 +69,11 @@ def test(
     else:
         recorded = _recorded(project, file, run)
     if save is not None:
-        Path(save).write_text(recorded.to_text(), encoding="utf-8")
-        click.echo(f"saved {plural(len(recorded.calls), 'call')} to {save}")
+        _save(recorded, Path(save))
+        if as_json:
+            print_json({"saved": save, "calls": len(recorded.calls)})
+        else:
+            click.echo(f"saved {plural(len(recorded.calls), 'call')} to {save}")
         return 0
     replayed = replay(workflow, recorded)
     if as_json:
@@ -78,10 +84,21 @@ def test(
     return 0 if replayed.is_same else 1
 
 
+def _save(recorded: Cassette, path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(recorded.to_text(), encoding="utf-8")
+    except OSError as fault:
+        message = f"cannot write {str(path)!r}: {fault.strerror or fault}"
+        raise UsageError(message, help="name a file: --save tests/NAME.json") from None
+
+
 def _recorded(project: Project, file: str, run: str | None) -> Cassette:
     store = project.open_store()
     try:
         found = run_meant(store, run) if run is not None else _newest(store, file)
+        if how := steered(store, found):
+            say(f"run {found} was {how}, which a replay does not do again")
         return cassette_from_run(store, found, result_of(store, found))
     finally:
         store.close()
@@ -89,9 +106,18 @@ def _recorded(project: Project, file: str, run: str | None) -> Cassette:
 
 def _newest(store: SqliteStore, file: str) -> RunId:
     path = str(Path(file).resolve())
-    for row in store.runs(limit=1_000):
-        if row.file and str(Path(row.file).resolve()) == path and row.status == "succeeded":
-            return row.id
+    found = [
+        row.id
+        for row in store.runs(limit=1_000)
+        if row.file and str(Path(row.file).resolve()) == path and row.status == "succeeded"
+    ]
+    for at, run in enumerate(found):
+        if not steered(store, run):
+            if at:
+                say(f"replaying run {run}: newer ones were steered by a person")
+            return run
+    if found:
+        return found[0]
     raise UsageError(
         f"no run of {file!r} has succeeded yet, so there is nothing to replay",
         help=f"run it once: `whorl run {file}`; or name a run with --run",

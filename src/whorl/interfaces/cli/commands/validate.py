@@ -16,10 +16,11 @@ from whorl.interfaces.diagram import limit_words
 from whorl.interfaces.figures import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
     from whorl.dialects import Reading
-    from whorl.errors import Diagnostic
+    from whorl.errors import Diagnostic, Span
     from whorl.interfaces.project import Project
     from whorl.ir import RunLimits
 
@@ -40,14 +41,14 @@ def validate(project: Project, *, files: tuple[str, ...], as_json: bool) -> int:
     return 0 if all(report["ok"] for report in reports) else 2
 
 
-def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, object]:
+def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
     try:
         reading = project.read(file)
     except InvalidWorkflow as fault:
         if not is_quiet:
             _show(fault.diagnostics, project.texts(fault.diagnostics))
         return {"file": file, "ok": False, "diagnostics": _as_json(fault.diagnostics)}
-    warnings = [*reading.warnings, *_leave_needed(project, reading)]
+    warnings = [*reading.warnings, *_needed(project, reading)]
     facts = _facts(reading)
     if not is_quiet:
         if warnings:
@@ -61,40 +62,60 @@ def _as_json(diagnostics: Sequence[Diagnostic]) -> list[dict[str, object]]:
     return [diagnostic_json(one) for one in diagnostics]
 
 
-def _leave_needed(project: Project, reading: Reading) -> list[Diagnostic]:
+def _needed(project: Project, reading: Reading) -> Iterator[Diagnostic]:
+    """What a run needs and the configuration does not have: no mistake of the file."""
     from whorl.errors import Diagnostic
-    from whorl.interfaces.preflight import refusal
+    from whorl.interfaces.preflight import refusal, unknown_names
+    from whorl.providers.registry import Providers
 
-    refused = refusal(reading.workflow, project.settings())
-    if refused is None:
-        return []
-    return [Diagnostic("R110", str(refused["message"]), severity="warning")]
+    settings = project.settings()
+    refused = refusal(reading.workflow, settings)
+    if refused is not None:
+        span = _span(reading, str(refused["path"]))
+        code, message = str(refused["code"]), str(refused["message"])
+        yield Diagnostic(code, message, span, severity="warning")
+    for found in unknown_names(reading.workflow, Providers(settings)):
+        if found.is_named:
+            message = f"step {found.path!r} {found.message}"
+            span = _span(reading, found.path)
+            yield Diagnostic(found.code, message, span, severity="warning")
 
 
-def _facts(reading: Reading) -> dict[str, object]:
+def _span(reading: Reading, path: str) -> Span | None:
+    """Where a step of the file stands; a step of another file that it calls: the file's top."""
+    from whorl.errors import Span
+    from whorl.ir.walk import walk
+
+    file = next(iter(reading.sources), "")
+    places = (node.place for here, node in walk(reading.workflow.body) if here == path)
+    line, _, column = next(places, "").partition(":")
+    if not line.isdecimal() or not column.isdecimal():
+        return Span(file, 1, 1) if file else None
+    return Span(file, int(line), int(column), len(path.rpartition("/")[2]))
+
+
+def _facts(reading: Reading) -> dict[str, Any]:
     from whorl.ir.walk import index_nodes
     from whorl.ir.worst_case import worst_case
 
     workflow = reading.workflow
-    calls = worst_case(workflow).calls
-    steps = len(index_nodes(workflow))
+    worst = worst_case(workflow)
     return {
         "name": workflow.name,
         "dialect": workflow.dialect,
-        "steps": steps,
-        "calls_max": calls,
+        "steps": len(index_nodes(workflow)),
+        "calls_max": worst.calls,
+        "calls_without_retries": worst.typical,
         "limits": {key: value for key, value in asdict(workflow.limits).items() if value},
     }
 
 
-def _words(facts: dict[str, object], limited: RunLimits) -> list[str]:
-    steps, calls = facts["steps"], facts["calls_max"]
-    assert isinstance(steps, int)
-    words = [str(facts["dialect"]), plural(steps, "step")]
-    if calls is None:
-        words.append("calls depend on the inputs")
-    elif isinstance(calls, int) and calls:
-        words.append(f"at most {plural(calls, 'call')}")
+def _words(facts: dict[str, Any], limited: RunLimits) -> list[str]:
+    from whorl.interfaces.preflight import calls_words
+
+    words = [str(facts["dialect"]), plural(facts["steps"], "step")]
+    if facts["calls_max"] != 0:
+        words.append(calls_words(facts["calls_max"], facts["calls_without_retries"]))
     limits = limit_words(limited)
     return [*words, f"bounded by {limits}"] if limits else words
 

@@ -86,7 +86,10 @@ class Here:
         ref = None if path is None else self.refs.get(path)
         is_outer = ref is not None and ref.at is not None and ref.loop != self.loop
         if path is None or ref is None or is_outer:
-            raise CannotSay(f"the value {printed(node)[:60]!r}", _ONE)
+            words = printed(node)
+            # Functions of dialects are ours, and say nothing to the author.
+            shown = "a value that is computed" if "(" in words else f"the value {words[:60]!r}"
+            raise CannotSay(shown, _ONE)
         self.used.add(path[0])
         return replace(ref, source=ref.at(self.node, "")) if ref.at is not None else ref
 
