@@ -22,6 +22,8 @@ _ASK = ("system", "model", "temperature", "max_tokens", "max_turns", "tools")
 _AGENT = ("prompt", "system", "model", "folder", "tools")
 _RUN = ("folder", "env", "stdin", "check")
 _HTTP = ("method", "url", "headers", "query", "body", "accept_status")
+_EXIT_CODE = re.compile(r"\.exit_code\b")
+_WORD_MAX = 256
 _DELIVERIES = ("at_least_once", "at_most_once", "ask")
 
 
@@ -69,8 +71,26 @@ def read_run(draft: Draft, step: Step, common: Common) -> ir.Task:
 
 def _exit_code_is_read(draft: Draft, name: str) -> bool:
     """Whether the file asks for the exit code; a command whose code is read does not fail by it."""
-    text = draft.sources[draft.file]
-    return re.search(rf"\b{re.escape(name)}\b['\"\]]*\.exit_code\b", text) is not None
+    if draft.codes_read is None:
+        draft.codes_read = frozenset(_read_codes(draft.sources[draft.file]))
+    return name in draft.codes_read
+
+
+def _read_codes(text: str) -> Iterator[str]:
+    """The words before `.exit_code`, also without what a dash sets apart."""
+    for found in _EXIT_CODE.finditer(text):
+        end = found.start()
+        while end > 0 and text[end - 1] in "'\"]":
+            end -= 1
+        start = end
+        while start > 0 and (text[start - 1].isalnum() or text[start - 1] in "_-"):
+            start -= 1
+        word = text[start:end]
+        yield word
+        at = word.find("-")
+        while at >= 0 and len(word) <= _WORD_MAX:
+            yield word[at + 1 :]
+            at = word.find("-", at + 1)
 
 
 def _script(draft: Draft, scalar: Scalar) -> tuple[tuple[str, ir.Value], ...]:
