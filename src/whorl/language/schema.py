@@ -172,6 +172,7 @@ class _Checker:
             yield from self.faults(part, value, path, depth + 1)
         for word in ("anyOf", "oneOf"):
             parts = _list(schema.get(word))
+            self._spend(len(parts))
             fitting = [p for p in parts if not any(self.faults(p, value, path, depth + 1))]
             if parts and not fitting:
                 yield Misfit(path, f"fits none of its {len(parts)} forms")

@@ -324,7 +324,7 @@ def test_a_source_beyond_the_limit_is_refused(syntax: str) -> None:
 
 @pytest.mark.parametrize("chars", ["ab", "ab" * 40])
 @pytest.mark.parametrize(
-    "method, expected", [("strip", "cabc"), ("lstrip", "cabcab"), ("rstrip", "bacabc")]
+    ("method", "expected"), [("strip", "cabc"), ("lstrip", "cabcab"), ("rstrip", "bacabc")]
 )
 def test_few_and_many_characters_are_stripped_alike(chars: str, method: str, expected: str) -> None:
     scope = MappingScope({"text": "bacabcab", "chars": chars})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from whorl.dialects.findings import STEPS_MAX
 from whorl.dialects.native.draft import shown
 from whorl.dialects.native.format.forms import (
     Anything,
@@ -212,8 +211,7 @@ def _check_steps(draft: Draft, steps: Mapping, spot: _Spot) -> None:
         advice = "add a step such as write: {ask: ...}"
         draft.report("W006", f"{spot.words} holds no step", steps.span, help=advice)
     for entry in steps:
-        if draft.is_full or len(steps.entries) > STEPS_MAX:
-            # The reader of the steps refuses as many.
+        if draft.is_full:
             return
         check_name(draft, entry.key, "a step", "dashed")
         _check_step(draft, entry)
