@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from whorl.language.schema import fit
-from whorl.providers.models.answers import find_json, typed_answer
+from stopwatch import within
+from whorl.language.schema import fit, misfits
+from whorl.providers.models.answers import find_json, spoken, typed_answer
 from whorl.providers.models.strict import closed, is_strict
 from whorl.providers.texts import NotJson, as_json, parse_json
 
@@ -190,3 +191,58 @@ def test_the_strict_form_of_a_schema() -> None:
     assert not is_strict(form)  # the inner object does not require its property
     assert is_strict(closed(schema | {"properties": {"p": {"type": "string"}}}))
     assert "additionalProperties" not in schema
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}, 1),
+        ({"oneOf": [{"$ref": "#"}, {"$ref": "#"}, {"type": "string"}]}, 1),
+        ({"items": {"enum": [[0] * 10_000 + [n] for n in range(100)]}}, [[0] * 10_001] * 100),
+        ({"items": {"required": ["a"] * 100_000}}, [{"a": 1}] * 10_000),
+        ({"items": {"$ref": "#" + "/a" * 100_000}}, [1] * 10_000),
+    ],
+)
+def test_the_check_of_a_schema_ends(schema: Any, value: Any) -> None:
+    within(2, lambda: misfits(schema, value))
+
+
+def test_a_check_that_takes_too_long_does_not_fit() -> None:
+    _, faults = fit({"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}, 1)
+
+    assert faults == ["$ cannot be checked in 300000 steps"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<think>a</think> b <THINK>c</Think>d", "b d"),
+        ("<think>a", "<think>a"),
+        ("<think><think>a</think>b</think>", "b</think>"),
+        ("</think>a", "</think>a"),
+    ],
+)
+def test_thinking_is_left_out(text: str, expected: str) -> None:
+    assert spoken(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<think>" * 20_000, "[" * 49 + "1," * 240_000, "```\n" * 50_000, "{" * 200_000],
+    ids=["thinking", "lists", "fences", "braces"],
+)
+def test_an_answer_is_searched_in_linear_time(text: str) -> None:
+    within(2, lambda: typed_answer({"type": "object"}, text))
+
+
+def test_a_reply_of_too_many_values_is_refused_before_it_is_read() -> None:
+    def refuse(text: str) -> None:
+        with pytest.raises(NotJson, match="values"):
+            parse_json(text)
+
+    within(2, lambda: refuse("[" + "[]," * 3_000_000 + "0]"))
+    within(2, lambda: refuse('["' + '","' * 1_000_000 + '"]'))
+
+
+def test_commas_in_texts_are_no_values() -> None:
+    assert parse_json('["' + "1," * 600_000 + '"]') == ["1," * 600_000]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.errors import Diagnostic
+from whorl.errors import Diagnostic, InvalidWorkflow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from whorl.errors import Severity, Span
 
 REPORTED_MAX = 100
+# People write some hundreds at most; more than this takes longer to read than one waits.
+STEPS_MAX = 2_000
 
 
 class Findings:
@@ -21,11 +23,22 @@ class Findings:
 
     diagnostics: list[Diagnostic]
     warnings: list[Diagnostic]
+    step_count: int
 
     @property
     def is_full(self) -> bool:
         """Whether so much was found that nothing more is looked for."""
         return len(self.diagnostics) >= REPORTED_MAX
+
+    def count_step(self, span: Span) -> None:
+        """Counts one step of the file; raises InvalidWorkflow where there are too many."""
+        self.step_count += 1
+        if self.step_count > STEPS_MAX:
+            message = f"the file has more than {STEPS_MAX:,} steps"
+            advice = "loop over items, or call other workflows"
+            raise InvalidWorkflow(
+                [*self.diagnostics, Diagnostic("W002", message, span, "here", advice)]
+            )
 
     def report(
         self,

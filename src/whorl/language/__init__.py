@@ -10,6 +10,7 @@ from whorl.language.entry import FunctionEntry
 from whorl.language.expression import (
     Expression,
     evaluate,
+    evaluate_metered,
     free_names,
     functions,
     parse,
@@ -51,6 +52,7 @@ __all__ = [
     "Tree",
     "Undefined",
     "evaluate",
+    "evaluate_metered",
     "free_names",
     "functions",
     "parse",

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from whorl.language.faults import EvaluationError
+from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.values import UNDEFINED, Opaque, Value, key_text, kind_of
 
 Getter: TypeAlias = Callable[[Value], Value]
+
+PATH_MAX = 64
 
 
 class Namespace(Opaque):
@@ -142,6 +144,8 @@ def _bound(bound: Value) -> int | None:
 def path_getter(path: Value, default: Value = None) -> Getter:
     """Return a function that follows a dotted path such as `'address.city'` or `0`."""
     if isinstance(path, str):
+        if path.count(".") >= PATH_MAX:
+            raise LimitExceeded(f"the name of an attribute has at most {PATH_MAX} parts")
         keys: list[Value] = [int(key) if _is_index(key) else key for key in path.split(".")]
     elif path is None:
         keys = []

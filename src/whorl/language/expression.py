@@ -6,7 +6,7 @@ only pass expressions on start quickly.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -77,7 +77,27 @@ def _program(expression: Expression) -> Program:
 def evaluate(expression: Expression, scope: Scope, *, limits: Limits = LIMITS) -> Json:
     """Return the value of an expression; a template gives text unless it is one expression."""
     program = _program(expression)
+    return _evaluated(program, Run(scope, limits, program.find), limits)
+
+
+def evaluate_metered(
+    expression: Expression, scope: Scope, fuel: int
+) -> tuple[Json | LanguageError, int]:
+    """Return the value or what went wrong, and the steps that it took, of those that are left."""
+    limits = replace(LIMITS, fuel=max(0, min(fuel, LIMITS.fuel)))
+    try:
+        program = _program(expression)
+    except LanguageError as error:
+        return error, 1
     run = Run(scope, limits, program.find)
+    try:
+        value: Json | LanguageError = _evaluated(program, run, limits)
+    except LanguageError as error:
+        value = error
+    return value, 1 + limits.fuel - max(0, run.fuel)
+
+
+def _evaluated(program: Program, run: Run, limits: Limits) -> Json:
     try:
         if program.value is None:
             return _text(program, run)

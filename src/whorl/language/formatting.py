@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from whorl.language.access import item_of
+from whorl.language.access import PATH_MAX, item_of
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.values import UNDEFINED, Value, kind_of
 
@@ -89,6 +89,7 @@ def fill_braces(
 ) -> str:
     """Fill the `{}`, `{0}`, `{name.key}`, `{:.2f}` of a text."""
     out: list[str] = []
+    listed = list(values)
     size = position = automatic = 0
     while position < len(template):
         run.spend(1)
@@ -97,7 +98,8 @@ def fill_braces(
         size += len(piece)
         if field is not None:
             name, _, specification = field.partition(":")
-            value, automatic = _field_value(name, values, named, automatic)
+            run.spend(2)
+            value, automatic = _field_value(name, listed, named, automatic)
             filled = _format_field(run, value, specification)
             out.append(filled)
             size += len(filled)
@@ -122,8 +124,10 @@ def _next_field(template: str, start: int) -> tuple[str, str | None, int]:
 
 
 def _field_value(
-    name: str, values: Sequence[Value], named: Mapping[str, Value], automatic: int
+    name: str, values: list[Value], named: Mapping[str, Value], automatic: int
 ) -> tuple[Value, int]:
+    if name.count(".") + name.count("[") > PATH_MAX:
+        raise LimitExceeded(f"a place of a format has at most {PATH_MAX} parts")
     field = _FIELD.match(name)
     if field is None:
         raise EvaluationError(f"format does not know the place {'{' + name + '}'!r}")
@@ -131,7 +135,7 @@ def _field_value(
     if not root:
         root, automatic = str(automatic), automatic + 1
     if root.isdecimal() and len(root) < 10:
-        value = item_of(list(values), int(root))
+        value = item_of(values, int(root))
     else:
         value = named.get(root, UNDEFINED)
     for step in _STEP.finditer(field["path"]):

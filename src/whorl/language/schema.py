@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from whorl.language.values import Json
 
 DEPTH_MAX = 64
+# A schema may lead to the same value in more ways than there is time for.
+STEPS_MAX = 300_000
+CHOICES_SHOWN = 20
 FAULTS_MAX = 20
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -42,28 +45,31 @@ class Misfit:
 
 def fit(schema: Json, value: Json) -> tuple[Json, list[str]]:
     """The value as the schema wants it, and what does not fit (nothing: it fits)."""
-    value = _whole(schema, value, schema, 0)
+    checker = _Checker(schema)
+    try:
+        value = checker.whole(schema, value, 0)
+    except _TooLong as cause:
+        return value, [str(cause.misfit)]
     return value, [str(misfit) for misfit in misfits(schema, value)]
 
 
 def misfits(schema: Json, value: Json) -> list[Misfit]:
     """What does not fit, up to a number that a person would read."""
-    return list(islice(_Checker(schema).faults(schema, value, "$", 0), FAULTS_MAX))
+    found: list[Misfit] = []
+    try:
+        found.extend(islice(_Checker(schema).faults(schema, value, "$", 0), FAULTS_MAX))
+    except _TooLong as cause:
+        found.append(cause.misfit)
+    return found
 
 
-def _whole(schema: Json, value: Json, root: Json, depth: int) -> Json:
-    """Turns 3.0 into 3 where an integer is wanted: many models write it so."""
-    schema = _resolved(schema, root)
-    if not isinstance(schema, dict) or depth > DEPTH_MAX:
-        return value
-    if isinstance(value, float) and value.is_integer() and "integer" in _type_names(schema):
-        return int(value)
-    if isinstance(value, dict):
-        properties = _object(schema.get("properties"))
-        return {k: _whole(properties.get(k), v, root, depth + 1) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_whole(schema.get("items"), item, root, depth + 1) for item in value]
-    return value
+class _TooLong(Exception):
+    """The check takes more steps than it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        formal = f"The check of the schema takes more than {STEPS_MAX} steps"
+        self.misfit = Misfit("$", f"cannot be checked in {STEPS_MAX} steps", formal)
 
 
 class _Checker:
@@ -71,10 +77,48 @@ class _Checker:
 
     def __init__(self, root: Json) -> None:
         self._root = root
+        self._left = STEPS_MAX
+        self._known: dict[str, Json] = {}
+
+    def _spend(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise _TooLong
+
+    def _resolved(self, schema: Json) -> Json:
+        """Follows `$ref`s inside the schema, such as `#/$defs/point`; nothing is ever fetched."""
+        self._spend(1)
+        for _ in range(8):
+            if not isinstance(schema, dict) or not isinstance(reference := schema.get("$ref"), str):
+                return schema
+            if reference not in self._known:
+                self._known[reference] = self._found(reference)
+            schema = self._known[reference]
+        return None
+
+    def _found(self, reference: str) -> Json:
+        found: Json = self._root if reference.startswith("#") else None
+        for part in reference.split("/")[1:]:
+            found = found.get(part) if isinstance(found, dict) else None
+        return found
+
+    def whole(self, schema: Json, value: Json, depth: int) -> Json:
+        """Turns 3.0 into 3 where an integer is wanted: many models write it so."""
+        schema = self._resolved(schema)
+        if not isinstance(schema, dict) or depth > DEPTH_MAX:
+            return value
+        if isinstance(value, float) and value.is_integer() and "integer" in _type_names(schema):
+            return int(value)
+        if isinstance(value, dict):
+            properties = _object(schema.get("properties"))
+            return {k: self.whole(properties.get(k), v, depth + 1) for k, v in value.items()}
+        if isinstance(value, list):
+            return [self.whole(schema.get("items"), item, depth + 1) for item in value]
+        return value
 
     def faults(self, schema: Json, value: Json, path: str, depth: int) -> Iterator[Misfit]:
         """Everything in the value that does not fit."""
-        schema = _resolved(schema, self._root)
+        schema = self._resolved(schema)
         if schema is False:
             yield Misfit(path, "is not allowed")
         if not isinstance(schema, dict):
@@ -84,12 +128,15 @@ class _Checker:
             return
         if value is None and schema.get("nullable") is True:
             return
+        self._spend(_work(schema, value))
         names = _type_names(schema)
         if names and not any(_is(value, name) for name in names):
             yield _other_type(path, names, value)
             return
-        yield from _choices(schema, value, path)
-        yield from self._combined(schema, value, path, depth)
+        if "enum" in schema or "const" in schema:
+            yield from _choices(schema, value, path)
+        if "anyOf" in schema or "allOf" in schema or "oneOf" in schema:
+            yield from self._combined(schema, value, path, depth)
         if isinstance(value, dict):
             yield from self._object(schema, value, path, depth)
         elif isinstance(value, list):
@@ -125,6 +172,7 @@ class _Checker:
             yield from self.faults(part, value, path, depth + 1)
         for word in ("anyOf", "oneOf"):
             parts = _list(schema.get(word))
+            self._spend(len(parts))
             fitting = [p for p in parts if not any(self.faults(p, value, path, depth + 1))]
             if parts and not fitting:
                 yield Misfit(path, f"fits none of its {len(parts)} forms")
@@ -147,9 +195,11 @@ def _other_type(path: str, names: list[str], value: Json) -> Misfit:
 def _choices(schema: dict[str, Json], value: Json, path: str) -> Iterator[Misfit]:
     choices = schema.get("enum")
     if isinstance(choices, list) and not any(_same(value, choice) for choice in choices):
-        yield Misfit(path, f"must be one of {', '.join(map(repr, choices))}, not {value!r:.80}")
+        listed = ", ".join(f"{choice!r:.80}" for choice in choices[:CHOICES_SHOWN])
+        more = f" or {len(choices) - CHOICES_SHOWN} more" if len(choices) > CHOICES_SHOWN else ""
+        yield Misfit(path, f"must be one of {listed}{more}, not {value!r:.80}")
     if "const" in schema and not _same(value, schema["const"]):
-        yield Misfit(path, f"must be {schema['const']!r}")
+        yield Misfit(path, f"must be {schema['const']!r:.200}")
 
 
 def _size(
@@ -178,16 +228,27 @@ def _range(schema: dict[str, Json], value: float, path: str) -> Iterator[Misfit]
         yield Misfit(path, f"must be less than {limits['exclusiveMaximum']}, not {value}")
 
 
-def _resolved(schema: Json, root: Json) -> Json:
-    """Follows `$ref`s inside the schema, such as `#/$defs/point`; nothing is ever fetched."""
-    for _ in range(8):
-        if not isinstance(schema, dict) or not isinstance(reference := schema.get("$ref"), str):
-            return schema
-        found: Json = root if reference.startswith("#") else None
-        for part in reference.split("/")[1:]:
-            found = found.get(part) if isinstance(found, dict) else None
-        schema = found
-    return None
+def _work(schema: dict[str, Json], value: Json) -> int:
+    """What the words of a schema take at one value, beside what they lead to."""
+    named = 0
+    for word in ("type", "required", "enum"):
+        listed = schema.get(word)
+        if isinstance(listed, list):
+            named += len(listed) >> 2
+    if ("enum" in schema or "const" in schema) and isinstance(value, list | dict):
+        # A choice is compared with all of the value.
+        return (named + 1) * _size_of(value)
+    return named
+
+
+def _size_of(value: Json) -> int:
+    waiting, count = [value], 0
+    while waiting and count < STEPS_MAX:
+        count += 1
+        one = waiting.pop()
+        if isinstance(one, list | dict):
+            waiting.extend(one.values() if isinstance(one, dict) else one)
+    return count
 
 
 def _type_names(schema: dict[str, Json]) -> list[str]:

@@ -65,7 +65,9 @@ class Http:
             return Reply(value, Usage(calls=1), told | {"later": pause})
         wanted = inputs.count("pages")
         if wanted is not None:
-            value = await all_pages(value, wanted, partial(self._page, inputs, call))
+            value = await all_pages(
+                value, len(received.body), wanted, partial(self._page, inputs, call)
+            )
         return Reply(value, Usage(calls=1), told)
 
     def _call(self, inputs: Inputs, request: Request) -> Call:
@@ -74,14 +76,14 @@ class Http:
             return replace(call, headers=())
         return replace(call, credential=credential_of(inputs, call.url, self._keys))
 
-    async def _page(self, inputs: Inputs, call: Call, place: str) -> dict[str, Json]:
+    async def _page(self, inputs: Inputs, call: Call, place: str) -> tuple[dict[str, Json], int]:
         """Another page of a list; a page of another host is asked for without our headers."""
         url = urljoin(call.url, place)
         if origin_of(url) != origin_of(call.url):
             call = replace(call, headers=(), credential=None)
         received = await self._outbound.request(replace(call, url=url))
         self._check(inputs, received)
-        return value_of(received)
+        return value_of(received), len(received.body)
 
     def _check(self, inputs: Inputs, received: Received) -> None:
         if _accepts(inputs, received.status):

@@ -22,6 +22,7 @@ LATER_S = 20.0
 LATER_MAX_S = 3_600.0
 PAGES_MAX = 1_000
 ITEMS_MAX = 100_000
+BYTES_MAX = 25_000_000
 _NEXT = ("nextLink", "@odata.nextLink", "odata.nextLink")
 
 
@@ -50,9 +51,12 @@ def is_elsewhere(inputs: Inputs) -> bool:
 
 
 async def all_pages(
-    value: dict[str, Json], wanted: int, fetch: Callable[[str], Awaitable[dict[str, Json]]]
+    value: dict[str, Json],
+    size: int,
+    wanted: int,
+    fetch: Callable[[str], Awaitable[tuple[dict[str, Json], int]]],
 ) -> dict[str, Json]:
-    """A reply with the items of the pages after it, until there are as many as are wanted."""
+    """A reply of `size` bytes with the items of the pages after it, until there are enough."""
     body = value.get("body")
     if not isinstance(body, dict) or not isinstance(body.get("value"), list):
         return value
@@ -61,7 +65,11 @@ async def all_pages(
         place = next((body[name] for name in _NEXT if isinstance(body.get(name), str)), None)
         if place is None or len(items) >= wanted:
             break
-        body = (await fetch(str(place))).get("body")
+        page, length = await fetch(str(place))
+        size += length
+        if size > BYTES_MAX:
+            raise ProviderError(f"the list has more than {BYTES_MAX:,} bytes", code="P106")
+        body = page.get("body")
         if not isinstance(body, dict):
             raise ProviderError("a page of the list is no JSON object", code="P111")
         items += _items(body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from math import isfinite
 from typing import TYPE_CHECKING, NoReturn
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 DEPTH_MAX = 64
 INTEGER_MAX = 2**63
+# A reply of 10 MB may hold millions of values; each takes fifty times its two characters.
+VALUES_MAX = 500_000
+
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 # What comes from outside is cleaned as files are.
 clean = without_surrogates
@@ -31,6 +36,7 @@ def parse_json(text: str, *, in_part: bool = False) -> Json:
     each of two, and a number that is not finite is None, as one wrong count is no reason to lose
     an answer that was paid for.
     """
+    check_values(text)
     try:
         if in_part:
             parsed = json.loads(text, parse_constant=_nothing, parse_float=_finite)
@@ -45,10 +51,57 @@ def parse_json(text: str, *, in_part: bool = False) -> Json:
     return as_json(parsed, tidy=str if in_part else clean)
 
 
-def as_json(
-    value: object, path: str = "$", depth: int = 0, tidy: Callable[[str], str] = clean
-) -> Json:
+def check_values(text: str) -> None:
+    """Refuses a text with more values than we hold, before they take memory; raises NotJson."""
+    if _marks(text) > VALUES_MAX and _marks(_STRING.sub("", text)) > VALUES_MAX:
+        raise NotJson(f"more than {VALUES_MAX:,} values")
+
+
+def _marks(text: str) -> int:
+    """Every value but the first has a comma before it, or is the first inside of another."""
+    return text.count(",") + text.count("[") + text.count("{")
+
+
+def as_json(value: object, path: str = "$", *, tidy: Callable[[str], str] = clean) -> Json:
     """A copy of the value as plain JSON (tuples become lists); raises NotJson with its path."""
+    try:
+        return _copied(value, 0, tidy)
+    except _Unfit:
+        return _checked(value, path, 0, tidy)
+
+
+class _Unfit(Exception):
+    """Something in a value is not JSON; where is found out in a second look."""
+
+
+def _copied(value: object, depth: int, tidy: Callable[[str], str]) -> Json:
+    """A copy of what is JSON, without the paths that only a message needs."""
+    kind = type(value)
+    if kind is str:
+        return tidy(value)  # type: ignore[arg-type]
+    if value is None or kind is bool:
+        return value  # type: ignore[return-value]
+    if kind is list and depth < DEPTH_MAX:
+        return [_copied(item, depth + 1, tidy) for item in value]  # type: ignore[attr-defined]
+    if kind is dict and depth < DEPTH_MAX:
+        return {
+            _plain_key(key): _copied(item, depth + 1, tidy)
+            for key, item in value.items()  # type: ignore[attr-defined]
+        }
+    if kind is int and -INTEGER_MAX <= value < INTEGER_MAX:  # type: ignore[operator]
+        return value  # type: ignore[return-value]
+    if kind is float and isfinite(value):  # type: ignore[arg-type]
+        return value  # type: ignore[return-value]
+    raise _Unfit
+
+
+def _plain_key(key: object) -> str:
+    if type(key) is not str:
+        raise _Unfit
+    return clean(key)
+
+
+def _checked(value: object, path: str, depth: int, tidy: Callable[[str], str]) -> Json:
     if depth > DEPTH_MAX:
         raise NotJson(f"{path} is more than {DEPTH_MAX} levels deep")
     if value is None or isinstance(value, bool):
@@ -64,10 +117,10 @@ def as_json(
             raise NotJson(f"{path} is {value}, which JSON cannot hold")
         return float(value)
     if isinstance(value, list | tuple):
-        return [as_json(item, f"{path}[{at}]", depth + 1, tidy) for at, item in enumerate(value)]
+        return [_checked(item, f"{path}[{at}]", depth + 1, tidy) for at, item in enumerate(value)]
     if isinstance(value, dict):
         return {
-            _key(key, path): as_json(item, f"{path}.{key}", depth + 1, tidy)
+            _key(key, path): _checked(item, f"{path}.{key}", depth + 1, tidy)
             for key, item in value.items()
         }
     raise NotJson(f"{path} is of type {type(value).__name__!r}, which JSON cannot hold")

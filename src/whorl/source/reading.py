@@ -25,6 +25,7 @@ REPEATED = "W003"
 Repeated = Literal["error", "warn", "keep"]
 
 _REPORTED_MAX = 50
+_REPEATED_MAX = 1_000
 _KEY_SHOWN_MAX = 60
 _SAVE_AS_UTF8 = "save the file as UTF-8"
 _NUMBER_HELP = "write it in quotes if it is a text"
@@ -40,6 +41,7 @@ class Report:
     errors: list[Diagnostic] = field(default_factory=list)
     warnings: list[Diagnostic] = field(default_factory=list)
     value_count: int = 0
+    repeated_count: int = 0
 
     def count_value(self, index: int) -> None:
         """Charge one value; the file is refused where it holds too many."""
@@ -86,6 +88,10 @@ class Report:
 
     def repeat(self, first: Entry, again: Entry, repeated: Repeated) -> None:
         """Report a repeated key by the file's rule."""
+        self.repeated_count += 1
+        if self.repeated_count > _REPEATED_MAX:
+            message = f"more than {_REPEATED_MAX:,} keys are there twice"
+            self.stop(Diagnostic(LIMIT, message, again.key.span, "here", "write each key once"))
         if repeated == "keep":
             return
         before, here = first.key.span.line, again.key.span.line

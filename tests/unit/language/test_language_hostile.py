@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from stopwatch import within
-from whorl.language import Expression, LanguageError, LimitExceeded, MappingScope, render
+from whorl.language import Expression, LanguageError, LimitExceeded, MappingScope, evaluate, render
 
 SCOPE = MappingScope(
     {
@@ -176,6 +176,31 @@ BOMBS = (
     "{{ 'a'|regex_search('(a+)\\\\1') }}",
 )
 
+# Sources whose cost is the product of two sizes, or hidden in an argument.
+PRODUCTS = (
+    "{{ long.strip('b' * 900000 ~ 'a')|length }}",
+    "{{ long|trim('b' * 900000 ~ 'a')|length }}",
+    "{{ long.rfind('a' * 200000 ~ 'b' ~ 'a' * 200000) }}",
+    "{{ long.rsplit('a' * 200000 ~ 'b' ~ 'a' * 200000)|length }}",
+    "{{ range(100)|map(attribute='.' * 900000)|list }}",
+    "{{ range(100)|join(attribute='.' * 900000) }}",
+    "{{ range(100)|groupby('.' * 900000)|list }}",
+    "{{ range(100)|selectattr('.' * 900000)|list }}",
+    "{{ range(300)|list|sort(attribute=',' * 300000) }}",
+    "{{ range(90000)|list|sort(attribute=',' * 60) }}",
+    "{{ ([long] * 4000)|select('upper')|list|length }}",
+    "{{ ([long] * 90000)|reject('lower')|list|length }}",
+    "{{ range(90000)|map('trim', long)|list|length }}",
+    "{{ (' ' * 300000 ~ 'x')|wordwrap(1) }}",
+    "{% for i in range(6000) %}{{ 'x'|regex_search('(a{1,30}){1,30}b' ~ i) }}{% endfor %}",
+    "{% for i in range(60000) %}{{ 'x'|regex_search('(?:){1000}' * 300 ~ i) }}{% endfor %}",
+    "{% for i in range(14) %}{{ long|regex_search('(a|aa|a*)(a*)(a*)')|length }}{% endfor %}",
+    "{% set all = ['a' * 400000 ~ 'b' ~ 'a' * 400000] * 80000 %}"
+    "{% for i in range(4) %}{{ long.startswith(all) }}{{ long.endswith(all) }}{% endfor %}",
+    "{{ ('{0:.0s}' * 90000).format(''" + ",1" * 9_800 + ") }}",
+    "{% for i in range(99) %}{{ ('{0' ~ '.a' * 400000 ~ '}').format({}) }}{% endfor %}",
+)
+
 DEEP = (
     "{{ " + "(" * 100_000 + "1" + ")" * 100_000 + " }}",
     "{{ " + "[" * 5_000 + "]" * 5_000 + " }}",
@@ -243,6 +268,11 @@ def test_a_bomb_is_refused_quickly(source: str) -> None:
     within(2, attempt)
 
 
+@pytest.mark.parametrize("source", PRODUCTS, ids=lambda source: source[:60])
+def test_what_costs_a_product_is_answered_or_refused_quickly(source: str) -> None:
+    within(2, lambda: _outcome(source))
+
+
 @pytest.mark.parametrize("source", DEEP, ids=lambda source: source[:20])
 def test_a_deep_or_long_source_is_answered_or_refused_quickly(source: str) -> None:
     within(2, lambda: _outcome(source))
@@ -258,7 +288,7 @@ def test_a_deep_source_is_refused(source: str) -> None:
 def test_bombs_take_little_memory() -> None:
     tracemalloc.start()
     try:
-        for source in BOMBS:
+        for source in (*BOMBS, *PRODUCTS):
             _outcome(source)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -290,3 +320,24 @@ def test_deep_sources_are_refused_the_same_on_a_deep_stack() -> None:
 def test_a_source_beyond_the_limit_is_refused(syntax: str) -> None:
     with pytest.raises(LimitExceeded):
         render(Expression(syntax, "a" * 262_145), SCOPE)
+
+
+@pytest.mark.parametrize("chars", ["ab", "ab" * 40])
+@pytest.mark.parametrize(
+    ("method", "expected"), [("strip", "cabc"), ("lstrip", "cabcab"), ("rstrip", "bacabc")]
+)
+def test_few_and_many_characters_are_stripped_alike(chars: str, method: str, expected: str) -> None:
+    scope = MappingScope({"text": "bacabcab", "chars": chars})
+
+    assert render(Expression("template", f"{{{{ text.{method}(chars) }}}}"), scope) == expected
+
+
+@pytest.mark.parametrize("text", ["", "ab", "abab", "ababa", "xaba", "abaabab", "bab", "aab"])
+@pytest.mark.parametrize("part", ["", "a", "ab", "aba", "bab"])
+def test_texts_are_searched_from_the_end_as_python_does(text: str, part: str) -> None:
+    scope = MappingScope({"text": text, "part": part})
+
+    assert render(Expression("template", "{{ text.rfind(part) }}"), scope) == str(text.rfind(part))
+    for limit in (-1, 0, 1, 2) if part else ():
+        found = evaluate(Expression("jinja", f"text.rsplit(part, {limit})"), scope)
+        assert found == text.rsplit(part, limit)

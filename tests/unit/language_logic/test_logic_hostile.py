@@ -42,6 +42,11 @@ SCOPE = MappingScope(
             "brackets": "[" * 100_000,
             "picture": "0" * LONG,
             "noughts": "9" * LONG,
+            "half": "a" * (LONG // 2),
+            "dots": "." * LONG,
+            "nulls": [None] * 100,
+            "spaced": "<r><b>" + "x " * 150_000 + "</b>" + "<a/>" * 50 + "</r>",
+            "blank": "<r>" + ("<a>" + " " * 9_000 + "</a>") * 60 + "</r>",
         },
         "$seed": "s",
         "$now": 0,
@@ -64,6 +69,20 @@ HOSTILE = (
     "@nthIndexOf(variables('long'), 'a', 900000)",
     "@nthIndexOf(variables('long'), 'a', -900000)",
     "@nthIndexOf(variables('long'), variables('needle'), -5)",
+    "@nthIndexOf(variables('long'), variables('half'), 10000)",
+    "@nthIndexOf(variables('long'), variables('half'), -10000)",
+    "@sort(variables('nulls'), variables('dots'))",
+    "@xpath(xml(variables('spaced')), '//a["
+    + "normalize-space(" * 29
+    + "string(/r/b)"
+    + ")" * 29
+    + "]')",
+    "@xpath(xml(variables('spaced')), '//a["
+    + "translate(" * 14
+    + "string(/r/b)"
+    + ", /r/b, 1)" * 14
+    + "]')",
+    "@xpath(xml(variables('blank')), '//a[//a < //a]')",
     "@uriComponent(" + ",".join(["variables('long')"] * 200) + ")",
     "@base64(variables('long'))",
     "@encodeXmlValue(variables('long'))",

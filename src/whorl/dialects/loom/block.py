@@ -114,6 +114,7 @@ def read_block(draft: Draft, actions: Mapping, order: Order, scene: Scene) -> ir
 
 def _read(draft: Draft, entry: Entry, scene: Scene) -> ir.Node | None:
     fields = entry.value
+    draft.count_step(entry.key.span)
     if not isinstance(fields, Mapping):
         draft.report(
             "W007",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.action import find
-from whorl.language import Expression, LanguageError, evaluate, to_text
+from whorl.language import Expression, LanguageError, evaluate_metered, to_text
 from whorl.source import Mapping, plain
 
 if TYPE_CHECKING:
@@ -19,13 +19,20 @@ if TYPE_CHECKING:
     from whorl.source import Value
 
 # A whole string in brackets that begins with a call is computed when a template is deployed.
-_DEPLOYED = re.compile(r"\[\s*[A-Za-z][\w.]*\(.*\)[^\[\]]*\s*\]", re.DOTALL)
+_CALL = re.compile(r"\[\s*+[A-Za-z][\w.]*+\(")
 _ROUNDS_MAX = 4
+# All strings of a file are computed on this much: what its author wrote is far below it.
+_FUEL_MAX = 500_000
 
 
 def is_deployed(text: str) -> bool:
     """Whether a string is computed at deployment."""
-    return text[:1] == "[" and _DEPLOYED.fullmatch(text) is not None
+    called = _CALL.match(text)
+    if called is None or text[-1] != "]":
+        return False
+    close = text.rfind(")")
+    rest = text[close + 1 : -1]
+    return close >= called.end() and "[" not in rest and "]" not in rest
 
 
 @dataclass(slots=True)
@@ -35,6 +42,7 @@ class Template:
     parameters: dict[str, Json] = field(default_factory=dict)
     variables: dict[str, Json] = field(default_factory=dict)
     kept: int = 0
+    fuel: int = _FUEL_MAX
 
     def lookup(self, name: str) -> Json | Undefined:
         """The names that functions of expressions look for."""
@@ -48,9 +56,10 @@ class Template:
         for _ in range(_ROUNDS_MAX):
             if not is_deployed(text):
                 return text
-            try:
-                value = evaluate(Expression("logic", f"@{text[1:-1].strip()}"), self)
-            except LanguageError:
+            computed = Expression("logic", f"@{text[1:-1].strip()}")
+            value, used = evaluate_metered(computed, self, self.fuel)
+            self.fuel -= used
+            if isinstance(value, LanguageError):
                 self.kept += 1
                 return text
             text = to_text(value)

@@ -25,6 +25,7 @@ class Draft(Findings):
     places: Places = field(default_factory=Places)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     warnings: list[Diagnostic] = field(default_factory=list)
+    step_count: int = 0
     workflows: dict[str, ir.Workflow] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     historians: dict[str, bool] = field(default_factory=dict)

@@ -38,6 +38,8 @@ class Draft(Findings):
     places: Places = field(default_factory=Places)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     warnings: list[Diagnostic] = field(default_factory=list)
+    step_count: int = 0
+    # The names of the steps whose exit code the file reads; found out when one is asked for.
     workflows: dict[str, ir.Workflow] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     name: str = ""

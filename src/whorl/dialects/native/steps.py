@@ -54,6 +54,7 @@ def read_steps(draft: Draft, steps: Value | None, around: Around) -> ir.Block:
 
 def _read_step(draft: Draft, entry: Entry, around: Around, previous: str | None) -> ir.Node:
     name = entry.name
+    draft.count_step(entry.key.span)
     path = f"{around.path}/{name}" if around.path else name
     draft.places.remember_node(path, entry.key.span)
     fields = entry.value if isinstance(entry.value, Mapping) else Mapping((), entry.value.span)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -120,6 +121,7 @@ def _read_agents(
             else:
                 named.append(item.text)
             continue
+        draft.count_step(item.span)
         agent = read_agent(draft, item, around)
         if agent is None:
             continue
@@ -203,13 +205,14 @@ def _read_order(
     if ordered is None:
         called = {name for agent in section.agents.values() for name in called_by(agent)}
         return [name for name in named if name not in called]
-    found: list[str] = []
+    found: dict[str, None] = {}
     for scalar in scalars_of(ordered):
         if section.find(scalar.text) is None:
-            _report_unknown(draft, scalar, [*section.agents, *section.around])
-        elif scalar.text not in found:
-            found.append(scalar.text)
-    return found
+            if not draft.is_full:
+                _report_unknown(draft, scalar, [*section.agents, *section.around])
+        else:
+            found[scalar.text] = None
+    return list(found)
 
 
 def called_by(agent: Agent) -> list[str]:
@@ -228,12 +231,36 @@ def targets_of(agent: Agent) -> list[Scalar]:
         for one, other in pairwise(route):
             before[other.text].add(one.text)
     left = list(dict.fromkeys(scalar.text for route in routes for scalar in route))
-    ordered: list[str] = []
-    while left:
-        ready = next((name for name in left if not before[name] & set(left)), left[0])
-        left.remove(ready)
-        ordered.append(ready)
-    return [named[name] for name in ordered]
+    # Where routes disagree, the one that is written first begins.
+    return [named[name] for name in behind_each_other(left, before, breaks_circles=True)]
+
+
+def behind_each_other(
+    names: list[str], before: dict[str, set[str]], *, breaks_circles: bool = False
+) -> list[str]:
+    """The names in their order, each behind those before it.
+
+    What waits in a circle is left out, or begins with the first of the names.
+    """
+    places = {name: place for place, name in enumerate(names)}
+    waits = {name: len(before[name] & places.keys()) for name in names}
+    behind: dict[str, list[str]] = {name: [] for name in names}
+    for name in names:
+        for other in before[name] & places.keys():
+            behind[other].append(name)
+    ready = [places[name] for name in names if not waits[name]]
+    found: dict[str, None] = {}
+    rest = iter(names)
+    while ready or breaks_circles:
+        chosen = names[heappop(ready)] if ready else next((n for n in rest if n not in found), None)
+        if chosen is None:
+            break
+        found[chosen] = None
+        for other in behind[chosen]:
+            waits[other] -= 1
+            if not waits[other] and other not in found:
+                heappush(ready, places[other])
+    return list(found)
 
 
 def branches_of(agent: Agent) -> list[Value]:

@@ -23,3 +23,4 @@ class Draft(Findings):
     names: Names = field(default_factory=Names)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     warnings: list[Diagnostic] = field(default_factory=list)
+    step_count: int = 0

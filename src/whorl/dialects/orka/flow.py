@@ -12,7 +12,7 @@ from whorl import ir
 from whorl.dialects.orka import asking, remembering, validators
 from whorl.dialects.orka.agents import branches_of, read_agent, report_unknown, targets_of
 from whorl.dialects.orka.loop import read_loop
-from whorl.dialects.orka.order import dependencies, sorted_by_dependencies
+from whorl.dialects.orka.order import Words, dependencies, sorted_by_dependencies
 from whorl.dialects.orka.values import (
     computed,
     literal,
@@ -124,8 +124,9 @@ class _Weaver:
         return nodes
 
     def _side_by_side(self, steps: list[str]) -> list[ir.Node]:
+        read: dict[str, Words] = {}
         waits = {
-            name: dependencies(self._section, name, steps[:index], steps)
+            name: dependencies(self._section, name, (steps[:index], steps), read)
             for index, name in enumerate(steps)
         }
         for name, routers in self._routers.items():

@@ -28,7 +28,7 @@ MEASURED = "measured_score"
 CATEGORIES = ("insights", "improvements", "mistakes")
 USUAL_LENGTH = 300
 KEPT = 20
-_SCORE = re.compile(r"\s*\{\{-?\s*score\s*-?\}\}\s*")
+_SCORE = re.compile(r"\s*+\{\{-?\s*+score\s*+-?\}\}\s*+")
 
 
 def read_memory(draft: Draft, agent: Agent, names: list[str], path: str) -> ir.Memory:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from whorl.source import Scalar
 
 NUMBERS = "WHORL_N"
-_PLACE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+_PLACE = re.compile(r"\{\{([^{}]*+)\}\}")
 _WORDS = re.compile(r"[A-Za-z0-9_-]+(?:\[\d{1,4}\])?(?:\.[A-Za-z0-9_-]+(?:\[\d{1,4}\])?)*")
 _COUNTS = ("iteration_count", "iteration")
 
@@ -39,7 +39,7 @@ def text_source(level: Level, node: GraphNode, scalar: Scalar) -> str | None:
     parts: list[str] = []
     end = 0
     for place in _PLACE.finditer(text):
-        source = resolve(level, node, place[1])
+        source = resolve(level, node, place[1].strip())
         if source is None:
             _warn(level, node, scalar, place)
             continue
@@ -84,7 +84,7 @@ def _numbers(
     for fault in reversed(faults):
         written = text[fault.offset : fault.offset + fault.length]
         place = _PLACE.fullmatch(written)
-        source = resolve(level, node, place[1]) if place else None
+        source = resolve(level, node, place[1].strip()) if place else None
         if source is None:
             continue
         name = f"{NUMBERS}{len(variables) + 1}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Compile: TypeAlias = Callable[[tree.Expr, Context], Evaluate]
 
 # What a function of the libraries may raise besides LanguageError; a call turns it into one.
-PYTHON_FAULTS = (TypeError, ValueError, ArithmeticError, LookupError)
+PYTHON_FAULTS = (TypeError, ValueError, ArithmeticError, LookupError, AssertionError)
 
 
 class MacroValue(Opaque):

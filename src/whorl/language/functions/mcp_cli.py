@@ -169,6 +169,8 @@ def vote(run: Run, answers: Value, share: Value, least: Value, wanted: Value) ->
         raise EvaluationError(
             f"no consensus: {len(given)} of {len(answers)} models answered, {least} are needed"
         )
+    for answer in given:
+        run.check_text(len(answer), "vote")
     voted = [_vote_of(answer) for answer in given]
     winner, number = Counter(voted).most_common(1)[0]
     agreement = number / len(voted)

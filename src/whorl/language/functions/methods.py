@@ -24,15 +24,15 @@ _Extra = tuple[Value, ...]
 
 
 def strip(run: Run, value: str, chars: Value) -> str:
-    return value.strip(_chars(chars))
+    return filters.stripped(value, _chars(chars))
 
 
 def left_strip(run: Run, value: str, chars: Value) -> str:
-    return value.lstrip(_chars(chars))
+    return filters.stripped(value, _chars(chars), right=False)
 
 
 def right_strip(run: Run, value: str, chars: Value) -> str:
-    return value.rstrip(_chars(chars))
+    return filters.stripped(value, _chars(chars), left=False)
 
 
 def _chars(chars: Value) -> str | None:
@@ -40,7 +40,11 @@ def _chars(chars: Value) -> str | None:
 
 
 def right_split(run: Run, value: str, separator: Value, maxsplit: Value) -> list[str]:
-    return value.rsplit(*filters.split_arguments(run, value, separator, maxsplit))
+    mark, limit = filters.split_arguments(run, value, separator, maxsplit)
+    if mark is None or len(mark) == 1:
+        return value.rsplit(mark, limit)
+    # Python searches backwards in quadratic time, forwards in linear time.
+    return [part[::-1] for part in value[::-1].split(mark[::-1], limit)[::-1]]
 
 
 def split_lines(run: Run, value: str, keepends: Value) -> list[str]:
@@ -50,16 +54,18 @@ def split_lines(run: Run, value: str, keepends: Value) -> list[str]:
 
 
 def starts_with(run: Run, value: str, prefix: Value) -> bool:
-    return value.startswith(_affixes(prefix, "startswith"))
+    return value.startswith(_affixes(run, value, prefix, "startswith"))
 
 
 def ends_with(run: Run, value: str, suffix: Value) -> bool:
-    return value.endswith(_affixes(suffix, "endswith"))
+    return value.endswith(_affixes(run, value, suffix, "endswith"))
 
 
-def _affixes(affix: Value, operation: str) -> tuple[str, ...]:
+def _affixes(run: Run, value: str, affix: Value, operation: str) -> tuple[str, ...]:
     parts = affix if isinstance(affix, list) else [affix]
-    return tuple(text(part, operation, "affix") for part in parts)
+    affixes = tuple(text(part, operation, "affix") for part in parts)
+    run.spend(sum(1 + (len(part) >> 8) for part in affixes if len(part) <= len(value)))
+    return affixes
 
 
 def join_items(run: Run, value: str, items: Value) -> str:
@@ -81,7 +87,12 @@ def find(run: Run, value: str, part: Value) -> int:
 
 
 def find_last(run: Run, value: str, part: Value) -> int:
-    return value.rfind(text(part, "rfind", "part"))
+    wanted = text(part, "rfind", "part")
+    if len(wanted) < 2:
+        return value.rfind(wanted)
+    # Python searches backwards in quadratic time, forwards in linear time.
+    at = value[::-1].find(wanted[::-1])
+    return -1 if at < 0 else len(value) - at - len(wanted)
 
 
 def index_of_text(run: Run, value: str, part: Value) -> int:

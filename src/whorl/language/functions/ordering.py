@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.language.access import Getter, Group, path_getter
+from whorl.language.access import PATH_MAX, Getter, Group, path_getter
 from whorl.language.entry import FunctionEntry, Scalar
-from whorl.language.faults import EvaluationError
+from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.functions.arguments import paid_items
 from whorl.language.operators import add
 from whorl.language.values import UNDEFINED, Value, kind_of, to_json_text
@@ -26,6 +26,8 @@ def ordered(
     reverse: bool = False,
 ) -> list[Value]:
     """Sort items by what the getters give; equal items keep their order."""
+    run.check_items(len(found) * len(getters), "sort")
+    run.spend(len(found) * (len(getters) - 1))
     keys: list[Value] = [[get(item) for get in getters] for item in found]
     weight = run.weigh(keys)
     if not case_sensitive:
@@ -52,6 +54,8 @@ def _unordered(keys: list[Value]) -> EvaluationError:
 def sort(
     run: Run, value: Value, reverse: Value, case_sensitive: Value, attribute: Value
 ) -> list[Value]:
+    if isinstance(attribute, str) and attribute.count(",") >= PATH_MAX:
+        raise LimitExceeded(f"sort takes at most {PATH_MAX} attributes")
     names: list[Value] = [*attribute.split(",")] if isinstance(attribute, str) else [attribute]
     return ordered(
         run,

@@ -18,18 +18,23 @@ _REFERENCE = re.compile(r"\\(?:([0-9])|g<(\w+)>|(.))", re.DOTALL)
 
 
 def compiled(run: Run, source: Value, operation: str, *, ignore_case: bool = False) -> Pattern:
-    """Compile a pattern, or take it from the cache."""
-    run.spend(1)
+    """Compile a pattern, or take it from the cache; the price is the same, so that runs are."""
+    written = text(source, operation, "pattern")
     try:
-        return pattern(text(source, operation, "pattern"), ignore_case=ignore_case)
+        program = pattern(written, ignore_case=ignore_case)
     except LanguageError as error:
         error.offset = None
         raise
+    run.spend(4 + (len(written) >> 4) + (program.cost >> 2))
+    return program
 
 
 def pay_search(run: Run, program: Pattern, length: int) -> None:
-    """Pay for one search: RE2 looks at each character, at worst once per state."""
-    run.spend(1 + (length * (program.cost + 64) >> 12))
+    """Pay for one search: RE2 looks at each character, at worst once per state.
+
+    Where groups are wanted it may have to look in a second way, which keeps all ways apart.
+    """
+    run.spend(1 + (length * (program.cost + 64) >> (11 if program.groups else 12)))
 
 
 def regex_search(run: Run, value: Value, source: Value, group: Value, ignorecase: Value) -> Value:
@@ -62,7 +67,7 @@ def _all(run: Run, program: Pattern, subject: str) -> list[Match]:
     result: list[Match] = []
     pay_search(run, program, len(subject))
     for found in program.search_all(subject):
-        pay_search(run, program, len(subject) - found.span[1] >> 5)
+        pay_search(run, program, len(subject) - found.span[1] >> 4)
         result.append(found)
     return result
 

@@ -29,8 +29,22 @@ def map_items(run: Run, value: Value, arguments: Extra, named: Named) -> list[Va
     if not arguments:
         raise EvaluationError("map needs the name of a filter, or attribute='...'")
     entry = run.find("filter", text(arguments[0], "map", "filter"))
-    run.spend(len(found))
-    return [run.pay(call_entry(entry, (run, item), arguments[1:], named)) for item in found]
+    call = _paid(run, entry, arguments[1:], named)
+    return [run.pay(call(item)) for item in found]
+
+
+def _paid(run: Run, entry: FunctionEntry, rest: Extra, named: Named) -> Getter:
+    """A filter or test as a function of an item, which pays for what it looks at as calls do."""
+    sized = [one for one in (*rest, *named.values()) if isinstance(one, str | list | dict)]
+
+    def call(item: Value) -> Value:
+        run.spend(1)
+        run.pay(item)
+        for one in sized:
+            run.pay(one)
+        return call_entry(entry, (run, item), rest, named)
+
+    return call
 
 
 def _selecting(
@@ -46,11 +60,8 @@ def _selecting(
         if not arguments:
             return [item for item in found if bool(get(item)) is keep]
         entry = run.find("test", text(arguments[0], operation, "test"))
-        rest = arguments[1:]
-        run.spend(len(found))
-        return [
-            item for item in found if bool(call_entry(entry, (run, get(item)), rest, named)) is keep
-        ]
+        call = _paid(run, entry, arguments[1:], named)
+        return [item for item in found if bool(call(get(item))) is keep]
 
     return select
 

@@ -21,7 +21,7 @@ ANSWER_SHOWN_MAX = 500
 # What an agent has beside its answer; all other outputs are fields of the answer.
 _WHOLE = ("output", "response")
 _BESIDE = (*_WHOLE, "structured", "sessionId", "exitCode")
-_FENCE = re.compile(r"```[A-Za-z]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
+_FENCE = re.compile(r"```[A-Za-z]*+[ \t]*+\n(.*?)```", re.DOTALL)
 _PLACES_MAX = 50
 
 

@@ -12,19 +12,21 @@ from whorl.language.faults import LanguageError, LimitExceeded
 from whorl.language.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 FOUND_MAX = 100_000
+WORK_MAX = 1_000_000
+LENGTH_MAX = 8_192
 STEPS_MAX = 64
 
 _NAME = re.compile(r"[^\W\d][\w-]*")
 _INDEX = re.compile(r"-?\d{1,9}")
-_SLICE = re.compile(r"(-?\d{1,9})?\s*:\s*(-?\d{1,9})?(?:\s*:\s*(-?\d{1,9})?)?")
-_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
+_SLICE = re.compile(r"(-?\d{1,9})?\s*+:\s*+(-?\d{1,9})?(?:\s*+:\s*+(-?\d{1,9})?)?")
+_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*+)'|\"((?:[^\"\\]|\\.)*+)\"")
 _FILTER = re.compile(
-    r"\?\s*(?P<open>\()?\s*@(?P<path>(?:\.[\w-]+)*)\s*"
-    r"(?:(?P<operator>==|!=|<=|>=|<|>)\s*(?P<value>'[^'\n]*'|\"[^\"\n]*\"|[^()\]'\"]+?))?"
-    r"\s*(?(open)\)|(?=\]))"
+    r"\?\s*+(?P<open>\()?\s*+@(?P<path>(?:\.[\w-]++)*+)\s*+"
+    r"(?:(?P<operator>==|!=|<=|>=|<|>)\s*+(?P<value>'[^'\n]*+'|\"[^\"\n]*+\"|[^()\]'\"]++))?+"
+    r"\s*+(?(open)\)|(?=\]))"
 )
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 _WORDS: dict[str, Value] = {"true": True, "false": False, "null": None}
@@ -85,6 +87,8 @@ class Step:
 @lru_cache(maxsize=512)
 def read_path(source: str) -> tuple[Step, ...]:
     """Reads a path; raises LanguageError with the offset of the mistake."""
+    if len(source) > LENGTH_MAX:
+        raise LimitExceeded(f"a path has at most {LENGTH_MAX} characters, not {len(source)}", 0)
     reader = _Reader(source)
     return reader.read()
 
@@ -93,13 +97,18 @@ def find_path(source: str, value: Value) -> Value:
     """What a path finds: one value (null where there is none), or a list if it can be several."""
     steps = read_path(source)
     found: list[Value] = [value]
+    work = 0
     for step in steps:
-        level = [part for one in found for part in _below(one)] if step.is_deep else found
-        found = [
-            part for one in level for selector in step.selectors for part in _of(selector, one)
-        ]
-        if len(found) > FOUND_MAX:
-            raise LimitExceeded(f"a path finds more than {FOUND_MAX} values")
+        level = _below(found) if step.is_deep else found
+        found = []
+        for one in level:
+            for selector in step.selectors:
+                work += _work(selector, one)
+                if work > WORK_MAX:
+                    raise LimitExceeded(f"a path looks at more than {WORK_MAX} values")
+                found.extend(_of(selector, one))
+                if len(found) > FOUND_MAX:
+                    raise LimitExceeded(f"a path finds more than {FOUND_MAX} values")
     if all(step.is_definite for step in steps):
         return found[0] if found else None
     return found
@@ -204,7 +213,7 @@ def _filter(found: re.Match[str]) -> _Selector:
     path = tuple(part for part in found["path"].split(".") if part)
     if found["operator"] is None:
         return _Filter(path, "", None)
-    return _Filter(path, found["operator"], _literal(found["value"], found.start("value")))
+    return _Filter(path, found["operator"], _literal(found["value"].rstrip(), found.start("value")))
 
 
 def _literal(written: str, offset: int) -> Value:
@@ -218,16 +227,32 @@ def _literal(written: str, offset: int) -> Value:
     raise LanguageError(f"{written[:40]!r} is no value to compare with", offset, "quote a text")
 
 
-def _below(value: Value) -> Iterator[Value]:
-    """A value and everything inside of it, outermost first."""
-    queue = [value]
-    for one in queue:
-        yield one
+def _work(selector: _Selector, value: Value) -> int:
+    """How many values a selector may look at in one value."""
+    if isinstance(selector, _Key | _Index) or not isinstance(value, list | dict):
+        return 1
+    return 1 + len(value)
+
+
+def _below(found: list[Value]) -> list[Value]:
+    """Values and everything inside of them, the outermost of each first."""
+    level: list[Value] = []
+    for one in found:
+        _add_below(one, level)
+    return level
+
+
+def _add_below(value: Value, level: list[Value]) -> None:
+    at = len(level)
+    level.append(value)
+    while at < len(level):
+        one = level[at]
+        at += 1
         if isinstance(one, dict):
-            queue.extend(one.values())
+            level.extend(one.values())
         elif isinstance(one, list):
-            queue.extend(one)
-        if len(queue) > FOUND_MAX:
+            level.extend(one)
+        if len(level) > FOUND_MAX:
             raise LimitExceeded(f"a path looks at more than {FOUND_MAX} values")
 
 
@@ -258,7 +283,10 @@ def _parts(value: Value) -> list[Value]:
 
 def _fits(selector: _Filter, value: Value) -> bool:
     for name in selector.path:
-        value = value[name] if isinstance(value, dict) and name in value else UNDEFINED
+        if not isinstance(value, dict) or name not in value:
+            value = UNDEFINED
+            break
+        value = value[name]
     if not selector.comparison:
         return value is not UNDEFINED
     if value is UNDEFINED:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _WORD_START = re.compile(r"([-\s({\[<]+)")
 _WORD = re.compile(r"\w+")
+_STRETCH = re.compile(r"\s+|\S+")
+_FEW_CHARS = 64
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "'": "&#39;", '"': "&#34;"})
 
 
@@ -38,7 +40,22 @@ def title(run: Run, value: Value) -> str:
 
 
 def trim(run: Run, value: Value, chars: Value) -> str:
-    return run.text(value).strip(None if chars is None else text(chars, "trim", "chars"))
+    return stripped(run.text(value), None if chars is None else text(chars, "trim", "chars"))
+
+
+def stripped(value: str, chars: str | None, *, left: bool = True, right: bool = True) -> str:
+    """Strip characters from the ends; Python's own way takes the product of both lengths."""
+    if chars is None or len(chars) <= _FEW_CHARS:
+        if left and right:
+            return value.strip(chars)
+        return value.lstrip(chars) if left else value.rstrip(chars)
+    gone = set(chars)
+    start, end = 0, len(value)
+    while left and start < end and value[start] in gone:
+        start += 1
+    while right and end > start and value[end - 1] in gone:
+        end -= 1
+    return value[start:end]
 
 
 def string(run: Run, value: Value) -> str:
@@ -113,8 +130,8 @@ def wordwrap(  # noqa: PLR0917
 
     subject, size = run.text(value), positive(width, "wordwrap", "width")
     mark = "\n" if wrapstring is None else run.text(wrapstring)
-    longest = max(map(len, subject.split()), default=0)
-    # textwrap copies the rest of a long word for each line that it cuts from it.
+    longest = max((each.end() - each.start() for each in _STRETCH.finditer(subject)), default=0)
+    # textwrap copies the rest of a long word or gap for each line that it cuts from it.
     run.spend((len(subject) >> 1) + (longest * longest // size >> 16))
     run.check_text(len(subject) * (1 + len(mark)) if size < len(mark) else len(subject), "wordwrap")
     lines: list[str] = []

@@ -7,21 +7,32 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl.language.schema import fit
-from whorl.providers.texts import NotJson, as_json, parse_json
+from whorl.providers.texts import NotJson, as_json, check_values, parse_json
 
 if TYPE_CHECKING:
     from whorl.language import Json
 
 TRIES_MAX = 50
+# How many characters are read in all in search of a value that words stand around.
+TRIED_MAX = 2_000_000
 
-_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"<(/?)think>", re.IGNORECASE)
 _FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 _OPENING = re.compile(r"[{\[]")
 
 
 def spoken(text: str) -> str:
     """The answer without the thinking that some models write before it."""
-    return _THOUGHTS.sub("", text).strip() if "<think>" in text.lower() else text.strip()
+    kept: list[str] = []
+    end = 0
+    start: int | None = None
+    for mark in _THOUGHT.finditer(text):
+        if start is None and not mark[1]:
+            start = mark.start()
+        elif start is not None and mark[1]:
+            kept.append(text[end:start])
+            end, start = mark.end(), None
+    return "".join([*kept, text[end:]]).strip()
 
 
 def typed_answer(schema: Json, text: str) -> tuple[Json, list[str]]:
@@ -49,13 +60,17 @@ def find_json(text: str) -> Json:
         except NotJson:
             continue
     decoder = json.JSONDecoder()
+    read = 0
     for tried, found in enumerate(_OPENING.finditer(text)):
-        if tried == TRIES_MAX:
+        if tried == TRIES_MAX or read > TRIED_MAX:
             break
         try:
+            check_values(text)
             return as_json(decoder.raw_decode(text, found.start())[0])
+        except json.JSONDecodeError as cause:
+            read += cause.pos - found.start()
         except (ValueError, RecursionError):
-            continue
+            read += len(text) - found.start()
     raise failure
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 _OPENING = "Answer with one JSON object and nothing else. Its fields: "
-_FIELD = re.compile(r"(.+?) \((\w+)(, if known)?\)(?:, |\.$)")
+_FIELD = re.compile(r"(.{1,200}?) \((\w{1,50})(, if known)?\)(?:, |\.$)")
 
 
 def structured(schema: Any, *, is_strict: bool) -> dict[str, Any] | None:

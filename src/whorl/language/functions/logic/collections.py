@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.language.faults import EvaluationError
+from whorl.language.access import PATH_MAX
+from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.functions.logic.access import forgiving_item
 from whorl.language.functions.logic.arguments import (
     array,
@@ -159,6 +160,10 @@ def reverse(run: Run, collection: Value) -> Value:
 def sort(run: Run, collection: Value, sort_by: Value) -> Value:
     items = array("sort", 0, collection)
     path = None if sort_by is None else text("sort", 1, sort_by)
+    if path is not None:
+        if path.count(".") >= PATH_MAX:
+            raise LimitExceeded(f"sort takes a path of at most {PATH_MAX} names")
+        run.spend(len(items) * (2 + (len(path) >> 5)))
     run.spend(run.weigh(items) * len(items).bit_length() >> 4)
     keyed = [(item if path is None else _property(item, path), item) for item in items]
     missing = [item for key, item in keyed if key is None]

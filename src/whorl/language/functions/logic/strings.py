@@ -97,8 +97,10 @@ def nth_index_of(run: Run, value: Value, search: Value, occurrence: Value) -> Va
 def _forwards(run: Run, subject: str, wanted: str, count: int) -> int:
     at = -1
     for _ in range(count):
-        run.spend(1)
-        at = subject.find(wanted, at + 1)
+        before, at = at, subject.find(wanted, at + 1)
+        passed = (at if at >= 0 else len(subject)) - before
+        # Each search prepares what it looks for, and passes a part of the text.
+        run.spend(1 + (len(wanted) + passed >> 6))
         if at < 0:
             break
     return at

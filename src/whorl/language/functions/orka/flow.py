@@ -12,6 +12,7 @@ from whorl.language.functions.orka.lessons import lessons
 from whorl.language.functions.orka.outputs import (
     PREVIOUS,
     fields_of,
+    joined,
     listed,
     outputs_of,
     printed,
@@ -19,7 +20,7 @@ from whorl.language.functions.orka.outputs import (
     shown_records,
     text_of,
 )
-from whorl.language.functions.orka.scores import find_score
+from whorl.language.functions.orka.scores import find_score, pay_patterns, pay_score
 from whorl.language.values import UNDEFINED
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ _ERROR = re.compile(r"\s*(?:\[?\w*agent error|error\b|exception\b)", re.IGNORECA
 def score(run: Run, settings: Value) -> Value:
     """The score of the iteration whose results are in scope."""
     table = settings if isinstance(settings, dict) else {}
-    found = find_score(dict(outputs_of(run, _names(table.get("agents")))), table)
+    said = dict(outputs_of(run, _names(table.get("agents"))))
+    pay_score(run, said, table)
+    found = find_score(said, table)
     return None if found is None else found[0]
 
 
@@ -51,6 +54,7 @@ def extract(run: Run, settings: Value) -> str:
     """The lessons of one category in what agents said."""
     table = settings if isinstance(settings, dict) else {}
     texts = [text_of(value) for _, value in outputs_of(run, _names(table.get("agents")))]
+    pay_patterns(run, texts, len(_names(table.get("patterns"))))
     length = table.get("length_max")
     found = lessons(texts, _names(table.get("patterns")), length if isinstance(length, int) else 0)
     run.check_text(len(found), "lessons")
@@ -126,10 +130,8 @@ def answer(run: Run, names: Value) -> Value:
 def content(run: Run, target: Value) -> str:
     """What a validator looks at: what its target said, or all that was said so far."""
     names = [target] if isinstance(target, str) and target else listed(run, "here")
-    found = list(outputs_of(run, names))
-    text = "\n\n".join(printed(run, value) for _, value in found)
-    run.check_text(len(text), "evaluation target")
-    return text
+    told = (printed(run, value) for _, value in outputs_of(run, names))
+    return joined(run, "\n\n", told, "evaluation target")
 
 
 def content_before(run: Run, target: Value) -> str:
@@ -160,8 +162,10 @@ def category(run: Run, it: Value, options: Value) -> str:
     """The category that an answer names."""
     text = run.text(response_of(it)).strip().lower()
     names = _names(options)
+    run.spend(len(names) * (1 + (len(text) >> 6)))
+    bare = text.strip("\"'. ")
     for name in names:
-        if text.strip("\"'. ") == name.lower():
+        if bare == name.lower():
             return name
     found = [(text.find(name.lower()), name) for name in names if name.lower() in text]
     return min(found)[1] if found else UNCLASSIFIED
@@ -183,7 +187,9 @@ def route(run: Run, value: Value, choices: Value) -> Value:
     for name in (text, text.lower(), text.lower().strip("\"'. ")):
         if name in table or name in folded:
             return table.get(name, folded.get(name))
-    named = [name for name in folded if name and re.search(rf"\b{re.escape(name)}\b", text.lower())]
+    said_so = text.lower()
+    run.spend((1 + len(folded)) * (1 + (len(said_so) >> 6)))
+    named = [name for name in folded if name and _has_word(run, said_so, name)]
     if len(named) == 1:
         return folded[named[0]]
     word = "true" if binary(run, said) else "false"
@@ -191,6 +197,24 @@ def route(run: Run, value: Value, choices: Value) -> Value:
         if name in folded:
             return folded[name]
     return []
+
+
+def _has_word(run: Run, text: str, word: str) -> bool:
+    """Whether a text has a word, or words, with no letter or digit that goes on at either end."""
+    at = text.find(word)
+    while at >= 0:
+        run.spend(1 + (len(word) >> 6))
+        end = at + len(word)
+        before = at > 0 and _is_letter(text[at - 1])
+        after = end < len(text) and _is_letter(text[end])
+        if before != _is_letter(word[0]) and after != _is_letter(word[-1]):
+            return True
+        at = text.find(word, at + 1)
+    return False
+
+
+def _is_letter(letter: str) -> bool:
+    return letter.isalnum() or letter == "_"
 
 
 def routed(run: Run, routers: Value, agent: Value) -> bool:
@@ -236,7 +260,8 @@ def search_words(run: Run, it: Value) -> Value:
     if isinstance(it, dict) and "response" in it:
         return it
     if isinstance(it, list):
-        return {"response": "\n".join(printed(run, one) for one in it), "results": it}
+        told = joined(run, "\n", (printed(run, one) for one in it), "what a search found")
+        return {"response": told, "results": it}
     return it
 
 
@@ -245,10 +270,9 @@ def memories_text(run: Run, it: Value) -> Value:
     if not isinstance(it, dict) or "memories" not in it:
         return it
     memories = it["memories"] if isinstance(it["memories"], list) else []
-    texts = [
-        run.text(one["content"]) for one in memories if isinstance(one, dict) and "content" in one
-    ]
-    return {"response": "\n".join(texts) if texts else "NONE", **it}
+    found = [one["content"] for one in memories if isinstance(one, dict) and "content" in one]
+    told = joined(run, "\n", map(run.text, found), "memories")
+    return {"response": told if found else "NONE", **it}
 
 
 def _names(value: Value) -> list[str]:

@@ -118,6 +118,19 @@ def printed(run: Run, value: Value) -> str:
     return run.text(response_of(value))
 
 
+def joined(run: Run, mark: str, texts: Iterable[str], operation: str) -> str:
+    """Texts as one; what would be too long is refused before all of it is there."""
+    parts: list[str] = []
+    size = 0
+    for text in texts:
+        size += len(text) + len(mark)
+        run.spend(1)
+        run.limit_text(size, operation)
+        parts.append(text)
+    run.check_text(size, operation)
+    return mark.join(parts)
+
+
 def response_of(value: Value) -> Value:
     """What an agent said."""
     for _ in range(_UNWRAPPED_MAX):

@@ -16,6 +16,7 @@ from whorl.language.values import UNDEFINED
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from whorl.language.run import Run
     from whorl.language.values import Value
 
 Results: TypeAlias = "dict[str, Value]"
@@ -31,6 +32,23 @@ _WORDED = re.compile(
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"\w+")
+
+
+def pay_score(run: Run, results: Results, settings: Settings) -> None:
+    """Pay for all that may be looked at in search of a score."""
+    texts = [text_of(value) for value in results.values()]
+    strategies = _tables(settings.get("strategies"))
+    patterns = sum(1 + len(_texts(one.get("patterns"))) for one in strategies)
+    pay_patterns(run, texts, patterns * (1 + len(_texts(settings.get("high_priority")))))
+    if settings.get("agreement") is True:
+        words = sum(min(len(text), COMPARED_MAX) for text in texts)
+        run.spend(len(texts) * (len(texts) + (words >> 8)))
+
+
+def pay_patterns(run: Run, texts: list[str], patterns: int) -> None:
+    """Pay for some patterns that are searched for in all texts."""
+    searched = sum(4 + (min(len(text), SEARCHED_MAX) >> 7) for text in texts)
+    run.spend(sum(len(text) >> 6 for text in texts) + patterns * searched)
 
 
 def find_score(results: Results, settings: Settings) -> Found | None:

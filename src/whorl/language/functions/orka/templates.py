@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whorl.language.access import PATH_MAX
 from whorl.language.entry import FunctionEntry
-from whorl.language.faults import EvaluationError
+from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.functions.orka.lessons import JOINT
 from whorl.language.functions.orka.outputs import (
     INSIGHTS,
     PAST,
     THRESHOLD,
     Output,
+    joined,
     listed,
     member,
     outputs_of,
@@ -167,16 +169,14 @@ def _voice(word: str) -> Callable[[Run], Value]:
 
 def get_collaborative_responses(run: Run) -> str:
     """What each side said, under its name."""
-    lines = []
-    for word in _VOICES:
-        said = _voice(word)(run)
-        if said != NO_RESPONSE:
-            lines.append(f"{word.capitalize()}: {run.text(said)}")
-    if not lines:
-        lines = [f"{name}: {run.text(said)}" for name, said in _fork_responses(run, None).items()]
-    text = "\n\n".join(lines)
-    run.check_text(len(text), "get_collaborative_responses")
-    return text or NO_RESPONSE
+    spoken = {word.capitalize(): _voice(word)(run) for word in _VOICES}
+    spoken = {name: said for name, said in spoken.items() if said != NO_RESPONSE}
+    told = (f"{name}: {run.text(said)}" for name, said in (spoken or _forked(run)).items())
+    return joined(run, "\n\n", told, "get_collaborative_responses") or NO_RESPONSE
+
+
+def _forked(run: Run) -> dict[str, Value]:
+    return _fork_responses(run, None)
 
 
 def get_fork_responses(run: Run, group: Value) -> Value:
@@ -209,12 +209,16 @@ def get_my_past_memory(run: Run, agent_type: Value) -> str:
 
 def get_my_past_decisions(run: Run, name: Value) -> str:
     wanted = run.text(name)
-    told = []
-    for record in get_past_loops(run):
-        found = member(record, wanted)
-        if found is not UNDEFINED:
-            told.append(f"Loop {run.text(member(record, 'loop_number'))}: {printed(run, found)}")
-    return "\n".join(told) or _memories(run, name) or "No past decisions found"
+    told = (
+        f"Loop {run.text(member(record, 'loop_number'))}: {printed(run, found)}"
+        for record in get_past_loops(run)
+        if (found := member(record, wanted)) is not UNDEFINED
+    )
+    return (
+        joined(run, "\n", told, "get_my_past_decisions")
+        or _memories(run, name)
+        or "No past decisions found"
+    )
 
 
 def get_agent_memory_context(run: Run, agent_type: Value, name: Value) -> str:
@@ -230,9 +234,10 @@ def _memories(run: Run, about: Value) -> str:
         memories = value.get("memories") if isinstance(value, dict) else None
         for memory in memories if isinstance(memories, list) else ():
             text = run.text(member(memory, "content"))
+            run.spend(1 + (len(text) >> 6))
             if word in run.text(memory).lower():
                 told[text] = None
-    return "\n".join(told)
+    return joined(run, "\n", told, "memories")
 
 
 def get_debate_evolution(run: Run) -> str:
@@ -248,7 +253,10 @@ def get_debate_evolution(run: Run) -> str:
 
 def safe_get(run: Run, value: Value, key: Value, default: Value) -> Value:
     found = value
-    for part in run.text(key).split("."):
+    path = run.text(key)
+    if path.count(".") >= PATH_MAX:
+        raise LimitExceeded(f"a path has at most {PATH_MAX} names")
+    for part in path.split("."):
         found = member(found, part)
     return default if found is UNDEFINED or found is None else found
 
@@ -289,14 +297,17 @@ def truncate(run: Run, value: Value, length: Value, killwords: Value, end: Value
 def format_loop_metadata(run: Run, records: Value, most: Value) -> str:
     found = records if isinstance(records, list) else []
     kept = found[-most:] if isinstance(most, int) and most > 0 else found
-    lines = []
-    for number, record in enumerate(kept, start=len(found) - len(kept) + 1):
-        fields = record if isinstance(record, dict) else {"record": record}
-        told = ", ".join(f"{name}: {run.text(part)}" for name, part in fields.items())
-        lines.append(f"Loop {number}: {told}")
-    text = "\n".join(lines)
-    run.check_text(len(text), "format_loop_metadata")
-    return text
+    lines = (
+        f"Loop {number}: {_fields_text(run, record)}"
+        for number, record in enumerate(kept, start=len(found) - len(kept) + 1)
+    )
+    return joined(run, "\n", lines, "format_loop_metadata")
+
+
+def _fields_text(run: Run, record: Value) -> str:
+    fields = record if isinstance(record, dict) else {"record": record}
+    told = (f"{name}: {run.text(part)}" for name, part in fields.items())
+    return joined(run, ", ", told, "format_loop_metadata")
 
 
 def regex_search(

@@ -38,8 +38,8 @@ ITEMS_MAX = 4
 
 # A form that an answer is asked to have, such as `SCORE: X.XX` or `QUALITY: 0.0-1.0`.
 _SCORE = re.compile(
-    r"\b([A-Z][A-Za-z_]{2,20}):[ \t]*[<\[({]?[ \t]*"
-    r"(?:[XxN0]\.[XxN]{1,3}|0(?:\.0+)?[ \t]*(?:-|–|to)[ \t]*1(?:\.0+)?)"
+    r"\b([A-Z][A-Za-z_]{2,20}):[ \t]*+[<\[({]?+[ \t]*+"
+    r"(?:[XxN0]\.[XxN]{1,3}|0(?:\.0++)?+[ \t]*+(?:-|–|to)[ \t]*+1(?:\.0+)?)"
 )
 
 

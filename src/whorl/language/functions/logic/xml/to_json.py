@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from whorl.language.run import Run
     from whorl.language.values import Value
 
-_PART = re.compile(r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_PART = re.compile(r"""(?<![\w:.-])([\w:.-]++)\s*+=\s*+(?:"([^"]*)"|'([^']*)')""")
 _DECLARED = re.compile(r"""<\?xml[^>]*?\sencoding\s*=\s*["']([^"']*)["']""")
 
 

@@ -180,8 +180,7 @@ class _Parser:
                 f"XPath has no function {name!r} with {len(arguments)} arguments",
                 help=f"it has {', '.join(sorted(FUNCTIONS))}",
             )
-        call = known.call
-        return lambda context: call(context, [argument(context) for argument in arguments])
+        return _calling(known.call, arguments)
 
     def _filtered(self, start: Compute) -> Compute:
         while self.token.kind == "[":
@@ -280,6 +279,20 @@ def _kept(context: Context, nodes: list[Found], predicate: Compute) -> list[Foun
 
 def _filtering(start: Compute, predicate: Compute) -> Compute:
     return lambda context: _kept(context, _nodes(start(context)), predicate)
+
+
+def _calling(
+    call: Callable[[Context, list[Outcome]], Outcome], arguments: list[Compute]
+) -> Compute:
+    def called(context: Context) -> Outcome:
+        values = [argument(context) for argument in arguments]
+        outcome = call(context, values)
+        context.run.spend(
+            1 + sum(len(one) >> 5 for one in (*values, outcome) if isinstance(one, str))
+        )
+        return outcome
+
+    return called
 
 
 def _nodes(outcome: Outcome) -> list[Found]:

@@ -113,6 +113,7 @@ def as_number(run: Run, outcome: Outcome | Found) -> float:
     if isinstance(outcome, float):
         return outcome
     text = as_text(run, outcome)
+    run.spend(len(text) >> 6)
     return float(text) if _NUMBER.match(text) else math.nan
 
 
