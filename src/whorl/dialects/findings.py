@@ -23,7 +23,7 @@ class Findings:
 
     diagnostics: list[Diagnostic]
     warnings: list[Diagnostic]
-    step_count: int
+    steps_read: list[Span]
 
     @property
     def is_full(self) -> bool:
@@ -32,8 +32,8 @@ class Findings:
 
     def count_step(self, span: Span) -> None:
         """Counts one step of the file; raises InvalidWorkflow where there are too many."""
-        self.step_count += 1
-        if self.step_count > STEPS_MAX:
+        self.steps_read.append(span)
+        if len(self.steps_read) > STEPS_MAX:
             message = f"the file has more than {STEPS_MAX:,} steps"
             advice = "loop over items, or call other workflows"
             raise InvalidWorkflow(

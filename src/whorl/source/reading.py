@@ -91,6 +91,7 @@ class Report:
         self.repeated_count += 1
         if self.repeated_count > _REPEATED_MAX:
             message = f"more than {_REPEATED_MAX:,} keys are there twice"
+            del self.errors[_REPORTED_MAX - 1 :]
             self.stop(Diagnostic(LIMIT, message, again.key.span, "here", "write each key once"))
         if repeated == "keep":
             return

@@ -50,12 +50,13 @@ def _codes(text: str, file: str) -> set[str]:
     [
         (_orka(3_000, "sequential", "hello"), "x.yml"),
         (_orka(3_000, "parallel", "hello"), "x.yml"),
+        (_orka(1_500, "parallel", "{{ previous_outputs }}"), "x.yml"),
         (_native(6_000), "x.yaml"),
         (_loom(4_000), "x.json"),
         ("whorl: 1\n" + "k: 1\n" * 80_000, "x.yaml"),
         ('{"whorl": 1' + ', "k": 1' * 80_000 + "}", "x.json"),
     ],
-    ids=["orka", "orka-parallel", "native", "loom", "yaml-keys", "json-keys"],
+    ids=["orka", "orka-parallel", "orka-waits", "native", "loom", "yaml-keys", "json-keys"],
 )
 def test_a_file_with_too_much_in_it_is_refused_quickly(text: str, file: str) -> None:
     assert "W002" in within(3, lambda: _codes(text, file))

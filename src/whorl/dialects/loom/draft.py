@@ -38,7 +38,7 @@ class Draft(Findings):
     places: Places = field(default_factory=Places)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     warnings: list[Diagnostic] = field(default_factory=list)
-    step_count: int = 0
+    steps_read: list[Span] = field(default_factory=list)
     workflows: dict[str, ir.Workflow] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     # The variables by their names in lower case: the spelling of whoever declares or sets them.

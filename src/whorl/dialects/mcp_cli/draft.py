@@ -12,7 +12,7 @@ from whorl.source import Mapping, Scalar
 if TYPE_CHECKING:
     from whorl import ir
     from whorl.dialects.reader import Files
-    from whorl.errors import Diagnostic
+    from whorl.errors import Diagnostic, Span
     from whorl.source import Document, Value
 
 
@@ -25,7 +25,7 @@ class Draft(Findings):
     places: Places = field(default_factory=Places)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     warnings: list[Diagnostic] = field(default_factory=list)
-    step_count: int = 0
+    steps_read: list[Span] = field(default_factory=list)
     workflows: dict[str, ir.Workflow] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     historians: dict[str, bool] = field(default_factory=dict)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from whorl import ir
     from whorl.dialects.reader import Files
-    from whorl.errors import Diagnostic
+    from whorl.errors import Diagnostic, Span
     from whorl.source import Mapping, Scalar, Sequence, Value
 
 
@@ -38,7 +38,7 @@ class Draft(Findings):
     places: Places = field(default_factory=Places)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     warnings: list[Diagnostic] = field(default_factory=list)
-    step_count: int = 0
+    steps_read: list[Span] = field(default_factory=list)
     # The names of the steps whose exit code the file reads; found out when one is asked for.
     workflows: dict[str, ir.Workflow] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)

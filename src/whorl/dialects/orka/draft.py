@@ -10,7 +10,7 @@ from whorl.ir.expressions import Names
 from whorl.ir.places import Places
 
 if TYPE_CHECKING:
-    from whorl.errors import Diagnostic
+    from whorl.errors import Diagnostic, Span
 
 
 @dataclass(slots=True)
@@ -23,4 +23,4 @@ class Draft(Findings):
     names: Names = field(default_factory=Names)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     warnings: list[Diagnostic] = field(default_factory=list)
-    step_count: int = 0
+    steps_read: list[Span] = field(default_factory=list)

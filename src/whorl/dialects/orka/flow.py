@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.source import Value
 
+# Six hundred agents that all read what all before them said.
+WAITS_MAX = 200_000
+
 _READERS: dict[str, ReadNode] = {
     "openai-answer": asking.read_answer,
     "local_llm": asking.read_answer,
@@ -125,10 +128,14 @@ class _Weaver:
 
     def _side_by_side(self, steps: list[str]) -> list[ir.Node]:
         read: dict[str, Words] = {}
-        waits = {
-            name: dependencies(self._section, name, (steps[:index], steps), read)
-            for index, name in enumerate(steps)
-        }
+        waits: dict[str, tuple[str, ...]] = {}
+        count = 0
+        for index, name in enumerate(steps):
+            waits[name] = dependencies(self._section, name, (steps[:index], steps), read)
+            count += len(waits[name])
+            if count > WAITS_MAX:
+                self._report_waits(name)
+                return []
         for name, routers in self._routers.items():
             if name in waits:
                 waits[name] = tuple(dict.fromkeys((*waits[name], *routers)))
@@ -137,6 +144,16 @@ class _Weaver:
             self._node(name, waits[name], self._scene.path, is_last=name not in awaited)
             for name in steps
         ]
+
+    def _report_waits(self, name: str) -> None:
+        agent = self._section.find(name)
+        self._draft.report(
+            "W002",
+            f"agents wait for each other in more than {WAITS_MAX:,} places",
+            None if agent is None else agent.span,
+            label="here",
+            help="read the results of some agents by name, or run them one after the other",
+        )
 
     def _node(self, name: str, after: tuple[str, ...], path: str, *, is_last: bool) -> ir.Node:
         agent = self._section.find(name)
