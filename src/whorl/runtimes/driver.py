@@ -17,6 +17,7 @@ from whorl.interpreter.commands import Cancel, Perform, Send, SetTimer
 from whorl.interpreter.events import Event
 from whorl.interpreter.retrying import TIMEOUTS
 from whorl.providers.task import Request
+from whorl.runtimes.hiding import MARK, kind_of_fault, marked
 from whorl.runtimes.journal import Entry, Record
 from whorl.runtimes.replies import checked, fit
 from whorl.runtimes.unwritten import Tide, Unwritten
@@ -253,12 +254,12 @@ class Driver:
                 return None
             intent = self._intent(perform)
         except ProviderError as fault:
-            return self._failed(perform.address, fault)
+            return self._failed(perform, fault)
         except UsageError as fault:
-            return self._failed(perform.address, ProviderError(str(fault), code=fault.code))
+            return self._failed(perform, ProviderError(str(fault), code=fault.code))
         except Exception as fault:  # noqa: BLE001 - whatever a task does must not end the driver
             message = f"{type(fault).__name__}: {fault}"
-            return self._failed(perform.address, ProviderError(message, code="I900"))
+            return self._failed(perform, ProviderError(message, code="I900"))
         self._asked[perform.address] = perform
         return intent
 
@@ -303,15 +304,15 @@ class Driver:
     async def _perform(self, perform: Perform, deliver: Callable[[Event], None]) -> None:
         address = perform.address
         try:
-            event = self._finished(address, checked(await self._answer(perform)))
+            event = self._finished(perform, checked(await self._answer(perform)))
         except ProviderError as fault:
-            event = self._failed(address, fault)
+            event = self._failed(perform, fault)
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as fault:  # whatever a task does must not end the driver
             if address not in self._work:
                 raise  # it was cancelled by us
-            event = self._failed(address, ProviderError(_told(fault), code="I900"))
+            event = self._failed(perform, ProviderError(_told(fault), code="I900"))
         if self._work.pop(address, None) is not None:
             deliver(event)
 
@@ -322,16 +323,16 @@ class Driver:
         kind = self._workers.kind(perform.kind)
         try:
             async with asyncio.timeout(deadline_s) as deadline:
-                return await kind.perform(self._request(perform), self._emitter(perform.address))
+                return await kind.perform(self._request(perform), self._emitter(perform))
         except TimeoutError:
             if not deadline.expired():
                 raise
         message = f"no answer within {limit_s:g} s; raise the timeout of the step"
         raise ProviderError(message, code="P108", retryable=True)
 
-    def _emitter(self, address: str) -> Callable[[str], None]:
-        watcher = self._watcher
-        if watcher is None:
+    def _emitter(self, perform: Perform) -> Callable[[str], None]:
+        watcher, address = self._watcher, perform.address
+        if watcher is None or perform.secure_outputs:
             return _ignore
 
         def emit(text: str) -> None:
@@ -341,19 +342,24 @@ class Driver:
 
         return emit
 
-    def _finished(self, address: str, reply: Reply) -> Event:
+    def _finished(self, perform: Perform, reply: Reply) -> Event:
         told: dict[str, Json] = dict(reply.detail)
         told["value"] = reply.value
         body = cast("dict[str, Json]", self._workers.redacted(fit(told)))
         _add_usage(body, reply.usage)
-        return Event("task.finished", address, self._clock.now(), body)
+        body = marked(body) if perform.secure_outputs else body
+        return Event("task.finished", perform.address, self._clock.now(), body)
 
-    def _failed(self, address: str, fault: ProviderError) -> Event:
+    def _failed(self, perform: Perform, fault: ProviderError) -> Event:
+        address, message = perform.address, str(fault)
         detail: dict[str, Json] = dict(fault.detail)  # type: ignore[arg-type]
         value = detail.pop("value", None)
+        if perform.secure_outputs:
+            message = kind_of_fault(fault.code, message, detail)
+            detail[MARK] = True
         error: dict[str, Json] = {
             "code": fault.code,
-            "message": str(fault),
+            "message": message,
             "retryable": fault.retryable,
             "retry_after_s": fault.retry_after_s,
             "detail": detail,
@@ -371,6 +377,7 @@ class Driver:
             body["usage"] = usage
         elif fault.code in TIMEOUTS:
             _add_doubt(body, self.machine.held_for(address))
+        body = marked(body) if perform.secure_outputs else body
         return Event("task.failed", address, self._clock.now(), body)
 
     def _set_timer(self, address: str, due: float) -> None:
