@@ -130,3 +130,34 @@ def test_a_secure_failure_says_what_kind_it_is(
 
     assert said["cause"]["code"] == "P109"
     assert "ended with code 3" in said["message"]
+
+
+KEYED = """
+[defaults]
+provider = "p"
+model = "m"
+
+[providers.p]
+kind = "openai"
+base_url = "http://127.0.0.1:9/v1"
+api_key = "hunter2"
+"""
+
+
+def test_an_operators_key_is_kept_out_of_what_is_given_and_computed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "whorl.toml").write_text(KEYED)
+    (tmp_path / "w.yaml").write_text(
+        "whorl: 1\ninputs: {given: string}\nsteps:\n"
+        "  a: {value: \"{{ 'hunt' ~ 'er2' }} and {{ given }}\"}\n"
+    )
+
+    said = whorl(tmp_path, "run", "w.yaml", "-i", "given=my hunter2", capsys=capsys)
+    for command in (("run", "w.yaml", "-i", "given=my hunter2", "--events"), ("show", "last"),
+                    ("show", "last", "--json"), ("status", "last")):  # fmt: skip
+        said += whorl(tmp_path, *command, capsys=capsys)
+
+    assert "*** and my ***" in said
+    assert "hunter2" not in said

@@ -126,3 +126,16 @@ def test_the_last_step_gives_nobody_a_secure_result(tmp_path: Path, url: str, na
 
     assert (found["status"], len(done)) == ("succeeded", 1)
     assert [text for text in told if SECRET in text] == []
+
+
+def test_a_key_with_quotes_is_told_by_no_answer(tmp_path: Path) -> None:
+    key = 'quo"ted\\key-9\\'
+    config = CONFIG + f"\n[providers.keyed]\nkind = \"openai\"\napi_key = '{key}'\n"
+    make_project(tmp_path, config + 'base_url = "https://api.example.com/v1"\n')
+    text = 'whorl: 1\nname: said\nsteps:\n  a: {value: "{{ 1 }}"}\ndescription: ' + json.dumps(key)
+    (tmp_path / "said.yaml").write_text(text)
+    with connected(tmp_path) as client:
+        answer = client.http.get("/api/workflows")
+
+    assert key not in json.dumps(answer.json()).replace("\\\\", "\\").replace('\\"', '"')
+    assert "key-9" not in answer.text

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _LOOKS = 4
+_TAIL = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,21 @@ def result_of(
     if status in ("waiting", "interrupted") and state["status"] == "paused":
         status = "paused"
     body: dict[str, Json] = dict(state["result"] or {})
+    if body:
+        body |= _written_end(store, run, row.last_seq)
     body["usage"] = dict(state["usage"])
     final = Event("run.finished", "", float(state["at"]), body)
     # Reading the whole journal for warnings is left out where none was given.
     return document(run, status, final, store, warnings=None if state["warned"] else [])
+
+
+def _written_end(store: SqliteStore, run: RunId, last: int) -> dict[str, Json]:
+    """The end of a run as it was written: without secrets that its steps have computed."""
+    found: dict[str, Json] = {}
+    for entry in store.read(run, after=max(0, last - _TAIL)):
+        if entry.event.kind == "run.finished":
+            found = entry.event.body
+    return found
 
 
 def open_gates(store: SqliteStore, run: RunId, machine: Machine | None = None) -> list[Gate]:

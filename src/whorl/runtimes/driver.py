@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.commands import Cancel, Perform, Send, SetTimer
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import FED_KINDS, Event
 from whorl.interpreter.retrying import TIMEOUTS
 from whorl.providers.task import Request
 from whorl.runtimes.hiding import MARK, kind_of_fault, marked
@@ -404,7 +404,7 @@ class Driver:
 
     async def _write(self, *, snapshot: bool = True) -> None:
         """Writes all that waits, in one transaction."""
-        events = self._unwritten.take()
+        events = [self._discreet(event) for event in self._unwritten.take()]
         letters, self._letters = self._letters, []
         memories = [memory for entry in events if (memory := _memory(entry)) is not None]
         while True:
@@ -432,6 +432,13 @@ class Driver:
         # Reading the state back is the shorter way only once enough has happened.
         if snapshot and last - self._snapshot_seq >= SNAPSHOT_EVERY + self._snapshot_size // 64:
             await self._snapshot(last)
+
+    def _discreet(self, event: Event) -> Event:
+        """A note without the operator's secrets; what the machine was fed has none already."""
+        if event.kind in FED_KINDS:
+            return event
+        body = cast("dict[str, Json]", self._workers.redacted(event.body))
+        return event if body is event.body else Event(event.kind, event.address, event.at, body)
 
     async def _snapshot(self, seq: int) -> None:
         """Stores the state: all that it was fed, and all that it said, is in the journal."""
