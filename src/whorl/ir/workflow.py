@@ -30,8 +30,8 @@ class Workflow:
     `statuses` are the dialect's words for how nodes end, by ours; where there are any, expressions
     see a record of each node that has ended (`$actions`) and the variables as one (`$variables`).
     Outputs that are `hidden` come from a secure task, and nobody asked for them: whoever calls the
-    workflow has them, whoever looks at the run does not. `vocabulary` is the dialect's own words for events and reasons, in the shape of decision 0006:
-    the interpreter never reads it.
+    workflow has them, whoever looks at the run does not. `vocabulary` is the dialect's own words
+    for events and reasons, in the shape of decision 0006: the interpreter never reads it.
     """
 
     name: str

@@ -22,8 +22,11 @@ LENGTH_MIN = 4
 LENGTH_SURE = 8
 # What people write where a key must be given and none is needed; hiding it would mangle texts.
 PLACEHOLDERS = frozenset(
-    "localhost llamacpp llama.cpp lmstudio lm-studio no-key no_key notneeded not-needed "
-    "not_needed not-used placeholder api-key api_key password".split()
+    (
+        *("localhost", "llamacpp", "llama.cpp", "lmstudio", "lm-studio", "no-key", "no_key"),
+        *("notneeded", "not-needed", "not_needed", "not-used", "placeholder", "api-key"),
+        *("api_key", "password"),
+    )
 )
 _BASE64_MIN = 5
 _CODED = re.compile("%[0-9A-F]{2}")

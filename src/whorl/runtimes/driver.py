@@ -19,7 +19,7 @@ from whorl.interpreter.retrying import TIMEOUTS
 from whorl.providers.task import Request
 from whorl.runtimes.hiding import MARK, kind_of_fault, marked
 from whorl.runtimes.journal import Entry, Record
-from whorl.runtimes.replies import checked, fit
+from whorl.runtimes.replies import add_doubt, checked, fit
 from whorl.runtimes.unwritten import Tide, Unwritten
 
 if TYPE_CHECKING:
@@ -376,7 +376,7 @@ class Driver:
         if isinstance(usage, dict):
             body["usage"] = usage
         elif fault.code in TIMEOUTS:
-            _add_doubt(body, self.machine.held_for(address))
+            add_doubt(body, self.machine.held_for(address))
         body = marked(body) if perform.secure_outputs else body
         return Event("task.failed", address, self._clock.now(), body)
 
@@ -472,17 +472,6 @@ def _add_usage(body: dict[str, Json], usage: Usage) -> None:
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,
             "cost_usd": usage.cost_usd,
-        }
-
-
-def _add_doubt(body: dict[str, Json], reserve: dict[str, Json]) -> None:
-    """The other side may have done the work and will never say for how much."""
-    if reserve:
-        body["usage"] = {
-            "calls": reserve.get("calls", 0),
-            "output_tokens": reserve.get("tokens", 0),
-            "cost_usd": reserve.get("cost_usd", 0),
-            "in_doubt": 1,
         }
 
 

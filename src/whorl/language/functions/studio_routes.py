@@ -28,7 +28,7 @@ def choose(run: Run, answer: Value, branches: Value, value: Value, fallback: Val
     names = [str(name) for name in items(branches, "choose")]
     said = run.text(answer)[:_READ_MAX]
     run.check_text(len(said) * (1 + len(names)), "choose")
-    chosen, rest = _named(said.strip(_AROUND), names, first=_JUDGED <= set(names))
+    chosen, rest = _named(said.strip(_AROUND), names, first=set(names) >= _JUDGED)
     if chosen is None:
         chosen, rest = str(fallback), said.strip()
     return _route(chosen, value, rest[:_EXPLANATION_MAX])
