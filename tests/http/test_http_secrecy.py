@@ -86,3 +86,56 @@ def test_secure_outputs_are_told_nowhere(tmp_path: Path, url: str) -> None:
     assert (found["status"], len(done)) == ("succeeded", 2)
     assert "***" in told[-1]
     assert [text for text in told if SECRET in text] == []
+
+
+NATIVE = 'whorl: 1\nname: native\nsteps:\n  a: {ask: "Secret please", secure: true}\n'
+AI = {
+    "definition": {
+        "actions": {
+            "Ask": {
+                "type": "ai",
+                "inputs": {"prompt": "Secret please"},
+                "runtimeConfiguration": {"secureData": {"properties": ["inputs", "outputs"]}},
+            }
+        }
+    }
+}
+CANNED = f"""
+[[providers.canned.replies]]
+match = "Secret please"
+replies = ["{SECRET}"]
+"""
+
+
+@pytest.mark.parametrize("name", ["native.yaml", "ai.json", "http.json"])
+def test_the_last_step_gives_nobody_a_secure_result(tmp_path: Path, url: str, name: str) -> None:
+    """It streams nothing, and is not the result of the run because it was the last."""
+    make_project(tmp_path, CONFIG.replace("[allow]", "[allow]\nprivate_network = true") + CANNED)
+    actions = definition(url)["definition"]["actions"]["Turn"]["actions"]
+    (tmp_path / "native.yaml").write_text(NATIVE)
+    (tmp_path / "ai.json").write_text(json.dumps(AI))
+    (tmp_path / "http.json").write_text(json.dumps({"definition": {"actions": actions}}))
+    with connected(tmp_path) as client:
+        run = client.start(name)
+        found = client.wait(run)
+        told = [json.dumps(found)]
+        told += [json.dumps(client.get(f"/runs/{run}/{path}")) for path in ("events", "graph")]
+        events = client.get(f"/runs/{run}/events")["events"]
+        done = [event for event in events if event["kind"] == "task.finished"]
+        told += [json.dumps(client.get(f"/runs/{run}/node", address=e["address"])) for e in done]
+
+    assert (found["status"], len(done)) == ("succeeded", 1)
+    assert [text for text in told if SECRET in text] == []
+
+
+def test_a_key_with_quotes_is_told_by_no_answer(tmp_path: Path) -> None:
+    key = 'quo"ted\\key-9\\'
+    config = CONFIG + f"\n[providers.keyed]\nkind = \"openai\"\napi_key = '{key}'\n"
+    make_project(tmp_path, config + 'base_url = "https://api.example.com/v1"\n')
+    text = 'whorl: 1\nname: said\nsteps:\n  a: {value: "{{ 1 }}"}\ndescription: ' + json.dumps(key)
+    (tmp_path / "said.yaml").write_text(text)
+    with connected(tmp_path) as client:
+        answer = client.http.get("/api/workflows")
+
+    assert key not in json.dumps(answer.json()).replace("\\\\", "\\").replace('\\"', '"')
+    assert "key-9" not in answer.text

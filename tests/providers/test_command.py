@@ -73,7 +73,11 @@ def test_leave_for_one_program(tmp_path: Path) -> None:
 
 
 def test_leave_for_one_program_is_not_leave_for_others(tmp_path: Path) -> None:
-    for name in ("PATH", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES"):
+    for name in (
+        *("PATH", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "GIT_CONFIG_COUNT", "HOME", "PYTHONPATH"),
+        *("NODE_OPTIONS", "BASH_ENV", "ENV", "PERL5OPT", "RUBYOPT", "SHELL", "IFS", "EDITOR"),
+        *("PAGER", "git_ssh_command"),
+    ):
         fault = fault_of(tmp_path, {"script": "true", "env": {name: "x"}}, allow=["sh"])
 
         assert fault.code == "P113"
@@ -261,3 +265,12 @@ def test_the_loop_is_not_blocked(tmp_path: Path) -> None:
         return turns
 
     assert asyncio.run(main()) > 5
+
+
+def test_leave_for_one_program_lets_it_have_other_variables(tmp_path: Path) -> None:
+    env = {"ENVIRONMENT": "prod", "HOMEPAGE": "x", "CCS": "1"}
+    inputs = {"argv": ["env"], "env": env}
+
+    value: Any = perform(tmp_path, inputs, allow=["env"]).value
+
+    assert {f"{name}={text}" for name, text in env.items()} <= set(value["stdout"].split())

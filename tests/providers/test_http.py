@@ -181,14 +181,49 @@ def test_without_leave_a_private_address_is_refused_before_anything_is_sent() ->
     assert asyncio.run(main()).connections == 0
 
 
-def test_the_address_of_a_configured_provider_may_be_called_but_gets_no_key() -> None:
+def test_the_address_of_a_configured_provider_gets_no_key_from_a_workflow() -> None:
     async def main() -> Server:
         async with (
             serve(echo) as server,
-            providers_for(settings_for(server.url)) as providers,
+            providers_for(
+                settings_for(server.url, {"allow": {"private_network": True}})
+            ) as providers,
         ):
             request = Request("r", "s", "http", {"url": f"{server.url}/other"})
             await providers.kind("http").perform(request, print)
             return server
 
     assert "authorization" not in asyncio.run(main()).seen[0].headers
+
+
+async def answer_or_move(seen: Seen, writer: asyncio.StreamWriter) -> None:
+    """A model's server, which also has a path for its operator; `/moved` leads to that."""
+    if seen.path == "/moved":
+        send(writer, {}, status=307, location="/admin/delete")
+    else:
+        send(writer, {"choices": [{"message": {"role": "assistant", "content": "yes"}}]})
+
+
+@pytest.mark.parametrize("asked_first", [False, True])
+def test_the_address_of_a_provider_is_open_to_its_own_calls_only(asked_first: bool) -> None:
+    """Also while a connection to it is kept open from such a call."""
+
+    async def main() -> tuple[list[str], ProviderError]:
+        async with serve(answer_or_move) as server:
+            settings = settings_for(server.url, {"tasks": {"own": f"{server.url}/task"}})
+            async with providers_for(settings) as providers:
+                if asked_first:
+                    prompt = Request("r", "s", "ask", {"prompt": "Hi", "model": "m"})
+                    await providers.kind("ask").perform(prompt, print)
+                    use = Request("r", "t", "use", {"task": "own", "with": {}})
+                    await providers.kind("use").perform(use, print)
+                url = f"{server.url}/admin/delete"
+                request = Request("r", "h", "http", {"method": "POST", "url": url})
+                with pytest.raises(ProviderError) as caught:
+                    await providers.kind("http").perform(request, print)
+                return [seen.path for seen in server.seen], caught.value
+
+    paths, fault = asyncio.run(main())
+
+    assert fault.code == "P107"
+    assert paths == (["/v1/chat/completions", "/task"] if asked_first else [])

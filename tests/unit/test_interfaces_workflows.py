@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from whorl.dialects import read_workflow
@@ -132,6 +134,40 @@ def test_commands_need_leave(allowed: object, is_refused: bool) -> None:
     assert (found is not None) == is_refused
     if found is not None:
         assert (found["code"], found["path"]) == ("R110", "t")
+
+
+@pytest.mark.parametrize(
+    ("step", "allowed", "is_refused"),
+    [
+        ('{ask: "Look", tools: [files]}', False, True),
+        ('{ask: "Look", tools: [files/read]}', ["git"], True),
+        ('{ask: "Look", tools: [files]}', ["mcp-files"], False),
+        ('{ask: "Look", tools: [files]}', True, False),
+        ('{ask: "Look", tools: [web]}', False, False),
+        ('{ask: "Look"}', False, False),
+        ('{agent: claude, prompt: "Look"}', False, True),
+        ('{agent: claude, prompt: "Look"}', ["git"], True),
+        ('{agent: claude, prompt: "Look"}', ["claude"], False),
+        ('{agent: own, prompt: "Look"}', ["claude"], True),
+        ('{agent: own, prompt: "Look"}', ["/opt/own"], False),
+    ],
+)
+def test_servers_and_agents_that_are_programs_are_refused_before_anything_starts(
+    step: str, allowed: bool | list[str], is_refused: bool
+) -> None:
+    text = f'whorl: 1\nsteps:\n  a: {{ask: "First"}}\n  b: {step}\n'
+    workflow = read_workflow(text, "t.yaml", dialect="native").workflow
+    table: dict[str, Any] = {
+        "allow": {"commands": allowed},
+        "mcp": {"files": {"command": ["mcp-files", "."]}, "web": {"url": "https://m.example/"}},
+        "agents": {"own": {"kind": "text", "program": "/opt/own"}},
+    }
+
+    found = refusal(workflow, settings_from(table, {}))
+
+    assert (found is not None) == is_refused
+    if found is not None:
+        assert (found["code"], found["path"]) == ("R110", "b")
 
 
 def test_invented_values_fit_their_schema() -> None:

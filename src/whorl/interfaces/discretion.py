@@ -29,7 +29,10 @@ class Discreet:
         """These entries are durable."""
         for entry in entries:
             if entry.event.kind in ("task.finished", "task.failed"):
-                self._streams.pop((run, entry.event.address), None)
+                stream = self._streams.pop((run, entry.event.address), None)
+                rest = stream.rest() if stream is not None else ""
+                if rest:
+                    self._watcher.text(run, entry.event.address, rest)
         self._watcher.entries(run, entries)
 
     def text(self, run: RunId, address: str, text: str) -> None:

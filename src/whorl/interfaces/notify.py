@@ -86,6 +86,7 @@ class Notifier:
             body=json.dumps(notice, ensure_ascii=False).encode("utf-8", "replace"),
             credential=self._credential,
             timeout_s=TIMEOUT_S,
+            of_operator=True,
         )
         for left in range(TRIES - 1, -1, -1):
             try:

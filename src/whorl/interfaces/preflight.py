@@ -61,20 +61,43 @@ def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
     """Why the run may not start: a step runs a command, and the operator gave no leave."""
     allowed = settings.allow.commands
     for path, task in _tasks(workflow):
-        if task.kind not in COMMANDS:
-            continue
-        program = _program(task)
-        if allowed is True or (isinstance(allowed, tuple) and program in (*allowed, "")):
-            if task.kind == "javascript" and (why := _without_node(settings)):
-                return {"code": "P109", "message": f"step {task.name!r}: {why}", "path": path}
-            continue
-        named = f' or commands = ["{program}"]' if program else ""
-        message = (
-            f"commands are not allowed: step {task.name!r} would run one; read the file, then set "
-            f"[allow] commands = true{named} in whorl.toml"
-        )
-        return {"code": "R110", "message": message, "path": path}
+        for program, what in _started(task, settings):
+            if allowed is True or (isinstance(allowed, tuple) and program in (*allowed, "")):
+                continue
+            named = f' or commands = ["{program}"]' if program else ""
+            message = (
+                f"commands are not allowed: step {task.name!r} would {what}; read the file, then "
+                f"set [allow] commands = true{named} in whorl.toml"
+            )
+            return {"code": "R110", "message": message, "path": path}
+        if task.kind == "javascript" and (why := _without_node(settings)):
+            return {"code": "P109", "message": f"step {task.name!r}: {why}", "path": path}
     return None
+
+
+def _started(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
+    """The programs that a task starts, empty where a value decides, each with what it is."""
+    if task.kind in COMMANDS:
+        yield _program(task, settings), "run one"
+    for name in _servers(task, settings):
+        command = settings.mcp[name].command
+        if command:
+            yield command[0], f"start the MCP server {name!r}, which is one"
+
+
+def _servers(task: Task, settings: Settings) -> list[str]:
+    """The MCP servers that a task uses, as far as that is known before the run."""
+    inputs = dict(task.inputs.entries)
+    if task.kind == "tool":
+        names = [_plain(inputs.get("server", Constant(None)))]
+    elif task.kind == "ask":
+        tools = _plain(inputs.get("tools", Constant(None)))
+        names = tools if isinstance(tools, list) else [tools]
+    else:
+        return []
+    texts = (name for name in names if isinstance(name, str) and name not in settings.tasks)
+    found = (name.partition("/")[0] for name in texts)
+    return [name for name in dict.fromkeys(found) if name in settings.mcp]
 
 
 def _without_node(settings: Settings) -> str:
@@ -322,11 +345,13 @@ def _plain(value: Value) -> Json:
             return {k: _plain(v) for k, v in value.entries if isinstance(k, str)}
 
 
-def _program(task: Task) -> str:
+def _program(task: Task, settings: Settings) -> str:
     """The program that a command step starts; empty where a value decides."""
-    if task.kind in ("agent", "javascript"):
-        return "node" if task.kind == "javascript" else ""
     inputs = dict(task.inputs.entries)
+    if task.kind == "javascript":
+        return "node"
+    if task.kind == "agent":
+        return _agent_program(inputs.get("agent"), settings)
     argv, shell = inputs.get("argv"), inputs.get("shell", Constant("sh"))
     first: Any = shell
     if argv is not None:
@@ -335,6 +360,14 @@ def _program(task: Task) -> str:
     if isinstance(first, Constant):
         first = first.value
     return first if isinstance(first, str) else ""
+
+
+def _agent_program(agent: Value | None, settings: Settings) -> str:
+    from whorl.providers.settings.agents import agents_from
+
+    name = agent.value if isinstance(agent, Constant) else None
+    known = {**agents_from({}, {}), **settings.agents}
+    return known[name].program if isinstance(name, str) and name in known else ""
 
 
 def _items(value: Value) -> tuple[Value, ...]:

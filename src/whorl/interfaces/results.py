@@ -27,6 +27,7 @@ TOY_ANSWERED = (
 _FIRST_ENTRIES = 1_000
 # How often the row and the journal are read again while the run goes on between the two.
 _LOOKS = 4
+_TAIL = 20
 _REQUESTS = frozenset({"gate.decided", "run.continued", "run.accepted"})
 _REQUESTS_MAX = 1_000
 
@@ -80,6 +81,8 @@ def result_of(
     if status in ("waiting", "interrupted") and state["status"] == "paused":
         status = "paused"
     body: dict[str, Json] = dict(state["result"] or {})
+    if body:
+        body |= _written_end(store, run, row.last_seq)
     body["usage"] = dict(state["usage"])
     final = Event("run.finished", "", float(state["at"]), body)
     # Reading the whole journal for warnings is left out where none was given.
@@ -144,6 +147,15 @@ def _without(show: Json, hidden: frozenset[str]) -> Json:
     if not isinstance(show, dict) or not hidden:
         return show
     return {name: HIDDEN if name in hidden else value for name, value in show.items()}
+
+
+def _written_end(store: SqliteStore, run: RunId, last: int) -> dict[str, Json]:
+    """The end of a run as it was written: without secrets that its steps have computed."""
+    found: dict[str, Json] = {}
+    for entry in store.read(run, after=max(0, last - _TAIL)):
+        if entry.event.kind == "run.finished":
+            found = entry.event.body
+    return found
 
 
 def open_gates(store: SqliteStore, run: RunId, machine: Machine | None = None) -> list[Gate]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.ir import Task
+from whorl.ir.hidden import is_hidden
 from whorl.ir.walk import index_nodes
 from whorl.providers.secrets import HIDDEN
 
@@ -17,13 +17,18 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 _KEPT = ("status", "type", "secure")
+_KEPT_OF_TASKS = ("secure", "usage", "model", "provider", "status", "error")
+_ENDS = ("task.finished", "task.failed")
 
 
 def shown(event: Event) -> dict[str, Json]:
     """The body of an event as people and programs may see it."""
     body = event.body
     if body.get("secure") is True:
-        body = body | {"value": HIDDEN}
+        if event.kind in _ENDS:
+            body = {name: body[name] for name in _KEPT_OF_TASKS if name in body}
+        if event.kind != "task.failed":
+            body = body | {"value": HIDDEN}
     error: Any = body.get("error")
     detail = error.get("detail") if isinstance(error, dict) else None
     if isinstance(detail, dict) and detail.get("secure") is True:
@@ -35,6 +40,6 @@ def shown(event: Event) -> dict[str, Json]:
 
 
 def hidden_names(workflow: Workflow) -> frozenset[str]:
-    """The names of the tasks whose outputs are shown to nobody."""
-    nodes = index_nodes(workflow).values()
-    return frozenset(node.name for node in nodes if isinstance(node, Task) and node.secure_outputs)
+    """The names of the tasks whose outputs are shown to nobody, and of what holds them."""
+    nodes, called = index_nodes(workflow).values(), dict(workflow.workflows)
+    return frozenset(node.name for node in nodes if is_hidden(node, called))

@@ -25,6 +25,7 @@ class Perform:
     session: str = ""
     repair: Json = None
     secure: bool = False
+    secure_outputs: bool = False
 
 
 @dataclass(slots=True)

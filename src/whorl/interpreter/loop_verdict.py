@@ -16,7 +16,7 @@ from whorl.interpreter.loop_record import (
     stop_clock,
 )
 from whorl.interpreter.loop_result import fail_loop
-from whorl.interpreter.outcomes import is_failure, language_failure
+from whorl.interpreter.outcomes import HIDDEN, is_failure, language_failure
 from whorl.interpreter.plan import judge_key, judges_of
 from whorl.interpreter.verdict import Weighing, comparable, measure
 from whorl.language import LanguageError
@@ -201,8 +201,15 @@ def _decide(
         best=frame.pop("is_best", False) or None,
         met=met,
         by=by if met else "",
-        facts=list(facts) or None,
+        facts=[_discreet(fact, machine, frame) for fact in facts] or None,
     )
+
+
+def _discreet(fact: dict[str, Json], machine: Machine, frame: Frame) -> dict[str, Json]:
+    """A fact without the words of a judge who was shown what nobody else is."""
+    if fact.get("by") != "judge" or not machine.plan.tasks[judge_key(frame["node"], 0)].secure:
+        return fact
+    return fact | {"answer": HIDDEN, "question": HIDDEN}
 
 
 def _look_back(machine: Machine, frame: Frame) -> None:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 _FAILURES = frozenset({"failed", "timed_out", "cancelled"})
 _ITERATION = re.compile(r"\[([0-9]+)\][^\[\]]*$")
 
+# Stands for what nobody is shown.
+HIDDEN = "***"
+
 
 def succeeded(value: Json = None) -> Outcome:
     """It went well."""

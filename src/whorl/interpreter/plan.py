@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from whorl.interpreter.verdict import measures_of
 from whorl.ir import AllOf, AnyOf, Constant, Fields, Items, Judge, Loop, Task
+from whorl.ir.hidden import is_hidden
 from whorl.ir.walk import blocks_of, workflows_of
 
 if TYPE_CHECKING:
@@ -91,8 +92,10 @@ class Plan:
                     self._add_node(tool_key(key + node.name, kind), _tool_task(node, kind), owner)
             if isinstance(node, Loop):
                 self.measures[key + node.name] = measures_of(node.until)
+                hidden = is_hidden(node, self.workflows)
                 for index, judge in enumerate(judges_of(node.until)):
-                    self._add_node(judge_key(key + node.name, index), _judge_task(judge), owner)
+                    asked = _judge_task(judge, hidden=hidden)
+                    self._add_node(judge_key(key + node.name, index), asked, owner)
             for slot, inner in blocks_of(node):
                 self._add(inner, inner_key(key + node.name, slot), owner)
 
@@ -136,10 +139,12 @@ def _tool_task(asking: Task, kind: str) -> Task:
         timeout_s=asking.timeout_s,
         delivery=asking.delivery,
         secure=asking.secure,
+        secure_outputs=asking.secure_outputs,
     )
 
 
-def _judge_task(judge: Judge) -> Task:
+def _judge_task(judge: Judge, *, hidden: bool) -> Task:
+    """The judge of a loop sees what its steps gave, and quotes it."""
     model = Items(tuple(Constant(name) for name in judge.model))
     entries: list[tuple[str | Expression, Value]] = [
         ("question", judge.question),
@@ -148,7 +153,13 @@ def _judge_task(judge: Judge) -> Task:
     ]
     if isinstance(judge.inputs, Fields):
         entries.extend(judge.inputs.entries)
-    return Task(name="judge", kind="judge", inputs=Fields(tuple(entries)))
+    return Task(
+        name="judge",
+        kind="judge",
+        inputs=Fields(tuple(entries)),
+        secure=hidden,
+        secure_outputs=hidden,
+    )
 
 
 def _exports(block: Block) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import budget
 from whorl.interpreter.address import inner
-from whorl.interpreter.outcomes import error, failed, is_failure
+from whorl.interpreter.outcomes import HIDDEN, error, failed, is_failure
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
@@ -23,6 +23,9 @@ def end(machine: Machine, outcome: Outcome) -> None:
     state["status"] = "failed" if status == "timed_out" else status
     cause = dict(outcome["error"]) if is_failure(outcome) and outcome.get("error") else None
     outputs: dict[str, Any] = {} if is_failure(outcome) else outcome["value"]
+    hidden = machine.plan.workflow.hidden_outputs
+    if hidden:
+        outputs = {name: HIDDEN if name in hidden else outputs[name] for name in outputs}
     main = next(iter(outputs.values()), None)
     state["result"] = {
         "status": state["status"],

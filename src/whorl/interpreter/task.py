@@ -158,6 +158,7 @@ def _perform(machine: Machine, key: str) -> Perform:
         session=sessions.get(_session(machine, frame, node), "") if sessions else "",
         repair=frame.get("repair"),
         secure=node.secure,
+        secure_outputs=node.secure_outputs,
     )
 
 

@@ -19,7 +19,24 @@ if TYPE_CHECKING:
     from whorl.providers.task import Effect, Emit, Request
 
 TIMEOUT_S = 600.0
-_LOADER_VARIABLES = ("PATH", "LD_", "DYLD_")
+# Variables that make a program run others, or read files that do.
+_CHANGING = frozenset(
+    (
+        *("PATH", "HOME", "GCONV_PATH", "NLSPATH", "TERMINFO", "ENV", "BASH_ENV", "BASHOPTS"),
+        *("SHELL", "SHELLOPTS", "IFS", "PS4", "PROMPT_COMMAND", "ZDOTDIR", "FPATH", "CDPATH"),
+        *("EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "LESSOPEN", "LESSCLOSE"),
+        *("LESSKEY", "CLASSPATH", "RUBYOPT", "RUBYLIB", "RUBYSHELL", "PHPRC"),
+        *("PHP_INI_SCAN_DIR", "RUSTC", "RUSTC_WRAPPER", "RUSTFLAGS", "GOFLAGS", "CC", "CXX"),
+        *("LD", "MAKE", "MAKEFLAGS", "MAKEFILES", "TAR_OPTIONS", "CURL_HOME", "WGETRC"),
+        *("RSYNC_RSH", "VIMINIT", "EXINIT", "EMACSLOADPATH", "DOCKER_HOST", "KUBECONFIG"),
+        *("CONFIG_SITE",),
+    )
+)
+_CHANGING_FAMILIES = (
+    *("LD_", "DYLD_", "XDG_", "BASH_FUNC_", "GIT_", "SSH_", "PYTHON", "NODE_", "NPM_", "PERL"),
+    *("GEM_", "BUNDLE_", "LUA_", "JAVA_", "_JAVA_", "JDK_", "MAVEN_", "GRADLE_", "DOTNET_"),
+    *("CORECLR_", "CARGO_", "CMAKE_"),
+)
 
 
 class Command:
@@ -76,7 +93,7 @@ def program_of(inputs: Inputs, settings: Settings) -> Program:
     for name, text in given.items():
         if not name or "=" in name or "\0" in name + text:
             inputs.refuse("env", f"holds {name!r}, which cannot be a variable")
-        if settings.allow.commands is not True and name.startswith(_LOADER_VARIABLES):
+        if settings.allow.commands is not True and _changes_programs(name.upper()):
             inputs.refuse("env", f"sets {name!r}, which could start a program that has no leave")
     return Program(
         argv=tuple(argv),
@@ -84,6 +101,10 @@ def program_of(inputs: Inputs, settings: Settings) -> Program:
         folder=folder_in(settings.project_root, inputs.text("folder")),
         stdin=clean(inputs.text("stdin")).encode(),
     )
+
+
+def _changes_programs(name: str) -> bool:
+    return name in _CHANGING or name.startswith(_CHANGING_FAMILIES)
 
 
 def folder_in(root: str, folder: str) -> str:

@@ -90,6 +90,7 @@ class Connector:
             headers=tuple(headers),
             body=json.dumps(inputs.get("input"), ensure_ascii=False).encode("utf-8", "replace"),
             timeout_s=request.timeout_s or TIMEOUT_S,
+            of_operator=True,
         )
         received = await self._outbound.request(call)
         value = value_of(received)

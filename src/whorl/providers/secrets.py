@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+from base64 import b64encode
+from functools import lru_cache
 from typing import TYPE_CHECKING, overload
 from urllib.parse import quote
 
@@ -12,8 +16,21 @@ if TYPE_CHECKING:
 
 HIDDEN = "***"
 
-# Placeholders such as `none` or `ollama` are no secrets, and hiding them would mangle texts.
-LENGTH_MIN = 8
+# What is shorter protects nothing, and hiding it would mangle texts. So would hiding a short word
+# or number: below the sure length, a key has characters of more than one kind.
+LENGTH_MIN = 4
+LENGTH_SURE = 8
+# What people write where a key must be given and none is needed; hiding it would mangle texts.
+PLACEHOLDERS = frozenset(
+    (
+        *("localhost", "llamacpp", "llama.cpp", "lmstudio", "lm-studio", "no-key", "no_key"),
+        *("notneeded", "not-needed", "not_needed", "not-used", "placeholder", "api-key"),
+        *("api_key", "password"),
+    )
+)
+_BASE64_MIN = 5
+_CODED = re.compile("%[0-9A-F]{2}")
+_URL_SAFE = str.maketrans("+/", "-_")
 
 
 class Secret:
@@ -52,8 +69,21 @@ def redact(value: str, secrets: Iterable[Secret]) -> str: ...
 def redact(value: Json, secrets: Iterable[Secret]) -> Json: ...
 def redact(value: Json, secrets: Iterable[Secret]) -> Json:
     """The value with every secret in its texts and keys replaced by `***`."""
-    texts = _texts(secrets)
+    texts = _forms(tuple(secrets))
     return _redacted(value, texts) if texts else value
+
+
+def held_back(text: str, secrets: Iterable[Secret]) -> int:
+    """How many characters at the end of a text may be the beginning of a secret."""
+    return max((_begun(text, form) for form in _forms(tuple(secrets))), default=0)
+
+
+def is_worth_hiding(text: str) -> bool:
+    """Whether a key is one, and not a word that stands where none is needed."""
+    if text.lower() in PLACEHOLDERS or len(text) < LENGTH_MIN:
+        return False
+    kinds = (str.islower, str.isupper, str.isdigit, lambda one: not one.isalnum())
+    return len(text) >= LENGTH_SURE or sum(any(map(kind, text)) for kind in kinds) > 1
 
 
 class StreamedText:
@@ -62,7 +92,7 @@ class StreamedText:
     __slots__ = ("_held", "_texts")
 
     def __init__(self, secrets: Iterable[Secret]) -> None:
-        self._texts = _texts(secrets)
+        self._texts = _forms(tuple(secrets))
         self._held = ""
 
     def take(self, piece: str) -> str:
@@ -73,6 +103,11 @@ class StreamedText:
         shown = len(text) - max(_begun(text, secret) for secret in self._texts)
         self._held = text[shown:]
         return text[:shown]
+
+    def rest(self) -> str:
+        """What waited when the text ended, if it is too little to tell of a secret."""
+        held, self._held = self._held, ""
+        return held if len(held) < LENGTH_MIN else ""
 
 
 def _begun(text: str, secret: str) -> int:
@@ -86,10 +121,38 @@ def _begun(text: str, secret: str) -> int:
     return 0
 
 
-def _texts(secrets: Iterable[Secret]) -> tuple[str, ...]:
-    found = {secret.reveal() for secret in secrets}
-    long = {text for text in found if len(text) >= LENGTH_MIN}
-    return tuple(sorted(long | {quote(text, safe="") for text in long}, key=len, reverse=True))
+@lru_cache(maxsize=32)
+def _forms(secrets: tuple[Secret, ...]) -> tuple[str, ...]:
+    """Every way in which the secrets may be written, the longest first."""
+    found: set[str] = set()
+    for text in {secret.reveal() for secret in secrets}:
+        if is_worth_hiding(text):
+            found |= _written(text)
+    return tuple(sorted(found, key=len, reverse=True))
+
+
+def _written(text: str) -> set[str]:
+    """A secret as it is, in a URL, in JSON (also twice, also with `\\/`) and in base64."""
+    found = {text}
+    for safe in ("", "/"):
+        coded = quote(text, safe=safe, errors="replace")
+        found |= {coded, _CODED.sub(lambda match: match[0].lower(), coded)}
+    for once in (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]):
+        slashed = once.replace("/", "\\/")
+        found |= {once, slashed, json.dumps(once)[1:-1], json.dumps(slashed)[1:-1]}
+    return found | _base64(text.encode("utf-8", "replace"))
+
+
+def _base64(content: bytes) -> set[str]:
+    """What base64 makes of a text, whatever stands before and after it."""
+    found: set[str] = set()
+    for before in range(3):
+        whole = b64encode(bytes(before) + content).decode("ascii").rstrip("=")
+        end = len(whole) if (before + len(content)) % 3 == 0 else len(whole) - 1
+        own = whole[(0, 2, 3)[before] : end]
+        if len(own) >= _BASE64_MIN:
+            found |= {own, own.translate(_URL_SAFE)}
+    return found
 
 
 def _redacted(value: Json, texts: tuple[str, ...]) -> Json:

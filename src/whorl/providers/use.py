@@ -113,6 +113,7 @@ class Use:
             headers=tuple(headers),
             body=json.dumps(given, ensure_ascii=False).encode("utf-8", "replace"),
             timeout_s=request.timeout_s or URL_TIMEOUT_S,
+            of_operator=True,
         )
         received = await self._outbound.request(call, check_status=True)
         return Reply(

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.commands import Cancel, Perform, Send, SetTimer
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import FED_KINDS, Event
 from whorl.interpreter.retrying import TIMEOUTS
 from whorl.providers.task import Request
+from whorl.runtimes.hiding import MARK, kind_of_fault, marked
 from whorl.runtimes.journal import Entry
 from whorl.runtimes.remembering import records_in
-from whorl.runtimes.replies import checked, fit
+from whorl.runtimes.replies import add_doubt, checked, fit
 from whorl.runtimes.unwritten import Tide, Unwritten
 
 if TYPE_CHECKING:
@@ -254,12 +255,12 @@ class Driver:
                 return None
             intent = self._intent(perform)
         except ProviderError as fault:
-            return self._failed(perform.address, fault)
+            return self._failed(perform, fault)
         except UsageError as fault:
-            return self._failed(perform.address, ProviderError(str(fault), code=fault.code))
+            return self._failed(perform, ProviderError(str(fault), code=fault.code))
         except Exception as fault:  # noqa: BLE001 - whatever a task does must not end the driver
             message = f"{type(fault).__name__}: {fault}"
-            return self._failed(perform.address, ProviderError(message, code="I900"))
+            return self._failed(perform, ProviderError(message, code="I900"))
         self._asked[perform.address] = perform
         return intent
 
@@ -304,15 +305,15 @@ class Driver:
     async def _perform(self, perform: Perform, deliver: Callable[[Event], None]) -> None:
         address = perform.address
         try:
-            event = self._finished(address, checked(await self._answer(perform)))
+            event = self._finished(perform, checked(await self._answer(perform)))
         except ProviderError as fault:
-            event = self._failed(address, fault)
+            event = self._failed(perform, fault)
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as fault:  # whatever a task does must not end the driver
             if address not in self._work:
                 raise  # it was cancelled by us
-            event = self._failed(address, ProviderError(_told(fault), code="I900"))
+            event = self._failed(perform, ProviderError(_told(fault), code="I900"))
         if self._work.pop(address, None) is not None:
             deliver(event)
 
@@ -323,16 +324,16 @@ class Driver:
         kind = self._workers.kind(perform.kind)
         try:
             async with asyncio.timeout(deadline_s) as deadline:
-                return await kind.perform(self._request(perform), self._emitter(perform.address))
+                return await kind.perform(self._request(perform), self._emitter(perform))
         except TimeoutError:
             if not deadline.expired():
                 raise
         message = f"no answer within {limit_s:g} s; raise the timeout of the step"
         raise ProviderError(message, code="P108", retryable=True)
 
-    def _emitter(self, address: str) -> Callable[[str], None]:
-        watcher = self._watcher
-        if watcher is None:
+    def _emitter(self, perform: Perform) -> Callable[[str], None]:
+        watcher, address = self._watcher, perform.address
+        if watcher is None or perform.secure_outputs:
             return _ignore
 
         def emit(text: str) -> None:
@@ -342,19 +343,24 @@ class Driver:
 
         return emit
 
-    def _finished(self, address: str, reply: Reply) -> Event:
+    def _finished(self, perform: Perform, reply: Reply) -> Event:
         told: dict[str, Json] = dict(reply.detail)
         told["value"] = reply.value
         body = cast("dict[str, Json]", self._workers.redacted(fit(told)))
         _add_usage(body, reply.usage)
-        return Event("task.finished", address, self._clock.now(), body)
+        body = marked(body) if perform.secure_outputs else body
+        return Event("task.finished", perform.address, self._clock.now(), body)
 
-    def _failed(self, address: str, fault: ProviderError) -> Event:
+    def _failed(self, perform: Perform, fault: ProviderError) -> Event:
+        address, message = perform.address, str(fault)
         detail: dict[str, Json] = dict(fault.detail)  # type: ignore[arg-type]
         value = detail.pop("value", None)
+        if perform.secure_outputs:
+            message = kind_of_fault(fault.code, message, detail)
+            detail[MARK] = True
         error: dict[str, Json] = {
             "code": fault.code,
-            "message": str(fault),
+            "message": message,
             "retryable": fault.retryable,
             "retry_after_s": fault.retry_after_s,
             "detail": detail,
@@ -373,9 +379,10 @@ class Driver:
             is_doubtful = fault.code in TIMEOUTS and usage.get("calls")
             body["usage"] = usage | {"in_doubt": 1} if is_doubtful else usage
         elif fault.code in TIMEOUTS:
-            _add_doubt(body, reserve)
+            add_doubt(body, reserve)
         elif reserve.get("calls"):
             body["usage"] = {"calls": reserve["calls"]}
+        body = marked(body) if perform.secure_outputs else body
         return Event("task.failed", address, self._clock.now(), body)
 
     def _set_timer(self, address: str, due: float) -> None:
@@ -402,7 +409,7 @@ class Driver:
 
     async def _write(self, *, snapshot: bool = True) -> None:
         """Writes all that waits, in one transaction."""
-        events = self._unwritten.take()
+        events = [self._discreet(event) for event in self._unwritten.take()]
         letters, self._letters = self._letters, []
         memories = records_in(events)
         while True:
@@ -430,6 +437,13 @@ class Driver:
         # Reading the state back is the shorter way only once enough has happened.
         if snapshot and last - self._snapshot_seq >= SNAPSHOT_EVERY + self._snapshot_size // 64:
             await self._snapshot(last)
+
+    def _discreet(self, event: Event) -> Event:
+        """A note without the operator's secrets; what the machine was fed has none already."""
+        if event.kind in FED_KINDS:
+            return event
+        body = cast("dict[str, Json]", self._workers.redacted(event.body))
+        return event if body is event.body else Event(event.kind, event.address, event.at, body)
 
     async def _snapshot(self, seq: int) -> None:
         """Stores the state: all that it was fed, and all that it said, is in the journal."""
@@ -463,17 +477,6 @@ def _add_usage(body: dict[str, Json], usage: Usage) -> None:
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,
             "cost_usd": usage.cost_usd,
-        }
-
-
-def _add_doubt(body: dict[str, Json], reserve: dict[str, Json]) -> None:
-    """The other side may have done the work and will never say for how much."""
-    if reserve:
-        body["usage"] = {
-            "calls": reserve.get("calls", 0),
-            "output_tokens": reserve.get("tokens", 0),
-            "cost_usd": reserve.get("cost_usd", 0),
-            "in_doubt": 1,
         }
 
 

@@ -96,7 +96,11 @@ class LocalRuntime:
     async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
         """Makes a run, durably; `drive` drives it. False: a run with this key exists already."""
         run = new_run_id(self._clock.now())
-        body: dict[str, Json] = {"run": run, "seed": secrets.token_hex(8), "input": start.input}
+        body: dict[str, Json] = {
+            "run": run,
+            "seed": secrets.token_hex(8),
+            "input": self._workers.redacted(start.input),
+        }
         if start.limits:
             body["limits"] = start.limits
         if start.iterations is not None:

@@ -86,3 +86,14 @@ def _check_text(text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise _Unfit from None
+
+
+def add_doubt(body: dict[str, Json], reserve: dict[str, Json]) -> None:
+    """The other side may have done the work and will never say for how much."""
+    if reserve:
+        body["usage"] = {
+            "calls": reserve.get("calls", 0),
+            "output_tokens": reserve.get("tokens", 0),
+            "cost_usd": reserve.get("cost_usd", 0),
+            "in_doubt": 1,
+        }

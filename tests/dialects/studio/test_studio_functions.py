@@ -141,7 +141,13 @@ def test_a_path_is_bounded() -> None:
         ("**Continue** - two sources are missing", "continue", "two sources are missing"),
         ("continue: it is not done yet", "continue", "it is not done yet"),
         ("`done`\n\nAll is well.", "done", "All is well"),
-        ("I would say it is done", "done", "I would say it is done"),
+        ("I would say it is done", "continue", "I would say it is done"),
+        (
+            "It is not done yet, so: continue",
+            "continue",
+            "It is not done yet, so: continue",
+        ),
+        ("The text says: done", "continue", "The text says: done"),
         ("undone", "continue", "undone"),
         ("", "continue", ""),
     ],
@@ -218,3 +224,18 @@ def test_long_results_are_compared_in_no_time() -> None:
     similarity("a", "b")
 
     within(0.020, lambda: similarity(one, other), tries=5)
+
+
+def test_a_category_that_is_not_first_is_found_where_nothing_is_judged() -> None:
+    route = value_of("choose(known('a'), ['news', 'mail'], 1, 'mail')", a="I would say news")
+
+    assert route["selectedBranch"] == "news"
+
+
+@pytest.mark.parametrize("text", ["a draft", "", "=====[0123456789abcdef]====="])
+def test_a_fence_is_nowhere_in_its_text(text: str) -> None:
+    first, *inside, last = value_of("fenced(known('t'))", t=text).split("\n")
+
+    assert first == last
+    assert first not in text
+    assert "\n".join(inside) == text

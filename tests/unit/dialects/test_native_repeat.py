@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from textwrap import dedent
+
 import pytest
 from native_files import read, read_loop
 
 from whorl import ir
+from whorl.dialects import read_workflow
 
 
 def expression(source: str) -> ir.Expression:
@@ -266,3 +269,28 @@ def test_the_inner_loop_has_facts_of_its_own() -> None:
 
     assert outer.facts == (("iteration", "number"),)
     assert inner.facts == (("previous", "previous"), ("best", "best"))
+
+
+@pytest.mark.parametrize(
+    ("judge", "is_warned"),
+    [
+        ('"The draft is good: {{ w }}"', True),
+        ('{question: "Is this good? {{ w.text }}", of: w}', True),
+        ('"The draft is about {{ topic }}"', False),
+        ("The draft is good", False),
+    ],
+)
+def test_a_question_with_the_words_of_a_step_is_warned_of(judge: str, is_warned: bool) -> None:
+    text = f"""
+        whorl: 1
+        inputs: {{topic: string}}
+        steps:
+          turn:
+            repeat:
+              until: {{judge: {judge}}}
+              at_most: 3
+              steps: {{w: {{ask: "Write about {{{{ topic }}}}"}}}}
+    """
+    warnings = [one for one in read_workflow(dedent(text), "w.yaml").warnings if one.code == "W023"]
+
+    assert bool(warnings) is is_warned

@@ -26,6 +26,7 @@ from whorl.dialects.loom.texts import (
 )
 from whorl.dialects.loom.variables import SETTING, declared, name_of
 from whorl.dialects.loom.vocabulary import AZURE_LIMIT_WORDS, LIMIT_WORDS
+from whorl.ir.hidden import is_hidden
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def read_loop(action: Action) -> ir.Node:
             (f"{around.place}:started", "started_at"),
         ),
         bind=_bound(scene, is_azure),
-        tells_after=_told(around, body.block),
+        tells_after=_told(action, around, body.block),
         shape=_shape(around),
     )
 
@@ -102,10 +103,10 @@ def _keep_words(action: Action, condition: Value) -> None:
     action.draft.loops[action.path] = {"type": kind, "condition": written}
 
 
-def _told(around: Around, body: ir.Block) -> tuple[tuple[str, ir.Value], ...]:
+def _told(action: Action, around: Around, body: ir.Block) -> tuple[tuple[str, ir.Value], ...]:
     """The result of an iteration, unless the action that gives it keeps it to itself."""
     last = next((node for node in body.nodes if node.name == around.last), None)
-    if last is None or (isinstance(last, ir.Task) and last.secure_outputs):
+    if last is None or is_hidden(last, action.draft.workflows):
         return ()
     return (("result", computed("own_result", around.last, around.bare)),)
 

@@ -51,6 +51,7 @@ def read_ask(action: Action) -> ir.Node:
         inputs=ir.Fields(tuple(entries)),
         shape=bodied(computed("parsed", IT)),
         secure=is_secure(action),
+        secure_outputs=is_secure_after(action),
     )
 
 

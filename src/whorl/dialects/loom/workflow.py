@@ -14,6 +14,7 @@ from whorl.dialects.loom.parameters import read_parameters
 from whorl.dialects.loom.texts import computed, names_read, reads_inputs, scalars_in, value_of
 from whorl.dialects.loom.variables import SETTING, declared, name_of, type_of
 from whorl.dialects.loom.vocabulary import STATUSES, VOCABULARY
+from whorl.ir.hidden import hides
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from whorl.source import Value
 
 BODY, HEADERS, QUERIES = "body", "headers", "queries"
+_RESULT = "result"
 
 
 def read_definition(draft: Draft, form: Form) -> ir.Workflow:
@@ -50,6 +52,7 @@ def read_definition(draft: Draft, form: Form) -> ir.Workflow:
         inputs=tuple(ports.values()),
         main_input=BODY,
         outputs=_outputs(draft, definition, order),
+        hidden_outputs=_hidden_outputs(draft, definition, order, body),
         variables=(
             ("$settings", _facts(parameters.settings)),
             ("$parameters", parameters.table),
@@ -181,8 +184,19 @@ def _outputs(draft: Draft, definition: Mapping, order: Order) -> tuple[tuple[str
         names: list[Json] = [*draft.responses]
         return tuple(found) or (("body", computed("response_of", names)),)
     if not found and order.last:
-        found.append(("result", computed("final_of", order.last, order.is_last_bare)))
+        found.append((_RESULT, computed("final_of", order.last, order.is_last_bare)))
     return tuple(found)
+
+
+def _hidden_outputs(
+    draft: Draft, definition: Mapping, order: Order, body: ir.Block
+) -> tuple[str, ...]:
+    """A secure action that is only the last one gives its result to nobody who looks on."""
+    written = find(definition, "outputs")
+    is_asked_for = isinstance(written, Mapping) and bool(written.entries)
+    if is_asked_for or draft.responses or not order.last:
+        return ()
+    return (_RESULT,) if hides(body, order.last, draft.workflows) else ()
 
 
 def _stem(file: str) -> str:

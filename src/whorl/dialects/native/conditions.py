@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.native.scalars import number_of, text_of, texts_of, whole_of
+from whorl.dialects.native.scalars import is_template, number_of, text_of, texts_of, whole_of
 from whorl.dialects.native.subjects import read_subject
 from whorl.dialects.native.values import read_computed, read_expression, read_value
+from whorl.ir.walk import names_given
+from whorl.language import LanguageError, free_names
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
@@ -75,8 +77,31 @@ def _read_score(draft: Draft, entry: Entry, body: ir.Block) -> ir.Condition | No
     return condition
 
 
+def _check_question(draft: Draft, question: Value | None, body: ir.Block) -> None:
+    """Whatever stands in the question is an instruction to the judge, so no step may write it."""
+    if not isinstance(question, Scalar) or not is_template(question.text):
+        return
+    try:
+        read = {use.name for use in free_names(ir.Expression("template", question.text))}
+    except LanguageError:
+        return
+    for name, _ in names_given(body):
+        if name in read:
+            draft.warn(
+                "W023",
+                f"the question to the judge holds what the step {name!r} gives, which could tell "
+                "the judge what to answer",
+                question.span,
+                label="a step's words as an instruction",
+                help="ask about the text without quoting it, and name the step under 'of': "
+                f'judge: {{question: "The draft is good", of: {name}}}',
+            )
+            return
+
+
 def _read_judge(draft: Draft, entry: Entry, body: ir.Block) -> ir.Condition | None:
     judge = entry.value
+    _check_question(draft, judge.get("question") if isinstance(judge, Mapping) else judge, body)
     if not isinstance(judge, Mapping):
         return ir.Judge(read_value(draft, judge), read_subject(draft, None, body))
     return ir.Judge(

@@ -12,6 +12,7 @@ from whorl.dialects.native.names import RESERVED, read_result
 from whorl.dialects.native.scalars import count_of, duration_of, number_of, text_of
 from whorl.dialects.native.subjects import last_with_result
 from whorl.dialects.native.values import read_value
+from whorl.ir.hidden import is_hidden
 from whorl.ir.walk import names_given, walk
 from whorl.source import Mapping, Scalar, plain
 
@@ -49,6 +50,7 @@ def read_header(draft: Draft, root: Mapping) -> ir.Workflow:
         defaults=_read_defaults(draft, root),
         workflows=tuple(draft.workflows.items()),
         dialect="native",
+        hidden_outputs=_hidden_outputs(draft, root.get("outputs"), body),
     )
     return let_read_codes_pass(workflow, draft.names)
 
@@ -121,6 +123,14 @@ def _read_outputs(
         return tuple((entry.name, read_value(draft, entry.value)) for entry in value)
     last = last_with_result(body)
     return () if last is None else ((last.name, read_result(last.name)),)
+
+
+def _hidden_outputs(draft: Draft, value: Value | None, body: ir.Block) -> tuple[str, ...]:
+    """A secure step that is only the last one gives its output to nobody who looks on."""
+    if isinstance(value, Mapping) and value.entries:
+        return ()
+    last = last_with_result(body)
+    return (last.name,) if last is not None and is_hidden(last, draft.workflows) else ()
 
 
 def _read_budget(value: Value | None) -> ir.RunLimits:

@@ -97,5 +97,6 @@ def _task(step: Step, common: Common, inputs: tuple[tuple[str, ir.Value], ...]) 
         session=text_of(step.get("session")) or "",
         delivery=cast("Literal['at_least_once', 'at_most_once', 'ask']", delivery),
         secure=is_true(step.get("secure")),
+        secure_outputs=is_true(step.get("secure")),
         **common,
     )

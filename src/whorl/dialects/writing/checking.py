@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from whorl.dialects.writing.again import read_again
@@ -16,13 +17,19 @@ if TYPE_CHECKING:
     from whorl.dialects.writing.losses import Ledger
     from whorl.dialects.writing.writer import Written
 
+_UNFIT = re.compile(r"[^\w .-]")
+
 
 def companion_files(called: Iterable[str], file: str, ending: str) -> dict[str, str]:
-    """A file beside the main one for each workflow that is called, by its key."""
+    """A file beside the main one for each workflow that is called, by its key.
+
+    A key is whatever a workflow file says: only its last part is used, and only as a name.
+    """
     names: dict[str, str] = {}
     taken = {file}
     for key in called:
-        stem = key.rpartition("/")[2].rpartition(".")[0] or key
+        last = key.replace("\\", "/").rpartition("/")[2]
+        stem = _UNFIT.sub("_", last.rpartition(".")[0] or last).lstrip(".") or "workflow"
         name, count = f"{stem}{ending}", 2
         while name in taken:
             name, count = f"{stem}-{count}{ending}", count + 1

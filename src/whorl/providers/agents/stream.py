@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.providers.secrets import LENGTH_MIN, redact
+from whorl.providers.secrets import held_back, redact
 from whorl.providers.texts import NotJson, as_json, clean, parse_json
 
 if TYPE_CHECKING:
@@ -84,24 +84,11 @@ class Stream:
             return
         text = redact(self._held + clean(text), self._secrets)
         # The beginning of a secret waits for the next piece, which may hold its end.
-        held = 0 if is_last else _begun(text, self._secrets)
+        held = 0 if is_last else held_back(text, self._secrets)
         self._held = text[len(text) - held :]
         if shown := text[: len(text) - held]:
             self._emitted += len(shown)
             self._emit(shown)
-
-
-def _begun(text: str, secrets: Sequence[Secret]) -> int:
-    """How many characters at the end of the text may be the beginning of a secret."""
-    longest = 0
-    for whole in (secret.reveal() for secret in secrets):
-        if len(whole) < LENGTH_MIN:
-            continue
-        for length in range(min(len(whole) - 1, len(text)), longest, -1):
-            if text.endswith(whole[:length]):
-                longest = length
-                break
-    return longest
 
 
 def read_again(reader: Reader, output: str) -> None:

@@ -45,7 +45,14 @@ def _call(provider: ProviderSettings) -> Call | None:
             credential = openai.credential_of(provider)
         case _:
             return None
-    return Call(method="GET", url=url, headers=headers, credential=credential, timeout_s=TIMEOUT_S)
+    return Call(
+        method="GET",
+        url=url,
+        headers=headers,
+        credential=credential,
+        timeout_s=TIMEOUT_S,
+        of_operator=True,
+    )
 
 
 def _check_local() -> tuple[bool, str]:

@@ -151,6 +151,9 @@ def _at(
     settings: Settings, name: str, found: ProviderSettings | None, url: str
 ) -> ProviderSettings:
     """The provider at an address that a workflow file names; keys go only where they belong."""
+    if "?" in url or "#" in url:
+        # What follows would no longer be the path of a model's answers.
+        _refuse(f"model_url is the beginning of an address, without '?' and '#', not {url!r}")
     origin = origin_of(url)
     if found is not None and origin_of(found.base_url or url) == origin:
         return replace(found, base_url=url.rstrip("/"))

@@ -7,7 +7,7 @@ import time
 import weakref
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urljoin
 
 from whorl.errors import ProviderError
@@ -42,7 +42,11 @@ class Credential:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A request to be made. `timeout_s` is for all of it, redirects and reading included."""
+    """A request to be made. `timeout_s` is for all of it, redirects and reading included.
+
+    A call to an address `of_operator` has the leave that naming it in the configuration gives. The
+    calls that a workflow makes by itself have no part in that, and neither has a redirect.
+    """
 
     method: str
     url: str
@@ -54,6 +58,7 @@ class Call:
     connect_s: float = 10.0
     read_s: float = 300.0
     bytes_max: int = BYTES_MAX
+    of_operator: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,9 @@ class Received:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
+_Kept: TypeAlias = "dict[tuple[str, bool], Connections]"
+
+
 class Outbound:
     """The one way out; keeps connections per event loop, reads nothing from the environment."""
 
@@ -81,7 +89,7 @@ class Outbound:
         self._policy = policy
         self._secrets = secrets
         self._resolve = resolve
-        self._kept: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Connections]] = (
+        self._kept: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Kept] = (
             weakref.WeakKeyDictionary()
         )
 
@@ -157,16 +165,20 @@ class Outbound:
             },
         )
         with network_faults(what):
-            return await self._connections(target.scheme).send(request)
+            return await self._connections(target.scheme, of_operator=call.of_operator).send(
+                request
+            )
 
-    def _connections(self, scheme: str) -> Connections:
+    def _connections(self, scheme: str, *, of_operator: bool = False) -> Connections:
+        """Those of one kind of leave: a connection that it opened serves no call without it."""
         schemes = self._kept.setdefault(asyncio.get_running_loop(), {})
-        if scheme not in schemes:
+        if (scheme, of_operator) not in schemes:
             from whorl.providers.outbound.connecting import Connections, resolve_by_system
 
             resolve = self._resolve or resolve_by_system
-            schemes[scheme] = Connections(scheme, self._policy, resolve)
-        return schemes[scheme]
+            policy = self._policy if of_operator else replace(self._policy, origins=frozenset())
+            schemes[scheme, of_operator] = Connections(scheme, policy, resolve)
+        return schemes[scheme, of_operator]
 
     def _redacted(self, fault: ProviderError) -> ProviderError:
         detail: dict[str, Json] = fault.detail  # type: ignore[assignment]
@@ -215,4 +227,5 @@ def _redirected(call: Call, status: int, *, same: bool) -> Call:
         headers = tuple(pair for pair in headers if pair[0].lower() != "content-type")
     if not same:
         headers = tuple(pair for pair in headers if pair[0].lower() in _HARMLESS)
+        call = replace(call, of_operator=False)
     return replace(call, headers=headers)

@@ -20,7 +20,11 @@ _COVERED_BY_GENERAL_LEAVE: frozenset[Place] = frozenset({"loopback", "private"})
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator allows. `origins` are those that the configuration itself names."""
+    """What the operator allows.
+
+    `origins` are those that the configuration itself names: open to the calls that it names them
+    for (`Call.of_operator`), and to no call that a workflow makes by itself.
+    """
 
     private_network: bool | tuple[str, ...] = False
     origins: frozenset[str] = frozenset()

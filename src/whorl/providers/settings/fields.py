@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
@@ -25,7 +26,7 @@ def section(table: Table, name: str, place: str = "") -> Table:
 def table_at(value: object, place: str) -> Table:
     """The value, which must be a table."""
     if not isinstance(value, dict):
-        refuse(f"{place} must be a table, not {value!r}")
+        refuse(f"{place} must be a table, not {kind_of(value)}")
     return value
 
 
@@ -44,7 +45,7 @@ def typed(table: Table, key: str, kind: type[T], *, place: str, default: T) -> T
     """A text or a truth value."""
     value = table.get(key, default)
     if not isinstance(value, kind):
-        refuse(f"{place} {key} must be {_WORDS[kind]}, not {value!r}")
+        refuse(f"{place} {key} must be {_WORDS[kind]}, not {kind_of(value)}")
     return value
 
 
@@ -65,6 +66,24 @@ def number(table: Table, key: str, place: str, default: float) -> float:
 
 
 _WORDS: dict[type, str] = {str: "a text", bool: "true or false"}
+_KINDS: dict[type, str] = {
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "a table",
+}
+
+
+def kind_of(value: object) -> str:
+    """What a wrong value is, without the value: it may be a secret in the wrong place."""
+    return _KINDS.get(type(value), "a value of another kind")
+
+
+def shown_url(url: str) -> str:
+    """An address as errors show it: without a name and password, and without a query."""
+    return repr(re.sub(r"(?s)^([^:]*:)?(//)?.*@", r"\1\2", url.partition("?")[0])[:200])
 
 
 def refuse(message: str) -> NoReturn:

@@ -11,6 +11,7 @@ from whorl.providers.settings.fields import (
     is_web_address,
     refuse,
     resolved,
+    shown_url,
     typed,
 )
 
@@ -41,7 +42,7 @@ def notify_from(table: Table, environment: Mapping[str, str]) -> NotifySettings:
     check_keys(table, FIELDS, place)
     url = resolved(typed(table, "url", str, place=place, default=""), environment)
     if url and not is_web_address(url):
-        refuse(f"{place} url must be an http or https address, not {url!r:.80}")
+        refuse(f"{place} url must be an http or https address, not {shown_url(url)}")
     if table and not url:
         refuse(f"{place} needs a url, the address that is told")
     chosen = table.get("on", list(get_args(Occasion)))

@@ -15,6 +15,7 @@ from whorl.providers.settings.fields import (
     is_web_address,
     refuse,
     resolved,
+    shown_url,
     table_at,
     typed,
 )
@@ -95,7 +96,7 @@ def connectors_from(section: Table) -> ConnectorSettings:
     check_keys(section, CONNECTORS, "[connectors]")
     url = typed(section, "url", str, place="[connectors]", default="")
     if url and not is_web_address(url):
-        refuse(f"[connectors] url must be such as 'http://127.0.0.1:8080', not {url!r}")
+        refuse(f"[connectors] url must be such as 'http://127.0.0.1:8080', not {shown_url(url)}")
     replies = section.get("replies", {})
     if not isinstance(replies, dict):
         refuse("[connectors] replies must be a file, or a table of replies by action")

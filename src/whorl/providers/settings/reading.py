@@ -14,9 +14,11 @@ from whorl.providers.settings.fields import (
     count,
     headers_of,
     is_web_address,
+    kind_of,
     number,
     refuse,
     section,
+    shown_url,
     table_at,
     typed,
 )
@@ -161,7 +163,8 @@ def _base_url(name: str, given: str, kind: str, environment: Mapping[str, str]) 
         refuse(f"[providers.{name}] kind {kind!r} is not known; {near}")
     if not is_web_address(url):
         refuse(
-            f"[providers.{name}] needs a base_url such as 'https://api.example.com/v1', not {url!r}"
+            f"[providers.{name}] needs a base_url such as 'https://api.example.com/v1', not "
+            f"{shown_url(url)}"
         )
     return url.rstrip("/")
 
@@ -207,7 +210,7 @@ def _allow(section: Table) -> Allow:
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             value = tuple(value)
         if not isinstance(value, bool | tuple):
-            refuse(f"[allow] {key} must be true, false or a list of texts, not {value!r}")
+            refuse(f"[allow] {key} must be true, false or a list of texts, not {kind_of(value)}")
         found[key] = value
     return replace(Allow(), **found)
 
@@ -217,7 +220,8 @@ def _tasks(section: Table) -> dict[str, str]:
     for name, text in section.items():
         if not isinstance(text, str) or not text.startswith(("python:", "https://", "http://")):
             refuse(
-                f"[tasks] {name!r} must be 'python:module:function' or a URL, not {text!r}",
+                f"[tasks] {name!r} must be 'python:module:function' or a URL, not "
+                f"{shown_url(text) if isinstance(text, str) else kind_of(text)}",
             )
         found[name] = text
     return found

@@ -9,10 +9,12 @@ from whorl.providers.settings.fields import (
     check_keys,
     headers_of,
     is_web_address,
+    kind_of,
     number,
     refuse,
     resolved,
     section,
+    shown_url,
     table_at,
     typed,
 )
@@ -41,7 +43,7 @@ def _server(name: str, table: Table, environment: Mapping[str, str]) -> ToolServ
     if bool(command) == bool(url):
         refuse(f'{place} needs either command = ["program", ...] or url = "https://..."')
     if url and not is_web_address(url):
-        refuse(f"{place} url must be a web address, not {url!r}")
+        refuse(f"{place} url must be a web address, not {shown_url(url)}")
     return ToolServer(
         name=name,
         command=command,
@@ -58,7 +60,7 @@ def _texts(table: Table, key: str, place: str) -> tuple[str, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        refuse(f"{place} {key} must be a list of texts, not {value!r}")
+        refuse(f"{place} {key} must be a list of texts, not {kind_of(value)}")
     return tuple(value)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from whorl.providers.secrets import Secret
+from whorl.providers.secrets import LENGTH_SURE, Secret
 from whorl.providers.settings.notices import NotifySettings
 from whorl.providers.settings.outside import ConnectorSettings
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.settings.agents import AgentSettings
     from whorl.providers.settings.outside import KeySettings
+
+_SECRET_NAME = re.compile(
+    r"auth|key|token|secret|password|cookie|credential|session", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +125,22 @@ class Settings:
         found: list[Secret] = []
         for provider in self.providers.values():
             found += [provider.api_key] if provider.api_key else []
-            found += [text for _, text in provider.headers]
+            found += _kept(provider.headers)
         for server in self.mcp.values():
-            found += [text for _, text in server.headers]
+            found += _kept(server.headers)
             found += [text for _, text in server.env if isinstance(text, Secret)]
         for key in self.keys.values():
             found += key.secrets
         for agent in self.agents.values():
             found += agent.secrets()
-        found += [text for _, text in self.notify.headers]
+        found += _kept(self.notify.headers)
         return tuple(dict.fromkeys(found))
+
+
+def _kept(headers: tuple[tuple[str, Secret], ...]) -> list[Secret]:
+    """The headers that hold secrets: a short one does if its name says so."""
+    return [
+        text
+        for name, text in headers
+        if len(text.reveal()) >= LENGTH_SURE or _SECRET_NAME.search(name)
+    ]

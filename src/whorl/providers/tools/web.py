@@ -49,6 +49,7 @@ class _Transport(httpx2.AsyncBaseTransport):
         self._server = server
         self._outbound = outbound
         self._trouble = trouble
+        self._origin = origin_of(server.url)
         self._credential = (
             Credential(origin_of(server.url), server.headers) if server.headers else None
         )
@@ -62,6 +63,7 @@ class _Transport(httpx2.AsyncBaseTransport):
             headers=tuple((k, v) for k, v in request.headers.items() if k.lower() not in _OWN),
             body=await request.aread(),
             credential=self._credential,
+            of_operator=origin_of(str(request.url)) == self._origin,
             timeout_s=NEWS_S if news else CALL_S,
             read_s=NEWS_S if news else CALL_S,
         )

@@ -23,7 +23,8 @@ SCHEMA = (
     "https://schema.management.azure.com/providers/Microsoft.Logic/schemas/2016-06-01/"
     "workflowdefinition.json#"
 )
-_SAID = ("name", "body", "inputs", "main_input", "outputs", "variables", "workflows", "description")
+_SAID = ("name", "body", "inputs", "main_input", "outputs", "variables", "workflows", "description",
+         "hidden_outputs")  # fmt: skip
 _RESPONSE = re.compile(r"response_of\(\[(.*)\]\)")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _COMPUTED = ("response_of(", "final_of(")

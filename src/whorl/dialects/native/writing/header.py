@@ -29,6 +29,7 @@ _SAID = (
     "defaults",
     "workflows",
     "description",
+    "hidden_outputs",
 )
 
 
@@ -52,7 +53,7 @@ def write_header(
         found["budget"] = budget
     found["steps"] = _steps(here, workflow)
     outputs = _outputs(here, workflow)
-    if outputs:
+    if outputs and not workflow.hidden_outputs:
         found["outputs"] = outputs
     return found
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Inputs = dict[str, ir.Value]
 
-SAID = ("kind", "inputs", "returns", "session", "delivery", "secure")
+SAID = ("kind", "inputs", "returns", "session", "delivery", "secure", "secure_outputs")
 _ASK = ("system", "model", "temperature", "max_tokens", "max_turns", "tools")
 _AGENT = ("system", "model", "folder", "tools")
 _RUN = ("folder", "env", "stdin", "check")
@@ -84,7 +84,7 @@ def _common(here: Here, node: ir.Task) -> dict[str, Any]:
         here.lose("'session' of the task", f"{node.kind!r} has no conversation")
     if node.delivery != "at_least_once":
         found["delivery"] = node.delivery
-    if node.secure:
+    if node.secure or node.secure_outputs:
         found["secure"] = True
     return found
 

@@ -24,8 +24,7 @@ from whorl.interfaces.figures import (
     table,
     written,
 )
-from whorl.interfaces.history import iteration_results
-from whorl.interfaces.inspection import computed, unknown_place
+from whorl.interfaces.inspection import computed, results_of, unknown_place
 from whorl.interfaces.naming import run_meant
 from whorl.interfaces.progress import Progress, usage_of
 from whorl.interfaces.results import Request, full_result, requests_of
@@ -217,8 +216,7 @@ def _inside(store: SqliteStore, run: RunId, address: str, entries: list[Entry]) 
         measured = f"score {score(row.score)}" if row.score is not None else ""
         words = "  ".join(part for part in (measured, verdict(row)) if part)
         yield from [words] if words else []
-    found: Any = iteration_results(store, run, loop, (number,)).get(number, {})
-    for name, value in (found.get("results") or {}).items():
+    for name, value in results_of(store, run, loop, (number,)).get(number, {}).items():
         yield f"{line(name, 60)}:"
         yield from _indented(value, _VALUE_MAX)
 

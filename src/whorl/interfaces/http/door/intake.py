@@ -85,7 +85,7 @@ class _Answering:
             self._start = message
             return
         body = message.get("body", b"")
-        told = redact(body.decode("utf-8"), self._secrets).encode() if self._secrets else body
+        told = _discreet(body, self._secrets) if self._secrets else body
         if self._start is not None:
             if told != body and not message.get("more_body"):
                 headers = self._start["headers"]
@@ -94,6 +94,19 @@ class _Answering:
             start, self._start = self._start, None
             await self._send(start)
         await self._send({**message, "body": told})
+
+
+def _discreet(body: bytes, secrets: tuple[Secret, ...]) -> bytes:
+    """An answer without secrets; JSON stays JSON, whatever characters a secret has."""
+    text = body.decode("utf-8")
+    told = redact(text, secrets)
+    if told == text:
+        return body
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return told.encode()
+    return json.dumps(redact(value, secrets), ensure_ascii=False).encode()
 
 
 async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, way: _Answering) -> None:

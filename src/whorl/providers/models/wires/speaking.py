@@ -101,6 +101,7 @@ class HttpWire:
             timeout_s=timeout_s,
             # Each token of a stream comes in an envelope of some hundred bytes.
             bytes_max=BYTES_HARD_MAX,
+            of_operator=True,
         )
 
     def _without(self, whole: Body, left_out: Left) -> Body:

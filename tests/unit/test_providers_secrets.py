@@ -1,0 +1,65 @@
+"""Secrets are taken out of texts in every form in which texts carry them, and words are not."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from base64 import b64encode, urlsafe_b64encode
+from urllib.parse import quote
+
+import pytest
+
+from whorl.providers.secrets import Secret, StreamedText, redact
+
+KEYS = ("hunter2", "sk-abc/def+ghi?1234", 'quo"ted\\key-9', "schlüssel-ö/1234", "ends-in-\\")
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_is_hidden_however_it_is_written(key: str) -> None:
+    coded = quote(key, safe="")
+    forms = [
+        key,
+        coded,
+        re.sub("%..", lambda match: match[0].lower(), coded),
+        quote(key),
+        json.dumps(key),
+        json.dumps(key, ensure_ascii=False),
+        json.dumps(key).replace("/", "\\/"),
+        json.dumps(json.dumps({"key": key})),
+    ]
+    for form in forms:
+        hidden = redact(f"before {form} after", [Secret(key)])
+        assert key not in hidden
+        assert "***" in hidden, form
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("before", ["", "u", "us", "use", "user:"])
+@pytest.mark.parametrize("after", ["", "x", "xy", "xyz"])
+def test_a_key_is_hidden_in_base64(key: str, before: str, after: str) -> None:
+    content = f"{before}{key}{after}".encode()
+    for text in (b64encode(content).decode(), urlsafe_b64encode(content).decode().rstrip("=")):
+        hidden = redact(text, [Secret(key)])
+        assert "***" in hidden
+        assert len(hidden.replace("***", "")) <= len(text) - len(key)
+
+
+@pytest.mark.parametrize("word", ["x", "none", "ollama", "score", "1234", "lm-studio", "EMPTY"])
+def test_a_placeholder_mangles_no_text(word: str) -> None:
+    assert redact(f"the {word}s are 12345", [Secret(word)]) == f"the {word}s are 12345"
+
+
+def test_what_waited_is_shown_when_a_text_ends() -> None:
+    stream = StreamedText([Secret("sk-12345678")])
+
+    assert (stream.take("this is"), stream.rest(), stream.rest()) == ("this i", "s", "")
+
+
+def test_looking_for_secrets_costs_little() -> None:
+    secrets = [Secret(f"sk-{number}-abcdefghijklmnop") for number in range(5)]
+    text = "Lorem ipsum dolor sit amet, consectetur. " * 25_000
+    redact("", secrets)
+    began = time.process_time()
+    assert redact(text, secrets) == text
+    assert time.process_time() - began < 0.5
