@@ -66,7 +66,7 @@ def _check(draft: Draft, value: Value, form: Form, spot: _Spot) -> None:
             _check_one_of(draft, value, form, spot)
         case Object() if isinstance(value, Mapping):
             _check_object(draft, value, form, spot)
-        case MapOf() if isinstance(value, Mapping):
+        case MapOf() if isinstance(value, Mapping) and len(value) >= form.least:
             _check_map(draft, value, form, spot)
         case ListOf() if isinstance(value, Sequence) and len(value) >= form.least:
             for item in value:
