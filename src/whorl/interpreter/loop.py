@@ -17,7 +17,13 @@ from whorl.interpreter import loop_limit, loop_verdict
 from whorl.interpreter.address import attempted, inner, numbered
 from whorl.interpreter.block import new_block, results
 from whorl.interpreter.evaluation import value_of
-from whorl.interpreter.loop_record import close_iteration, facts_of, loop_of, record_success
+from whorl.interpreter.loop_record import (
+    close_iteration,
+    facts_of,
+    hidden_from,
+    loop_of,
+    record_success,
+)
 from whorl.interpreter.loop_result import end_loop, fail_loop, forget_sessions
 from whorl.interpreter.outcomes import error, failed, is_failure, language_failure
 from whorl.interpreter.plan import inner_key
@@ -160,7 +166,7 @@ def begin_body(machine: Machine, key: str) -> None:
         forget_sessions(machine, key)
     if frame.get("inner"):
         machine.drop_scope(frame["inner"])
-    frame["inner"] = machine.new_scope(values, frame["scope"])
+    frame["inner"] = machine.new_scope(values, frame["scope"], hidden_from(values, loop))
     scope = machine.scope_at(frame["inner"])
     try:
         for name, value in loop.bind:

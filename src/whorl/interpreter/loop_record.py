@@ -48,6 +48,12 @@ def facts_of(frame: Frame, loop: Loop, number: int) -> dict[str, Json]:
     return facts
 
 
+def hidden_from(values: dict[str, Json], loop: Loop) -> list[str]:
+    """The names of a loop that have no value yet; a loop around it may use the same ones."""
+    names = [name for name, _ in loop.facts] + [carry.name for carry in loop.carry]
+    return [name for name in names if name not in values]
+
+
 def record_success(machine: Machine, key: str, results: dict[str, Json]) -> None:
     """Keeps the results of an iteration that went through, wherever the loop wants them."""
     frame = machine.frames[key]

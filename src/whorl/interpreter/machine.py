@@ -18,6 +18,8 @@ from whorl.interpreter.events import FED_KINDS, Event
 from whorl.interpreter.frames import Frame, Outcome, children_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from whorl.interpreter.plan import Plan
     from whorl.ir import Node
     from whorl.language import Json
@@ -159,10 +161,17 @@ class Machine:
         """The names that are seen in a scope."""
         return FrameScope(self.state, scope)
 
-    def new_scope(self, values: dict[str, Json], up: str | None) -> str:
-        """Makes a scope inside another one (None: it sees nothing else)."""
+    def new_scope(
+        self, values: dict[str, Json], up: str | None, hidden: Sequence[str] = ()
+    ) -> str:
+        """Makes a scope inside another one (None: it sees nothing else).
+
+        Names that are `hidden` are not looked up around it: here they are not defined yet.
+        """
         key = self._next()
         self.state["scopes"][key] = {"values": values, "up": up}
+        if hidden:
+            self.state["scopes"][key]["hidden"] = list(hidden)
         return key
 
     def root_values(self, scope: str) -> dict[str, Json]:
