@@ -132,13 +132,11 @@ def next_iteration(machine: Machine, key: str) -> None:
     """Begins an iteration, unless the condition is met before it or a limit is reached."""
     frame = machine.frames[key]
     loop = loop_of(machine, key)
-    try:
-        _prepare(machine, frame, loop)
-    except LanguageError as fault:
-        fail_loop(machine, key, language_failure(fault, frame["address"]))
-        return
+    _drop_body(machine, frame)
     is_due = loop.check == "before" or (loop.check == "between" and frame["count"] > 0)
     if is_due and loop.until is not None and not frame.get("checked"):
+        if not _carry(machine, key, loop):
+            return
         frame["phase"] = "judging"
         loop_verdict.begin_verdict(machine, key, before=True)
         _go_on(machine, key)
@@ -147,6 +145,8 @@ def next_iteration(machine: Machine, key: str) -> None:
     stopped = loop_limit.before_iteration(machine, key)
     if stopped is not None:
         loop_limit.reached(machine, key, *stopped)
+        return
+    if not _carry(machine, key, loop):
         return
     frame["count"] += 1
     frame.pop("retries", None)
@@ -272,9 +272,15 @@ def _seconds(limit: float | Expression | None, scope: Scope) -> float | None:
     return seconds_of(evaluate(limit, scope)) if isinstance(limit, Expression) else limit
 
 
-def _prepare(machine: Machine, frame: Frame, loop: Loop) -> None:
-    """Computes what is carried over from the iteration that has ended, then forgets that one."""
-    if frame.get("fresh") and frame.get("inner"):
+def _carry(machine: Machine, key: str, loop: Loop) -> bool:
+    """Computes what the iteration that has ended hands over; false where the loop fails of it.
+
+    Only an iteration that begins, or a check before one, needs it: at a limit there is neither.
+    """
+    frame = machine.frames[key]
+    if not frame.get("fresh") or not frame.get("inner"):
+        return True
+    try:
         if loop.carry:
             scope = machine.scope_at(frame["inner"])
             frame["carry"] |= {
@@ -282,8 +288,11 @@ def _prepare(machine: Machine, frame: Frame, loop: Loop) -> None:
                 for carry in loop.carry
                 if carry.later is not None
             }
-        frame["fresh"] = False
-    _drop_body(machine, frame)
+    except LanguageError as fault:
+        fail_loop(machine, key, language_failure(fault, frame["address"]))
+        return False
+    frame["fresh"] = False
+    return True
 
 
 def _go_on(machine: Machine, key: str) -> None:
