@@ -104,6 +104,8 @@ class Machine:
         if event.kind.startswith("run."):
             control.receive(self, event)
         else:
+            if event.kind == "gate.decided":
+                self._end_overdue(event)
             self._deliver(event)
         self._advance()
         if not self.stopped_at:
@@ -310,6 +312,22 @@ class Machine:
             behaviours.time_out(self, entry["frame"], event.address)
         else:
             behaviours.of(self.frames[entry["frame"]]).receive(self, entry["frame"], event)
+
+    def _end_overdue(self, decision: Event) -> None:
+        """Ends what was out of time before a person decided, though nobody looked at the clock."""
+        overdue = sorted(
+            (entry["due"], address)
+            for address, entry in self.pending.items()
+            if entry["what"] == "alarm" and entry["due"] <= decision.at
+        )
+        was_open = decision.address in self.pending
+        for due, address in overdue:
+            if address in self.pending and not self.stopped_at:
+                self.command(Cancel(address))
+                self._deliver(Event("timer.fired", address, due))
+                self._advance()
+        if was_open and decision.address not in self.pending:
+            self.warn(decision.address, "W900", "the decision came after its time was over")
 
     def _advance(self) -> None:
         steps = 0
