@@ -158,8 +158,8 @@ def _mark_progress(frame: Frame, wanted: Measures, score: float | None) -> None:
             stale[index] += 1
 
 
-def _text(stable: Stable, scope: Scope) -> str:
-    return comparable(value_of(stable.subject, scope))
+def _text(stable: Stable, scope: Scope) -> str | None:
+    return comparable(value_of(stable.subject, scope), whole=stable.whole)
 
 
 def _or_none(read: Callable[[Any, Scope], Any], what: Score | Stable, scope: Scope) -> Any:
