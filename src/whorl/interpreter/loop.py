@@ -89,7 +89,8 @@ class LoopBehaviour:
             begin_body(machine, key)
         elif event.address == inner(frame["address"], "time"):
             loop_limit.cut_short(machine, key, "timed_out")
-            loop_limit.reached(machine, key, "timeout", f"its time of {_time_limit(frame)} s")
+            words = f"its time of {_time_limit(frame)} s"
+            loop_limit.reached(machine, key, loop_limit.Reached("timeout", words))
         else:
             message = f"iteration {frame['count']} took longer than its time"
             cause = error("R101", message, frame["iteration"]["address"])
@@ -144,7 +145,7 @@ def next_iteration(machine: Machine, key: str) -> None:
     frame.pop("checked", None)
     stopped = loop_limit.before_iteration(machine, key)
     if stopped is not None:
-        loop_limit.reached(machine, key, *stopped)
+        loop_limit.reached(machine, key, stopped)
         return
     if not _carry(machine, key, loop):
         return
