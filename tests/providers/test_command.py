@@ -261,3 +261,8 @@ def test_the_loop_is_not_blocked(tmp_path: Path) -> None:
         return turns
 
     assert asyncio.run(main()) > 5
+
+
+def test_an_exit_code_may_be_another_one_next_time(tmp_path: Path) -> None:
+    assert fault_of(tmp_path, {"script": "exit 3"}).retryable
+    assert not fault_of(tmp_path, {"script": "x", "folder": "missing"}).retryable

@@ -35,6 +35,7 @@ def read_common(draft: Draft, step: Step, previous: str | None) -> Common:
     span = step.key.span
     after = step.get("after")
     failure = step.get("on_failure")
+    _check_retries(draft, step)
     timeout = step.get("timeout")
     if timeout is not None:
         draft.places.remember_field(step.path, "timeout", timeout.span)
@@ -48,6 +49,20 @@ def read_common(draft: Draft, step: Step, previous: str | None) -> Common:
         "timeout_s": duration_of(timeout),
         "place": f"{span.line}:{span.column}",
     }
+
+
+def _check_retries(draft: Draft, step: Step) -> None:
+    """Two fields say how often a step is tried again; only one of them can be meant."""
+    failure = step.fields.entry("on_failure")
+    if failure is None or not isinstance(failure.value, Mapping) or "retry" not in step.fields:
+        return
+    draft.report(
+        "W007",
+        f"step {step.name!r} has 'retry' and 'on_failure: {{retry: ...}}', but takes one of them",
+        failure.key.span,
+        label="retried in two ways",
+        help="keep 'retry', which can also say `wait`, `backoff` and `on`",
+    )
 
 
 def _default_order(previous: str | None) -> tuple[ir.After, ...]:
