@@ -69,9 +69,24 @@ def record_success(machine: Machine, key: str, results: dict[str, Json]) -> None
         for name, value in results.items():
             columns.setdefault(name, []).append(value)
     if loop.history_keep:
-        frame["history"] = [*frame.get("history", []), results][-loop.history_keep :]
+        _lengthen_history(machine, frame, loop, results)
     if loop.collect:
         _collect(frame, loop, machine.scope_at(frame["inner"]))
+
+
+def _lengthen_history(
+    machine: Machine, frame: Frame, loop: Loop, results: dict[str, Json]
+) -> None:
+    history = [*frame.get("history", []), results]
+    if len(history) > loop.history_keep:
+        del history[: -loop.history_keep]
+        # The first cut is seen by the next iteration, if there is one.
+        cuts = frame["history_cuts"] = frame.get("history_cuts", 0) + 1
+        if cuts == 2:
+            words = f"the history of loop {frame['name']!r} holds its newest {len(history)} "
+            words += "iterations, the most that are kept; records of `memory` can hold more"
+            machine.warn(frame["address"], "R105", words)
+    frame["history"] = history
 
 
 def keep_best(machine: Machine, key: str, score: float | None) -> bool:
