@@ -64,7 +64,7 @@ class Stable:
 
     subject: Value
     threshold: float = 0.95
-    whole: bool = False
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def _read_stable(draft: Draft, entry: Entry, body: ir.Block) -> ir.Condition | N
     long = stable if isinstance(stable, Mapping) else None
     threshold = _float(long.get("threshold") if long else stable)
     subject = read_subject(draft, long.get("of") if long else None, body)
-    return ir.Stable(subject, 0.95 if threshold is None else threshold, whole=True)
+    return ir.Stable(subject, 0.95 if threshold is None else threshold)
 
 
 def _read_plateau(draft: Draft, entry: Entry, body: ir.Block) -> ir.Condition | None:

@@ -165,12 +165,12 @@ def _check_clashes(draft: Draft, root: Mapping, body: ir.Block) -> None:
             label=f"{what} has this name, too",
             help="choose another name for one of them",
         )
-    for name in dict.fromkeys(sets):
-        if name in steps:
+    for path, node in walk(body):
+        if node.name in sets:
             draft.report(
                 "W012",
-                f"{name!r} is the name of a step and of a variable",
-                draft.places.node(name),
+                f"{node.name!r} is the name of a step and of a variable",
+                draft.places.node(path),
                 label="a variable has this name, too",
                 help="choose another name for one of them",
             )
