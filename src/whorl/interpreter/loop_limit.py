@@ -10,6 +10,7 @@ from whorl.interpreter.address import inner
 from whorl.interpreter.loop_record import close_iteration, loop_of
 from whorl.interpreter.loop_result import disarm, end_loop, fail_loop
 from whorl.interpreter.outcomes import error
+from whorl.interpreter.verdict import can_be_met
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
@@ -102,7 +103,7 @@ def reached(machine: Machine, key: str, what: Reached) -> None:
         status = "timed_out" if loop.on_limit == "time_out" else "failed"
         fail_loop(machine, key, cause, status=status, reason=reason)
     else:
-        if loop.until is not None:
+        if can_be_met(loop.until):
             machine.warn(frame["address"], "R102", advice)
         frame["phase"] = "limit"
         end_loop(machine, key, reason)

@@ -52,6 +52,11 @@ def measures_of(condition: Condition | None) -> Measures | None:
     return found if found.scores or found.stables or found.min_deltas else None
 
 
+def can_be_met(condition: Condition | None) -> bool:
+    """Whether there is anything in a condition that decides; a score may be measured only."""
+    return any(not isinstance(p, Score) or p.at_least is not None for p in _simple(condition))
+
+
 def _simple(condition: Condition | None) -> Iterator[Condition]:
     if isinstance(condition, AnyOf | AllOf):
         for part in condition.conditions:

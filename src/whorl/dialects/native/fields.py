@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
 from whorl import ir
 from whorl.dialects.native.format.pieces import STATUSES
-from whorl.dialects.native.scalars import duration_of, number_of, texts_of, whole_of
+from whorl.dialects.native.scalars import duration_of, number_of, text_of, texts_of, whole_of
 from whorl.dialects.native.values import read_expression
 from whorl.source import Mapping, Scalar, Sequence
 
@@ -28,6 +28,7 @@ class Common(TypedDict):
     retry: ir.Retry | None
     timeout_s: float | None
     place: str
+    description: str
 
 
 def read_common(draft: Draft, step: Step, previous: str | None) -> Common:
@@ -48,6 +49,7 @@ def read_common(draft: Draft, step: Step, previous: str | None) -> Common:
         "retry": _read_retry(step.get("retry")) or _retry_on_failure(failure),
         "timeout_s": duration_of(timeout),
         "place": f"{span.line}:{span.column}",
+        "description": text_of(step.get("description")) or "",
     }
 
 

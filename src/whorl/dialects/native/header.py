@@ -125,15 +125,19 @@ def _read_outputs(
 
 def _read_budget(value: Value | None) -> ir.RunLimits:
     if not isinstance(value, Mapping):
-        cost = number_of(value)
-        return ir.RunLimits(cost_usd=None if cost is None else float(cost))
-    cost = number_of(value.get("cost"))
+        return ir.RunLimits(cost_usd=_read_cost(value))
     return ir.RunLimits(
-        cost_usd=None if cost is None else float(cost),
+        cost_usd=_read_cost(value.get("cost")),
         tokens=count_of(value.get("tokens")),
         calls=count_of(value.get("calls")),
         time_s=duration_of(value.get("time")),
     )
+
+
+def _read_cost(value: Value | None) -> float | None:
+    """An amount; the structure check has reported one that is none."""
+    cost = number_of(value)
+    return None if cost is None or cost < 0 else float(cost)
 
 
 def _read_defaults(draft: Draft, root: Mapping) -> tuple[tuple[str, ir.Fields], ...]:

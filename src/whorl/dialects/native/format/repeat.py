@@ -120,7 +120,7 @@ _AT_MOST = OneOf(
                 "each_time": Field(Duration(), "of one iteration"),
                 "cost": Field(COST, "dollars"),
                 "tokens": Field(Count(), "tokens, read and written"),
-                "calls": Field(Count(), "calls of models"),
+                "calls": Field(Count(), "calls of models, tools, commands, services and tasks"),
             },
         ),
     )
