@@ -113,8 +113,10 @@ def _raised_by(loop: Loop, what: Reached) -> str:
     """The field that raises a limit, and the command where there is one."""
     fields = dict(loop.limit_fields)
     if what.of_run:
-        own = fields.get("run")
-        field = "--budget" if own is None else own if what.limit == "cost" else f"{own}.{what.limit}"
+        # A dialect without a field for it has the flag of the command line.
+        field = fields.get("run", "--budget")
+        if "run" in fields and what.limit != "cost":
+            field = f"{field}.{what.limit}"
     else:
         field = fields.get(what.limit) or fields.get(what.reason, "the limit")
     command = _RAISED_BY.get(what.limit or what.reason)

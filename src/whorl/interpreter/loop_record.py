@@ -74,9 +74,7 @@ def record_success(machine: Machine, key: str, results: dict[str, Json]) -> None
         _collect(frame, loop, machine.scope_at(frame["inner"]))
 
 
-def _lengthen_history(
-    machine: Machine, frame: Frame, loop: Loop, results: dict[str, Json]
-) -> None:
+def _lengthen_history(machine: Machine, frame: Frame, loop: Loop, results: dict[str, Json]) -> None:
     history = [*frame.get("history", []), results]
     if len(history) > loop.history_keep:
         del history[: -loop.history_keep]

@@ -163,9 +163,7 @@ class Machine:
         """The names that are seen in a scope."""
         return FrameScope(self.state, scope)
 
-    def new_scope(
-        self, values: dict[str, Json], up: str | None, hidden: Sequence[str] = ()
-    ) -> str:
+    def new_scope(self, values: dict[str, Json], up: str | None, hidden: Sequence[str] = ()) -> str:
         """Makes a scope inside another one (None: it sees nothing else).
 
         Names that are `hidden` are not looked up around it: here they are not defined yet.

@@ -44,7 +44,7 @@ BUDGET = OneOf(
             {
                 "cost": Field(COST, "dollars"),
                 "tokens": Field(Count(), "tokens, read and written"),
-                "calls": Field(Count(), "calls of models"),
+                "calls": Field(Count(), "calls of models, tools, commands, services and tasks"),
                 "time": Field(Duration(), "how long the run may take"),
             },
         ),
