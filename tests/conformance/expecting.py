@@ -7,6 +7,7 @@
     calls      how many calls were made, or a number by node name
     prompts    patterns that the inputs of calls must match, by address
     sessions   the conversation that a call continues, by address
+    messages   patterns of what a model is told was said before, by address
 
 Numbers are compared to nine digits; `error.message` and `waits_for` are patterns.
 """
@@ -63,7 +64,7 @@ def mistakes(expected: dict[str, Any], result: Result, script: Script) -> list[s
                 found.append("there is no loop")
         elif key == "calls":
             found += _calls(wanted, script)
-        elif key in ("prompts", "sessions"):
+        elif key in ("prompts", "sessions", "messages"):
             found += _patterns(key, wanted, script)
         elif key == "waits_for":
             found += _matches("question", wanted, "\n".join(result.waits_for))
@@ -151,6 +152,9 @@ def _patterns(key: str, wanted: dict[str, str], script: Script) -> list[str]:
             inputs = script.inputs[address]
             prompt = inputs.get("prompt", inputs)
             actual = prompt if isinstance(prompt, str) else json.dumps(prompt)
+        if key == "messages":
+            said = script.inputs[address].get("messages") or []
+            actual = ", ".join(f"{one['role']}: {one['content']}" for one in said)
         found += _matches(f"{key} of {address}", pattern, actual)
     return found
 

@@ -1,6 +1,7 @@
 """What people ask of a run, as the `requests` of a case write it down.
 
-    approve, reject   {at, feedback}: decides the only open question, or the one at an address
+    approve, reject   {at, feedback}: decides the only open question, or the one at an address;
+                      with `late`, so much later, and nobody has looked at the clock before
     continue          {at, iterations, cost_usd, tokens, calls}
     accept            {at, iteration}
     resume, pause, cancel
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.address import numbered
 from whorl.interpreter.events import Event
+from whorl.ir.durations import parse_duration
 from whorl.runtimes.folding import fold, look_into
 from whorl.runtimes.forking import Fork
 
@@ -42,6 +44,7 @@ def events_for(request: dict[str, Any], journal: Journal, run: RunId, at: float)
     if word in ("approve", "reject"):
         address = told.pop("at", None) or _open_question(journal, run)
         told["approved"] = word == "approve"
+        at += parse_duration(told.pop("late", 0))
         return [Event("gate.decided", address, at, told)]
     if word == "accept":
         return [Event("run.accepted", "", at, told | _results(journal, run, told))]

@@ -274,3 +274,8 @@ def test_leave_for_one_program_lets_it_have_other_variables(tmp_path: Path) -> N
     value: Any = perform(tmp_path, inputs, allow=["env"]).value
 
     assert {f"{name}={text}" for name, text in env.items()} <= set(value["stdout"].split())
+
+
+def test_an_exit_code_may_be_another_one_next_time(tmp_path: Path) -> None:
+    assert fault_of(tmp_path, {"script": "exit 3"}).retryable
+    assert not fault_of(tmp_path, {"script": "x", "folder": "missing"}).retryable

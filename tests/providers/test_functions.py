@@ -117,6 +117,15 @@ def test_values_must_be_json() -> None:
     assert "$.a[0]" in str(fault)
 
 
+def test_what_a_function_gives_is_checked_against_returns() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+
+    assert use("add", {"a": 1, "b": 2}, returns={"type": "integer"}).value == 3
+    fault = fault_of("add", {"a": 1, "b": 2}, returns=schema)
+    assert fault.code == "P115"
+    assert "does not fit `returns`" in str(fault)
+
+
 def test_a_function_has_a_deadline() -> None:
     assert fault_of("never", {}, timeout_s=0.05).code == "P108"
 

@@ -133,6 +133,8 @@ class BlockBehaviour:
             if child is None or machine.frames[child].get("out_of_time"):
                 if child is not None:
                     machine.drop(frame["children"].pop(name))
+                    values = machine.state["scopes"][frame["scope"]]["values"]
+                    _forget_results(values, plan, name)
                 frame.setdefault("attempts", {})[name] = end.get("attempt", 1)
         for name in [name for name, end in frame["ends"].items() if end.get("cause") == "halt"]:
             del frame["ends"][name]
@@ -161,12 +163,18 @@ def reset_followers(machine: Machine, key: str, name: str) -> None:
             frame["left"] += 1
             if end["status"] != "skipped":
                 frame.setdefault("attempts", {})[follower] = end.get("attempt", 1)
-        values.pop(follower, None)
+        _forget_results(values, plan, follower)
         for marks in ("retries", "idle"):
             frame.get(marks, {}).pop(follower, None)
         pause = inner(join(frame["address"], follower), "retry")
         if pause in machine.pending:
             machine.forget(pause)
+
+
+def _forget_results(values: dict[str, Json], plan: BlockPlan, name: str) -> None:
+    """Takes back what a node gave, also what open blocks in it did: it is tried again."""
+    for given in plan.given[name]:
+        values.pop(given, None)
 
 
 def reopen(machine: Machine, key: str, name: str) -> None:
@@ -480,6 +488,7 @@ def _retries(machine: Machine, key: str, name: str, attempt: int, outcome: Outco
         return False
     child = frame["children"].pop(name)
     machine.drop(child)
+    _forget_results(machine.state["scopes"][frame["scope"]]["values"], plan, name)
     _free_place(frame, name)
     frame.setdefault("attempts", {})[name] = attempt
     frame.setdefault("retries", {})[name] = tried + 1

@@ -85,7 +85,7 @@ def start_workflow(
     frame = machine.frames[key]
     address = frame["address"]
     try:
-        values = check_inputs(workflow, given)
+        values = check_inputs(workflow, given, written=not block)
     except InputError as fault:
         machine.finish(key, failed(error("R111", str(fault), address)))
         return

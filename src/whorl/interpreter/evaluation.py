@@ -38,6 +38,8 @@ class FrameScope:
             values: dict[str, Json] = scope["values"]  # type: ignore[assignment]
             if name in values:
                 return values[name]
+            if "hidden" in scope and name in scope["hidden"]:  # type: ignore[operator]
+                return UNDEFINED
             here = scope["up"]  # type: ignore[assignment]
         if name == "results":
             return self._results()
@@ -56,11 +58,16 @@ class FrameScope:
     def _results(self) -> dict[str, Json]:
         """All names at once, for those that no expression can spell."""
         found: dict[str, Json] = {}
+        hidden: set[str] = set()
         here: str | None = self._start
         while here is not None:
-            scope = self._scopes[here]
-            found = scope["values"] | found  # type: ignore[operator]
-            here = scope["up"]  # type: ignore[assignment]
+            scope: dict[str, Any] = self._scopes[here]
+            seen = scope["values"]
+            if hidden:
+                seen = {name: value for name, value in seen.items() if name not in hidden}
+            found = seen | found
+            hidden.update(scope.get("hidden", ()))
+            here = scope["up"]
         return found
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from whorl.errors import did_you_mean
@@ -15,8 +18,13 @@ class InputError(ValueError):
     """An input is missing, unknown or of another type."""
 
 
-def check_inputs(workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
-    """The values of all inputs, defaults filled in."""
+def check_inputs(
+    workflow: Workflow, given: dict[str, Json], *, written: bool = True
+) -> dict[str, Json]:
+    """The values of all inputs, defaults filled in.
+
+    Where they are `written` by a person, objects and lists may be written as JSON texts, too.
+    """
     ports = {port.name: port for port in workflow.inputs}
     given = _renamed(workflow, given)
     for name in given:
@@ -25,7 +33,7 @@ def check_inputs(workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
             hint = did_you_mean(name, list(ports))
             message = f"workflow {workflow.name!r} has no input {name!r}; it has {known}"
             raise InputError(f"{message}; {hint}" if hint else message)
-    values = {port.name: _value(workflow, port, given) for port in workflow.inputs}
+    values = {port.name: _value(workflow, port, given, written) for port in workflow.inputs}
     return values | {name: value for name, value in given.items() if name not in ports}
 
 
@@ -45,7 +53,7 @@ def _renamed(workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
     return {name: value for name, value in found.items() if name not in used}
 
 
-def _value(workflow: Workflow, port: Port, given: dict[str, Json]) -> Json:
+def _value(workflow: Workflow, port: Port, given: dict[str, Json], written: bool) -> Json:
     if given.get(port.name) is None:
         if port.default is not None or not port.required:
             return port.default
@@ -54,6 +62,8 @@ def _value(workflow: Workflow, port: Port, given: dict[str, Json]) -> Json:
             f"`-i {port.name}=VALUE`"
         )
     value = _converted(port, given[port.name])
+    if written and isinstance(value, str) and port.type in ("json", "list", "files"):
+        value = _from_json(value)
     if not _fits(port, value):
         raise InputError(f"the input {port.name!r} must be a {port.type}, not {value!r:.80}")
     return value
@@ -67,11 +77,22 @@ def _converted(port: Port, value: Json) -> Json:
         return value.lower() == "true"
     if port.type in ("number", "integer"):
         for read in (int, float):
-            try:
+            with suppress(ValueError):
                 return read(value)
-            except ValueError:
-                continue
     return value
+
+
+def _from_json(text: str) -> Json:
+    """The object or list that a text is; any other text stays a text."""
+    if text.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
+            found: Json = json.loads(text, parse_constant=_refuse)
+            return found
+    return text
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(word)
 
 
 def _fits(port: Port, value: Json) -> bool:
@@ -83,7 +104,8 @@ def _fits(port: Port, value: Json) -> bool:
         case "integer":
             return isinstance(value, int) and not isinstance(value, bool)
         case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            return is_number and -math.inf < value < math.inf  # type: ignore[operator]
         case "list" | "files":
             return isinstance(value, list)
         case "json" | "any":

@@ -10,8 +10,6 @@ from whorl.interpreter.loop_result import abandon_loop
 if TYPE_CHECKING:
     from whorl.interpreter.machine import Machine
 
-_FIELDS = {"cost_usd": "cost", "tokens": "tokens", "calls": "calls"}
-
 
 def refused(machine: Machine, key: str, refusal: str) -> None:
     """A call does not fit: the refusing loop ends, or the innermost one for the run's budget."""
@@ -37,13 +35,19 @@ def refused(machine: Machine, key: str, refusal: str) -> None:
     if loop is not None:
         if scope == "run":
             machine.state["refusal"] = name
-        loop_limit.budget_reached(machine, loop, f"the {_FIELDS[name]} budget of {where}")
+        limit = loop_limit.NAMES[name]
+        words = f"the {limit} budget of {where}"
+        what = loop_limit.Reached("budget", words, limit, of_run=scope == "run")
+        loop_limit.budget_reached(machine, loop, what)
         return
     machine.state["status"] = "paused"
     machine.state["paused_by"] = "budget"
     machine.note("run.waiting", "", {"status": "paused", "for": "budget"})
-    message = f"the {_FIELDS[name]} budget of the run does not allow {frame['name']!r}"
+    limit = loop_limit.NAMES[name]
+    message = f"the {limit} budget of the run does not allow {frame['name']!r}"
     advice = "resume it with more: `whorl resume RUN --budget +AMOUNT`"
+    if limit != "cost":
+        advice = f"raise `budget.{limit}` and run it again"
     machine.warn(frame["address"], "R103", f"{message}; {advice}")
 
 

@@ -17,7 +17,13 @@ from whorl.interpreter import loop_limit, loop_verdict
 from whorl.interpreter.address import attempted, inner, numbered
 from whorl.interpreter.block import new_block, results
 from whorl.interpreter.evaluation import value_of
-from whorl.interpreter.loop_record import close_iteration, facts_of, loop_of, record_success
+from whorl.interpreter.loop_record import (
+    close_iteration,
+    facts_of,
+    hidden_from,
+    loop_of,
+    record_success,
+)
 from whorl.interpreter.loop_result import end_loop, fail_loop, forget_sessions
 from whorl.interpreter.outcomes import error, failed, is_failure, language_failure
 from whorl.interpreter.plan import inner_key
@@ -83,7 +89,8 @@ class LoopBehaviour:
             begin_body(machine, key)
         elif event.address == inner(frame["address"], "time"):
             loop_limit.cut_short(machine, key, "timed_out")
-            loop_limit.reached(machine, key, "timeout", f"its time of {_time_limit(frame)} s")
+            words = f"its time of {_time_limit(frame)} s"
+            loop_limit.reached(machine, key, loop_limit.Reached("timeout", words))
         else:
             message = f"iteration {frame['count']} took longer than its time"
             cause = error("R101", message, frame["iteration"]["address"])
@@ -126,13 +133,11 @@ def next_iteration(machine: Machine, key: str) -> None:
     """Begins an iteration, unless the condition is met before it or a limit is reached."""
     frame = machine.frames[key]
     loop = loop_of(machine, key)
-    try:
-        _prepare(machine, frame, loop)
-    except LanguageError as fault:
-        fail_loop(machine, key, language_failure(fault, frame["address"]))
-        return
+    _drop_body(machine, frame)
     is_due = loop.check == "before" or (loop.check == "between" and frame["count"] > 0)
     if is_due and loop.until is not None and not frame.get("checked"):
+        if not _carry(machine, key, loop):
+            return
         frame["phase"] = "judging"
         loop_verdict.begin_verdict(machine, key, before=True)
         _go_on(machine, key)
@@ -140,7 +145,9 @@ def next_iteration(machine: Machine, key: str) -> None:
     frame.pop("checked", None)
     stopped = loop_limit.before_iteration(machine, key)
     if stopped is not None:
-        loop_limit.reached(machine, key, *stopped)
+        loop_limit.reached(machine, key, stopped)
+        return
+    if not _carry(machine, key, loop):
         return
     frame["count"] += 1
     frame.pop("retries", None)
@@ -160,7 +167,7 @@ def begin_body(machine: Machine, key: str) -> None:
         forget_sessions(machine, key)
     if frame.get("inner"):
         machine.drop_scope(frame["inner"])
-    frame["inner"] = machine.new_scope(values, frame["scope"])
+    frame["inner"] = machine.new_scope(values, frame["scope"], hidden_from(values, loop))
     scope = machine.scope_at(frame["inner"])
     try:
         for name, value in loop.bind:
@@ -266,9 +273,15 @@ def _seconds(limit: float | Expression | None, scope: Scope) -> float | None:
     return seconds_of(evaluate(limit, scope)) if isinstance(limit, Expression) else limit
 
 
-def _prepare(machine: Machine, frame: Frame, loop: Loop) -> None:
-    """Computes what is carried over from the iteration that has ended, then forgets that one."""
-    if frame.get("fresh") and frame.get("inner"):
+def _carry(machine: Machine, key: str, loop: Loop) -> bool:
+    """Computes what the iteration that has ended hands over; false where the loop fails of it.
+
+    Only an iteration that begins, or a check before one, needs it: at a limit there is neither.
+    """
+    frame = machine.frames[key]
+    if not frame.get("fresh") or not frame.get("inner"):
+        return True
+    try:
         if loop.carry:
             scope = machine.scope_at(frame["inner"])
             frame["carry"] |= {
@@ -276,8 +289,11 @@ def _prepare(machine: Machine, frame: Frame, loop: Loop) -> None:
                 for carry in loop.carry
                 if carry.later is not None
             }
-        frame["fresh"] = False
-    _drop_body(machine, frame)
+    except LanguageError as fault:
+        fail_loop(machine, key, language_failure(fault, frame["address"]))
+        return False
+    frame["fresh"] = False
+    return True
 
 
 def _go_on(machine: Machine, key: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import budget
@@ -9,16 +10,30 @@ from whorl.interpreter.address import inner
 from whorl.interpreter.loop_record import close_iteration, loop_of
 from whorl.interpreter.loop_result import disarm, end_loop, fail_loop
 from whorl.interpreter.outcomes import error
+from whorl.interpreter.verdict import can_be_met
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.interpreter.machine import Machine
+    from whorl.ir import Loop
 
+# What is limited, in the words of messages and fields.
+NAMES = {"cost_usd": "cost", "tokens": "tokens", "calls": "calls"}
+# What raises a limit beside its field.
 _RAISED_BY = {
-    "max_iterations": "`{field}`, or `whorl continue RUN --iterations N`",
-    "timeout": "`{field}`",
-    "budget": "`{field}`, or `whorl continue RUN --budget +AMOUNT`",
+    "max_iterations": "`whorl continue RUN --iterations N`",
+    "cost": "`whorl continue RUN --budget +AMOUNT`",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A limit that is reached: the exit reason, in words, and which one (of the run) it is."""
+
+    reason: str
+    words: str
+    limit: str = ""
+    of_run: bool = False
 
 
 def arm(machine: Machine, key: str) -> None:
@@ -35,33 +50,35 @@ def arm(machine: Machine, key: str) -> None:
         machine.expect(address, key, "alarm", due=machine.now + seconds)
 
 
-def before_iteration(machine: Machine, key: str) -> tuple[str, str] | None:
-    """The limit that forbids another iteration, as exit reason and words."""
+def before_iteration(machine: Machine, key: str) -> Reached | None:
+    """The limit that forbids another iteration."""
     frame = machine.frames[key]
     limit = frame["limits"]["iterations"]
     if frame["count"] >= limit:
-        return "max_iterations", f"its limit of {limit} iterations"
+        return Reached("max_iterations", f"its limit of {limit} iterations")
     seconds = frame["limits"].get("time_s")
     is_over = (
         seconds is not None and machine.now >= frame.get("time_from", frame["started"]) + seconds
     )
     if is_over and not loop_of(machine, key).limits.interrupts:
-        return "timeout", f"its time of {seconds:g} s"
+        return Reached("timeout", f"its time of {seconds:g} s")
     spent = budget.exhausted(machine, key)
     if spent is not None:
-        return "budget", f"its budget of {frame['limits'][spent]:g} ({spent})"
+        words = f"its {NAMES[spent]} budget of {frame['limits'][spent]:g}"
+        return Reached("budget", words, NAMES[spent])
     if "refusal" in machine.state:
-        return "budget", f"the budget of the run ({machine.state['refusal']})"
+        name = NAMES[machine.state["refusal"]]
+        return Reached("budget", f"the {name} budget of the run", name, of_run=True)
     return None
 
 
-def reached(machine: Machine, key: str, reason: str, words: str) -> None:
+def reached(machine: Machine, key: str, what: Reached) -> None:
     """A limit is reached: the loop does what `on_limit` and `ask` say."""
     frame = machine.frames[key]
     loop = loop_of(machine, key)
-    message = f"loop {frame['name']!r} reached {words} before it was done"
-    field = dict(loop.limit_fields).get(reason, "the limit")
-    advice = f"{message}; raise {_RAISED_BY[reason].replace('{field}', field)}"
+    reason = what.reason
+    message = f"loop {frame['name']!r} reached {what.words} before it was done"
+    advice = f"{message}; raise {_raised_by(loop, what)}"
     own = dict(loop.limit_words).get(reason)
     if own is not None:
         advice = message = _filled(own, frame["limits"])
@@ -86,10 +103,24 @@ def reached(machine: Machine, key: str, reason: str, words: str) -> None:
         status = "timed_out" if loop.on_limit == "time_out" else "failed"
         fail_loop(machine, key, cause, status=status, reason=reason)
     else:
-        if loop.until is not None:
+        if can_be_met(loop.until):
             machine.warn(frame["address"], "R102", advice)
         frame["phase"] = "limit"
         end_loop(machine, key, reason)
+
+
+def _raised_by(loop: Loop, what: Reached) -> str:
+    """The field that raises a limit, and the command where there is one."""
+    fields = dict(loop.limit_fields)
+    if what.of_run:
+        # A dialect without a field for it has the flag of the command line.
+        field = fields.get("run", "--budget")
+        if "run" in fields and what.limit != "cost":
+            field = f"{field}.{what.limit}"
+    else:
+        field = fields.get(what.limit) or fields.get(what.reason, "the limit")
+    command = _RAISED_BY.get(what.limit or what.reason)
+    return f"`{field}`, or {command}" if command else f"`{field}`"
 
 
 def _filled(words: str, limits: dict[str, Any]) -> str:
@@ -97,7 +128,7 @@ def _filled(words: str, limits: dict[str, Any]) -> str:
     return words.replace("{iterations}", str(limits["iterations"])).replace("{ms}", milliseconds)
 
 
-def budget_reached(machine: Machine, key: str, words: str) -> None:
+def budget_reached(machine: Machine, key: str, what: Reached) -> None:
     """A call inside the loop does not fit into a budget."""
     frame = machine.frames[key]
     if frame["phase"] == "body" and not frame["begun"] and not frame.get("retries"):
@@ -106,7 +137,7 @@ def budget_reached(machine: Machine, key: str, words: str) -> None:
         frame["count"] -= 1
     else:
         cut_short(machine, key, "cut")
-    reached(machine, key, "budget", words)
+    reached(machine, key, what)
 
 
 def cut_short(machine: Machine, key: str, status: str) -> None:

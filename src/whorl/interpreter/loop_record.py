@@ -48,6 +48,12 @@ def facts_of(frame: Frame, loop: Loop, number: int) -> dict[str, Json]:
     return facts
 
 
+def hidden_from(values: dict[str, Json], loop: Loop) -> list[str]:
+    """The names of a loop that have no value yet; a loop around it may use the same ones."""
+    names = [name for name, _ in loop.facts] + [carry.name for carry in loop.carry]
+    return [name for name in names if name not in values]
+
+
 def record_success(machine: Machine, key: str, results: dict[str, Json]) -> None:
     """Keeps the results of an iteration that went through, wherever the loop wants them."""
     frame = machine.frames[key]
@@ -63,9 +69,22 @@ def record_success(machine: Machine, key: str, results: dict[str, Json]) -> None
         for name, value in results.items():
             columns.setdefault(name, []).append(value)
     if loop.history_keep:
-        frame["history"] = [*frame.get("history", []), results][-loop.history_keep :]
+        _lengthen_history(machine, frame, loop, results)
     if loop.collect:
         _collect(frame, loop, machine.scope_at(frame["inner"]))
+
+
+def _lengthen_history(machine: Machine, frame: Frame, loop: Loop, results: dict[str, Json]) -> None:
+    history = [*frame.get("history", []), results]
+    if len(history) > loop.history_keep:
+        del history[: -loop.history_keep]
+        # The first cut is seen by the next iteration, if there is one.
+        cuts = frame["history_cuts"] = frame.get("history_cuts", 0) + 1
+        if cuts == 2:
+            words = f"the history of loop {frame['name']!r} holds its newest {len(history)} "
+            words += "iterations, the most that are kept; records of `memory` can hold more"
+            machine.warn(frame["address"], "R105", words)
+    frame["history"] = history
 
 
 def keep_best(machine: Machine, key: str, score: float | None) -> bool:

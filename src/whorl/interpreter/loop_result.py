@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from whorl.interpreter import conversation
 from whorl.interpreter.address import inner
 from whorl.interpreter.loop_record import close_iteration, loop_of
 from whorl.interpreter.outcomes import error, failed, succeeded
@@ -146,3 +147,4 @@ def forget_sessions(machine: Machine, key: str) -> None:
     if sessions:
         for session in [name for name in sessions if name.startswith(f"{key} ")]:
             del sessions[session]
+    conversation.forget(machine, key)

@@ -10,6 +10,7 @@ from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.loop_record import (
     close_iteration,
     facts_of,
+    hidden_from,
     keep_best,
     loop_of,
     record_success,
@@ -157,8 +158,8 @@ def _mark_progress(frame: Frame, wanted: Measures, score: float | None) -> None:
             stale[index] += 1
 
 
-def _text(stable: Stable, scope: Scope) -> str:
-    return comparable(value_of(stable.subject, scope))
+def _text(stable: Stable, scope: Scope) -> str | None:
+    return comparable(value_of(stable.subject, scope), whole=stable.whole)
 
 
 def _or_none(read: Callable[[Any, Scope], Any], what: Score | Stable, scope: Scope) -> Any:
@@ -219,7 +220,7 @@ def _look_back(machine: Machine, frame: Frame) -> None:
     values: dict[str, Json] = frame["carry"] | frame.get("previous", {})
     node = machine.plan.loops[frame["node"]]
     values |= facts_of(frame, node, frame["count"] + 1)
-    frame["inner"] = machine.new_scope(values, frame["scope"])
+    frame["inner"] = machine.new_scope(values, frame["scope"], hidden_from(values, node))
     scope = machine.scope_at(frame["inner"])
     for name, value in node.bind:
         values[name] = value_of(value, scope)

@@ -18,6 +18,8 @@ from whorl.interpreter.events import FED_KINDS, Event
 from whorl.interpreter.frames import Frame, Outcome, children_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from whorl.interpreter.plan import Plan
     from whorl.ir import Node
     from whorl.language import Json
@@ -102,6 +104,8 @@ class Machine:
         if event.kind.startswith("run."):
             control.receive(self, event)
         else:
+            if event.kind == "gate.decided":
+                self._end_overdue(event)
             self._deliver(event)
         self._advance()
         if not self.stopped_at:
@@ -159,10 +163,15 @@ class Machine:
         """The names that are seen in a scope."""
         return FrameScope(self.state, scope)
 
-    def new_scope(self, values: dict[str, Json], up: str | None) -> str:
-        """Makes a scope inside another one (None: it sees nothing else)."""
+    def new_scope(self, values: dict[str, Json], up: str | None, hidden: Sequence[str] = ()) -> str:
+        """Makes a scope inside another one (None: it sees nothing else).
+
+        Names that are `hidden` are not looked up around it: here they are not defined yet.
+        """
         key = self._next()
         self.state["scopes"][key] = {"values": values, "up": up}
+        if hidden:
+            self.state["scopes"][key]["hidden"] = list(hidden)
         return key
 
     def root_values(self, scope: str) -> dict[str, Json]:
@@ -301,6 +310,22 @@ class Machine:
             behaviours.time_out(self, entry["frame"], event.address)
         else:
             behaviours.of(self.frames[entry["frame"]]).receive(self, entry["frame"], event)
+
+    def _end_overdue(self, decision: Event) -> None:
+        """Ends what was out of time before a person decided, though nobody looked at the clock."""
+        overdue = sorted(
+            (entry["due"], address)
+            for address, entry in self.pending.items()
+            if entry["what"] == "alarm" and entry["due"] <= decision.at
+        )
+        was_open = decision.address in self.pending
+        for due, address in overdue:
+            if address in self.pending and not self.stopped_at:
+                self.command(Cancel(address))
+                self._deliver(Event("timer.fired", address, due))
+                self._advance()
+        if was_open and decision.address not in self.pending:
+            self.warn(decision.address, "W900", "the decision came after its time was over")
 
     def _advance(self) -> None:
         steps = 0

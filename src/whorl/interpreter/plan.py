@@ -22,7 +22,10 @@ TOOL_KINDS = ("tool", "use")
 
 @dataclass(frozen=True, slots=True)
 class BlockPlan:
-    """A block with its order: who waits for whom, and which names it gives to the outside."""
+    """A block with its order: who waits for whom, and which names it gives to the outside.
+
+    `given` has these names by node: its own, and those of open blocks inside it.
+    """
 
     key: str
     block: Block
@@ -32,6 +35,7 @@ class BlockPlan:
     followers: dict[str, tuple[str, ...]]
     starts: tuple[str, ...]
     exports: tuple[str, ...]
+    given: dict[str, tuple[str, ...]]
 
     def node_key(self, name: str) -> str:
         """The key under which the plan knows a node of this block."""
@@ -71,6 +75,7 @@ class Plan:
 
     def _add(self, block: Block, key: str, owner: Workflow) -> None:
         nodes = {node.name: node for node in block.nodes}
+        given = {node.name: tuple(_given(node)) for node in block.nodes}
         followers: dict[str, list[str]] = {name: [] for name in nodes}
         for node in block.nodes:
             for after in node.after:
@@ -83,7 +88,8 @@ class Plan:
             needs={n.name: frozenset(after.node for after in n.after) for n in block.nodes},
             followers={name: tuple(found) for name, found in followers.items()},
             starts=tuple(node.name for node in block.nodes if not node.after),
-            exports=tuple(_exports(block)),
+            exports=tuple(name for names in given.values() for name in names),
+            given=given,
         )
         for node in block.nodes:
             self._add_node(key + node.name, node, owner)
@@ -162,11 +168,9 @@ def _judge_task(judge: Judge, *, hidden: bool) -> Task:
     )
 
 
-def _exports(block: Block) -> list[str]:
-    names: list[str] = []
-    for node in block.nodes:
-        names.append(node.name)
-        for _, inner in blocks_of(node):
-            if inner.open:
-                names.extend(_exports(inner))
+def _given(node: Node) -> list[str]:
+    names = [node.name]
+    for _, inner in blocks_of(node):
+        if inner.open:
+            names.extend(name for one in inner.nodes for name in _given(one))
     return names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import budget, limits, turns
+from whorl.interpreter import budget, conversation, limits, turns
 from whorl.interpreter.address import attempted, inner
 from whorl.interpreter.commands import Perform, Send
 from whorl.interpreter.evaluation import value_of
@@ -39,7 +39,7 @@ class TaskBehaviour:
         frame = machine.frames[key]
         node = machine.plan.tasks[frame["node"]]
         try:
-            inputs = _inputs(machine, frame, node)
+            inputs = conversation.recall(machine, frame, node, _inputs(machine, frame, node))
         except LanguageError as fault:
             machine.finish(key, failed(language_failure(fault, frame["address"])))
             return
@@ -98,6 +98,7 @@ def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
                 machine.state["sessions"][session] = event.body["session"]
             calls = turns.wanted(node, event)
             if not calls:
+                conversation.keep(machine, frame, node, event.body.get("value"))
                 outcome = succeeded(event.body.get("value"))
                 outcome["usage"] = event.body.get("usage")
                 machine.finish(key, outcome)
@@ -157,7 +158,7 @@ def _perform(machine: Machine, key: str) -> Perform:
         returns=node.returns,
         session=sessions.get(_session(machine, frame, node), "") if sessions else "",
         repair=frame.get("repair"),
-        secure=node.secure,
+        secure=node.secure or "secure" in frame,
         secure_outputs=node.secure_outputs,
     )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from whorl.interpreter.evaluation import value_of
-from whorl.ir import AllOf, AnyOf, BranchTaken, Judge, Plateau, Score, Stable, When
+from whorl.ir import AllOf, AnyOf, BranchTaken, Constant, Judge, Plateau, Score, Stable, When
 from whorl.language import pattern, to_text, truth
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ def measures_of(condition: Condition | None) -> Measures | None:
     return found if found.scores or found.stables or found.min_deltas else None
 
 
+def can_be_met(condition: Condition | None) -> bool:
+    """Whether there is anything in a condition that decides; a score may be measured only."""
+    return any(not isinstance(p, Score) or p.at_least is not None for p in _simple(condition))
+
+
 def _simple(condition: Condition | None) -> Iterator[Condition]:
     if isinstance(condition, AnyOf | AllOf):
         for part in condition.conditions:
@@ -79,11 +85,19 @@ def measure(score: Score, scope: Scope) -> float | None:
     return float(value)
 
 
-def comparable(value: Json) -> str:
-    """The text by which two results are compared."""
+def comparable(value: Json, *, whole: bool = False) -> str | None:
+    """The text by which two results are compared; None where there is no result.
+
+    Where a text is too long, `whole` puts a mark of all of it in place of the rest.
+    """
+    if value is None:
+        return None
     if not isinstance(value, str):
         value = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return value[:COMPARED_MAX]
+    if not whole or len(value) <= COMPARED_MAX:
+        return value[:COMPARED_MAX]
+    mark = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{value[:COMPARED_MAX]} {mark}"
 
 
 def similarity(one: str, other: str) -> float:
@@ -147,21 +161,31 @@ class Weighing:
         index = self._judges
         self._judges += 1
         judged = self._frame["judged"].get(str(index), {})
-        if "met" not in judged:
+        if "met" not in judged and self._has_subject(condition):
             return Verdict("open", "judge", judge=index)
+        if "met" not in judged:
+            judged = {"met": None, "answer": "not asked: there is no result to judge"}
         facts: dict[str, Json] = {"by": "judge", "met": judged["met"], "answer": judged["answer"]}
         facts["question"] = to_text(value_of(condition.question, self._scope))
         if judged["met"] is None:
             return Verdict("inconclusive", "judge", (facts,))
         return Verdict("met" if judged["met"] else "not_met", "judge", (facts,))
 
+    def _has_subject(self, condition: Judge) -> bool:
+        """Whether there is something to judge; a step that was skipped has left nothing."""
+        subject = condition.subject
+        return isinstance(subject, Constant) or value_of(subject, self._scope) is not None
+
     def _stable(self, condition: Stable) -> Verdict:
         index = self._stables
         self._stables += 1
         before = self._frame.get("texts_before", [])
+        texts = self._frame.get("texts", [])
+        if index < len(texts) and texts[index] is None:
+            return Verdict("inconclusive", "stable", ({"by": "stable", "met": None},))
         if index >= len(before) or before[index] is None:
             return Verdict("not_met", "stable")
-        alike = similarity(before[index], self._frame["texts"][index])
+        alike = similarity(before[index], texts[index])
         return _verdict(alike >= condition.threshold, "stable", {"similarity": round(alike, 4)})
 
     def _plateau(self, condition: Plateau) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from whorl.interpreter.address import inner
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.outcomes import error, failed, language_failure, succeeded
 from whorl.ir import Wait
-from whorl.ir.durations import parse_duration
+from whorl.ir.durations import parse_duration, parse_time
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
@@ -64,13 +65,24 @@ def _due(node: Wait, scope: Scope, now: float) -> float:
         due = _moment(value_of(node.until, scope))
     else:
         assert node.duration is not None
-        due = now + max(0.0, seconds_of(value_of(node.duration, scope)))
+        due = _due_after(value_of(node.duration, scope), now)
     # What is no number at all is not smaller either.
     if not due - now <= WAIT_MAX_S:
         raise ValueError(
             f"a wait of {due - now:g} s is longer than a year, the most that it can be"
         )
     return due
+
+
+def _due_after(value: Json, now: float) -> float:
+    """When a computed wait is over; whether it is a duration or a time, only its value tells."""
+    try:
+        return now + max(0.0, seconds_of(value))
+    except ValueError:
+        if isinstance(value, str):
+            with suppress(ValueError):
+                return parse_time(value)
+        raise
 
 
 def seconds_of(value: Json) -> float:

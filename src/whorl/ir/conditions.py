@@ -57,10 +57,14 @@ class BranchTaken:
 
 @dataclass(frozen=True, slots=True)
 class Stable:
-    """Met when two results in a row are at least this much alike."""
+    """Met when two results in a row are at least this much alike.
+
+    Long texts are cut before they are compared; with `whole` any difference counts behind the cut.
+    """
 
     subject: Value
     threshold: float = 0.95
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,3 +38,4 @@ class NodeFields:
     shape: Value | None = None
     place: str = ""
     echo: Value | None = None
+    description: str = ""

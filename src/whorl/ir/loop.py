@@ -103,6 +103,8 @@ class Loop(NodeFields):
     `check` says when the condition is weighed: before each iteration, after each, or between two.
     `tells` are values that the note about the beginning of an iteration holds beside its number,
     `tells_after` those of the note about the end of one that went well.
+    `limit_fields` are the dialect's fields that raise a limit, by exit reason, by what a budget
+    counts, and (`run`) for the budget of the run.
     `limit_words` are the dialect's words about a limit, by exit reason; in them stand
     `{iterations}` and `{ms}`.
     """
@@ -127,7 +129,10 @@ class Loop(NodeFields):
     limit_fields: tuple[tuple[str, str], ...] = (
         ("max_iterations", "at_most.iterations"),
         ("timeout", "at_most.time"),
-        ("budget", "at_most.cost"),
+        ("cost", "at_most.cost"),
+        ("tokens", "at_most.tokens"),
+        ("calls", "at_most.calls"),
+        ("run", "budget"),
     )
     history_keep: int = 0
     limit_words: tuple[tuple[str, str], ...] = ()

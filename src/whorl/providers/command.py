@@ -155,5 +155,7 @@ def _failed(program: Program, finished: Finished, value: dict[str, Json]) -> Pro
     return ProviderError(
         f"command {program.argv[0]!r} ended with exit code {finished.exit_code}{said}",
         code="P109",
+        # Only a step with `retry` is tried again, and there the author says that it may help.
+        retryable=True,
         detail=detail,
     )

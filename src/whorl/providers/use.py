@@ -11,9 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError, did_you_mean
+from whorl.language.schema import fit
 from whorl.providers.functions import Registered
 from whorl.providers.http import value_of
 from whorl.providers.inputs import Inputs
+from whorl.providers.models.answers import without_nulls
+from whorl.providers.models.asking import usage_json
 from whorl.providers.outbound import Call
 from whorl.providers.task import Estimate, Reply, Usage
 from whorl.providers.texts import NotJson, as_json
@@ -65,6 +68,8 @@ class Use:
         """Calls the function or the URL. Raises ProviderError."""
         inputs = Inputs("use", request.inputs)
         reply = await self._perform(inputs, request, emit)
+        if request.returns is not None:
+            reply = _checked(reply, request)
         if not inputs.flag("hide_reply", default=False):
             return reply
         return replace(reply, detail=reply.detail | {"secure": True})
@@ -119,6 +124,20 @@ class Use:
         return Reply(
             value_of(received)["body"], Usage(calls=1), {"task": name, "url": received.url}
         )
+
+
+def _checked(reply: Reply, request: Request) -> Reply:
+    """The reply, whose value fits what the step says that it `returns`."""
+    value, faults = fit(request.returns, without_nulls(request.returns, reply.value))
+    if faults:
+        raise ProviderError(
+            f"task {request.inputs['task']!r} gave a value that does not fit `returns`: "
+            f"{'; '.join(faults[:3])}",
+            code="P115",
+            retryable=True,
+            detail={"errors": list(faults), "usage": usage_json(reply.usage)},
+        )
+    return replace(reply, value=value)
 
 
 def _inner(request: Request) -> Request:

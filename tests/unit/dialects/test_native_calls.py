@@ -35,6 +35,16 @@ def load(folder: Path, name: str = "main.yaml") -> Reading:
     return read_workflow(path.read_text(), str(path), ProjectFiles(str(folder)))
 
 
+def test_a_budget_that_does_not_count_is_told(tmp_path: Path) -> None:
+    text = "whorl: 1\nsteps: {p: {call: polish.yaml, with: {text: Hi}}}\n"
+    write(tmp_path, main=text, polish=POLISH + "budget: 0.5\n")
+
+    told = load(tmp_path).warnings
+
+    assert [(one.code, one.span and one.span.line) for one in told] == [("W023", 2)]
+    assert "budget of workflow 'polish' does not count" in told[0].message
+
+
 def wrong(folder: Path, name: str = "main.yaml") -> tuple[Diagnostic, ...]:
     with pytest.raises(InvalidWorkflow) as caught:
         load(folder, name)

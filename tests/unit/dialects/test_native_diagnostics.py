@@ -334,3 +334,16 @@ def test_a_budget_allows_many_calls() -> None:
 
     assert read(f"budget: 5\n{steps}").limits.cost_usd == 5.0
     assert read(limited).limits.cost_usd is None
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("steps: {l: {repeat: {check: befor, steps: {w: {ask: Hi}}}}}", "before"),
+        ("steps: {l: {repeat: {return: bset, steps: {w: {ask: Hi}}}}}", "best"),
+        ("steps: {w: {ask: Hi, on_failure: contineu}}", "continue"),
+        ("inputs: {a: strin}\nsteps: {w: {ask: Hi}}", "string"),
+    ],
+)
+def test_the_nearest_word_is_named(text: str, meant: str) -> None:
+    assert f"did you mean '{meant}'" in (fault(text).help or "")

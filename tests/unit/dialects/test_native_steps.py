@@ -84,6 +84,25 @@ def test_ask() -> None:
                 "additionalProperties": False,
             },
         ),
+        (
+            "{type: string, description: string?}",
+            {
+                "type": "object",
+                "properties": {"type": {"type": "string"}, "description": {"type": "string"}},
+                "required": ["type"],
+                "additionalProperties": False,
+            },
+        ),
+        (
+            "{note: {type: 'string?', description: why}}",
+            {
+                "type": "object",
+                "properties": {"note": {"type": "string", "description": "why"}},
+                "required": [],
+                "additionalProperties": False,
+            },
+        ),
+        ("{type: string, description: why}", {"type": "string", "description": "why"}),
         ("{schema: {type: integer, minimum: 1}}", {"type": "integer", "minimum": 1}),
     ],
 )

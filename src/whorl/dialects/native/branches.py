@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.native.draft import Around
 from whorl.dialects.native.format.steps import CHOOSE_FIELDS
+from whorl.dialects.native.names import BRANCH, check_name
 from whorl.dialects.native.scalars import text_of, whole_of
 from whorl.dialects.native.values import read_computed, read_expression
+from whorl.ir.walk import names_given
 from whorl.language import LanguageError, parse
 from whorl.source import Mapping, Scalar
 
@@ -58,14 +60,45 @@ def read_choose(draft: Draft, step: Step, common: Common) -> ir.Branch:
 def read_each(draft: Draft, step: Step, common: Common) -> ir.ForEach:
     """Reads steps that run for each item of a list."""
     around = Around(step.path, step.around.loops)
+    body = draft.block(step.get("steps"), around)
+    item, index = text_of(step.get("as")) or "item", text_of(step.get("index")) or ""
+    _check_item_names(draft, step, body, item, index)
     return ir.ForEach(
         items=read_computed(draft, step.get("each")),
-        body=draft.block(step.get("steps"), around),
-        item_name=text_of(step.get("as")) or "item",
-        index_name=text_of(step.get("index")) or "",
+        body=body,
+        item_name=item,
+        index_name=index,
         concurrency=max(1, whole_of(step.get("at_once")) or 1),
         **common,
     )
+
+
+def _check_item_names(draft: Draft, step: Step, body: ir.Block, item: str, index: str) -> None:
+    """A name means one thing inside of the steps: the item, its number, or a step."""
+    for field in ("as", "index"):
+        written = step.get(field)
+        if isinstance(written, Scalar) and text_of(written):
+            check_name(draft, written, f"{field!r} of step {step.name!r}", "plain")
+    if item == index:
+        index_field = step.get("index")
+        assert index_field is not None
+        draft.report(
+            "W012",
+            f"{item!r} is the name of the item and of its number",
+            index_field.span,
+            label="both have this name",
+            help="choose another name for one of them",
+        )
+    for name, _ in names_given(body):
+        if name in (item, index):
+            what = "the item" if name == item else "the number of the item"
+            draft.report(
+                "W012",
+                f"{name!r} is the name of {what} and of a step inside of {step.name!r}",
+                draft.places.node(f"{step.path}/{name}"),
+                label=f"{what} has this name, too",
+                help="choose another name for the step, or write `as` and `index` otherwise",
+            )
 
 
 def read_together(draft: Draft, step: Step, common: Common) -> ir.Group:
@@ -86,7 +119,17 @@ def body_of(value: Value | None) -> Value | None:
 def _case(draft: Draft, step: Step, name: str, value: Value | None, *, slot: str = "") -> ir.Case:
     path = f"{step.path}@{slot or f'case.{name}'}"
     around = Around(path, step.around.loops, is_open=True)
-    return ir.Case(name, draft.block(body_of(value), around))
+    body = draft.block(body_of(value), around)
+    if any(given == BRANCH for given, _ in names_given(body)):
+        draft.report(
+            "W012",
+            f"a step inside of {step.name!r} cannot be called {BRANCH!r}: that is where the "
+            "result says which branch was taken",
+            draft.places.node(f"{path}/{BRANCH}"),
+            label="reserved here",
+            help=f"choose another name, such as {('my_' + BRANCH)!r}",
+        )
+    return ir.Case(name, body)
 
 
 def _case_entries(choose: Mapping) -> tuple[Entry, ...]:

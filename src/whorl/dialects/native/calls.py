@@ -35,6 +35,14 @@ def read_call(draft: Draft, step: Step, common: Common) -> ir.Call:
     draft.workflows.update(workflow.workflows)
     draft.workflows[called.key] = replace(workflow, workflows=())
     _check_inputs(draft, step, workflow)
+    if workflow.limits != ir.RunLimits():
+        draft.warn(
+            "W023",
+            f"the budget of workflow {workflow.name!r} does not count where it is called",
+            target.span,
+            label="its budget is for runs of its own",
+            help="give this file a `budget`, or put the call in a `repeat` with `at_most`",
+        )
     return ir.Call(workflow=called.key, inputs=inputs, **common)
 
 

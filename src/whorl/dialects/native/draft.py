@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from whorl import ir
     from whorl.dialects.reader import Files
     from whorl.errors import Diagnostic, Span
-    from whorl.source import Mapping, Scalar, Sequence, Value
+    from whorl.source import Mapping, Scalar, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,6 @@ def shown(value: Value) -> str:
             return "nothing"
         text = value.text if len(value.text) <= 40 else value.text[:40] + "…"
         return repr(text) if isinstance(value.value, str) else text
-    return "an object" if isinstance(value, Mapping) else _list_words(value)
-
-
-def _list_words(value: Sequence) -> str:
+    if isinstance(value, Mapping):
+        return "an object" if value.entries else "an empty object"
     return "a list" if value.items else "an empty list"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
 from whorl import ir
 from whorl.dialects.native.format.pieces import STATUSES
-from whorl.dialects.native.scalars import duration_of, number_of, texts_of, whole_of
+from whorl.dialects.native.scalars import duration_of, number_of, text_of, texts_of, whole_of
 from whorl.dialects.native.values import read_expression
 from whorl.source import Mapping, Scalar, Sequence
 
@@ -28,6 +28,7 @@ class Common(TypedDict):
     retry: ir.Retry | None
     timeout_s: float | None
     place: str
+    description: str
 
 
 def read_common(draft: Draft, step: Step, previous: str | None) -> Common:
@@ -35,6 +36,7 @@ def read_common(draft: Draft, step: Step, previous: str | None) -> Common:
     span = step.key.span
     after = step.get("after")
     failure = step.get("on_failure")
+    _check_retries(draft, step)
     timeout = step.get("timeout")
     if timeout is not None:
         draft.places.remember_field(step.path, "timeout", timeout.span)
@@ -47,7 +49,22 @@ def read_common(draft: Draft, step: Step, previous: str | None) -> Common:
         "retry": _read_retry(step.get("retry")) or _retry_on_failure(failure),
         "timeout_s": duration_of(timeout),
         "place": f"{span.line}:{span.column}",
+        "description": text_of(step.get("description")) or "",
     }
+
+
+def _check_retries(draft: Draft, step: Step) -> None:
+    """Two fields say how often a step is tried again; only one of them can be meant."""
+    failure = step.fields.entry("on_failure")
+    if failure is None or not isinstance(failure.value, Mapping) or "retry" not in step.fields:
+        return
+    draft.report(
+        "W007",
+        f"step {step.name!r} has 'retry' and 'on_failure: {{retry: ...}}', but takes one of them",
+        failure.key.span,
+        label="retried in two ways",
+        help="keep 'retry', which can also say `wait`, `backoff` and `on`",
+    )
 
 
 def _default_order(previous: str | None) -> tuple[ir.After, ...]:

@@ -135,15 +135,19 @@ def _hidden_outputs(draft: Draft, value: Value | None, body: ir.Block) -> tuple[
 
 def _read_budget(value: Value | None) -> ir.RunLimits:
     if not isinstance(value, Mapping):
-        cost = number_of(value)
-        return ir.RunLimits(cost_usd=None if cost is None else float(cost))
-    cost = number_of(value.get("cost"))
+        return ir.RunLimits(cost_usd=_read_cost(value))
     return ir.RunLimits(
-        cost_usd=None if cost is None else float(cost),
+        cost_usd=_read_cost(value.get("cost")),
         tokens=count_of(value.get("tokens")),
         calls=count_of(value.get("calls")),
         time_s=duration_of(value.get("time")),
     )
+
+
+def _read_cost(value: Value | None) -> float | None:
+    """An amount; the structure check has reported one that is none."""
+    cost = number_of(value)
+    return None if cost is None or cost < 0 else float(cost)
 
 
 def _read_defaults(draft: Draft, root: Mapping) -> tuple[tuple[str, ir.Fields], ...]:
@@ -175,12 +179,12 @@ def _check_clashes(draft: Draft, root: Mapping, body: ir.Block) -> None:
             label=f"{what} has this name, too",
             help="choose another name for one of them",
         )
-    for name in dict.fromkeys(sets):
-        if name in steps:
+    for path, node in walk(body):
+        if node.name in sets:
             draft.report(
                 "W012",
-                f"{name!r} is the name of a step and of a variable",
-                draft.places.node(name),
+                f"{node.name!r} is the name of a step and of a variable",
+                draft.places.node(path),
                 label="a variable has this name, too",
                 help="choose another name for one of them",
             )

@@ -23,6 +23,8 @@ FACTS = {
 }
 # `results` reads a step whose name an expression cannot spell: results['first-draft'].
 RESULTS = "results"
+# The field of the result of `if` and `choose` that names the branch that was taken.
+BRANCH = "branch"
 _CONSTANTS = frozenset({"true", "false", "none", "null", "undefined", "True", "False", "None"})
 _OPERATORS = frozenset({"and", "or", "not", "in", "is", "if", "else"})
 _WORDS = _CONSTANTS | _OPERATORS | {"steps", "loop", "it"}

@@ -125,8 +125,11 @@ def _field(entry: Entry) -> str:
 
 
 def _is_optional(entry: Entry) -> bool:
-    value = entry.value
-    return entry.name.endswith("?") or (isinstance(value, Scalar) and value.text.endswith("?"))
+    value: Value | None = entry.value
+    if isinstance(value, Mapping) and _is_keywords(value):
+        value = value.get("type")
+    is_marked = isinstance(value, Scalar) and value.text.strip().endswith("?")
+    return is_marked or entry.name.endswith("?")
 
 
 def _is_enum(value: Mapping) -> bool:
@@ -143,13 +146,17 @@ def _enum(value: Mapping) -> Json:
 
 
 def _is_keywords(value: Mapping) -> bool:
-    """Whether an object is JSON Schema itself: a known type, and nothing but its keywords."""
-    kind = value.get("type")
-    return (
-        isinstance(kind, Scalar)
-        and _word(kind) in TYPES
-        and all(entry.name in _KEYWORDS for entry in value)
-    )
+    """Whether an object is JSON Schema itself: a known type, and nothing but its keywords.
+
+    Fields may have the names of keywords, too: where all of them are types, that is what they are.
+    """
+    if not _is_type(value.get("type")) or any(entry.name not in _KEYWORDS for entry in value):
+        return False
+    return len(value) == 1 or not all(_is_type(entry.value) for entry in value)
+
+
+def _is_type(value: Value | None) -> bool:
+    return isinstance(value, Scalar) and isinstance(value.value, str) and _word(value) in TYPES
 
 
 def _keywords(value: Mapping) -> Json:

@@ -41,7 +41,7 @@ def fits(scalar: Scalar, form: Form) -> bool:
     value = scalar.value
     match form:
         case Text():
-            return isinstance(value, str)
+            return isinstance(value, str) and (not form.needed or bool(value.strip()))
         case Condition():
             return isinstance(value, bool) or (isinstance(value, str) and bool(value.strip()))
         case Number():

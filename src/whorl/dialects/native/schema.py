@@ -88,7 +88,7 @@ def _properties(fields: Mapping[str, Field]) -> dict[str, Json]:
 def _schema(form: Form) -> dict[str, Json]:
     match form:
         case Text():
-            return {"type": "string"}
+            return {"type": "string", "pattern": r"\S"} if form.needed else {"type": "string"}
         case Condition():
             return {"type": ["string", "boolean"]}
         case Number():
@@ -120,6 +120,8 @@ def _composed(form: ListOf | MapOf | Object | OneOf | Ref) -> dict[str, Json]:
             }
             if form.names != "any":
                 schema["propertyNames"] = {"pattern": _NAMES[form.names]}
+            if form.least:
+                schema["minProperties"] = form.least
             return schema
         case Object():
             count: dict[str, Json] = {"minProperties": 1, "maxProperties": 1}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from whorl.dialects.native.draft import shown
 from whorl.dialects.native.format.forms import (
     Anything,
+    Choice,
     ListOf,
     MapOf,
     Object,
@@ -20,7 +21,7 @@ from whorl.dialects.native.format.steps import CASE, CHOOSE_FIELDS, KINDS, kinds
 from whorl.dialects.native.names import check_name
 from whorl.dialects.native.returns import check_returns
 from whorl.dialects.native.scalars import fits, out_of_bounds
-from whorl.errors import nearest
+from whorl.errors import did_you_mean, nearest
 from whorl.ir.checks.suggest import suggest
 from whorl.source import Mapping, Scalar, Sequence
 
@@ -66,7 +67,7 @@ def _check(draft: Draft, value: Value, form: Form, spot: _Spot) -> None:
             _check_one_of(draft, value, form, spot)
         case Object() if isinstance(value, Mapping):
             _check_object(draft, value, form, spot)
-        case MapOf() if isinstance(value, Mapping):
+        case MapOf() if isinstance(value, Mapping) and len(value) >= form.least:
             _check_map(draft, value, form, spot)
         case ListOf() if isinstance(value, Sequence) and len(value) >= form.least:
             for item in value:
@@ -86,8 +87,15 @@ def _report_wrong(draft: Draft, value: Value, form: Form, spot: _Spot) -> None:
         f"{spot.words} must be {form.words}, not {shown(value)}",
         value.span,
         label=f"expected {form.words}",
-        help=f"write {form.words}",
+        help=(_meant(value, form) if isinstance(value, Scalar) else "") or f"write {form.words}",
     )
+
+
+def _meant(value: Scalar, form: Form) -> str:
+    """The word that is probably meant, where one of a few is expected."""
+    forms = _flat(form) if isinstance(form, OneOf) else (form,)
+    words = [word for one in forms if isinstance(one, Choice) for word in one.options]
+    return did_you_mean(value.text, words)
 
 
 def _check_one_of(draft: Draft, value: Value, form: OneOf, spot: _Spot) -> None:

@@ -45,7 +45,30 @@ def typed_answer(schema: Json, text: str) -> tuple[Json, list[str]]:
             value = said
         else:
             return None, [f"the answer is not JSON: {cause}"]
-    return fit(schema, value)
+    return fit(schema, without_nulls(schema, value))
+
+
+def without_nulls(schema: Json, value: Json) -> Json:
+    """The value without the optional fields that are null: so models say that there is nothing."""
+    if not isinstance(schema, dict):
+        return value
+    if isinstance(value, list):
+        return [without_nulls(schema.get("items"), item) for item in value]
+    fields = schema.get("properties")
+    if not isinstance(value, dict) or not isinstance(fields, dict):
+        return value
+    required = schema.get("required")
+    needed = required if isinstance(required, list) else []
+    return {
+        name: without_nulls(fields.get(name), item)
+        for name, item in value.items()
+        if item is not None or name in needed or not _forbids_null(fields.get(name))
+    }
+
+
+def _forbids_null(schema: Json) -> bool:
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    return isinstance(kind, str) and kind != "null"
 
 
 def find_json(text: str) -> Json:

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Text:
-    """A text."""
+    """A text; where it is `needed`, one that holds more than spaces."""
 
     words: str = "a text"
+    needed: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,6 +123,7 @@ class MapOf:
     value: Form
     what: str = "an object"
     names: Literal["plain", "dashed", "any"] = "plain"
+    least: int = 0
 
     @property
     def words(self) -> str:

@@ -20,7 +20,7 @@ from whorl.dialects.native.format.forms import (
     Truth,
 )
 
-NAME = Text("a name")
+NAME = Text("a name", needed=True)
 TEMPLATE = Text("a text, which may hold {{ }}")
 EXPRESSION = Condition()
 VALUE = Anything("any value; its texts may hold {{ }}")

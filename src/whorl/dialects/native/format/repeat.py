@@ -95,7 +95,7 @@ CONDITION_FIELDS = {
     "stable": Field(_STABLE, "two results in a row are this much alike"),
     "plateau": Field(_PLATEAU, "no better score for some iterations"),
     "branch": Field(
-        MapOf(_CASE, "a step and a case, such as {triage: done}", "any"),
+        MapOf(_CASE, "a step and a case, such as {triage: done}", "any", least=1),
         "the branch that a `choose` or `if` step took",
     ),
     "any": Field(ListOf(CONDITION, least=1), "one of these is met"),

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whorl.dialects.native.format.forms import (
-    Anything,
     Choice,
     Duration,
     Field,
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 _WITH = Field(MapOf(VALUE, "inputs by name", names="any"), "its inputs by name")
 _RETURNS = Field(RETURNS, "a typed answer, which is checked; its fields are read as step.field")
 _SESSION = Field(NAME, "steps with the same session continue one conversation")
-_LIST = Anything("a list, or an expression that gives one")
+_LIST = OneOf((Text("an expression that gives a list", needed=True), ListOf(VALUE)))
 _TASK = {
     "delivery": Field(
         Choice(("at_least_once", "at_most_once", "ask")),
@@ -172,7 +171,9 @@ _KINDS = (
         "call",
         "runs another workflow file, which sees nothing but `with`",
         {
-            "call": Field(Text("a workflow file of the project"), "the file", required=True),
+            "call": Field(
+                Text("a workflow file of the project", needed=True), "the file", required=True
+            ),
             "with": _WITH,
         },
     ),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from whorl.dialects.native.writing.here import Here
 
-_SHARED = ("name", "after", "when", "on_failure", "retry", "timeout_s", "shape")
+_SHARED = ("name", "after", "when", "on_failure", "retry", "timeout_s", "shape", "description")
 _PASSED = ("passed",)
 _ANY = ("succeeded", "failed", "skipped", "timed_out", "cancelled")
 
@@ -56,6 +56,8 @@ def _write_step(here: Here, node: ir.Node, previous: str | None) -> dict[str, An
         step["after"] = _after(here, node.after)
     if node.when is not None:
         step["if"] = here.test(node.when)
+    if node.description:
+        step["description"] = node.description
     if node.retry is not None:
         step["retry"] = _retry(here, node.retry)
     if node.timeout_s is not None and not isinstance(node, ir.Gate):

@@ -33,7 +33,7 @@ def read_loop(scene: Scene, region: Region, body: ir.Block) -> list[ir.Node]:
     threshold = _threshold(config)
     until: ir.Condition | None = None
     if condition == "stable_output":
-        until = ir.Stable(expression(known(region.end)), threshold)
+        until = ir.Stable(expression(known(region.end)), threshold, whole=False)
     elif region.start in scene.deciders:
         until = ir.BranchTaken(scene.helper(scene.deciders[region.start], "branch"), "done")
     limits = ir.LoopLimits(iterations=_iterations(scene, config), iteration_time_s=scene.timeout_s)

@@ -25,7 +25,8 @@ def draw_loop(here: Here, node: ir.Loop) -> dict[str, Any]:
     data: dict[str, Any] = {}
     most = node.limits.iterations
     if not isinstance(most, int) or not 1 <= most <= ITERATIONS_MAX:
-        here.lose(f"{most} iterations", f"a loop of a canvas takes from 1 to {ITERATIONS_MAX}")
+        words = most if isinstance(most, int) else "a computed number of"
+        here.lose(f"{words} iterations", f"a loop of a canvas takes from 1 to {ITERATIONS_MAX}")
         most = ITERATIONS_MAX
     data["maxIterations"] = None if most == ITERATIONS else most
     match node.until:

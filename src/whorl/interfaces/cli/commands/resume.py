@@ -58,8 +58,9 @@ async def _resume(project: Project, text: str, budget: float | None, show: Show)
                 say(f"run {run} is running already, in another process")
                 return await stage.follow(run)
             case "waiting" if budget is None:
+                # Whoever was asked may have been given a time, which is over by now.
                 say(f"run {run} waits for a person")
-                return stage.finish(run)
+                return await stage.drive(run)
             case "interrupted" if budget is None:
                 return await stage.drive(run)
         return await steer(stage, run, resumed(budget))
