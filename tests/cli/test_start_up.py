@@ -104,6 +104,7 @@ def test_help_loads_only_click(folder: Path) -> None:
         "whorl.interfaces.cli.group",
         "whorl.interfaces.cli.view",
         "whorl.interfaces.cli.view.paint",
+        "whorl.interfaces.cli.view.plain",
     }
     assert "click" in loaded
     assert sorted(loaded & {*NEVER, "apsw", "asyncio", "json", "ssl", "yaml"}) == []

@@ -78,7 +78,7 @@ def test_an_iteration_that_goes_on_early_is_measured() -> None:
     run = Run(node, values=[10, 70, 50]).go()
 
     told = run.told("loop.finished", "score", "best_iteration", "returned_iteration")
-    assert told == [(50.0, 2, 2)]
+    assert told == [(70.0, 2, 2)]
 
 
 def test_an_iteration_that_jumps_before_its_score_is_made_has_none() -> None:

@@ -10,7 +10,6 @@ from whorl.ir import Constant, Expression, Fields, Items, Judge, Loop, Task, fro
 from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk, workflows_of
 from whorl.ir.worst_case import PRICED, worst_case
-from whorl.providers.models.choosing import misspelt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,6 +167,8 @@ def _unknown_model(asked: _Asked, providers: Providers) -> Iterator[Unknown]:
             message = f"has no model to ask: {fault}"
             yield Unknown(asked.path, fault.code, message, is_named=named)
         return
+    from whorl.providers.models.choosing import misspelt
+
     models = asked.inputs.get("model")
     for model in models if isinstance(models, list) else [models]:
         if isinstance(model, str) and (near := misspelt(providers.settings, model)):

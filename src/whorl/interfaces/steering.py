@@ -163,7 +163,7 @@ def _check_iteration(store: SqliteStore, run: RunId, at: str) -> str:
         raise UsageError(f"run {run} has no loop {loop!r}", help=hint, code="W907")
     begun = rows[loop].iterations
     if number is None:
-        words = f"say which iteration to redo: `--at '{loop}[K]'`, 1 to {begun}"
+        words = f"say which iteration to redo, from '{loop}[1]' to '{loop}[{begun}]'"
         raise UsageError(words, code="W903")
     if not 1 <= number <= begun:
         words = f"{loop!r} has no iteration {number}; it has begun {plural(begun, 'iteration')}"

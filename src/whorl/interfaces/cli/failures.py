@@ -13,7 +13,6 @@ import click
 
 from whorl.errors import InvalidWorkflow, StoreError, UsageError, WhorlError, did_you_mean, safe
 from whorl.errors import as_json as diagnostic_json
-from whorl.interfaces.cli.options import print_json
 from whorl.interfaces.cli.view.paint import is_colored, paint
 
 if TYPE_CHECKING:
@@ -110,6 +109,8 @@ def _show(told: _Told, *, as_json: bool) -> None:
 def _print(told: _Told) -> None:
     """Prints a failure as the document that the HTTP interface answers with, too."""
     found = told.diagnostics
+    from whorl.interfaces.cli.options import print_json
+
     error = {
         "code": told.code,
         "message": safe(told.message),
