@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.language.access import Getter, path_getter
+from whorl.language.access import Getter, Group, path_getter
 from whorl.language.entry import FunctionEntry, call_entry
 from whorl.language.faults import EvaluationError
 from whorl.language.functions.arguments import paid_items, text
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Extra = tuple[Value, ...]
 Named = dict[str, Value]
+_SIZED = frozenset((str, list, dict, Group))
 
 
 def map_items(run: Run, value: Value, arguments: Extra, named: Named) -> list[Value]:
@@ -29,17 +30,18 @@ def map_items(run: Run, value: Value, arguments: Extra, named: Named) -> list[Va
     if not arguments:
         raise EvaluationError("map needs the name of a filter, or attribute='...'")
     entry = run.find("filter", text(arguments[0], "map", "filter"))
-    call = _paid(run, entry, arguments[1:], named)
+    call = _paid(run, entry, len(found), arguments[1:], named)
     return [run.pay(call(item)) for item in found]
 
 
-def _paid(run: Run, entry: FunctionEntry, rest: Extra, named: Named) -> Getter:
+def _paid(run: Run, entry: FunctionEntry, count: int, rest: Extra, named: Named) -> Getter:
     """A filter or test as a function of an item, which pays for what it looks at as calls do."""
+    run.spend(count)
     sized = [one for one in (*rest, *named.values()) if isinstance(one, str | list | dict)]
 
     def call(item: Value) -> Value:
-        run.spend(1)
-        run.pay(item)
+        if type(item) in _SIZED:
+            run.pay(item)
         for one in sized:
             run.pay(one)
         return call_entry(entry, (run, item), rest, named)
@@ -60,7 +62,7 @@ def _selecting(
         if not arguments:
             return [item for item in found if bool(get(item)) is keep]
         entry = run.find("test", text(arguments[0], operation, "test"))
-        call = _paid(run, entry, arguments[1:], named)
+        call = _paid(run, entry, len(found), arguments[1:], named)
         return [item for item in found if bool(call(get(item))) is keep]
 
     return select
