@@ -146,10 +146,13 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
             yield from _unknown_model(asked, providers)
         if asked.kind == "ask":
             yield from _unknown_tools(asked, providers)
+    uses = [(path, task) for path, task in _tasks(workflow) if task.kind == "use"]
+    if not uses:
+        return
     context = providers.context
     names = [*context.functions.names(), *context.settings.tasks]
-    for path, task in _tasks(workflow):
-        named = dict(task.inputs.entries).get("task") if task.kind == "use" else None
+    for path, task in uses:
+        named = dict(task.inputs.entries).get("task")
         name = named.value if isinstance(named, Constant) else None
         if not isinstance(name, str) or name in names or context.plugin(name) is not None:
             continue
