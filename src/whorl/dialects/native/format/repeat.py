@@ -167,7 +167,8 @@ REPEAT = Object(
             "records of past iterations, seen as `past`",
         ),
         "session": Field(
-            Choice(("fresh", "continue")), "whether agents keep their conversation over iterations"
+            Choice(("fresh", "continue")),
+            "whether conversations with agents and models go on over iterations",
         ),
         "steps": Field(STEPS, "what is repeated", required=True),
     },
