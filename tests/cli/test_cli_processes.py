@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -149,3 +150,20 @@ def test_more_iterations_for_a_paused_run_are_said(whorl: Whorl, spawn: Spawn) -
     assert done.code == 5
     assert "'l' gets 3 more iterations; the run stays paused until `whorl resume" in done.err
     assert "/203 of l" in whorl("status").out
+
+
+def test_second_signal_ends_a_function_that_takes_long(spawn: Spawn, project: Path) -> None:
+    """The thread of a function cannot be ended, but the process can."""
+    function = "def sleepy():\n    open('began', 'w').close()\n    time.sleep(60)\n"
+    (project / "sleepy.py").write_text(f"import time\n{function}")
+    with (project / "whorl.toml").open("a") as file:
+        file.write('\n[tasks]\nsleepy = "python:sleepy:sleepy"\n')
+    (project / "sleepy.yaml").write_text("whorl: 1\nsteps: {a: {use: sleepy}}\n")
+    with spawn("run", "sleepy.yaml") as process:
+        wait_until((project / "began").exists)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+
+    assert process.returncode == -signal.SIGINT

@@ -91,9 +91,17 @@ def _doubts(crashed: Trace, crashes: int) -> list[str]:
         if times > crashes
     ]
     counted = crashed.result.document["usage"]["in_doubt"]
-    if counted != sum(doubts.values()):
-        found.append(f"{counted} doubts are counted, {sum(doubts.values())} are noted")
+    noted = sum(doubts.values()) + _without_answer(crashed)
+    if counted != noted:
+        found.append(f"{counted} doubts are counted, {noted} are noted")
     return found
+
+
+def _without_answer(crashed: Trace) -> int:
+    """How many calls are in doubt although nothing crashed, as no answer came in time."""
+    failed = (e.event for e in _own(crashed.entries) if e.event.kind == "task.failed")
+    usages: list[Any] = [event.body.get("usage") for event in failed]
+    return sum(usage.get("in_doubt", 0) for usage in usages if isinstance(usage, dict))
 
 
 def _own(entries: list[Entry]) -> list[Entry]:

@@ -171,7 +171,8 @@ class Stage:
             yield
         finally:
             for one, known in before.items():
-                signal.signal(one, known)
+                # Functions in threads may hold the process up after it was told to leave.
+                signal.signal(one, signal.SIG_DFL if self.was_stopped else known)
 
 
 @asynccontextmanager
