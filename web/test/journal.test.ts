@@ -199,6 +199,17 @@ describe("gates", () => {
   });
 });
 
+it("counts for a fork only what it has paid for itself", () => {
+  const source = longRun(3);
+  const forked = { seq: 1_000, kind: "run.forked", address: "", at: 1e9, body: { source: "other" } };
+  const usage = { calls: 1, input_tokens: 1, output_tokens: 1, cost_usd: 0.5 };
+  const own = { seq: 1_001, kind: "task.finished", address: "polish[2]/write", body: { usage } };
+  const journal = reduced([...source.slice(0, -1), forked, own]);
+
+  expect(reduced(source.slice(0, -1)).run.usage.cost_usd).toBeGreaterThan(0);
+  expect(journal.run.usage.cost_usd).toBeCloseTo(0.5, 6);
+});
+
 it("takes ten thousand events in no time, each as fast as the first", () => {
   const all = longRun(1_000);
   const half = all.length / 2;

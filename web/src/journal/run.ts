@@ -29,8 +29,12 @@ export const runChanges: Record<string, Change> = {
   "run.accepted": goOn,
   "run.forked": (journal, event) => {
     goOn(journal, event);
-    // What it took over from the other run happened before it began.
-    changeRun(journal, { forkedFrom: textFrom(event.body["source"]), startedAt: event.at });
+    // What it took over from the other run happened before it began, and was paid for there.
+    changeRun(journal, {
+      forkedFrom: textFrom(event.body["source"]),
+      startedAt: event.at,
+      usage: NOTHING,
+    });
   },
   "run.paused": (journal) => changeRun(journal, { status: "paused", pausedFor: "person" }),
   "run.waiting": (journal, { body }) =>
