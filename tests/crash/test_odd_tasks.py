@@ -68,6 +68,13 @@ def _giving(value: Any) -> Callable[..., Any]:
     return perform
 
 
+def _repeating(text: str, times: int) -> Callable[..., Any]:
+    async def perform(request: Request, emit: Emit) -> Any:
+        return Reply(text * times)
+
+    return perform
+
+
 def _raising(fault: BaseException) -> Callable[..., Any]:
     async def perform(request: Request, emit: Emit) -> Any:
         raise fault
@@ -100,8 +107,8 @@ def _driven(
         pytest.param(_giving({"answer": 1}), "P115", id="a plain value"),
         pytest.param(_giving(Reply({1, 2})), "P115", id="a set"),  # type: ignore[arg-type]
         pytest.param(_giving(Reply(float("nan"))), "P115", id="not a number"),
-        pytest.param(_giving(Reply("x" * 50_000_000)), "P117", id="too long"),
-        pytest.param(_giving(Reply("\n" * 25_000_000)), "P117", id="too long as JSON"),
+        pytest.param(_repeating("x", 50_000_000), "P117", id="too long"),
+        pytest.param(_repeating("\n", 25_000_000), "P117", id="too long as JSON"),
         pytest.param(_raising(KeyError("x")), "I900", id="an error"),
         pytest.param(_raising(asyncio.CancelledError()), "I900", id="cancelled by itself"),
         pytest.param(_raising(CancelledError()), "I900", id="cancelled in a thread"),

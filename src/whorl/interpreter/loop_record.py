@@ -121,10 +121,11 @@ def close_iteration(machine: Machine, key: str, *, status: str, **facts: Any) ->
     body: dict[str, Json] = {"number": frame["count"], "status": status}
     body["seconds"] = round(machine.now - iteration["at"], 3)
     if frame["usage"] != before:
+        # A late reply may have been cheaper than what an earlier iteration was charged for it.
         used: dict[str, Json] = {
             name: _rounded(amount - before.get(name, 0))
             for name, amount in frame["usage"].items()
-            if amount != before.get(name, 0)
+            if amount > before.get(name, 0)
         }
         if used:
             body["usage"] = used
