@@ -95,11 +95,13 @@ class Writer:
                 return False
             self._in_hand = jobs
             self._commit(jobs, begun=True, loop=loop)
-            self._in_hand = []
         except BaseException:
             self._end_cut_off()
+            # An event loop may only log what a callback of it raises: nobody may wait for ever.
+            settle([(job, None, self._stopped()) for job in jobs], here=loop)
             raise
         finally:
+            self._in_hand = []
             self._turn.release()
         if self._is_log_long():
             self._queue.put([])
