@@ -14,6 +14,7 @@ from whorl.explanations import codes, explain
 from whorl.interfaces.preflight import refusal, unknown_names
 from whorl.interfaces.project import Project
 from whorl.interfaces.rehearsal import rehearse
+from whorl.interfaces.staff import Staff
 from whorl.interpreter.events import Event
 from whorl.providers.registry import Providers
 from whorl.providers.settings.reading import settings_from
@@ -72,7 +73,7 @@ def test_an_example_of_a_failure_fails(code: str) -> None:
 
 
 def test_the_example_of_a_rejection_fails_when_it_is_rejected() -> None:
-    runtime = SimulatedRuntime(Providers(settings_from({}, {})))
+    runtime = SimulatedRuntime(Staff(Providers(settings_from({}, {}))))
     run = runtime.start(workflow_of("R108"), {})
     assert runtime.resume(run) == "waiting"
     no = Event("gate.decided", "publish", EPOCH, {"approved": False, "feedback": "", "by": "me"})

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.plan import Plan
 
 NORMAL = 150
-MANY = 3_000
+MANY = 1_000
 
 
 def _source(plan: Plan, seed: int, random: Random) -> World:

@@ -51,7 +51,7 @@ DOUBTFUL = """
 whorl: 1
 name: doubtful
 steps:
-  work: {run: "sleep 2; echo done"}
+  work: {run: "sleep 6; echo done"}
 """
 
 
@@ -172,7 +172,7 @@ def test_a_call_that_may_have_been_made_is_labelled(site: Site, page: Page) -> N
     process.communicate()
 
     page.get_by_role("button", name="Resume").click(timeout=30_000)
-    page.locator(".run-title").filter(has_text="succeeded").wait_for()
+    page.locator(".run-title").filter(has_text="succeeded").wait_for(timeout=30_000)
     assert "1 in doubt" in page.locator(".run-head").inner_text()
 
 
