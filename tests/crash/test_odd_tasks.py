@@ -68,9 +68,9 @@ def _giving(value: Any) -> Callable[..., Any]:
     return perform
 
 
-def _repeating(text: str, times: int) -> Callable[..., Any]:
+def _repeating(text: str, times: int, parts: int = 1) -> Callable[..., Any]:
     async def perform(request: Request, emit: Emit) -> Any:
-        return Reply(text * times)
+        return Reply([text * times for _ in range(parts)])
 
     return perform
 
@@ -109,6 +109,8 @@ def _driven(
         pytest.param(_giving(Reply(float("nan"))), "P115", id="not a number"),
         pytest.param(_repeating("x", 50_000_000), "P117", id="too long"),
         pytest.param(_repeating("\n", 25_000_000), "P117", id="too long as JSON"),
+        pytest.param(_repeating("\0", 9_000, 1_000), "P117", id="long in many parts"),
+        pytest.param(_repeating("\ud800", 50_000_000), "P117", id="too long and broken"),
         pytest.param(_raising(KeyError("x")), "I900", id="an error"),
         pytest.param(_raising(asyncio.CancelledError()), "I900", id="cancelled by itself"),
         pytest.param(_raising(CancelledError()), "I900", id="cancelled in a thread"),

@@ -5,7 +5,7 @@ The machine and the journal have to hold the same value, or a run that is replay
 
 from __future__ import annotations
 
-from json.encoder import encode_basestring
+import json
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 REPLY_MAX: Final = 48_000_000
-_LONG: Final = 100_000
+_LONG: Final = REPLY_MAX // 6
 _INTEGER_MAX: Final = 2**63
 _DEPTH_MAX: Final = 128
 
 
 def checked(reply: object) -> Reply:
-    """The reply, if a journal can hold it; plugins and functions may give anything."""
+    """The reply, if it is one; plugins may give anything."""
     if not isinstance(reply, Reply):
         kind = type(reply).__name__
         raise ProviderError(f"the task gave a {kind!r} instead of a Reply", code="P115")
@@ -33,19 +33,22 @@ def checked(reply: object) -> Reply:
 def fit(value: Json) -> Json:
     """The value itself, or what JSON makes of it; raises ProviderError where that cannot be."""
     try:
-        if _size(value, 0) > REPLY_MAX:
-            raise ProviderError(
-                f"the task gave more than {REPLY_MAX:,} characters; let it give less, or a place"
-                " where the rest is",
-                code="P117",
-            )
+        size = _size(value, 0)
     except _Unfit:
         try:
-            return as_json(value)
+            value = as_json(value)
         except NotJson as cause:
             raise ProviderError(
                 f"the task gave a value that is not JSON: {cause}", code="P115"
             ) from None
+        size = _size(value, 0)
+    # A line break is two characters in JSON, some others are six: what is long is counted exactly.
+    if size > _LONG and len(json.dumps(value, ensure_ascii=False)) > REPLY_MAX:
+        raise ProviderError(
+            f"the task gave more than {REPLY_MAX:,} characters; let it give less, or a place where"
+            " the rest is",
+            code="P117",
+        )
     return value
 
 
@@ -57,10 +60,10 @@ def _size(value: Any, depth: int) -> int:
     """About how long the value is as JSON; raises _Unfit."""
     kind = type(value)
     if kind is str:
-        if not value.isascii():
+        # What is too long anyway is not mended first, which takes long.
+        if not value.isascii() and len(value) <= REPLY_MAX:
             _check_text(value)
-        # Each line break of a text is two characters in JSON, some others are six.
-        return len(value) + 2 if len(value) < _LONG else len(encode_basestring(value))
+        return len(value) + 2
     if value is None or kind is bool:
         return 5
     if kind is int and -_INTEGER_MAX <= value < _INTEGER_MAX:
