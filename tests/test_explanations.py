@@ -37,7 +37,7 @@ OF_RUNS = [code for code in EXAMPLES if not code.startswith("W")]
 
 def whole(text: str) -> str:
     """An example as a file of its own."""
-    is_whole = re.search(r"^(\$schema:|whorl:|title:|\{)", text, re.M)
+    is_whole = re.search(r"^(\$schema:|whorl:|version:|title:|\{)", text, re.M)
     return text if is_whole else f"whorl: 1\n{text}"
 
 
@@ -96,4 +96,4 @@ def test_the_example_of_a_forbidden_command_is_refused() -> None:
 
 
 def test_the_example_of_a_loss_loses_something() -> None:
-    assert write_workflow(workflow_of("W026"), "mcp-cli").losses
+    assert write_workflow(workflow_of("W026"), "native").losses

@@ -29,10 +29,7 @@ class About:
 # What a call of a function is elsewhere; its arguments are said already. May raise CannotSay.
 Meaning: TypeAlias = Callable[[tree.Apply, About], tree.Expr]
 
-_BUILT_IN = {
-    "mcp-cli": "whorl.dialects.mcp_cli.writing.meanings:MEANINGS",
-    "shodan": "whorl.dialects.shodan.writing.meanings:MEANINGS",
-}
+_BUILT_IN: Mapping[str, str] = {}
 
 
 def meanings(library: str) -> Mapping[str, Meaning]:

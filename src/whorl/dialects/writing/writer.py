@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, cast
 
 from whorl.errors import UsageError, did_you_mean
@@ -14,22 +14,7 @@ if TYPE_CHECKING:
     from whorl import ir
     from whorl.dialects.writing.losses import Loss
 
-    _MakePlain = Callable[[ir.Workflow], ir.Workflow | tuple[ir.Workflow, tuple[Loss, ...]]]
-
-_BUILT_IN = {
-    "native": "whorl.dialects.native.writing:NativeWriter",
-    "mcp-cli": "whorl.dialects.mcp_cli.writing:McpCliWriter",
-    "studio": "whorl.dialects.studio.writing:StudioWriter",
-    "loom": "whorl.dialects.loom.writing:LoomWriter",
-    "orka": "whorl.dialects.orka.writing:OrkaWriter",
-    "shodan": "whorl.dialects.shodan.writing:ShodanWriter",
-}
-# Dialects whose nodes are put into plain words for the writers of others; that may lose something.
-_PLAIN = {
-    "shodan": "whorl.dialects.shodan.writing.plain:plainly",
-    "loom": "whorl.dialects.loom.writing.outward:plain_workflow",
-    "studio": "whorl.dialects.studio.writing.outward:plain_workflow",
-}
+_BUILT_IN = {"native": "whorl.dialects.native.writing:NativeWriter"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +58,8 @@ def write_workflow(workflow: ir.Workflow, dialect: str, file: str = "") -> Writt
             f"workflows cannot be written in {dialect!r}",
             help=did_you_mean(dialect, _BUILT_IN) or f"known: {', '.join(_BUILT_IN)}",
         )
-    lost: tuple[Loss, ...] = ()
-    if workflow.dialect != dialect and workflow.dialect in _PLAIN:
-        made = cast("_MakePlain", load_reference(_PLAIN[workflow.dialect]))(workflow)
-        workflow, lost = made if isinstance(made, tuple) else (made, ())
     writer = cast("Callable[[], Writer]", load_reference(reference))()
-    written = writer.write(workflow, file or f"{file_name(workflow.name)}{writer.ending}")
-    return replace(written, losses=(*lost, *written.losses)) if lost else written
+    return writer.write(workflow, file or f"{file_name(workflow.name)}{writer.ending}")
 
 
 def file_name(name: str) -> str:

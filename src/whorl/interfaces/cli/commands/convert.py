@@ -1,4 +1,4 @@
-"""`whorl convert`: a workflow file in another dialect, and a list of what that loses."""
+"""`whorl convert`: a workflow file in the native format, and a list of what that loses."""
 
 from __future__ import annotations
 
@@ -19,27 +19,26 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option("--to", "dialect", metavar="DIALECT", required=True, help="The dialect to write.")
 @click.option("-o", "--output", metavar="OUT", help="Write this file. [default: print it]")
 @click.option(
     "--force", is_flag=True, help="Write it although something is lost; it overwrites nothing."
 )
 @located
-def convert(project: Project, *, file: str, dialect: str, output: str | None, force: bool) -> int:
-    """Write FILE in another DIALECT, such as native or mcp-cli.
+def convert(project: Project, *, file: str, output: str | None, force: bool) -> int:
+    """Write FILE in the native format.
 
     \b
-      whorl convert flow.json --to native -o flow.yaml
+      whorl convert flow.json -o flow.yaml
 
-    What the other dialect cannot say is listed, and then nothing is written unless you force it;
+    What cannot be said there is listed, and then nothing is written unless you force it;
     the exit code is 1. Workflows that FILE calls are written beside OUT.
     """
     from whorl.dialects.writing import write_workflow
 
     reading = project.read(file)
     name = None if output is None else Path(output).name
-    written = write_workflow(reading.workflow, dialect, name or "")
-    _check(written, dialect, is_whole=not written.losses)
+    written = write_workflow(reading.workflow, "native", name or "")
+    _check(written, is_whole=not written.losses)
     for loss in written.losses:
         click.echo(f"{paint('warning[W026]', 'yellow')}: {safe(loss.words(file))}", err=True)
     if written.losses and not force:
@@ -53,16 +52,16 @@ def convert(project: Project, *, file: str, dialect: str, output: str | None, fo
     return 0
 
 
-def _check(written: Written, dialect: str, *, is_whole: bool) -> None:
+def _check(written: Written, *, is_whole: bool) -> None:
     """Reads what was written; a conversion without losses that cannot be read is our mistake."""
     from whorl.dialects.writing import read_again
 
     try:
-        read_again(written, dialect)
+        read_again(written, "native")
     except InvalidWorkflow as fault:
         if is_whole:
             found = fault.diagnostics[0]
-            message = f"what was written as {dialect} is wrong: {found.message} ({found.span})"
+            message = f"what was written is wrong: {found.message} ({found.span})"
             raise InternalError(message) from fault
         click.echo("warning[W026]: what can be said is no complete workflow", err=True)
 
