@@ -21,6 +21,7 @@ from whorl.interpreter.loop_record import (
     close_iteration,
     facts_of,
     hidden_from,
+    keep_best,
     loop_of,
     record_success,
 )
@@ -215,6 +216,7 @@ def interrupt(machine: Machine, key: str, how: str) -> None:
         key,
         status="succeeded",
         score=frame.get("score"),
+        outside=frame.get("outside"),
         best=is_best or None,
         by="break" if how == "break" else "",
     )
@@ -386,6 +388,7 @@ def _person_decided(machine: Machine, key: str, event: Event) -> None:
     approved = bool(event.body.get("approved"))
     frame["person"] = {"approved": approved, "feedback": event.body.get("feedback") or ""}
     if approved:
+        keep_best(machine, key, approved=True)
         end_loop(machine, key, "condition_met", by="person")
     else:
         _pause(machine, key)

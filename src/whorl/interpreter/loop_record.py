@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.address import inner, numbered
@@ -87,20 +88,34 @@ def _lengthen_history(machine: Machine, frame: Frame, loop: Loop, results: dict[
     frame["history"] = history
 
 
-def keep_best(machine: Machine, key: str, score: float | None) -> bool:
-    """Compares the iteration just recorded with the best so far."""
+def keep_best(machine: Machine, key: str, *, approved: bool = False) -> bool:
+    """Compares the iteration that finished last with the best so far.
+
+    One that is approved is never beaten by one that is not; then the score counts.
+    """
     frame = machine.frames[key]
     loop = loop_of(machine, key)
-    frame["score"] = score
-    best = frame.get("best")
-    if score is None or (best is not None and score <= best["score"]):
+    measures = machine.plan.measures[frame["node"]]
+    if measures is None or not measures.scores:
         return False
-    frame["best"] = {"number": frame["count"], "score": score, "results": frame["previous"]}
+    score: float | None = frame.get("score")
+    if score is None and not approved:
+        return False
+    best = frame.get("best")
+    if best is not None and _rank(approved, score) <= _rank(best.get("approved"), best["score"]):
+        return False
+    frame["best"] = {"number": frame["last"], "score": score, "results": frame["previous"]}
+    if approved:
+        frame["best"]["approved"] = True
     for collect in loop.collect:
         if collect.take == "best":
             scope = machine.scope_at(frame["inner"])
             frame.setdefault("collected", {})[collect.name] = value_of(collect.value, scope)
     return True
+
+
+def _rank(approved: object, score: float | None) -> tuple[bool, float]:
+    return bool(approved), -math.inf if score is None else score
 
 
 def stop_clock(machine: Machine, key: str) -> None:

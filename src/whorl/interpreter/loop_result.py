@@ -125,7 +125,7 @@ def _summary(
 def _score_of(frame: Frame, number: int | None) -> float | None:
     """The score of the iteration that the loop returns, if that is known; else of the last one."""
     best = frame.get("best")
-    if best is not None and best["number"] == number:
+    if best is not None and best["number"] == number and best["score"] is not None:
         return float(best["score"])
     is_accepted = number is not None and number == frame.get("accepted_number")
     score: float | None = frame.get("accepted_score" if is_accepted else "score")

@@ -19,7 +19,14 @@ from whorl.interpreter.loop_record import (
 from whorl.interpreter.loop_result import fail_loop
 from whorl.interpreter.outcomes import HIDDEN, is_failure, language_failure
 from whorl.interpreter.plan import judge_key, judges_of
-from whorl.interpreter.verdict import Weighing, comparable, measure
+from whorl.interpreter.verdict import (
+    Verdict,
+    Weighing,
+    comparable,
+    is_outside,
+    measure,
+    range_of,
+)
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
@@ -116,11 +123,9 @@ def measure_early(machine: Machine, key: str) -> bool:
         return False
     scope = machine.scope_at(frame["inner"])
     frame["scored"] = [_or_none(measure, score, scope) for score in wanted.scores]
-    first = frame["scored"][0] if frame["scored"] else None
-    if first is not None:
-        _mark_progress(frame, wanted, first)
+    _take_score(machine, key, wanted)
     frame["texts"] = [_or_none(_text, stable, scope) for stable in wanted.stables]
-    return keep_best(machine, key, first) if wanted.scores else False
+    return keep_best(machine, key)
 
 
 def _measure(machine: Machine, key: str) -> None:
@@ -129,30 +134,73 @@ def _measure(machine: Machine, key: str) -> None:
     if wanted is None:
         return
     scope = machine.scope_at(frame["inner"])
-    scored = [measure(score, scope) for score in wanted.scores]
-    for score, number in zip(wanted.scores, scored, strict=True):
+    frame["scored"] = [measure(score, scope) for score in wanted.scores]
+    for score, number in zip(wanted.scores, frame["scored"], strict=True):
         if number is None:
             pattern = f"pattern {score.pattern!r}" if score.pattern else "expression"
             how = score.described or pattern
             machine.warn(frame["address"], "R104", f"an iteration has no score: by its {how}")
-    frame["scored"] = scored
-    first = scored[0] if scored else None
-    _mark_progress(frame, wanted, first)
-    frame["is_best"] = keep_best(machine, key, first) if scored else False
+    _take_score(machine, key, wanted)
     frame["texts_before"] = frame.get("texts", [])
     frame["texts"] = [_text(stable, scope) for stable in wanted.stables]
 
 
-def _mark_progress(frame: Frame, wanted: Measures, score: float | None) -> None:
-    """Each plateau has a score that counts as the last progress, and how long ago that was."""
+def _warn_outside(machine: Machine, key: str, score: Score, number: float) -> None:
+    """A score on another scale is told once for each loop; the table of iterations has them all."""
+    frame = machine.frames[key]
+    low, high = score.low, score.high
+    scale = " ".join(
+        words
+        for words in (
+            "" if low is None else f"from {low:g}",
+            "" if high is None else f"to {high:g}",
+        )
+        if words
+    )
+    message = (
+        f"score {number:g} of iteration {frame['count']} is outside {range_of(low, high)} "
+        f"and counts as none; ask for a score {scale} in the prompt"
+    )
+    field = dict(loop_of(machine, key).limit_fields).get("score")
+    if field:
+        message += f", or change {field}"
+    machine.warn(frame["address"], "R115", message, once=f"R115 {frame['address']}")
+
+
+def _take_score(machine: Machine, key: str, wanted: Measures) -> None:
+    """The score of the iteration is the first one that is measured, where it is in its range."""
+    frame = machine.frames[key]
+    if not wanted.scores:
+        return
+    for score, number in zip(wanted.scores, frame["scored"], strict=True):
+        if number is not None and is_outside(score, number):
+            _warn_outside(machine, key, score, number)
+    first: float | None = frame["scored"][0]
+    outside = first is not None and is_outside(wanted.scores[0], first)
+    frame["score"] = None if outside else first
+    frame.pop("outside", None)
+    if outside:
+        frame["outside"] = {
+            "score": first,
+            "low": wanted.scores[0].low,
+            "high": wanted.scores[0].high,
+        }
+    if frame["score"] is not None:
+        _mark_progress(frame, wanted, frame["score"])
+
+
+def _mark_progress(frame: Frame, wanted: Measures, score: float) -> None:
+    """Each plateau has a score that counts as the last progress, and how long ago that was.
+
+    An iteration without a score is no reason to say that it did not get better.
+    """
     deltas = wanted.min_deltas
     if not deltas:
         return
-    best = frame.get("best")
-    marks = frame.setdefault("marks", [best["score"] if best else None] * len(deltas))
+    marks = frame.setdefault("marks", [None] * len(deltas))
     stale = frame.setdefault("stale", [0] * len(deltas))
     for index, delta in enumerate(deltas):
-        if score is not None and (marks[index] is None or score > marks[index] + delta):
+        if marks[index] is None or score > marks[index] + delta:
             marks[index], stale[index] = score, 0
         else:
             stale[index] += 1
@@ -174,7 +222,7 @@ def _weigh(machine: Machine, key: str) -> None:
     loop = loop_of(machine, key)
     until, before = loop.until, frame["before"]
     if until is None or (loop.check != "after" and not before):
-        _decide(machine, key, met=False, by="", facts=())
+        _decide(machine, key, Verdict("not_met"))
         return
     verdict = Weighing(frame, machine.scope_at(frame["inner"])).weigh(until)
     if verdict.state == "open":
@@ -182,27 +230,30 @@ def _weigh(machine: Machine, key: str) -> None:
         frame["judged"][str(verdict.judge)] = {"votes": []}
         ask_judge(machine, key)
         return
-    _decide(machine, key, met=verdict.state == "met", by=verdict.by, facts=verdict.facts)
+    _decide(machine, key, verdict)
 
 
-def _decide(
-    machine: Machine, key: str, *, met: bool, by: str, facts: tuple[dict[str, Json], ...]
-) -> None:
+def _decide(machine: Machine, key: str, verdict: Verdict) -> None:
     frame = machine.frames[key]
     before = frame.pop("before")
-    frame["decision"] = {"met": met, "by": by, "before": before}
+    met = verdict.state == "met"
+    frame["decision"] = {"met": met, "by": verdict.by, "before": before}
     frame["judged"] = {}
     if before:
+        if verdict.approves and "last" in frame:
+            keep_best(machine, key, approved=True)
         return
     close_iteration(
         machine,
         key,
         status="succeeded",
         score=frame.get("score"),
-        best=frame.pop("is_best", False) or None,
+        outside=frame.get("outside"),
+        best=keep_best(machine, key, approved=bool(verdict.approves)) or None,
+        approved=verdict.approves or None,
         met=met,
-        by=by if met else "",
-        facts=[_discreet(fact, machine, frame) for fact in facts] or None,
+        by=verdict.by if met else "",
+        facts=[_discreet(fact, machine, frame) for fact in verdict.facts] or None,
     )
 
 

@@ -264,10 +264,10 @@ class Machine:
             self.stopped_at = address
         self._notes.append(Event(kind, address, self.state["at"], body or {}))
 
-    def warn(self, address: str, code: str, message: str) -> None:
+    def warn(self, address: str, code: str, message: str, *, once: str = "") -> None:
         """Says something that a person should know; the same warning is said once."""
         said: list[str] = self.state["warned"]
-        key = f"{code} {address.partition('[')[0]} {message}"
+        key = once or f"{code} {address.partition('[')[0]} {message}"
         if key not in said and len(said) < 1_000:
             said.append(key)
             self.note("warning", address, {"code": code, "message": message})

@@ -24,12 +24,17 @@ COMPARED_MAX = 10_000
 
 @dataclass(slots=True)
 class Verdict:
-    """The state of a condition, what it was decided by, the facts, and the judge to ask next."""
+    """The state of a condition, what it was decided by, the facts, and the judge to ask next.
+
+    `approves` says whether it finds the iteration good; None: it says nothing about that, as
+    `stable` and `plateau`, which only end a loop.
+    """
 
     state: str
     by: str = ""
     facts: tuple[dict[str, Json], ...] = ()
     judge: int = 0
+    approves: bool | None = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ def _simple(condition: Condition | None) -> Iterator[Condition]:
 
 
 def measure(score: Score, scope: Scope) -> float | None:
-    """The score of an iteration; None where there is none or it is out of range."""
+    """The number that scores an iteration, also where it is out of range; None: there is none."""
     value = value_of(score.source, scope)
     if score.pattern is not None:
         found = pattern(score.pattern).search(to_text(value))
@@ -78,11 +83,20 @@ def measure(score: Score, scope: Scope) -> float | None:
             return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
-    if (score.low is not None and value < score.low) or (
-        score.high is not None and value > score.high
-    ):
-        return None
     return float(value)
+
+
+def is_outside(score: Score, number: float) -> bool:
+    """Whether a number lies outside of the range that the score has."""
+    too_low = score.low is not None and number < score.low
+    return too_low or (score.high is not None and number > score.high)
+
+
+def range_of(low: float | None, high: float | None) -> str:
+    """A range in words: 0..1, at least 0, at most 10."""
+    if low is None or high is None:
+        return f"at most {high:g}" if low is None else f"at least {low:g}"
+    return f"{low:g}..{high:g}"
 
 
 def comparable(value: Json, *, whole: bool = False) -> str | None:
@@ -150,9 +164,14 @@ class Weighing:
         scored: list[float | None] = self._frame.get("scored", [])
         number = scored[self._scores] if self._scores < len(scored) else None
         self._scores += 1
+        facts: dict[str, Json] = {}
+        if number is not None and is_outside(condition, number):
+            facts = {"outside": number, "low": condition.low, "high": condition.high}
+            number = None
+        facts["score"] = number
         if condition.at_least is None:
-            return Verdict("measured", "score", ({"score": number},))
-        facts: dict[str, Json] = {"score": number, "at_least": condition.at_least}
+            return Verdict("measured", "score", (facts,))
+        facts["at_least"] = condition.at_least
         if number is None:
             return Verdict("inconclusive", "score", (facts | {"by": "score", "met": None},))
         return _verdict(number >= condition.at_least, "score", facts)
@@ -169,7 +188,7 @@ class Weighing:
         facts["question"] = to_text(value_of(condition.question, self._scope))
         if judged["met"] is None:
             return Verdict("inconclusive", "judge", (facts,))
-        return Verdict("met" if judged["met"] else "not_met", "judge", (facts,))
+        return _verdict(bool(judged["met"]), "judge", facts)
 
     def _has_subject(self, condition: Judge) -> bool:
         """Whether there is something to judge; a step that was skipped has left nothing."""
@@ -182,37 +201,45 @@ class Weighing:
         before = self._frame.get("texts_before", [])
         texts = self._frame.get("texts", [])
         if index < len(texts) and texts[index] is None:
-            return Verdict("inconclusive", "stable", ({"by": "stable", "met": None},))
+            facts: dict[str, Json] = {"by": "stable", "met": None}
+            return Verdict("inconclusive", "stable", (facts,), approves=None)
         if index >= len(before) or before[index] is None:
-            return Verdict("not_met", "stable")
+            return Verdict("not_met", "stable", approves=None)
         alike = similarity(before[index], texts[index])
-        return _verdict(alike >= condition.threshold, "stable", {"similarity": round(alike, 4)})
+        return _ending(alike >= condition.threshold, "stable", {"similarity": round(alike, 4)})
 
     def _plateau(self, condition: Plateau) -> Verdict:
         index = self._plateaus
         self._plateaus += 1
         counts: list[int] = self._frame.get("stale", [])
         stale = counts[index] if index < len(counts) else 0
-        return _verdict(stale >= condition.patience, "plateau", {"stale": stale})
+        return _ending(stale >= condition.patience, "plateau", {"stale": stale})
 
     def _any(self, condition: AnyOf) -> Verdict:
         parts = [self.weigh(part) for part in condition.conditions]
         facts = tuple(fact for part in parts for fact in part.facts if part.state != "measured")
-        for state in ("met", "open"):
-            for part in parts:
-                if part.state == state:
-                    return Verdict(state, part.by, facts, part.judge)
-        return Verdict("not_met", "", facts)
+        approves = any(part.approves for part in parts)
+        # Where several are met, one that approves tells more than one that only ends the loop.
+        met = [part for part in parts if part.state == "met"]
+        for part in met:
+            if part.approves:
+                return Verdict("met", part.by, facts, approves=True)
+        for part in (*met, *(part for part in parts if part.state == "open")):
+            return Verdict(part.state, part.by, facts, part.judge, approves)
+        return Verdict("not_met", "", facts, approves=approves)
 
     def _all(self, condition: AllOf) -> Verdict:
         parts = [self.weigh(part) for part in condition.conditions]
         parts = [part for part in parts if part.state != "measured"]
         facts = tuple(fact for part in parts for fact in part.facts)
+        said = [part.approves for part in parts if part.approves is not None]
+        approves = all(said) if said else None
         for state in ("not_met", "inconclusive", "open"):
             for part in parts:
                 if part.state == state:
-                    return Verdict(state, part.by, facts, part.judge)
-        return Verdict("met" if parts else "not_met", parts[-1].by if parts else "", facts)
+                    return Verdict(state, part.by, facts, part.judge, approves)
+        by = parts[-1].by if parts else ""
+        return Verdict("met" if parts else "not_met", by, facts, approves=approves)
 
 
 def _taken(result: Json) -> str | None:
@@ -224,4 +251,10 @@ def _taken(result: Json) -> str | None:
 
 def _verdict(met: bool, by: str, facts: dict[str, Json]) -> Verdict:
     told: dict[str, Json] = {"by": by, "met": met}
-    return Verdict("met" if met else "not_met", by, (told | facts,))
+    return Verdict("met" if met else "not_met", by, (told | facts,), approves=met)
+
+
+def _ending(met: bool, by: str, facts: dict[str, Json]) -> Verdict:
+    """A verdict that only ends a loop."""
+    told: dict[str, Json] = {"by": by, "met": met}
+    return Verdict("met" if met else "not_met", by, (told | facts,), approves=None)

@@ -104,7 +104,7 @@ class Loop(NodeFields):
     `tells` are values that the note about the beginning of an iteration holds beside its number,
     `tells_after` those of the note about the end of one that went well.
     `limit_fields` are the dialect's fields that raise a limit, by exit reason, by what a budget
-    counts, and (`run`) for the budget of the run.
+    counts, (`run`) for the budget of the run, and (`score`) for the range of scores.
     `limit_words` are the dialect's words about a limit, by exit reason; in them stand
     `{iterations}` and `{ms}`.
     """
@@ -133,6 +133,7 @@ class Loop(NodeFields):
         ("tokens", "at_most.tokens"),
         ("calls", "at_most.calls"),
         ("run", "budget"),
+        ("score", "`low` and `high` of the score"),
     )
     history_keep: int = 0
     limit_words: tuple[tuple[str, str], ...] = ()
