@@ -10,7 +10,7 @@ import asyncio
 import selectors
 from typing import TYPE_CHECKING, Any
 
-from conformance.person import during, events_for, fork_for
+from conformance.person import check_refusal, during, events_for, fork_for
 from conformance.reading import workflow_of
 from conformance.replies import ScriptedWorkers
 from conformance.running import options_of, requests_of, result_of
@@ -138,6 +138,8 @@ async def drive(
     script.on_perform = ask
     await runtime.drive(run)
     for request in resting:
+        if check_refusal(request, runtime.store, run):
+            continue
         events: list[Event] = []
         fork = fork_for(request)
         if fork is not None:

@@ -7,6 +7,7 @@
     resume, pause, cancel
     wait              a duration: nothing is asked, time passes
     fork              {at, set}: the rest of the case is about the new run
+    refused           {continue: {...}, words}: that request is refused with these words
 
 A request with `during: ADDRESS` is made while the call at that address is under way; every other
 one when the run has come to rest, one after the other. `together: [...]` makes several at once.
@@ -14,9 +15,11 @@ one when the run has come to rest, one after the other. `together: [...]` makes 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.address import numbered
+from whorl.interpreter.control import objection
 from whorl.interpreter.events import Event
 from whorl.ir.durations import parse_duration
 from whorl.runtimes.folding import fold, look_into
@@ -49,6 +52,19 @@ def events_for(request: dict[str, Any], journal: Journal, run: RunId, at: float)
     if word == "accept":
         return [Event("run.accepted", "", at, told | _results(journal, run, told))]
     return [Event(_KINDS[word], "", at, told)]
+
+
+def check_refusal(request: dict[str, Any], journal: Journal, run: RunId) -> bool:
+    """Whether a request is one that must be refused; it is."""
+    told = dict(request.get("refused") or {})
+    if not told:
+        return False
+    words = told.pop("words")
+    machine = fold(journal, run).machine
+    [event] = events_for(told, journal, run, machine.now)
+    found = objection(machine, event)
+    assert found is not None and re.search(words, found), f"{found!r} lacks {words!r}"
+    return True
 
 
 def fork_for(request: dict[str, Any]) -> Fork | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from conformance.expecting import Result
-from conformance.person import during, events_for, fork_for
+from conformance.person import check_refusal, during, events_for, fork_for
 from conformance.reading import workflow_of
 from conformance.replies import ScriptedWorkers
 from whorl.ir.durations import parse_duration
@@ -58,6 +58,8 @@ def drive(
     script.on_perform = lambda address: _ask_during(busy, address, runtime, run)
     runtime.resume(run, plan=plan)
     for request in resting:
+        if check_refusal(request, runtime.journal, run):
+            continue
         later_s = parse_duration(request["wait"]) if "wait" in request else 0.0
         events: list[Event] = []
         fork = fork_for(request)

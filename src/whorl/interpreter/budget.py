@@ -1,6 +1,7 @@
 """Budgets: reserved before a call, settled after it, for every loop around it and for the run.
 
-Usage is counted once, at the call, and added to each scope that it happens in.
+Usage is counted once, at the call, and added to each scope that it happens in. `reserved` of a
+scope also counts the calls that are under way in it.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
 _LIMITED = ("cost_usd", "tokens", "calls")
 # A reply that comes after this many other calls were given up counts beside its reservation.
 _ABANDONED_MAX = 1_000
+# Sums of what was spent are exact to this.
+_NOTHING = 1e-12
 
 
 def add_usage(machine: Machine, loop: str | None, usage: dict[str, Any]) -> None:
     """Adds what a call used to every loop around it and to the run."""
     counted = _sane(usage) if usage else {}
-    for _, scope in _keyed_scopes(machine, loop):
+    for _, scope in keyed_scopes(machine, loop):
         scope["begun"] = True
         if not counted:
             continue
@@ -31,35 +34,92 @@ def add_usage(machine: Machine, loop: str | None, usage: dict[str, Any]) -> None
             total[name] = total.get(name, 0) + amount
 
 
-def reserve(machine: Machine, loop: str | None, amount: dict[str, Any]) -> str | None:
-    """Reserves an amount everywhere; gives the scope that refuses, and why, or None.
+def shortage(machine: Machine, loop: str | None, amount: dict[str, Any]) -> tuple[str, str] | None:
+    """The innermost scope whose money is spent so far that an amount cannot fit any more.
 
-    The answer is `loop-frame-key limit` or `run limit`. The innermost scope refuses first.
+    Gives the key of the loop (or `run`) and the limit; what others have reserved does not count.
     """
-    wanted = {name: _number(amount.get(name)) for name in _LIMITED}
-    for key, scope in _keyed_scopes(machine, loop):
-        for name in _LIMITED:
-            limit = scope["limits"].get(name)
-            if limit is not None and _taken(scope, name) + wanted[name] > limit + 1e-12:
-                return f"{key} {name}"
-    for scope in _scopes(machine, loop):
-        scope["begun"] = True
-        held = scope["reserved"]
-        for name, number in wanted.items():
-            if number:
-                held[name] = held.get(name, 0) + number
+    for key, scope in keyed_scopes(machine, loop):
+        for name, limit in _limits(scope):
+            if _spent(scope, name) + _number(amount.get(name)) > limit + _NOTHING:
+                return key, name
     return None
 
 
-def release(machine: Machine, loop: str | None, amount: dict[str, Any]) -> None:
-    """Gives a reservation back: the call is settled, or was never sent."""
-    for scope in _scopes(machine, loop):
+def fits(scope: dict[str, Any], amount: dict[str, Any]) -> bool:
+    """Whether an amount fits into a scope beside what is spent and reserved."""
+    return all(
+        _number(amount.get(name)) <= _free(scope, name, limit) + _NOTHING
+        for name, limit in _limits(scope)
+    )
+
+
+def reserve(machine: Machine, loop: str | None, amount: dict[str, Any]) -> bool:
+    """Reserves an amount for a call everywhere, if it fits everywhere."""
+    scopes = [scope for _, scope in keyed_scopes(machine, loop)]
+    if not all(fits(scope, amount) for scope in scopes):
+        return False
+    for scope in scopes:
+        scope["begun"] = True
         held = scope["reserved"]
+        held["sent"] = held.get("sent", 0) + 1
+        for name in _LIMITED:
+            number = _number(amount.get(name))
+            if number:
+                held[name] = held.get(name, 0) + number
+    return True
+
+
+def allowance(
+    machine: Machine, loop: str | None, amount: dict[str, Any], cap: dict[str, Any] | None
+) -> tuple[int | None, dict[str, Any]]:
+    """How many tokens an answer of open size may have, and what that reserves.
+
+    It is what the money left pays for, divided by the calls that wait or are under way, within
+    what the model can write; None where no budget asks for it.
+    """
+    if cap is None:
+        return None, amount
+    least, price = int(cap["least"]), _number(cap.get("usd_per_token"))
+    most: float | None = None
+    for key, scope in keyed_scopes(machine, loop):
+        calls = machine.open_tasks if key == "run" else max(1, scope.get("open", 0))
+        for name, limit in _limits(scope):
+            each = {"cost_usd": price, "tokens": 1}.get(name, 0)
+            if each:
+                share = (limit - _spent(scope, name)) / calls
+                left = min(share, _free(scope, name, limit)) - _number(amount.get(name))
+                paid = least + int(left / each)
+                most = paid if most is None else min(most, paid)
+    if most is None:
+        return None, amount
+    tokens = max(least, min(int(most), int(cap["most"])))
+    more = {"tokens": tokens - least, "cost_usd": (tokens - least) * price}
+    added = {name: _number(amount.get(name)) + number for name, number in more.items() if number}
+    return tokens, amount | added
+
+
+def release(machine: Machine, loop: str | None, amount: dict[str, Any]) -> None:
+    """Gives a reservation back: the call is settled."""
+    for _, scope in keyed_scopes(machine, loop):
+        held = scope["reserved"]
+        held["sent"] = max(0, held.get("sent", 0) - 1)
         for name in _LIMITED:
             number = _number(amount.get(name))
             if number:
                 rest = held.get(name, 0) - number
-                held[name] = rest if rest > 1e-12 else 0
+                held[name] = rest if rest > _NOTHING else 0
+
+
+def under_way(scope: dict[str, Any]) -> int:
+    """How many calls in a scope are sent and not answered."""
+    return int(scope["reserved"].get("sent", 0))
+
+
+def excess(scope: dict[str, Any]) -> dict[str, float]:
+    """By how much more than its limits allow is spent in a scope."""
+    found = {name: _spent(scope, name) - limit for name, limit in _limits(scope)}
+    return {name: amount for name, amount in found.items() if amount > _NOTHING}
 
 
 def charge_reserve(
@@ -75,7 +135,7 @@ def abandon(machine: Machine, frame: Frame) -> None:
     amount = frame.pop("reserve")
     charge_reserve(machine, frame["loop"], amount, in_doubt=False)
     abandoned = machine.state["abandoned"]
-    loops = [key for key, _ in _keyed_scopes(machine, frame["loop"])][:-1]
+    loops = [key for key, _ in keyed_scopes(machine, frame["loop"])][:-1]
     abandoned[frame["address"]] = {"loops": loops, "amount": amount}
     if len(abandoned) > _ABANDONED_MAX:
         del abandoned[next(iter(abandoned))]
@@ -103,10 +163,8 @@ def add_late_doubt(machine: Machine, address: str) -> None:
 def exhausted(machine: Machine, key: str) -> str | None:
     """The limit of a loop that is used up already, if there is one."""
     scope = machine.frames[key]
-    limits = scope["limits"]
-    for name in _LIMITED:
-        limit = limits.get(name)
-        if limit is not None and _taken(scope, name) >= limit:
+    for name, limit in _limits(scope):
+        if _spent(scope, name) >= limit:
             return name
     return None
 
@@ -123,21 +181,24 @@ def _used(amount: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def _taken(scope: dict[str, Any], name: str) -> float:
-    used, held = scope["usage"], scope["reserved"]
+def _limits(scope: dict[str, Any]) -> list[tuple[str, float]]:
+    limits = scope["limits"]
+    return [(name, limits[name]) for name in _LIMITED if limits.get(name) is not None]
+
+
+def _spent(scope: dict[str, Any], name: str) -> float:
+    used = scope["usage"]
     if name == "tokens":
-        spent = used.get("input_tokens", 0) + used.get("output_tokens", 0)
-    else:
-        spent = used.get(name, 0)
-    return float(spent + held.get(name, 0))
+        return float(used.get("input_tokens", 0) + used.get("output_tokens", 0))
+    return float(used.get(name, 0))
 
 
-def _scopes(machine: Machine, loop: str | None) -> Iterator[dict[str, Any]]:
-    for _, scope in _keyed_scopes(machine, loop):
-        yield scope
+def _free(scope: dict[str, Any], name: str, limit: float) -> float:
+    return limit - _spent(scope, name) - float(scope["reserved"].get(name, 0))
 
 
-def _keyed_scopes(machine: Machine, loop: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
+def keyed_scopes(machine: Machine, loop: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The loops around a call, the innermost first, and then the run, by key."""
     while loop is not None and loop in machine.frames:
         frame = machine.frames[loop]
         yield loop, frame

@@ -30,9 +30,13 @@ class Perform:
 
 @dataclass(slots=True)
 class Send:
-    """The intent at this address is accounted for: the call may go out."""
+    """The intent at this address is accounted for: the call may go out.
+
+    `cap` is the number of tokens that its answer may have, where a budget sets one.
+    """
 
     address: str
+    cap: int | None = None
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import block, loop, loop_limit, run
+from whorl.interpreter import block, foreach, loop, loop_limit, loop_shelf, run
 from whorl.interpreter.address import split_iteration
 from whorl.interpreter.loop_record import loop_of, stop_clock
 from whorl.interpreter.loop_result import end_loop
@@ -12,10 +12,14 @@ from whorl.interpreter.outcomes import error, failed
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
+    from whorl.interpreter.frames import Frame
     from whorl.interpreter.machine import Machine
 
 _NOTHING_TO_RETRY = "nothing in this run can be tried again; start a new one"
 _AT_LIMIT = frozenset({"max_iterations", "timeout", "budget"})
+# What budgets count, and the flags that raise them.
+_FLAGS = {"cost_usd": "--budget +AMOUNT", "tokens": "--tokens +N", "calls": "--calls +N"}
+_MORE = "--budget +AMOUNT"
 # How many requests a run remembers, and how much of the name of each.
 REQUESTS_KEPT = 100
 REQUEST_LENGTH = 64
@@ -73,17 +77,15 @@ def objection(machine: Machine, event: Event) -> str | None:
     try:
         match event.kind:
             case "run.continued":
-                _reopenable(machine, _loop_at(machine, event.body.get("at"), at_limit=True))
+                _to_continue(machine, event.body)
             case "run.accepted":
-                _reopenable(machine, _loop_at(machine, event.body.get("at")))
+                _check_reopenable(machine, _loop_at(machine, event.body.get("at")))
             case "run.paused":
                 _check(machine.status in ("running", "waiting"), f"the run is {machine.status}")
             case "run.cancelled":
                 _check(not machine.done, f"the run has ended already: {machine.status}")
             case "run.resumed":
-                ended = machine.status in ("succeeded", "cancelled")
-                _check(not ended, f"the run has ended already: {machine.status}")
-                _check(machine.status != "failed" or _began(machine), _NOTHING_TO_RETRY)
+                _may_resume(machine, event.body)
     except Refused as refusal:
         return str(refusal)
     return None
@@ -136,14 +138,14 @@ def _paused(machine: Machine, body: dict[str, Any]) -> None:
 
 def _resumed(machine: Machine, body: dict[str, Any]) -> None:
     state = machine.state
-    _check(state["status"] not in ("succeeded", "cancelled"), "the run has ended already")
+    _may_resume(machine, body)
     if state["status"] == "failed":
         _check(_began(machine), _NOTHING_TO_RETRY)
-        _raise_budget(machine, None, body)
+        _raise_limits([state], body)
         _set_going(machine)
         machine.revive(state["root"])
     else:
-        _raise_budget(machine, None, body)
+        _raise_limits([state], body)
         _set_going(machine)
 
 
@@ -156,7 +158,8 @@ def _set_going(machine: Machine) -> None:
         run.arm(machine)
     elif state["status"] == "paused":
         state["status"] = "running"
-        state.pop("paused_by", None)
+        for name in ("paused_by", "short_loop"):
+            state.pop(name, None)
         machine.ask_again()
 
 
@@ -166,35 +169,95 @@ def _cancelled(machine: Machine, body: dict[str, Any]) -> None:
     run.end_now(machine, failed(error("R107", words, ""), status="cancelled"))
 
 
+def _may_resume(machine: Machine, body: dict[str, Any]) -> None:
+    status = machine.status
+    asks = " ".join(flag for name, flag in _FLAGS.items() if body.get(name))
+    if status in ("succeeded", "cancelled"):
+        words = f"the run has ended already: {status}"
+        if any(_ended_for_budget(machine)):
+            words += f"; a loop that stopped for its budget goes on with `continue {_MORE}`"
+        _check(False, words)
+    _check(status != "failed" or _began(machine), _NOTHING_TO_RETRY)
+    short = machine.state.get("short_loop")
+    if status == "paused" and short and asks:
+        words = f"the budget of loop {short!r} is too small, not that of the run; it goes on with "
+        _check(False, f"{words}`continue --at '{short}' {asks}`")
+
+
+def _to_continue(machine: Machine, body: dict[str, Any]) -> list[str]:
+    """The loops that a request to continue means; raises Refused where that is not clear.
+
+    More money alone is for every loop that stopped for its budget.
+    """
+    at, iterations = body.get("at"), body.get("iterations")
+    if machine.status == "paused" and machine.state.get("paused_by") == "budget":
+        short = machine.state.get("short_loop")
+        _check(bool(short), f"the run is paused for its budget: it goes on with `resume {_MORE}`")
+        _check(at in (None, "", short), f"the loop that is short of money is {short!r}")
+        return [_loop_at(machine, short)]
+    if not at and not iterations and any(body.get(name) for name in _FLAGS):
+        keys = [key for key in _ended_for_budget(machine) if _is_reopenable(machine, key)]
+        _check(bool(keys), "no loop of this run stopped for its budget")
+        return keys
+    key = _loop_at(machine, at, at_limit=True)
+    _check_reopenable(machine, key)
+    return [key]
+
+
+def _ended_for_budget(machine: Machine) -> list[str]:
+    """Inner loops first: opening one opens those around it."""
+    keys = [
+        key
+        for key, frame in machine.frames.items()
+        if frame["kind"] == "loop" and "ended" in frame and frame.get("reason") == "budget"
+    ]
+    return keys[::-1]
+
+
 def _continued(machine: Machine, body: dict[str, Any]) -> None:
-    key = _loop_at(machine, body.get("at"), at_limit=True)
-    _reopenable(machine, key)
+    keys = _to_continue(machine, body)
+    _raise_budgets(machine, keys, body)
+    for key in keys:
+        _continue_loop(machine, key, int(body.get("iterations") or 0))
+    if machine.status == "paused" and "short_loop" in machine.state:
+        _set_going(machine)
+    elif machine.status == "paused":
+        machine.note("run.waiting", "", {"status": "paused"})
+
+
+def _continue_loop(machine: Machine, key: str, more: int) -> None:
+    """Lets a loop go on, for so many more iterations; its limit is raised, never lowered."""
     frame = machine.frames[key]
-    more = int(body.get("iterations") or 0)
+    is_over = "ended" in frame or frame["phase"] == "limit"
     limits = frame["limits"]
     if more:
-        limits["iterations"] = max(limits["iterations"], frame["count"]) + more
-        if "ended" in frame or frame["phase"] == "limit":
-            limits["iterations"] = frame["count"] + more
-    _raise_budget(machine, key, body)
-    if "ended" not in frame and frame["phase"] != "limit":
-        if machine.status == "paused":
-            machine.note("run.waiting", "", {"status": "paused"})
+        begun = frame["count"] if is_over else max(limits["iterations"], frame["count"])
+        limits["iterations"] = max(limits["iterations"], begun + more)
+        frame["stop_at"] = begun + more
+    else:
+        frame.pop("stop_at", None)
+    told: dict[str, Any] = {"limits": dict(limits), "run_limits": dict(machine.state["limits"])}
+    machine.note("loop.continued", frame["address"], told)
+    if not is_over:
         return
     _reopen(machine, key)
     loop_limit.arm(machine, key)
-    loop.next_iteration(machine, key)
+    if "shelf" in frame:
+        loop.take_up(machine, key)
+    else:
+        loop.next_iteration(machine, key)
 
 
 def _accepted(machine: Machine, body: dict[str, Any]) -> None:
     key = _loop_at(machine, body.get("at"))
-    _reopenable(machine, key)
+    _check_reopenable(machine, key)
     frame = machine.frames[key]
     number = int(body["iteration"])
     _check(1 <= number <= frame["count"], f"{frame['name']!r} has no iteration {number}")
     _check(frame.get("accepted_number") != number, f"iteration {number} is accepted already")
     if "ended" not in frame:
         loop_limit.cut_short(machine, key, "cut")
+    loop_shelf.discard(machine, key)
     _reopen(machine, key)
     frame["accepted"], frame["accepted_number"] = body.get("results") or {}, number
     frame["accepted_collected"] = body.get("collected") or {}
@@ -239,6 +302,8 @@ def _forget_calls(machine: Machine) -> None:
     """Another run made all calls so far, and waits for those that are under way."""
     state = machine.state
     state["abandoned"] = {}
+    for name in ("queue", "starved", "over"):
+        state.pop(name, None)
     loops = [f for f in machine.frames.values() if f["kind"] == "loop" and "usage" in f]
     for scope in (state, *loops):
         scope["usage"], scope["reserved"] = {}, {}
@@ -275,10 +340,21 @@ def _set_values(machine: Machine, key: str, values: dict[str, Any]) -> None:
             frame["carry"][name] = value
 
 
-def _raise_budget(machine: Machine, key: str | None, body: dict[str, Any]) -> None:
-    scopes = [machine.state] if key is None else [machine.state, machine.frames[key]]
-    machine.state.pop("refusal", None)
-    for name in ("cost_usd", "tokens", "calls"):
+def _raise_budgets(machine: Machine, keys: list[str], body: dict[str, Any]) -> None:
+    """Raises the budgets that stopped the loops: their own, or that of the run, once."""
+    scopes: list[dict[str, Any]] = []
+    for key in keys:
+        frame = machine.frames[key]
+        of_run = frame.pop("short_of_run", None)
+        if of_run is not True:
+            scopes.append(frame)
+        if of_run is not False and not any(one is machine.state for one in scopes):
+            scopes.append(machine.state)
+    _raise_limits(scopes, body)
+
+
+def _raise_limits(scopes: list[dict[str, Any]], body: dict[str, Any]) -> None:
+    for name in _FLAGS:
         for scope in scopes:
             if body.get(name) and name in scope["limits"]:
                 scope["limits"][name] += body[name]
@@ -303,18 +379,37 @@ def _list(loops: dict[str, str]) -> str:
     return ", ".join(sorted(loops)) or "none"
 
 
-def _reopenable(machine: Machine, key: str) -> None:
-    """Only a loop that no iteration or item has closed behind itself can go on."""
+def _is_reopenable(machine: Machine, key: str) -> bool:
+    return _closed_by(machine, key) is None
+
+
+def _check_reopenable(machine: Machine, key: str) -> None:
+    around = _closed_by(machine, key)
+    if around is not None:
+        address, name = machine.frames[key]["address"], around["name"]
+        words = f"{address!r} lies in an iteration of loop {name!r} that is over: fork there"
+        _check(False, f"{words} instead")
+
+
+def _closed_by(machine: Machine, key: str) -> Frame | None:
+    """The loop around a loop that has ended whose iteration is over, so that it cannot go on."""
     frame = machine.frames[key]
     if "ended" not in frame:
-        return
+        return None
     above = frame["parent"]
     while above is not None:
         around = machine.frames[above]
-        if around["kind"] in ("loop", "foreach"):
-            name, kind = around["name"], around["kind"]
-            _check(False, f"{frame['address']!r} lies in {kind} {name!r}: fork there instead")
+        if around["kind"] == "loop" and not _is_in_body(around):
+            return around
         above = around["parent"]
+    return None
+
+
+def _is_in_body(frame: Frame) -> bool:
+    """Whether an iteration of a loop is under way, or put aside as it was."""
+    if "shelf" in frame:
+        return bool(frame["shelf"]["phase"] == "body")
+    return "ended" not in frame and frame["phase"] == "body"
 
 
 def _reopen(machine: Machine, key: str) -> None:
@@ -324,10 +419,18 @@ def _reopen(machine: Machine, key: str) -> None:
         frame.pop(name, None)
     loop_limit.forget_question(machine, key)
     below, above = key, frame["parent"]
-    while above is not None:
+    was_ended = True
+    while above is not None and was_ended:
         around = machine.frames[above]
+        was_ended = "ended" in around
         if around["kind"] == "block":
             block.reopen(machine, above, machine.frames[below].get("name", ""))
+        elif around["kind"] == "foreach":
+            foreach.reopen(machine, above, below)
+        elif around["kind"] == "loop" and was_ended:
+            _reopen(machine, above)
+            loop.take_up(machine, above)
+            was_ended = False
         around.pop("ended", None)
         below, above = above, around["parent"]
     _set_going(machine)

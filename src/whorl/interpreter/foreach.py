@@ -57,8 +57,9 @@ class ForEachBehaviour:
             _item_failed(machine, key, index, outcome["error"])
             return
         frame["results"][index] = results(machine, machine.frames[child])
-        del frame["children"][str(index)]
-        machine.drop(child)
+        if frame["node"] not in machine.plan.keeping:
+            del frame["children"][str(index)]
+            machine.drop(child)
         _item_left(machine, key)
 
     def receive(self, machine: Machine, key: str, event: Event) -> None:
@@ -86,6 +87,16 @@ class ForEachBehaviour:
         frame["lost"] = lost[at_once:]
         for index in lost[:at_once]:
             _try_again(machine, key, index)
+
+
+def reopen(machine: Machine, key: str, child: str) -> None:
+    """An item goes on after it was done."""
+    frame = machine.frames[key]
+    index = machine.frames[child]["index"]
+    frame["failures"].pop(str(index), None)
+    frame["results"][index] = None
+    frame["left"] += 1
+    _arm(machine, key, index)
 
 
 def _item_failed(machine: Machine, key: str, index: int, cause: dict[str, Any]) -> None:

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import loop_limit, loop_verdict
+from whorl.interpreter import loop_limit, loop_shelf, loop_verdict
 from whorl.interpreter.address import attempted, inner, numbered
 from whorl.interpreter.block import new_block, results
+from whorl.interpreter.budget import under_way
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.loop_record import (
     close_iteration,
@@ -89,8 +90,10 @@ class LoopBehaviour:
         elif word == "retry":
             begin_body(machine, key)
         elif event.address == inner(frame["address"], "time"):
-            loop_limit.cut_short(machine, key, "timed_out")
             words = f"its time of {_time_limit(frame)} s"
+            if under_way(frame):
+                words += ", what was under way was cancelled,"
+            loop_limit.cut_short(machine, key, "timed_out")
             loop_limit.reached(machine, key, loop_limit.Reached("timeout", words))
         else:
             message = f"iteration {frame['count']} took longer than its time"
@@ -109,12 +112,22 @@ class LoopBehaviour:
             machine.enter(key)
             return
         loop_limit.arm(machine, key)
-        if frame["phase"] == "judging" and frame["judged"]:
+        if "shelf" in frame:
+            take_up(machine, key)
+        elif frame["phase"] == "judging" and frame["judged"]:
             loop_verdict.ask_judge(machine, key)
         elif frame["phase"] == "body":
             _revive_body(machine, key)
         else:
             next_iteration(machine, key)
+
+
+def take_up(machine: Machine, key: str) -> None:
+    """Goes on with the iteration that a budget stopped."""
+    frame = machine.frames[key]
+    loop_shelf.take_up(machine, key)
+    if frame["phase"] == "body":
+        _arm_iteration(machine, key, frame["iteration"]["address"])
 
 
 def _revive_body(machine: Machine, key: str) -> None:
@@ -194,7 +207,7 @@ def begin_body(machine: Machine, key: str) -> None:
 
 def _arm_iteration(machine: Machine, key: str, address: str) -> None:
     seconds = loop_of(machine, key).limits.iteration_time_s
-    if seconds is not None:
+    if seconds is not None and inner(address, "time") not in machine.pending:
         machine.expect(inner(address, "time"), key, "alarm", due=machine.now + seconds)
 
 

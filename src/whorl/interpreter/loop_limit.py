@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import budget
+from whorl.interpreter import budget, loop_shelf
 from whorl.interpreter.address import inner
 from whorl.interpreter.loop_record import close_iteration, loop_of
 from whorl.interpreter.loop_result import disarm, end_loop, fail_loop
@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 
 # What is limited, in the words of messages and fields.
 NAMES = {"cost_usd": "cost", "tokens": "tokens", "calls": "calls"}
-# What raises a limit beside its field.
-_RAISED_BY = {
-    "max_iterations": "`whorl continue RUN --iterations N`",
-    "cost": "`whorl continue RUN --budget +AMOUNT`",
-}
+# The flags of the command line that raise a budget.
+FLAGS = {"cost": "--budget +AMOUNT", "tokens": "--tokens +N", "calls": "--calls +N"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +53,8 @@ def before_iteration(machine: Machine, key: str) -> Reached | None:
     limit = frame["limits"]["iterations"]
     if frame["count"] >= limit:
         return Reached("max_iterations", f"its limit of {limit} iterations")
+    if frame["count"] >= frame.get("stop_at", limit):
+        return Reached("max_iterations", "the number of iterations that it was continued for")
     seconds = frame["limits"].get("time_s")
     is_over = (
         seconds is not None and machine.now >= frame.get("time_from", frame["started"]) + seconds
@@ -66,9 +65,6 @@ def before_iteration(machine: Machine, key: str) -> Reached | None:
     if spent is not None:
         words = f"its {NAMES[spent]} budget of {frame['limits'][spent]:g}"
         return Reached("budget", words, NAMES[spent])
-    if "refusal" in machine.state:
-        name = NAMES[machine.state["refusal"]]
-        return Reached("budget", f"the {name} budget of the run", name, of_run=True)
     return None
 
 
@@ -78,7 +74,9 @@ def reached(machine: Machine, key: str, what: Reached) -> None:
     loop = loop_of(machine, key)
     reason = what.reason
     message = f"loop {frame['name']!r} reached {what.words} before it was done"
-    advice = f"{message}; raise {_raised_by(loop, what)}"
+    advice = f"{message}; raise {_raised_by(loop, what, frame['address'])}"
+    if reason == "budget":
+        frame["short_of_run"] = what.of_run
     own = dict(loop.limit_words).get(reason)
     if own is not None:
         advice = message = _filled(own, frame["limits"])
@@ -109,7 +107,7 @@ def reached(machine: Machine, key: str, what: Reached) -> None:
         end_loop(machine, key, reason)
 
 
-def _raised_by(loop: Loop, what: Reached) -> str:
+def _raised_by(loop: Loop, what: Reached, address: str) -> str:
     """The field that raises a limit, and the command where there is one."""
     fields = dict(loop.limit_fields)
     if what.of_run:
@@ -119,8 +117,10 @@ def _raised_by(loop: Loop, what: Reached) -> str:
             field = f"{field}.{what.limit}"
     else:
         field = fields.get(what.limit) or fields.get(what.reason, "the limit")
-    command = _RAISED_BY.get(what.limit or what.reason)
-    return f"`{field}`, or {command}" if command else f"`{field}`"
+    if what.reason == "timeout":
+        return f"`{field}`"
+    flag = FLAGS.get(what.limit, "--iterations N")
+    return f"`{field}`, or `whorl continue RUN --at '{address}' {flag}`"
 
 
 def _filled(words: str, limits: dict[str, Any]) -> str:
@@ -129,14 +129,16 @@ def _filled(words: str, limits: dict[str, Any]) -> str:
 
 
 def budget_reached(machine: Machine, key: str, what: Reached) -> None:
-    """A call inside the loop does not fit into a budget."""
+    """A call inside the loop does not fit into a budget, and none is under way in it any more."""
     frame = machine.frames[key]
     if frame["phase"] == "body" and not frame["begun"] and not frame.get("retries"):
+        for inside in loop_shelf.tell_inner_loops(machine, frame["body"]):
+            machine.frames[inside]["reason"] = "budget"
         close_iteration(machine, key, status="not_begun")
         _drop_body(machine, key)
         frame["count"] -= 1
     else:
-        cut_short(machine, key, "cut")
+        loop_shelf.put_aside(machine, key)
     reached(machine, key, what)
 
 

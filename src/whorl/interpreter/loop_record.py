@@ -151,7 +151,9 @@ def close_iteration(machine: Machine, key: str, *, status: str, **facts: Any) ->
     if status == "succeeded":
         if loop.tells_after:
             _tell(machine, key, loop, body)
-        if loop.memory is not None:
+        if loop.memory is not None and not iteration.get("remembered"):
+            # One that was put aside before its verdict is closed twice.
+            iteration["remembered"] = True
             _remember(machine, key, loop.memory, body)
     machine.note("iteration.finished", iteration["address"], body)
     if machine.wanted and status == "succeeded":

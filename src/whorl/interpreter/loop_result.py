@@ -8,6 +8,7 @@ from whorl.interpreter import conversation
 from whorl.interpreter.address import inner
 from whorl.interpreter.loop_record import close_iteration, loop_of
 from whorl.interpreter.outcomes import error, failed, succeeded
+from whorl.interpreter.verdict import can_be_met
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Frame
@@ -62,21 +63,23 @@ def fail_loop(
     machine.finish(key, failed(cause, status=status))
 
 
-def abandon_loop(machine: Machine, key: str, *, reason: str = "cancelled") -> None:
-    """Something around a loop ends while it runs; a budget may do so before an iteration begins."""
+def abandon_loop(machine: Machine, key: str) -> None:
+    """Something around a loop ends while it runs."""
     frame = machine.frames[key]
-    frame["reason"] = reason
+    frame["reason"] = "cancelled"
     if "limits" not in frame:
         return
     if frame["phase"] == "body" and frame.get("body"):
-        status = "cancelled"
-        if reason == "budget":
-            status = "cut" if frame["begun"] or frame.get("retries") else "not_begun"
-        close_iteration(machine, key, status=status)
-        frame["count"] -= status == "not_begun"
+        close_iteration(machine, key, status="cancelled")
     disarm(machine, key)
+    tell_end(machine, key, "cancelled")
+
+
+def tell_end(machine: Machine, key: str, reason: str, **facts: Json) -> None:
+    """Says how a loop ended, which gives no result to anybody."""
     number, _ = _returned(machine, key)
-    machine.note("loop.finished", frame["address"], _summary(machine, key, reason, "", number))
+    summary = _summary(machine, key, reason, "", number) | facts
+    machine.note("loop.finished", machine.frames[key]["address"], summary)
 
 
 _TOLD = (
@@ -108,7 +111,8 @@ def _summary(
 ) -> dict[str, Json]:
     frame = machine.frames[key]
     best = frame.get("best")
-    return {
+    mark = _MARKS.get(reason) if can_be_met(loop_of(machine, key).until) else None
+    return ({"mark": mark} if mark else {}) | {
         "path": frame["node"].partition(":")[2],
         "iterations": frame["count"],
         "exit_reason": reason,
@@ -120,6 +124,10 @@ def _summary(
         "usage": dict(frame["usage"]),
         "seconds": round(machine.now - frame["started"], 3),
     }
+
+
+# How people are told that a loop stopped before it was done.
+_MARKS = {"max_iterations": "limit", "timeout": "limit", "budget": "budget"}
 
 
 def _score_of(frame: Frame, number: int | None) -> float | None:

@@ -11,7 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import StoreError
-from whorl.interpreter import behaviours, budget, control, loop_result, run
+from whorl.interpreter import admission, behaviours, budget, control, loop_result, run
 from whorl.interpreter.commands import Cancel, Command, Perform, SetTimer
 from whorl.interpreter.evaluation import FrameScope
 from whorl.interpreter.events import FED_KINDS, Event
@@ -108,6 +108,9 @@ class Machine:
                 self._end_overdue(event)
             self._deliver(event)
         self._advance()
+        if "queue" in state or "starved" in state or "over" in state:
+            admission.review(self)
+            self._advance()
         if not self.stopped_at:
             run.settle_status(self)
 
@@ -145,6 +148,11 @@ class Machine:
         return notes
 
     # What the constructs use.
+
+    @property
+    def open_tasks(self) -> int:
+        """How many tasks are waited for."""
+        return self._open["task"]
 
     @property
     def now(self) -> float:
@@ -241,6 +249,8 @@ class Machine:
         self.pending[address] = {"frame": key, "what": what, **fields}
         self.frames[key].setdefault("waits", {})[address] = 1
         self._open[what] += 1
+        if what == "task":
+            self._count_task(key, 1)
         if "due" in fields:
             self.command(SetTimer(address, fields["due"]))  # type: ignore[arg-type]
 
@@ -248,6 +258,8 @@ class Machine:
         """Stops waiting for an event that came."""
         entry = self.pending.pop(address)
         self._open[entry["what"]] -= 1
+        if entry["what"] == "task":
+            self._count_task(entry["frame"], -1)
         del self.frames[entry["frame"]]["waits"][address]
 
     def forget(self, address: str) -> None:
@@ -294,6 +306,14 @@ class Machine:
     def _next(self) -> str:
         self.state["next"] += 1
         return str(self.state["next"])
+
+    def _count_task(self, key: str, step: int) -> None:
+        """Each loop knows how many tasks are waited for in it."""
+        loop = self.frames[key]["loop"]
+        while loop is not None:
+            around = self.frames[loop]
+            around["open"] = around.get("open", 0) + step
+            loop = around["loop"]
 
     def _may_be_performed(self, address: str) -> bool:
         entry = self.pending.get(address)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whorl.interpreter.verdict import measures_of
-from whorl.ir import AllOf, AnyOf, Constant, Fields, Items, Judge, Loop, Task
+from whorl.ir import AllOf, AnyOf, Call, Constant, Fields, ForEach, Items, Judge, Loop, Task
 from whorl.ir.hidden import is_hidden
-from whorl.ir.walk import blocks_of, workflows_of
+from whorl.ir.walk import blocks_of, walk, workflows_of
 
 if TYPE_CHECKING:
     from whorl.interpreter.verdict import Measures
@@ -65,6 +65,8 @@ class Plan:
         self.tasks: dict[str, Task] = {}
         self.blocks: dict[str, BlockPlan] = {}
         self.measures: dict[str, Measures | None] = {}
+        # For-eachs with loops in them: their items are kept, so that a loop can be reopened.
+        self.keeping: set[str] = set()
         self._owners: dict[str, Workflow] = {}
         for key, part in self.workflows.items():
             self._add(part.body, f"{key}:", part)
@@ -102,8 +104,21 @@ class Plan:
                 for index, judge in enumerate(judges_of(node.until)):
                     asked = _judge_task(judge, hidden=hidden)
                     self._add_node(judge_key(key + node.name, index), asked, owner)
+            if isinstance(node, ForEach) and self._has_loop(node.body, frozenset()):
+                self.keeping.add(key + node.name)
             for slot, inner in blocks_of(node):
                 self._add(inner, inner_key(key + node.name, slot), owner)
+
+    def _has_loop(self, block: Block, seen: frozenset[str]) -> bool:
+        """Whether there is a loop in a block, or in a workflow that it calls."""
+        for _, node in walk(block):
+            if isinstance(node, Loop):
+                return True
+            if isinstance(node, Call) and node.workflow not in seen:
+                called = self.workflows.get(node.workflow)
+                if called and self._has_loop(called.body, seen | {node.workflow}):
+                    return True
+        return False
 
     def _add_node(self, key: str, node: Node, owner: Workflow) -> None:
         self.nodes[key] = node

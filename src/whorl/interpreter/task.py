@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import budget, conversation, limits, turns
+from whorl.interpreter import admission, budget, conversation, turns
 from whorl.interpreter.address import attempted, inner
-from whorl.interpreter.commands import Perform, Send
+from whorl.interpreter.commands import Perform
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.outcomes import error, failed, language_failure, succeeded
 from whorl.interpreter.retrying import TIMEOUTS, may_help, pause
@@ -87,7 +87,7 @@ def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
     frame = machine.frames[key]
     match event.kind:
         case "task.started":
-            _intended(machine, key, event)
+            admission.admit(machine, key, event)
         case "task.finished":
             _account(machine, frame, event)
             machine.settle(event.address)
@@ -179,28 +179,15 @@ def _session(machine: Machine, frame: Frame, node: Task) -> str:
     return f"{loop} {name}" if name else ""
 
 
-def _intended(machine: Machine, key: str, event: Event) -> None:
-    frame = machine.frames[key]
-    if machine.status == "paused" or "sent" in machine.pending[event.address]:
-        return
-    wanted = event.body.get("reserve")
-    amount: dict[str, Any] = wanted if isinstance(wanted, dict) else {}
-    refusal = budget.reserve(machine, frame["loop"], amount)
-    if refusal is not None:
-        limits.refused(machine, key, refusal)
-        return
-    frame["reserve"] = amount
-    machine.pending[event.address]["sent"] = True
-    machine.command(Send(event.address))
-
-
 def _account(machine: Machine, frame: Frame, event: Event) -> None:
     reserved = frame.pop("reserve", None)
-    if reserved:
+    if reserved is not None:
         budget.release(machine, frame["loop"], reserved)
     usage = event.body.get("usage")
     told = {name: usage.get(name) for name in _USAGE} if usage and isinstance(usage, dict) else {}
     budget.add_usage(machine, frame["loop"], told)
+    if told:
+        admission.note_excess(machine, frame["loop"])
 
 
 def _fail(machine: Machine, key: str, event: Event, node: Task) -> None:

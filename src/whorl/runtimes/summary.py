@@ -43,6 +43,14 @@ def loop_rows(entries: Iterable[Entry]) -> list[LoopRow]:
                 limits=event.body.get("limits"),
                 started_seq=entry.seq,
             )
+        elif event.kind == "loop.continued" and event.address in rows:
+            rows[event.address] = replace(
+                rows[event.address],
+                state="running",
+                exit_reason="",
+                stopped_by="",
+                limits=event.body.get("limits"),
+            )
         elif event.kind == "loop.finished" and event.address in rows:
             rows[event.address] = _finished(rows[event.address], entry)
         elif event.kind in ("iteration.started", "iteration.finished"):

@@ -124,17 +124,20 @@ def _run_forked(progress: Progress, event: Event) -> None:
 
 
 def _run_continued(progress: Progress, event: Event) -> None:
-    is_at_an_end = bool(progress.exit_reason) or progress.status == "waiting"
-    _run_goes_on(progress, event)
-    loop = event.body.get("at")
-    if not isinstance(loop, str) or not loop:
-        return
-    if loop == progress.loop:
-        # A loop that has ended goes on for so many from where it is.
-        reached = progress.iteration if is_at_an_end else progress.iterations_max
-        progress.iterations_max = reached + count_of(event.body.get("iterations"))
+    progress.status = "running"
+    progress.error = ""
+
+
+def _loop_continued(progress: Progress, event: Event) -> None:
+    """What the limits are now, only the run itself knows."""
+    if event.address == progress.loop:
+        limits = event.body.get("limits")
+        progress.iterations_max = _iterations_in(limits)
         progress.exit_reason = ""
-    progress.loop_changes.append(LoopChange(loop))
+    run_limits = event.body.get("run_limits")
+    if isinstance(run_limits, dict):
+        progress.budget_usd = _amount(run_limits.get("cost_usd"))
+    progress.loop_changes.append(LoopChange(event.address))
 
 
 def _run_paused(progress: Progress, event: Event) -> None:
@@ -184,9 +187,12 @@ def _loop_started(progress: Progress, event: Event) -> None:
     progress.loop_changes.append(LoopChange(event.address, started=progress.last_seq))
     if progress.loop and not progress.exit_reason:
         return
-    limits = event.body.get("limits")
     _show(progress, event.address)
-    progress.iterations_max = count_of(limits.get("iterations")) if isinstance(limits, dict) else 0
+    progress.iterations_max = _iterations_in(event.body.get("limits"))
+
+
+def _iterations_in(limits: Json) -> int:
+    return count_of(limits.get("iterations")) if isinstance(limits, dict) else 0
 
 
 def _iteration_started(progress: Progress, event: Event) -> None:
@@ -269,6 +275,7 @@ _CHANGES: Final[dict[str, Callable[[Progress, Event], None]]] = {
     "task.failed": _usage_added,
     "task.in_doubt": _doubt_added,
     "loop.started": _loop_started,
+    "loop.continued": _loop_continued,
     "iteration.started": _iteration_started,
     "iteration.finished": _iteration_finished,
     "loop.finished": _loop_finished,

@@ -41,6 +41,7 @@ KIND_NUMBERS: Final[dict[str, int]] = {
     "run.waiting": 41,
     "run.finished": 42,
     "warning": 43,
+    "loop.continued": 44,
 }
 KIND_NAMES: Final[dict[int, str]] = {number: kind for kind, number in KIND_NUMBERS.items()}
 

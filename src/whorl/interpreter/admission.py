@@ -1,0 +1,194 @@
+"""Which calls may be sent under a budget: each is sent, waits, or is refused.
+
+A call waits while the money that it lacks is only reserved by others, since they may use less; it
+is refused when the money that is spent leaves too little. Then the loop around it ends, once the
+calls that are under way in it are answered, or the run pauses where nothing can be returned.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.interpreter import budget, loop_limit
+from whorl.interpreter.commands import Send
+
+if TYPE_CHECKING:
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.machine import Machine
+
+
+def admit(machine: Machine, key: str, event: Event) -> None:
+    """The intent of a call has come: sends it, has it wait, or refuses it."""
+    address = event.address
+    if machine.status == "paused" or "sent" in machine.pending[address]:
+        return
+    frame = machine.frames[key]
+    frame["intent"] = {
+        "reserve": event.body.get("reserve") or {},
+        "cap": event.body.get("cap"),
+    }
+    queue = machine.state.get("queue")
+    if queue:
+        if address not in queue:
+            queue.append(address)
+        return
+    if not _send_or_refuse(machine, key):
+        machine.state.setdefault("queue", []).append(address)
+
+
+def review(machine: Machine) -> None:
+    """After an event: sends what was waiting and fits now, and ends loops that wait for nothing.
+
+    The calls wait in the order in which they came, as far as the budget of the run is concerned.
+    """
+    state = machine.state
+    if "over" in state:
+        _tell_excess(machine)
+    queue: list[str] = state.get("queue", [])
+    while queue and machine.status not in ("paused", *_ENDED):
+        waiting = _first_that_moves(machine, queue)
+        if waiting is None:
+            break
+        queue.remove(waiting)
+    if not queue:
+        state.pop("queue", None)
+    for key in state.pop("starved", []):
+        frame = machine.frames.get(key)
+        if frame is None or "starved" not in frame:
+            continue
+        if budget.under_way(frame):
+            state.setdefault("starved", []).append(key)
+        else:
+            loop_limit.budget_reached(machine, key, loop_limit.Reached(**frame.pop("starved")))
+
+
+_ENDED = ("succeeded", "failed", "cancelled")
+
+
+def _first_that_moves(machine: Machine, queue: list[str]) -> str | None:
+    """The first call that waits no longer: it is sent, refused, or nobody wants it any more."""
+    for address in queue:
+        entry = machine.pending.get(address)
+        if entry is None or "sent" in entry or _send_or_refuse(machine, entry["frame"]):
+            return address
+        frame = machine.frames[entry["frame"]]
+        if not budget.fits(machine.state, frame["intent"]["reserve"]):
+            return None
+    return None
+
+
+def _send_or_refuse(machine: Machine, key: str) -> bool:
+    """Whether that is decided; else the call waits for others to settle."""
+    frame = machine.frames[key]
+    intent = frame["intent"]
+    loop: str | None = frame["loop"]
+    if _is_starved(machine, loop):
+        # Asked for again, should the loop be continued.
+        return True
+    refusal = budget.shortage(machine, loop, intent["reserve"])
+    if refusal is not None:
+        del frame["intent"]
+        _refuse(machine, key, *refusal)
+        return True
+    cap, amount = budget.allowance(machine, loop, intent["reserve"], intent["cap"])
+    if not budget.reserve(machine, loop, amount):
+        return False
+    del frame["intent"]
+    frame["reserve"] = amount
+    machine.pending[frame["address"]]["sent"] = True
+    machine.command(Send(frame["address"], cap))
+    return True
+
+
+def _is_starved(machine: Machine, loop: str | None) -> bool:
+    while loop is not None:
+        if "starved" in machine.frames[loop]:
+            return True
+        loop = machine.frames[loop]["loop"]
+    return False
+
+
+def _refuse(machine: Machine, key: str, scope: str, name: str) -> None:
+    """A call does not fit into the budget of a loop, or (`run`) of the run."""
+    frame = machine.frames[key]
+    is_run = scope == "run"
+    limits = machine.state["limits"] if is_run else machine.frames[scope]["limits"]
+    loop = _outermost_to_begin(machine, frame["loop"]) if is_run else scope
+    ends = loop is not None and "last" in machine.frames[loop]
+    machine.note(
+        "budget.reached",
+        frame["address"],
+        {
+            "limit": name,
+            "of": limits[name],
+            "scope": "run" if is_run else "loop",
+            "pauses": not ends,
+        },
+    )
+    limit = loop_limit.NAMES[name]
+    if loop is None or not ends:
+        _pause(machine, frame, limit, None if is_run else machine.frames[scope])
+        return
+    whose = "the run" if is_run else repr(machine.frames[scope]["name"])
+    machine.frames[loop]["starved"] = {
+        "reason": "budget",
+        "words": f"the {limit} budget of {whose}",
+        "limit": limit,
+        "of_run": is_run,
+    }
+    machine.state.setdefault("starved", []).append(loop)
+
+
+def _outermost_to_begin(machine: Machine, loop: str | None) -> str | None:
+    """The innermost loop, or the outermost one whose iteration has done nothing yet."""
+    while loop is not None:
+        around = machine.frames[loop]["loop"]
+        if around is None or machine.frames[around].get("begun"):
+            return loop
+        loop = around
+    return None
+
+
+def _pause(machine: Machine, call: Frame, limit: str, loop: Frame | None) -> None:
+    """There is nothing to return: the run waits for more money, with all that it has."""
+    state = machine.state
+    state["status"] = "paused"
+    state["paused_by"] = "budget"
+    state.pop("queue", None)
+    machine.note("run.waiting", "", {"status": "paused", "for": "budget"})
+    flag = loop_limit.FLAGS[limit]
+    whose = "the run"
+    advice = f"`whorl resume RUN {flag}`"
+    if loop is not None:
+        whose = f"loop {loop['name']!r}"
+        state["short_loop"] = loop["address"]
+        loop["short_of_run"] = False
+        advice = f"`whorl continue RUN --at '{loop['address']}' {flag}`"
+    message = f"the {limit} budget of {whose} does not allow {call['name']!r}; give it more: "
+    machine.warn(call["address"], "R103", message + advice)
+
+
+def note_excess(machine: Machine, loop: str | None) -> None:
+    """A call is paid for: remembers which budgets it has gone over, to say so once all are in."""
+    for key, scope in budget.keyed_scopes(machine, loop):
+        if budget.excess(scope):
+            machine.state.setdefault("over", {})[key] = True
+
+
+def _tell_excess(machine: Machine) -> None:
+    """Says by how much calls have gone over a budget: their providers kept to no cap."""
+    over = machine.state["over"]
+    for key in list(over):
+        scope = machine.state if key == "run" else machine.frames.get(key, {})
+        if scope and budget.under_way(scope):
+            continue
+        del over[key]
+        whose = "the run" if key == "run" else f"loop {scope.get('name')!r}"
+        for name, amount in budget.excess(scope).items() if scope else ():
+            limit = loop_limit.NAMES[name]
+            shown = f"${amount:.4g}" if name == "cost_usd" else f"{amount:g}"
+            message = f"{whose} is over its {limit} budget by {shown}; nothing more is sent"
+            machine.warn(scope.get("address", ""), "R103", message)
+    if not over:
+        del machine.state["over"]

@@ -1,0 +1,81 @@
+"""An iteration that a budget stops is put aside as it stands, so that it can go on with more money.
+
+What is waited for in it is taken out of the run and kept with the loop; what was paid for stays.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.interpreter.frames import children_of
+from whorl.interpreter.loop_record import close_iteration, keep_best
+from whorl.interpreter.loop_result import tell_end
+
+if TYPE_CHECKING:
+    from whorl.interpreter.machine import Machine
+
+
+def put_aside(machine: Machine, key: str) -> None:
+    """Closes the present iteration without a result, or without a verdict, and keeps it."""
+    frame = machine.frames[key]
+    if frame["phase"] == "body":
+        tell_inner_loops(machine, frame["body"])
+        close_iteration(machine, key, status="cut")
+    else:
+        close_iteration(
+            machine,
+            key,
+            status="succeeded",
+            score=frame.get("score"),
+            outside=frame.get("outside"),
+            best=keep_best(machine, key) or None,
+        )
+    frame["shelf"] = {"phase": frame["phase"], "at": machine.now, "waits": {}}
+    for inside in _inside(machine, key):
+        for address in list(machine.frames[inside].get("waits", ())):
+            frame["shelf"]["waits"][address] = dict(machine.pending[address])
+            machine.forget(address)
+
+
+def take_up(machine: Machine, key: str) -> None:
+    """Goes on with the iteration that was put aside; the time in between counts for no clock."""
+    frame = machine.frames[key]
+    shelf = frame.pop("shelf")
+    frame["phase"] = shelf["phase"]
+    for address, entry in shelf["waits"].items():
+        inside = entry.pop("frame")
+        if inside in machine.frames and address not in machine.pending:
+            if "due" in entry:
+                entry["due"] += machine.now - shelf["at"]
+            machine.expect(address, inside, **entry)
+    machine.ask_again()
+
+
+def discard(machine: Machine, key: str) -> None:
+    """Forgets what was put aside: the loop goes another way."""
+    frame = machine.frames[key]
+    if frame.pop("shelf", None) is not None:
+        for child in children_of(frame):
+            machine.drop(child)
+        frame |= {"body": None, "judge": None, "children": {}}
+
+
+def tell_inner_loops(machine: Machine, body: str) -> list[str]:
+    """The loops that stand still inside end of the same budget, as far as anybody sees."""
+    found = []
+    for inside in [body, *_inside(machine, body)]:
+        frame = machine.frames[inside]
+        if frame["kind"] == "loop" and "limits" in frame and "reason" not in frame:
+            begins = frame["phase"] == "body" and not frame["begun"] and not frame.get("retries")
+            if frame["phase"] == "body":
+                close_iteration(machine, inside, status="not_begun" if begins else "cut")
+            tell_end(machine, inside, "budget", iterations=frame["count"] - begins)
+            found.append(inside)
+    return found
+
+
+def _inside(machine: Machine, key: str) -> list[str]:
+    found = children_of(machine.frames[key])
+    for inside in found:
+        found.extend(children_of(machine.frames[inside]))
+    return found
