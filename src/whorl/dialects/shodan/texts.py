@@ -43,6 +43,10 @@ class Place:
         return self.scalar.locate(self.offset, max(1, len(self.content)))
 
 
+def _place(written: str, scalar: Scalar, offset: int) -> Place:
+    return Place(written.strip(), scalar, offset + len(written) - len(written.lstrip()))
+
+
 def read_text(level: Level, node: GraphNode, scalar: Scalar | None) -> ir.Value:
     """A field of a node with places in it, as a text."""
     if scalar is None:
@@ -57,8 +61,7 @@ def text_source(level: Level, node: GraphNode, scalar: Scalar) -> str | None:
     parts: list[str] = []
     end = 0
     for place in _PLACE.finditer(text):
-        lead = len(place[1]) - len(place[1].lstrip())
-        here = Place(place[1].strip(), scalar, place.start(1) + lead)
+        here = _place(place[1], scalar, place.start(1))
         source = resolve(level, node, here)
         if source is None:
             _warn(level, node, here)
@@ -85,7 +88,7 @@ def read_shell(
         span = scalar.locate(fault.offset, fault.length)
         level.draft.report("W021", fault.message, span, label="here", help=fault.help)
     for number, placed in enumerate(script.placed, start=1):
-        here = Place(placed.source.strip(), scalar, placed.offset)
+        here = _place(placed.source, scalar, placed.offset)
         source = resolve(level, node, here)
         if source is None:
             _warn(level, node, here)
@@ -105,7 +108,7 @@ def _numbers(
     for fault in reversed(faults):
         written = text[fault.offset : fault.offset + fault.length]
         place = _PLACE.fullmatch(written)
-        here = Place(written[2:-2].strip(), scalar, fault.offset)
+        here = _place(written[2:-2], scalar, fault.offset + 2)
         source = resolve(level, node, here) if place else None
         if source is None:
             continue
