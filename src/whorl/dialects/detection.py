@@ -192,7 +192,7 @@ def _unknown(document: Document, readers: list[Reader]) -> Diagnostic:
     elif "steps" in keys:
         advice = "add `whorl: 1` at the top"
     else:
-        advice = f"looked for {looked_for}"
+        advice = "check that the file is complete, or write a new one with `whorl new`"
     return Diagnostic(
         "W018",
         f"no dialect knows this file; looked for {looked_for}",

@@ -77,6 +77,17 @@ HOLDS = {
         "loops.md: A missing output is an error that names it",
         "loops.md: An output of another kind cannot be compared",
     ),
+    "what output mappings name are outputs": (
+        "loops.md: What output mappings name are outputs, listed or not",
+        "loops.md: A for-each gives what its mappings name",
+    ),
+    "a port that is not there is told when the file is loaded": (
+        "mistakes.md: A name in a mapping that nothing declares",
+        "mistakes.md: One input takes one value in each iteration",
+        "mistakes.md: An edge from or to a port that is not there",
+        "mistakes.md: A component has the ports of its workflow",
+        "test_a_name_that_is_nearly_right_is_told_where_it_stands",
+    ),
     "what nobody feeds is given from outside": (
         "nodes.md: What nobody feeds is given from outside",
         "nodes.md: A required input that is missing is named",

@@ -183,8 +183,8 @@ def test_a_mapping_is_meant_for_its_iterations() -> None:
       inputs: [{name: a, type: string}]
       inputMappings:
         - {source: {type: outer, name: a}, target: {node: step, input: x}, iterations: all}
-        - {source: {type: previous, node: step, output: n}, target: {node: step, input: x}}""",
-        script="echo {{ x }}",
+        - {source: {type: previous, node: step, output: n}, target: {node: step, input: y}}""",
+        script="echo {{ x }} {{ y }}",
     )
 
     [found] = read(text).workflow.body.nodes

@@ -30,6 +30,7 @@ def test_a_file_that_nobody_knows_is_told_what_was_looked_for(text: str, words: 
 
     assert code == "W018"
     assert words in message
+    assert message.count("looked for") == 1
 
 
 def test_a_repeated_key_is_a_mistake() -> None:

@@ -47,6 +47,7 @@ def build_block(
     level: Level, read_inline: Callable[[Draft, str], ir.Workflow], path: str = ""
 ) -> ir.Block:
     """The block of a level."""
+    level.draft.levels.append(level)
     built: list[tuple[GraphNode, list[ir.Node]]] = []
     for node in level.members:
         if node.type.startswith("interface-"):

@@ -11,6 +11,8 @@ from whorl.ir.places import Places
 if TYPE_CHECKING:
     from whorl import ir
     from whorl.dialects.reader import Files
+    from whorl.dialects.shodan.level import Level
+    from whorl.dialects.shodan.ports import Reference
     from whorl.errors import Diagnostic, Span
     from whorl.source import Document, Mapping
 
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 class Draft(Findings):
     """Everything that the readers of the parts of one file share.
 
-    `components` are the inline ones; `opened` are the files and components that are being read.
+    `components` are the inline ones; `opened` are the files and components that are being read;
+    `called` are the keys of the workflows that components stand for, by the places of their nodes.
     `folder` is where commands and agents work, below the project's folder; empty: there itself.
     """
 
@@ -33,6 +36,9 @@ class Draft(Findings):
     sources: dict[str, str] = field(default_factory=dict)
     components: dict[str, Mapping] = field(default_factory=dict)
     opened: list[str] = field(default_factory=list)
+    called: dict[Span, str] = field(default_factory=dict)
+    levels: list[Level] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)
     folder: str = ""
 
     @property

@@ -1,7 +1,8 @@
-"""Fields of objects in a file, read as texts, flags and lists of objects."""
+"""Fields of objects in a file, read as texts, flags, schemas and lists of objects."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from whorl.source import Mapping, Scalar, Sequence
@@ -58,3 +59,12 @@ def items_of(draft: Draft, item: Mapping, name: str) -> list[Mapping]:
                 help="write a list whose items have names, such as - id: ...",
             )
     return found
+
+
+def read_schema(text: str) -> dict[str, object] | None:
+    """The JSON Schema in a text; None if it is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

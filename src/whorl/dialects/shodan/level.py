@@ -96,6 +96,16 @@ class Level:
         """The nodes of this level."""
         return self.graph.members(self.holder)
 
+    @property
+    def gives_inputs(self) -> bool:
+        """Whether an input that nobody feeds is one of the workflow."""
+        return self.ports is not None and not self.has_interface
+
+    def named(self, name: str) -> GraphNode | None:
+        """The node of this level with that id, or else with that label."""
+        by_id = next((node for node in self.members if node.id == name), None)
+        return by_id or next((node for node in self.members if node.slug == name != ""), None)
+
     def free_name(self, wanted: str) -> str:
         """A name that no node has which is seen from here or from further inside."""
         taken = {name for level in self.chain() for name in level.graph.nodes}
@@ -230,7 +240,7 @@ class Level:
     def arrived(self, node: GraphNode, port: PortSpec) -> str:
         """What a declared port takes in; on the outside of a file, what nobody feeds is given."""
         source = self.fed(node, port.name)
-        if source is None and self.ports is not None and not self.has_interface:
+        if source is None and self.gives_inputs:
             source = self.workflow_input(port)
         source = source or "none"
         if port.type == "any" and not port.required and port.default is None:

@@ -40,6 +40,7 @@ FIELDS: dict[str, frozenset[str]] = {
     ),
 }
 SHARED = frozenset({"nodeType", "label", "inputs", "outputs", "continueOnFailure"})
+COUNT = "iteration_count"
 # Outputs that nodes have without declaring them.
 USUAL = {
     "shell": ("output", "stdout", "stderr", "exitCode"),
@@ -49,7 +50,7 @@ USUAL = {
     "wire": ("value",),
     "workdir": ("path",),
     "trigger": ("timestamp", "type", "text", "params"),
-    "loop": ("iteration_count",),
+    "loop": (COUNT,),
 }
 
 Handle = tuple[Literal["output", "input", "dock"], str, str]
@@ -67,6 +68,7 @@ class PortSpec:
     extract: tuple[str, str] | None = None
     parent: str = ""
     index: int = 0
+    span: Span | None = field(default=None, compare=False)
 
     def packed(self) -> dict[str, Json]:
         """The port as functions take it."""
@@ -107,21 +109,21 @@ class GraphNode:
         """A declared input."""
         return next((port for port in self.inputs if port.name == name), None)
 
-    @property
-    def output_names(self) -> tuple[str, ...]:
-        """The outputs that are declared, or those that such nodes have without."""
-        return tuple(port.name for port in self.outputs) or USUAL.get(self.type, ())
-
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An edge between a handle of one node and a handle of another."""
+    """An edge between a handle of one node and a handle of another.
+
+    `out_span` and `into_span` are where the handles stand; None where they are not written.
+    """
 
     source: str
     target: str
     out: Handle
     into: Handle
     span: Span
+    out_span: Span | None = None
+    into_span: Span | None = None
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, cast
 
-from whorl.dialects.shodan.fields import flag_of, items_of, span_of, text_of
+from whorl.dialects.shodan.fields import flag_of, items_of, scalar_of, span_of, text_of
 from whorl.dialects.shodan.parts import FIELDS, SHARED, Edge, Graph, GraphNode, PortSpec
 from whorl.errors import did_you_mean
 from whorl.ir.checks.suggest import suggest
@@ -143,6 +143,7 @@ def _port(draft: Draft, item: Mapping, node: str) -> PortSpec | None:
         extract=_extract(draft, item, node),
         parent=text_of(item, "arrayParent") or (indexed[1] if indexed else ""),
         index=int(indexed[2]) if indexed else 0,
+        span=span_of(item, "name"),
     )
 
 
@@ -223,8 +224,10 @@ def _read_edge(draft: Draft, graph: Graph, item: Mapping) -> None:
         for name, usual in (("sourceHandle", "output:output"), ("targetHandle", "input:input"))
     )
     if out is not None and into is not None:
-        span = span_of(item, "source")
-        graph.edges.append(Edge(text_of(item, "source"), text_of(item, "target"), out, into, span))
+        ends = (text_of(item, "source"), text_of(item, "target"))
+        handles = (scalar_of(item, name) for name in ("sourceHandle", "targetHandle"))
+        spans = (None if handle is None else handle.span for handle in handles)
+        graph.edges.append(Edge(*ends, out, into, span_of(item, "source"), *spans))
 
 
 def _handle(draft: Draft, item: Mapping, field: str, usual: str) -> Handle | None:

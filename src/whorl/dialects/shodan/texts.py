@@ -6,10 +6,13 @@ One that stands for nothing stays as it is written, with a warning.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.native.shell import PREFIX, read_script
+from whorl.dialects.shodan.parts import COUNT
+from whorl.dialects.shodan.ports import Reference
 from whorl.dialects.shodan.sources import called, expression, quoted
 from whorl.ir.checks.suggest import suggest
 
@@ -17,12 +20,31 @@ if TYPE_CHECKING:
     from whorl.dialects.native.shell import Fault
     from whorl.dialects.shodan.level import Level
     from whorl.dialects.shodan.parts import GraphNode
+    from whorl.errors import Span
     from whorl.source import Scalar
 
 NUMBERS = "WHORL_N"
 _PLACE = re.compile(r"\{\{([^{}]*+)\}\}")
 _WORDS = re.compile(r"[A-Za-z0-9_-]+(?:\[\d{1,4}\])?(?:\.[A-Za-z0-9_-]+(?:\[\d{1,4}\])?)*")
-_COUNTS = ("iteration_count", "iteration")
+_COUNTS = (COUNT, "iteration")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What stands between two braces of a text, and where."""
+
+    content: str
+    scalar: Scalar
+    offset: int
+
+    @property
+    def span(self) -> Span:
+        """Where it stands in the file."""
+        return self.scalar.locate(self.offset, max(1, len(self.content)))
+
+
+def _place(written: str, scalar: Scalar, offset: int) -> Place:
+    return Place(written.strip(), scalar, offset + len(written) - len(written.lstrip()))
 
 
 def read_text(level: Level, node: GraphNode, scalar: Scalar | None) -> ir.Value:
@@ -39,9 +61,10 @@ def text_source(level: Level, node: GraphNode, scalar: Scalar) -> str | None:
     parts: list[str] = []
     end = 0
     for place in _PLACE.finditer(text):
-        source = resolve(level, node, place[1].strip())
+        here = _place(place[1], scalar, place.start(1))
+        source = resolve(level, node, here)
         if source is None:
-            _warn(level, node, scalar, place)
+            _warn(level, node, here)
             continue
         if place.start() > end:
             parts.append(quoted(text[end : place.start()]))
@@ -59,32 +82,34 @@ def read_shell(
 ) -> tuple[str, list[tuple[str, ir.Value]]]:
     """A script whose places are variables, and the variables."""
     variables: list[tuple[str, ir.Value]] = []
-    text = _numbers(level, node, scalar.text, variables)
+    text = _numbers(level, node, scalar, variables)
     script = read_script(text)
     for fault in script.faults:
         span = scalar.locate(fault.offset, fault.length)
         level.draft.report("W021", fault.message, span, label="here", help=fault.help)
     for number, placed in enumerate(script.placed, start=1):
-        content = placed.source.strip()
-        source = resolve(level, node, content)
+        here = _place(placed.source, scalar, placed.offset)
+        source = resolve(level, node, here)
         if source is None:
-            _warn_at(level, node, scalar, content, placed.offset)
-            source = quoted(f"{{{{ {content} }}}}")
+            _warn(level, node, here)
+            source = quoted(f"{{{{ {here.content} }}}}")
         variables.append((f"{PREFIX}{number}", expression(called("shown", source))))
     return script.text, variables
 
 
 def _numbers(
-    level: Level, node: GraphNode, text: str, variables: list[tuple[str, ir.Value]]
+    level: Level, node: GraphNode, scalar: Scalar, variables: list[tuple[str, ir.Value]]
 ) -> str:
     """Puts variables for the places in calculations; they can hold nothing but whole numbers."""
+    text = scalar.text
     faults: list[Fault] = [
         fault for fault in read_script(text).faults if "calculation of the shell" in fault.message
     ]
     for fault in reversed(faults):
         written = text[fault.offset : fault.offset + fault.length]
         place = _PLACE.fullmatch(written)
-        source = resolve(level, node, place[1].strip()) if place else None
+        here = _place(written[2:-2], scalar, fault.offset + 2)
+        source = resolve(level, node, here) if place else None
         if source is None:
             continue
         name = f"{NUMBERS}{len(variables) + 1}"
@@ -96,20 +121,20 @@ def _numbers(
     return text
 
 
-def resolve(level: Level, node: GraphNode, content: str) -> str | None:
+def resolve(level: Level, node: GraphNode, place: Place) -> str | None:
     """The source of what a place stands for at a node; None if it stands for nothing."""
-    if not _WORDS.fullmatch(content):
+    if not _WORDS.fullmatch(place.content):
         return None
-    words = content.split(".")
+    words = place.content.split(".")
     if words[0] == "inputs" and len(words) > 1:
         return _own(level, node, words[1:])
     found = _own(level, node, words)
     if found is not None:
         return found
-    if content in _COUNTS:
+    if place.content in _COUNTS:
         scene = next((one.loop for one in level.chain() if one.loop is not None), None)
         return None if scene is None else scene.counted
-    return _of_node(level, node, words)
+    return _of_node(level, node, place) if len(words) > 1 else None
 
 
 def _own(level: Level, node: GraphNode, words: list[str]) -> str | None:
@@ -121,55 +146,39 @@ def _own(level: Level, node: GraphNode, words: list[str]) -> str | None:
     return None
 
 
-def _of_node(level: Level, node: GraphNode, words: list[str]) -> str | None:
-    if len(words) < 2:
-        return None
+def _of_node(level: Level, node: GraphNode, place: Place) -> str | None:
+    name, output, *path = place.content.split(".")
     inside = node.id
     for home in level.chain():
-        other = _named(home, words[0])
+        other = home.named(name)
         if other is not None:
-            return _seen(level, home, (node.id, inside, other), words[1:])
+            if other.id == inside or home.leads_to(other.id, inside):
+                return None
+            level.draft.references.append(Reference(home, other, "output", output, place.span))
+            source = level.value_at(other.id, ("output", output, ""), node.id)
+            return None if source is None else _dug(source, path)
         if home.loop is not None:
             inside = home.loop.node.id
-            if words[0] in (inside, home.loop.node.slug):
-                source = home.loop.seen(("input", words[1], ""))
-                return None if source is None else _dug(source, words[2:])
+            if name in (inside, home.loop.node.slug):
+                source = home.loop.seen(("input", output, ""))
+                return None if source is None else _dug(source, path)
     return None
-
-
-def _named(level: Level, name: str) -> GraphNode | None:
-    members = level.members
-    by_id = next((node for node in members if node.id == name), None)
-    return by_id or next((node for node in members if node.slug == name), None)
-
-
-def _seen(
-    level: Level, home: Level, names: tuple[str, str, GraphNode], words: list[str]
-) -> str | None:
-    viewer, member, other = names
-    if other.id == member or home.leads_to(other.id, member):
-        return None
-    source = level.value_at(other.id, ("output", words[0], ""), viewer)
-    return None if source is None else _dug(source, words[1:])
 
 
 def _dug(source: str, path: list[str]) -> str:
     return called("dig", source, *map(quoted, path)) if path else source
 
 
-def _warn(level: Level, node: GraphNode, scalar: Scalar, place: re.Match[str]) -> None:
-    _warn_at(level, node, scalar, place[1], place.start(1))
-
-
-def _warn_at(level: Level, node: GraphNode, scalar: Scalar, content: str, offset: int) -> None:
+def _warn(level: Level, node: GraphNode, place: Place) -> None:
     if level.draft.has_warned_enough:
         return
     names = [port.name for port in node.inputs]
     names += [one.id for home in level.chain() for one in home.members if one.id != node.id]
+    content = place.content
     level.draft.warn(
         "W005",
         f"{{{{ {content[:60]} }}}} in {node.id!r} stands for nothing here, and stays as written",
-        scalar.locate(offset, max(1, len(content))),
+        place.span,
         label="unknown name",
         help=suggest(content.partition(".")[0], names) or "name an input, or a node before it",
     )

@@ -10,6 +10,7 @@ from whorl.dialects.shodan.block import build_block, tolerated
 from whorl.dialects.shodan.fields import table_of, text_of
 from whorl.dialects.shodan.level import Level
 from whorl.dialects.shodan.nodes.files import root_folder
+from whorl.dialects.shodan.ports import check_ports, promised_outputs
 from whorl.dialects.shodan.reading import read_graph, read_ports
 from whorl.dialects.shodan.sources import expression, given, output
 from whorl.dialects.shodan.vocabulary import VOCABULARY
@@ -27,6 +28,7 @@ def read_file(draft: Draft, root: Mapping) -> ir.Workflow:
     draft.folder = root_folder(draft, header)
     usual = draft.document.file.rpartition("/")[2].partition(".")[0]
     workflow = _workflow(draft, root, text_of(header, "name") or usual, is_outermost=True)
+    check_ports(draft)
     return replace(
         workflow,
         description=text_of(header, "description"),
@@ -105,18 +107,31 @@ def _outputs(level: Level, root: Mapping) -> tuple[tuple[str, ir.Value], ...]:
     for node in ends:
         for port in node.inputs:
             found[port.name] = expression(level.arrived(node, port))
+            if not level.gives_inputs and port.default is None and not level.fed(node, port.name):
+                _warn_unfed(level, port)
     if ends:
-        interface = table_of(root, "interface")
-        if interface is not None:
-            for port in read_ports(level.draft, interface, "outputs", "interface"):
-                found.setdefault(port.name, ir.Constant(None))
+        interface = table_of(root, "interface") or Mapping((), root.span)
+        for port in read_ports(level.draft, interface, "outputs", "interface"):
+            if port.name not in found:
+                found[port.name] = ir.Constant(None)
+                _warn_unfed(level, port)
         return tuple(found.items())
     last = _last(level)
     for node in last:
         prefix = f"{_label(node, last)}_" if len(last) > 1 else ""
-        for name in node.output_names or _called_outputs(level, node):
+        for name in promised_outputs(level.draft, node):
             found[f"{prefix}{name}"] = expression(output(node.id, name))
     return tuple(found.items())
+
+
+def _warn_unfed(level: Level, port: PortSpec) -> None:
+    level.draft.warn(
+        "W023",
+        f"output {port.name[:60]!r} comes from nowhere and will be null",
+        port.span,
+        label="no source",
+        help="connect an output of a node to it",
+    )
 
 
 def _last(level: Level) -> list[GraphNode]:
@@ -129,12 +144,3 @@ def _last(level: Level) -> list[GraphNode]:
 def _label(node: GraphNode, others: list[GraphNode]) -> str:
     is_shared = sum(other.slug == node.slug for other in others) > 1
     return node.id if is_shared or not node.slug else node.slug
-
-
-def _called_outputs(level: Level, node: GraphNode) -> tuple[str, ...]:
-    """The outputs of a component that declares none: those of its workflow."""
-    if node.type != "component":
-        return ()
-    name = text_of(node.fields, "componentRef")
-    workflow = level.draft.workflows.get(f"{level.draft.document.file}#{name}")
-    return () if workflow is None else tuple(key for key, _ in workflow.outputs)

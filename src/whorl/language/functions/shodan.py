@@ -70,19 +70,10 @@ def refuse(run: Run, message: Value) -> Value:
 
 
 def mapped(run: Run, number: Value, choices: tuple[Value, ...], named: dict[str, Value]) -> Value:
-    """Of pairs of `first`, `subsequent` or `all` and a value: the one meant for this iteration.
-
-    A mapping for just this iteration goes before one for all; null stands for no value.
-    """
+    """Of pairs of `first`, `subsequent` or `all` and a value: the one meant for this iteration."""
     wanted = "first" if number == 1 else "subsequent"
-    found: Value = None
-    is_found_for_all = True
-    for when, value in zip(choices[::2], choices[1::2], strict=True):
-        if value is None or value is UNDEFINED:
-            continue
-        if when == wanted or (when == "all" and is_found_for_all):
-            found, is_found_for_all = value, when == "all"
-    return found
+    pairs = zip(choices[::2], choices[1::2], strict=True)
+    return next((value for when, value in pairs if when in (wanted, "all")), None)
 
 
 def kept(run: Run, new: Value, old: Value) -> Value:

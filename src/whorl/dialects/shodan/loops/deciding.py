@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.shodan.fields import items_of, span_of, table_of, text_of
+from whorl.dialects.shodan.fields import span_of, table_of, text_of
+from whorl.dialects.shodan.ports import Reference, slot_types
 from whorl.dialects.shodan.sources import called, expression, literal, output, quoted
 from whorl.ir.checks.suggest import suggest
 from whorl.language.functions.shodan import OPERATORS
@@ -46,11 +47,7 @@ def _continue_source(inner: Level) -> str | None:
     """What arrives at the slot of type continue, or at the continue node of the inside."""
     assert inner.loop is not None
     loop = inner.loop.node
-    slots = [
-        text_of(slot, "name")
-        for slot in items_of(inner.draft, loop.fields, "dockSlots")
-        if text_of(slot, "type") == "continue"
-    ]
+    slots = slot_types(inner.draft, loop, "continue")
     for edge in inner.graph.edges:
         is_dock = edge.into[0] == "dock" and edge.into[2] == "input"
         if edge.target == loop.id and is_dock and edge.into[1] in slots:
@@ -66,8 +63,8 @@ def _comparison(inner: Level, written: Mapping, field: str) -> tuple[str, str, s
     """The node that decides, the comparison, and its opposite in words; mistakes are reported."""
     name = text_of(written, "output")
     node, _, port = name.partition(".")
-    found = next((one for one in inner.members if node in (one.id, one.slug)), None)
-    if found is None or not port:
+    found = inner.named(node)
+    if found is None or found.type.startswith("interface-") or not port:
         inner.draft.report(
             "W010" if name else "W006",
             f"{field!r} compares the output {name[:60]!r}, but there is no such node inside"
@@ -78,6 +75,8 @@ def _comparison(inner: Level, written: Mapping, field: str) -> tuple[str, str, s
             help=suggest(node, [one.id for one in inner.members]) or "write NODE.OUTPUT",
         )
         return None
+    reference = Reference(inner, found, "output", port, span_of(written, "output"))
+    inner.draft.references.append(reference)
     sign = text_of(written, "operator") or "=="
     if sign not in OPERATORS:
         inner.draft.report(

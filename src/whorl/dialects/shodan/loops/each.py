@@ -6,13 +6,15 @@ name under which inner nodes are given an item, and how many run at once (1).
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.shodan.fields import scalar_of, span_of, table_of, text_of
 from whorl.dialects.shodan.loops.mapping import carry_previous, loop_inputs
-from whorl.dialects.shodan.loops.results import COUNT, mapped_outputs
+from whorl.dialects.shodan.loops.results import loop_outputs
 from whorl.dialects.shodan.nodes.shared import common
+from whorl.dialects.shodan.parts import COUNT
 from whorl.dialects.shodan.sources import called, expression, given, quoted
 from whorl.ir.checks.suggest import suggest
 from whorl.source import Mapping
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from whorl.dialects.shodan.level import Level
 
 PARALLEL_MAX = 1_000
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
 def read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -> list[ir.Node]:
@@ -31,6 +34,7 @@ def read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) ->
     assert scene is not None
     node = scene.node
     options = table_of(node.fields, "forEach") or Mapping((), node.span)
+    scene.item = _item(inner, options)
     inputs = dict(loop_inputs(level, inner))
     items = text_of(options, "items") or next(iter(inputs), "")
     if items not in inputs:
@@ -43,13 +47,19 @@ def read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) ->
             help=suggest(items, inputs) or "add an input of the type json",
         )
         return [ir.Compute(value=ir.Constant(None), **common(node))]
+    for name in ("continueWhile", "exitWhen"):
+        if table_of(node.fields, name) is not None:
+            level.draft.warn(
+                "W023",
+                f"{name!r} of loop {node.id!r} has no effect: 'forEach' takes all items",
+                span_of(node.fields, name),
+                label="no effect",
+                help="leave it out, or leave 'forEach' out",
+            )
     held = level.free_name(f"{node.id}.inputs")
-    item = text_of(options, "item") or "item"
-    index = inner.claim("index")
     scene.held = held
     scene.inputs = dict.fromkeys(inputs, held)
-    scene.item = (item, inner.claim(item))
-    scene.index = index
+    scene.index = inner.claim("index")
     carry_previous(inner)
     body = build(inner)
     hold = ir.Compute(
@@ -59,7 +69,7 @@ def read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) ->
         items=expression(called("dig", given(held), quoted(items))),
         body=body,
         item_name=scene.item[1],
-        index_name=index,
+        index_name=scene.index,
         concurrency=_parallel(level, options),
         on_item_failure="halt",
         shape=_shape(inner),
@@ -68,11 +78,35 @@ def read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) ->
     return [hold, each]
 
 
+def _item(inner: Level, options: Mapping) -> tuple[str, str]:
+    """What the item is called inside, where it stands beside the inputs of the loop."""
+    assert inner.loop is not None
+    name = text_of(options, "item") or "item"
+    span = span_of(options, "item")
+    if not _NAME.fullmatch(name):
+        inner.draft.report(
+            "W012",
+            f"'item' names what the inside is given, and {name[:60]!r} is no name",
+            span,
+            label="no name",
+            help="write a word of letters, digits, _ and -; a part of an item is read inside",
+        )
+    elif inner.loop.node.input(name) is not None:
+        inner.draft.report(
+            "W012",
+            f"loop {inner.loop.node.id!r} has an input {name!r}, so its items need another name",
+            span,
+            label="taken",
+            help="write forEach: {item: NAME}, with a name that no input has",
+        )
+    return name, inner.claim(name)
+
+
 def _shape(inner: Level) -> ir.Fields:
     assert inner.loop is not None
     count = "(it | length)"
     entries: list[tuple[str | ir.Expression, ir.Value]] = []
-    for target, take, source in mapped_outputs(inner, count, "all"):
+    for target, (take, source) in loop_outputs(inner, count, "all").items():
         if source == count:
             entries.append((target, expression(count)))
             continue

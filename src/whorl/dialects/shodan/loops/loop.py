@@ -34,7 +34,7 @@ def read_loop(level: Level, node: GraphNode, build: Callable[[Level], ir.Block])
     previous = carry_previous(inner)
     slots = carry_slots(inner)
     body = read_exit(inner, build(inner))
-    collect, shape = read_results(level, inner)
+    collect, shape = read_results(inner)
     assert inner.loop is not None
     return [
         ir.Loop(

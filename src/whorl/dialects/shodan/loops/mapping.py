@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.shodan.fields import items_of, span_of, table_of, text_of
-from whorl.dialects.shodan.parts import PortSpec
+from whorl.dialects.shodan.parts import COUNT, PortSpec
+from whorl.dialects.shodan.ports import Reference, slot_types
 from whorl.dialects.shodan.sources import called, expression, given, output, packed, quoted
 from whorl.ir.checks.suggest import suggest
 
@@ -38,11 +39,11 @@ def loop_inputs(level: Level, inner: Level) -> list[tuple[str, str]]:
     for mapping in items_of(level.draft, node.fields, "inputMappings"):
         source = table_of(mapping, "source")
         if source is not None and text_of(source, "type") == "outer":
-            names[text_of(source, "name")] = None
+            names.setdefault(text_of(source, "name"))
     return [
         (name, level.own(node, name) or level.arrived(node, PortSpec(name)))
         for name in names
-        if name
+        if name and (name != inner.loop.item[0] or node.input(name) is not None)
     ]
 
 
@@ -74,8 +75,6 @@ def _read_mapping(inner: Level, mapping: Mapping) -> None:
             help="write source: {type: outer, name: ...} and target: {node: ..., input: ...}",
         )
         return
-    node = inner_node(inner, target)
-    value = _source(inner, source)
     when = text_of(mapping, "iterations") or "all"
     if when not in WHEN:
         inner.draft.report(
@@ -85,25 +84,68 @@ def _read_mapping(inner: Level, mapping: Mapping) -> None:
             label="unknown word",
             help=suggest(when, WHEN),
         )
-    name = text_of(target, "input")
+    node = inner_node(inner, target)
+    value = _source(inner, source)
+    if node is not None:
+        expect(inner, node, "input", target)
+        _check_overlap(inner, node, target, when)
     if node is not None and value is not None:
-        inner.loop.mappings.setdefault((node.id, name), []).append((when, value))
+        key = (node.id, text_of(target, "input"))
+        inner.loop.mappings.setdefault(key, []).append((when, value))
+
+
+def _check_overlap(inner: Level, node: GraphNode, target: Mapping, when: str) -> None:
+    """An input takes one value in each iteration; an edge brings one in all of them."""
+    assert inner.loop is not None
+    name = text_of(target, "input")
+    others = [other for other, _ in inner.loop.mappings.get((node.id, name), ())]
+    others += ["all" for _ in inner.edges_into(node, name)]
+    if any(when == other or "all" in (when, other) for other in others):
+        inner.draft.report(
+            "W012",
+            f"input {name!r} of {node.id!r} is given two values in the same iteration",
+            span_of(target, "input"),
+            label="a second value",
+            help="use `first` for one mapping and `subsequent` for the other, or give the node "
+            "an input for each",
+        )
+
+
+def expect(level: Level, node: GraphNode, kind: str, where: Mapping) -> None:
+    """Has the port looked up that the field of that name says."""
+    reference = Reference(level, node, kind, text_of(where, kind), span_of(where, kind))
+    level.draft.references.append(reference)
 
 
 def inner_node(inner: Level, where: Mapping) -> GraphNode | None:
-    """The node of the loop that a mapping names."""
+    """The node of the loop that a mapping names; interface nodes have no values of their own."""
     assert inner.loop is not None
     name = text_of(where, "node")
-    found = next((node for node in inner.members if name in (node.id, node.slug)), None)
-    if found is None:
-        inner.draft.report(
-            "W010",
-            f"loop {inner.loop.node.id!r} has no node {name[:60]!r} inside",
-            span_of(where, "node"),
-            label="no such node",
-            help=suggest(name, [node.id for node in inner.members]),
-        )
-    return found
+    found = inner.named(name)
+    if found is not None and not found.type.startswith("interface-"):
+        return found
+    inner.draft.report(
+        "W010",
+        f"loop {inner.loop.node.id!r} has no node {name[:60]!r} inside",
+        span_of(where, "node"),
+        label="no such node",
+        help=suggest(name, [node.id for node in inner.members]),
+    )
+    return None
+
+
+def builtin(inner: Level, source: Mapping, count: str) -> str | None:
+    """The only value that every loop has by itself: how many iterations there were."""
+    if text_of(source, "name") == COUNT:
+        return count
+    inner.draft.report(
+        "W010",
+        f"there is no builtin {text_of(source, 'name')[:40]!r}",
+        span_of(source, "name"),
+        label="unknown name",
+        help=f"write {COUNT}",
+    )
+    return None
 
 
 def _source(inner: Level, source: Mapping) -> str | None:
@@ -112,37 +154,53 @@ def _source(inner: Level, source: Mapping) -> str | None:
     kind = text_of(source, "type")
     match kind:
         case "outer":
-            return scene.seen(("input", text_of(source, "name"), ""))
-        case "previous":
-            node = inner_node(inner, source)
-            if node is None:
-                return None
-            key = (node.id, text_of(source, "output"))
-            if key not in scene.previous:
-                scene.previous[key] = inner.claim(f"{key[0]}.{key[1]}")
-            return given(scene.previous[key])
+            return _outer(inner, source)
+        case "previous" if not scene.held:
+            return _previous(inner, source)
         case "builtin":
-            return scene.counted
+            return builtin(inner, source, scene.counted)
         case "item" if scene.held:
             return given(scene.item[1])
+    known = ("outer", "item" if scene.held else "previous", "builtin")
     inner.draft.report(
         "W009",
-        f"the source of a mapping is of the type {kind[:40]!r}, which is not known",
+        f"the source of a mapping is of the type {kind[:40]!r}, which is not known"
+        + (" in a for-each" if kind == "previous" else ""),
         span_of(source, "type"),
         label="unknown type",
-        help=suggest(kind, ("outer", "previous", "builtin")),
+        help=suggest(kind, known),
     )
     return None
+
+
+def _outer(inner: Level, source: Mapping) -> str | None:
+    """An input of the loop, or the item that is present."""
+    assert inner.loop is not None
+    assert inner.around is not None
+    name = text_of(source, "name")
+    if not inner.loop.held or name != inner.loop.item[0]:
+        place = Reference(inner.around, inner.loop.node, "input", name, span_of(source, "name"))
+        inner.draft.references.append(place)
+    return inner.loop.seen(("input", name, ""))
+
+
+def _previous(inner: Level, source: Mapping) -> str | None:
+    assert inner.loop is not None
+    node = inner_node(inner, source)
+    if node is None:
+        return None
+    expect(inner, node, "output", source)
+    key = (node.id, text_of(source, "output"))
+    if key not in inner.loop.previous:
+        inner.loop.previous[key] = inner.claim(f"{key[0]}.{key[1]}")
+    return given(inner.loop.previous[key])
 
 
 def carry_slots(inner: Level) -> Callable[[], list[ir.Carry]]:
     """Slots whose value goes from one iteration to the next; one not written keeps its value."""
     scene = inner.loop
     assert scene is not None
-    types: dict[str, str] = {}
-    for slot in items_of(inner.draft, scene.node.fields, "dockSlots"):
-        if text_of(slot, "type") == "feedback" and text_of(slot, "name"):
-            types[text_of(slot, "name")] = text_of(slot, "valueType") or "any"
+    types = slot_types(inner.draft, scene.node, "feedback")
     for node in inner.members:
         ports = {"interface-input": node.outputs, "interface-output": node.inputs}.get(node.type)
         for port in ports or ():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from whorl import ir
 from whorl.dialects.shodan.fields import items_of, span_of, table_of, text_of
-from whorl.dialects.shodan.loops.mapping import inner_node, slot_source
+from whorl.dialects.shodan.loops.mapping import builtin, expect, inner_node, slot_source
+from whorl.dialects.shodan.parts import COUNT
 from whorl.dialects.shodan.sources import called, expression, given, output, quoted
+from whorl.errors import nearest
 from whorl.ir.checks.suggest import suggest
 
 if TYPE_CHECKING:
@@ -15,26 +17,21 @@ if TYPE_CHECKING:
     from whorl.dialects.shodan.parts import PortSpec
     from whorl.source import Mapping
 
-COUNT = "iteration_count"
-TAKES = ("last", "first", "all")
+Take = Literal["last", "first", "all"]
+TAKES = get_args(Take)
 
 
-def read_results(level: Level, inner: Level) -> tuple[tuple[ir.Collect, ...], ir.Fields]:
+def read_results(inner: Level) -> tuple[tuple[ir.Collect, ...], ir.Fields]:
     """What is collected after each iteration, and the outputs that are made of it."""
     assert inner.loop is not None
-    node = inner.loop.node
-    found: dict[str, ir.Collect] = {}
-    for target, take, source in mapped_outputs(inner, given(inner.loop.number)):
-        found[target] = ir.Collect(target, take, expression(source))
-    for port in node.outputs:
-        wired = None if port.name in found else _wired(inner, port)
-        if wired is not None:
-            found[port.name] = ir.Collect(port.name, "last", expression(wired))
-        elif port.name not in found:
-            _warn_unfed(level, inner, port)
+    count = given(inner.loop.number)
+    outputs = loop_outputs(inner, count, "last")
     for name, source in _exports(inner):
-        found.setdefault(name, ir.Collect(name, "last", expression(source)))
-    found.setdefault(COUNT, ir.Collect(COUNT, "last", expression(given(inner.loop.number))))
+        outputs.setdefault(name, ("last", source))
+    outputs.setdefault(COUNT, ("last", count))
+    found = {
+        name: ir.Collect(name, take, expression(source)) for name, (take, source) in outputs.items()
+    }
     return tuple(found.values()), _shape(inner, found)
 
 
@@ -52,25 +49,34 @@ def _shape(inner: Level, found: dict[str, ir.Collect]) -> ir.Fields:
     return ir.Fields(tuple(entries))
 
 
-def mapped_outputs(
-    inner: Level, count: str, usual: str = "last"
-) -> list[tuple[str, Literal["first", "last", "all"], str]]:
-    """The output mappings: the loop's output, what is taken, and from where."""
+def loop_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take, str]]:
+    """What a loop gives by its mappings and edges: what is taken, and from where."""
     assert inner.loop is not None
-    found: list[tuple[str, Literal["first", "last", "all"], str]] = []
+    found = _mapped_outputs(inner, count, usual)
+    for port in inner.loop.node.outputs:
+        wired = None if port.name in found else _wired(inner, port)
+        # Of a for-each only what its nodes gave can be gathered.
+        if wired is not None and (not inner.loop.held or wired.startswith("port(")):
+            found[port.name] = (usual, wired)
+        elif port.name not in (*found, COUNT):
+            near = nearest(port.name, found)
+            inner.draft.report(
+                "W010",
+                f"output {port.name[:60]!r} of loop {inner.loop.node.id!r} comes from nowhere",
+                port.span,
+                label="no source",
+                help=f"did you mean it where outputMappings says {near!r}?"
+                if near
+                else "add it to outputMappings, or connect an inner output to it",
+            )
+    return found
+
+
+def _mapped_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take, str]]:
+    assert inner.loop is not None
+    found: dict[str, tuple[Take, str]] = {}
     for mapping in items_of(inner.draft, inner.loop.node.fields, "outputMappings"):
         source, target = table_of(mapping, "source"), text_of(mapping, "target")
-        take = text_of(mapping, "take") or usual
-        if take not in TAKES:
-            inner.draft.report(
-                "W009",
-                f"'take' must be last, first or all, not {take[:40]!r}",
-                span_of(mapping, "take"),
-                label="unknown word",
-                help=suggest(take, TAKES),
-            )
-            take = usual
-        value = None if source is None else _mapped(inner, source, count)
         if source is None or not target:
             inner.draft.report(
                 "W006",
@@ -79,25 +85,40 @@ def mapped_outputs(
                 label="this mapping",
                 help="write source: {node: ..., output: ...} and target: NAME",
             )
-        elif value is not None:
-            found.append((target, cast("Literal['first', 'last', 'all']", take), value))
+            continue
+        if target in found:
+            inner.draft.report(
+                "W012",
+                f"output {target[:60]!r} of loop {inner.loop.node.id!r} has two mappings",
+                span_of(mapping, "target"),
+                label="a second value",
+                help="choose another target for one of them",
+            )
+        found[target] = (_take(inner, mapping, usual), _mapped(inner, source, count) or "none")
     return found
+
+
+def _take(inner: Level, mapping: Mapping, usual: Take) -> Take:
+    take = text_of(mapping, "take") or usual
+    if take not in TAKES:
+        inner.draft.report(
+            "W009",
+            f"'take' must be last, first or all, not {take[:40]!r}",
+            span_of(mapping, "take"),
+            label="unknown word",
+            help=suggest(take, TAKES),
+        )
+    return cast("Take", take)
 
 
 def _mapped(inner: Level, source: Mapping, count: str) -> str | None:
     if text_of(source, "type") == "builtin":
-        if text_of(source, "name") == COUNT:
-            return count
-        inner.draft.report(
-            "W010",
-            f"there is no builtin {text_of(source, 'name')[:40]!r}",
-            span_of(source, "name"),
-            label="unknown name",
-            help=f"write {COUNT}",
-        )
-        return None
+        return builtin(inner, source, count)
     node = inner_node(inner, source)
-    return None if node is None else output(node.id, text_of(source, "output"))
+    if node is None:
+        return None
+    expect(inner, node, "output", source)
+    return output(node.id, text_of(source, "output"))
 
 
 def _wired(inner: Level, port: PortSpec) -> str | None:
@@ -112,20 +133,6 @@ def _wired(inner: Level, port: PortSpec) -> str | None:
     if not named and len(scene.slots) == 1 and len(scene.node.outputs) == 1:
         named = list(scene.slots)
     return slot_source(inner, named[0]) if named else None
-
-
-def _warn_unfed(level: Level, inner: Level, port: PortSpec) -> None:
-    if port.name == COUNT:
-        return
-    assert inner.loop is not None
-    node = inner.loop.node
-    level.draft.warn(
-        "W023",
-        f"output {port.name!r} of loop {node.id!r} comes from nowhere and will be null",
-        node.span,
-        label="no source",
-        help="add it to outputMappings, or connect an inner output to it",
-    )
 
 
 def _exports(inner: Level) -> list[tuple[str, str]]:

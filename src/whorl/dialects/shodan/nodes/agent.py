@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.shodan.fields import scalar_of, span_of, text_of
+from whorl.dialects.shodan.fields import read_schema, scalar_of, span_of, text_of
 from whorl.dialects.shodan.nodes.files import named_files, read_folder
-from whorl.dialects.shodan.nodes.shared import common, packed_ports, read_schema
+from whorl.dialects.shodan.nodes.shared import common, packed_ports
+from whorl.dialects.shodan.ports import SESSION, promised_outputs
 from whorl.dialects.shodan.sources import called, expression, quoted
 from whorl.dialects.shodan.texts import text_source
 
@@ -23,7 +24,6 @@ AGENTS = {
     "gemini-cli": "gemini",
     "gemini": "gemini",
 }
-SESSION = "sessionId"
 DEFAULT_RUNNER = "claude-code"
 _OPENAI_MODEL = "gpt-4o"
 _OPENAI_TEMPERATURE = 0.7
@@ -53,7 +53,7 @@ def _program(level: Level, node: GraphNode, work: tuple[str, str, str]) -> ir.Ta
     ]
     if agent != "gemini":
         inputs.append(("session", expression(session)))
-        inputs.append(("keep_session", ir.Constant(SESSION in node.output_names)))
+        inputs.append(("keep_session", ir.Constant(SESSION in promised_outputs(level.draft, node))))
     shape = called("answered", "it", quoted(node.id), packed_ports(node.outputs))
     return ir.Task(
         kind="agent",

@@ -25,20 +25,12 @@ def read_component(
 ) -> list[ir.Node]:
     """Calls a workflow with what arrives at the component's inputs."""
     key = _inline(level, node, read_inline) or _file(level, node)
-    called = level.draft.workflows.get(key)
-    names = None if called is None else {port.name for port in called.inputs}
-    given: list[tuple[str | ir.Expression, ir.Value]] = []
-    for name in level.input_names(node):
-        if names is not None and name not in names:
-            level.draft.warn(
-                "W023",
-                f"component {node.id!r} has no input {name!r} inside; what arrives there is lost",
-                node.span,
-                label="unknown input",
-                help=suggest(name, sorted(names)) or "it takes no inputs",
-            )
-        elif (source := level.own(node, name)) is not None:
-            given.append((name, expression(source)))
+    level.draft.called[node.span] = key
+    given: list[tuple[str | ir.Expression, ir.Value]] = [
+        (name, expression(source))
+        for name in level.input_names(node)
+        if (source := level.own(node, name)) is not None
+    ]
     return [ir.Call(workflow=key, inputs=ir.Fields(tuple(given)), **common(node))]
 
 

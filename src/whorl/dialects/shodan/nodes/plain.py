@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.shodan.fields import scalar_of, span_of, text_of
 from whorl.dialects.shodan.nodes.shared import common
-from whorl.dialects.shodan.parts import USUAL, PortSpec
+from whorl.dialects.shodan.ports import trigger_ports
 from whorl.dialects.shodan.sources import expression, literal
 from whorl.dialects.shodan.texts import read_text
 from whorl.source import Scalar, plain
 
 if TYPE_CHECKING:
     from whorl.dialects.shodan.level import Level
-    from whorl.dialects.shodan.parts import GraphNode
+    from whorl.dialects.shodan.parts import GraphNode, PortSpec
 
-TEXT = PortSpec("text", "string", description="the text that the workflow is started with")
-PARAMS = PortSpec("params", "json", description="further parameters")
 _TRIGGERS = ("manual", "cron", "idle")
 
 
@@ -47,16 +45,6 @@ def _given(level: Level, port: PortSpec) -> str:
         return level.workflow_input(port)
     source = level.loop.seen(("input", port.name, "")) if level.loop is not None else None
     return source or literal(port.default)
-
-
-def trigger_ports(level: Level, node: GraphNode) -> list[PortSpec]:
-    """What a trigger is given: a text, parameters, and whatever it declares or hands on."""
-    found = {port.name: port for port in (TEXT, PARAMS, *node.outputs)}
-    for edge in level.graph.edges:
-        if edge.source == node.id and edge.out[0] == "output" and edge.out[1] != "output":
-            found.setdefault(edge.out[1], PortSpec(edge.out[1]))
-    own = USUAL["trigger"][:2]
-    return [port for name, port in found.items() if name not in own]
 
 
 def read_constant(level: Level, node: GraphNode) -> list[ir.Node]:

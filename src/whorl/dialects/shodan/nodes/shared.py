@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from whorl.dialects.shodan.fields import flag_of
@@ -35,12 +34,3 @@ def common(node: GraphNode) -> Common:
 def packed_ports(ports: Iterable[PortSpec]) -> str:
     """Declared outputs, as functions take them."""
     return packed([port.packed() for port in ports])
-
-
-def read_schema(text: str) -> dict[str, object] | None:
-    """The JSON Schema in a text; None if it is none."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
