@@ -39,6 +39,8 @@ ASKED = frozenset((*_KINDS.values(), "run.accepted", "gate.decided"))
 
 def events_for(request: dict[str, Any], journal: Journal, run: RunId, at: float) -> list[Event]:
     """The events that a request comes to."""
+    if "refused" in request:
+        return []
     if "together" in request:
         return [e for part in request["together"] for e in events_for(part, journal, run, at)]
     word, told = next(iter(request.items()))
@@ -63,7 +65,8 @@ def check_refusal(request: dict[str, Any], journal: Journal, run: RunId) -> bool
     machine = fold(journal, run).machine
     [event] = events_for(told, journal, run, machine.now)
     found = objection(machine, event)
-    assert found is not None and re.search(words, found), f"{found!r} lacks {words!r}"
+    assert found is not None
+    assert re.search(words, found), f"{found!r} lacks {words!r}"
     return True
 
 

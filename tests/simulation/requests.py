@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulation.runs import check_step
 from simulation.world import World
-from whorl.interpreter.control import is_known, objection
+from whorl.interpreter.control import is_known, objection, short_loop
 from whorl.interpreter.events import Event
 
 if TYPE_CHECKING:
@@ -41,11 +41,19 @@ def settle(world: World) -> None:
     """Lets a run come to its end."""
     while not world.machine.done:
         if world.is_at_rest():
-            more: dict[str, Json] = {"cost_usd": 50, "tokens": 50_000, "calls": 500}
-            world.feed(Event("run.resumed", "", world.now, more))
+            world.feed(with_more_money(world))
         else:
             world.happen(world.choices()[0])
         check_step(world)
+
+
+def with_more_money(world: World) -> Event:
+    """What lets a run go on that is paused: for its own budget, or for that of a loop."""
+    more: dict[str, Json] = {"cost_usd": 50, "tokens": 50_000, "calls": 500}
+    short = short_loop(world.machine)
+    if short:
+        return Event("run.continued", "", world.now, more | {"at": short})
+    return Event("run.resumed", "", world.now, more)
 
 
 def ask(world: World, random: Random) -> None:

@@ -79,10 +79,16 @@ def _budgets(machine: Machine) -> list[str]:
             for name, amount in frame["reserve"].items():
                 total = held.setdefault(scope, {})
                 total[name] = total.get(name, 0) + amount
+            counts = held.setdefault(scope, {})
+            counts["sent"] = counts.get("sent", 0) + 1
     found: list[str] = []
     loops = {k: f for k, f in machine.frames.items() if f["kind"] == "loop" and "reserved" in f}
+    for address in machine.state.get("queue", ()):
+        entry = machine.pending.get(address, {})
+        if "sent" in entry:
+            found.append(f"{address} waits for money, but was sent")
     for key, limited in [("run", machine.state), *loops.items()]:
-        for name in ("cost_usd", "tokens", "calls"):
+        for name in ("cost_usd", "tokens", "calls", "sent"):
             reserved = limited["reserved"].get(name, 0)
             if abs(reserved - held.get(key, {}).get(name, 0)) > _EXACT:
                 found.append(f"{key} holds {reserved} {name}, not {held.get(key)}")

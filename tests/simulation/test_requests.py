@@ -93,7 +93,7 @@ def test_an_intent_that_is_journaled_twice_is_sent_once() -> None:
     machine.feed(intent)
 
     assert [type(command).__name__ for command in machine.poll()] == ["Send"]
-    assert machine.state["reserved"] == {"calls": 1}
+    assert machine.state["reserved"] == {"sent": 1, "calls": 1}
 
 
 def test_a_decision_at_the_address_of_a_call_is_ignored() -> None:

@@ -178,7 +178,7 @@ def _may_resume(machine: Machine, body: dict[str, Any]) -> None:
             words += f"; a loop that stopped for its budget goes on with `continue {_MORE}`"
         _check(False, words)
     _check(status != "failed" or _began(machine), _NOTHING_TO_RETRY)
-    short = machine.state.get("short_loop")
+    short = short_loop(machine)
     if status == "paused" and short and asks:
         words = f"the budget of loop {short!r} is too small, not that of the run; it goes on with "
         _check(False, f"{words}`continue --at '{short}' {asks}`")
@@ -191,7 +191,7 @@ def _to_continue(machine: Machine, body: dict[str, Any]) -> list[str]:
     """
     at, iterations = body.get("at"), body.get("iterations")
     if machine.status == "paused" and machine.state.get("paused_by") == "budget":
-        short = machine.state.get("short_loop")
+        short = short_loop(machine)
         _check(bool(short), f"the run is paused for its budget: it goes on with `resume {_MORE}`")
         _check(at in (None, "", short), f"the loop that is short of money is {short!r}")
         return [_loop_at(machine, short)]
@@ -202,6 +202,13 @@ def _to_continue(machine: Machine, body: dict[str, Any]) -> list[str]:
     key = _loop_at(machine, at, at_limit=True)
     _check_reopenable(machine, key)
     return [key]
+
+
+def short_loop(machine: Machine) -> str:
+    """The loop whose own budget the run is paused for, unless it has come to an end meanwhile."""
+    short = str(machine.state.get("short_loop") or "")
+    loops = (f for f in machine.frames.values() if f["kind"] == "loop" and "ended" not in f)
+    return short if any(frame["address"] == short for frame in loops) else ""
 
 
 def _ended_for_budget(machine: Machine) -> list[str]:
@@ -219,7 +226,7 @@ def _continued(machine: Machine, body: dict[str, Any]) -> None:
     _raise_budgets(machine, keys, body)
     for key in keys:
         _continue_loop(machine, key, int(body.get("iterations") or 0))
-    if machine.status == "paused" and "short_loop" in machine.state:
+    if machine.status == "paused" and machine.state.get("paused_by") == "budget":
         _set_going(machine)
     elif machine.status == "paused":
         machine.note("run.waiting", "", {"status": "paused"})
