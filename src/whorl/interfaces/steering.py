@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -11,9 +12,9 @@ from whorl.errors import UsageError, did_you_mean
 from whorl.interfaces.figures import plural
 from whorl.interfaces.history import iteration_results, loop_node
 from whorl.interfaces.results import open_gates, requests_of
-from whorl.interfaces.wording import status_words
+from whorl.interfaces.wording import status_words, with_run
 from whorl.interpreter.address import split_iteration
-from whorl.interpreter.control import Refused, chosen_loop
+from whorl.interpreter.control import Refused, chosen_loop, to_continue
 from whorl.interpreter.events import Event
 from whorl.runtimes.folding import fold
 
@@ -50,21 +51,69 @@ def decided(
     return asked("gate.decided", body, _chosen_gate(store, run, at).address)
 
 
+@dataclass(frozen=True, slots=True)
+class More:
+    """What is added to the budgets of a run or of a loop."""
+
+    cost_usd: float | None = None
+    tokens: int | None = None
+    calls: int | None = None
+
+    def amounts(self) -> dict[str, Json]:
+        """What is given, by name."""
+        given: dict[str, Json] = {
+            "cost_usd": self.cost_usd,
+            "tokens": self.tokens,
+            "calls": self.calls,
+        }
+        return {name: amount for name, amount in given.items() if amount is not None}
+
+
 def continued(
-    store: SqliteStore, run: RunId, at: str, *, iterations: int | None, cost_usd: float | None
+    store: SqliteStore, run: RunId, at: str, *, iterations: int | None, more: More
 ) -> Event:
-    """More iterations, or more money, for a loop."""
-    body: dict[str, Json] = {"at": loop_at(store, run, at, at_limit=True)}
+    """More iterations for a loop, or more money: without a place, for all that lacked it."""
+    body = more.amounts()
+    if at or iterations is not None:
+        body["at"] = loop_at(store, run, at, at_limit=True)
+    elif not store.loops(run):
+        raise _no_loop(store, run, "", [])
     if iterations is not None:
         body["iterations"] = iterations
-    if cost_usd is not None:
-        body["cost_usd"] = cost_usd
     return asked("run.continued", body)
 
 
-def resumed(cost_usd: float | None = None) -> Event:
+def resumed(more: More | None = None) -> Event:
     """Going on, with failed work tried again."""
-    return asked("run.resumed", {} if cost_usd is None else {"cost_usd": cost_usd})
+    return asked("run.resumed", more.amounts() if more else {})
+
+
+def what_continues(store: SqliteStore, run: RunId, body: dict[str, Json]) -> list[str]:
+    """What will happen when a run is continued so, a line for each loop that had ended."""
+    machine = fold(store, run).machine
+    try:
+        keys = to_continue(machine, body)
+    except Refused:
+        return []
+    rows = {row.address: row for row in store.loops(run)}
+    met, lines = "condition_met", []
+    for key in keys:
+        frame = machine.frames[key]
+        row = rows.get(frame["address"])
+        if row is None or "ended" not in frame:
+            continue
+        count, more = plural(row.iterations, "iteration"), body.get("iterations")
+        words = f"{row.address!r} goes on after {count}"
+        if row.exit_reason == "budget" and "shelf" in frame:
+            words = f"{row.address!r} goes on in iteration {row.iterations}, where it was stopped"
+        limit = f" for at most {plural(int(str(more)), 'more iteration')}" if more else ""
+        again = (
+            "; its condition was met, so it stops when it is met again"
+            if (row.exit_reason == met)
+            else ""
+        )
+        lines.append(f"{words}{limit}{again}")
+    return lines
 
 
 def cancelled(feedback: str = "") -> Event:
@@ -73,14 +122,17 @@ def cancelled(feedback: str = "") -> Event:
 
 
 @contextmanager
-def fitting() -> Iterator[None]:
-    """Gives the objections of a run to a request the code that says so."""
+def fitting(run: str = "") -> Iterator[None]:
+    """Gives the objections of a run to a request the code that says so, and its commands."""
     try:
         yield
     except UsageError as fault:
         if fault.code != "W900":
             raise
-        raise UsageError(str(fault), help=fault.help, code="W905") from fault
+        words = str(fault)
+        if run:
+            words = with_run(words, run)
+        raise UsageError(words, help=fault.help, code="W905") from fault
 
 
 def loop_at(store: SqliteStore, run: RunId, at: str, *, at_limit: bool = False) -> str:

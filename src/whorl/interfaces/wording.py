@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, assert_never
 
 from whorl.interfaces.figures import dollars, line, plural, score
@@ -51,6 +52,8 @@ _STOPPED_BY = {
     "person": "a person approved it",
 }
 
+_COMMAND = re.compile(r"(`whorl [a-z]+) RUN\b")
+
 
 def status_words(status: str) -> str:
     """A status as a clause: `has succeeded`, `was cancelled`, `is paused`."""
@@ -75,11 +78,18 @@ def root_code(error: Mapping[str, Any]) -> str:
     return root_code(cause) if isinstance(cause, dict) and cause.get("code") else str(error["code"])
 
 
-def more_words(iterations: int | None, cost_usd: float | None) -> str:
+def more_words(body: Mapping[str, Any]) -> str:
     """What a loop is given to go on."""
+    iterations, cost_usd = body.get("iterations"), body.get("cost_usd")
     parts = [plural(iterations, "more iteration")] if iterations else []
     parts += [f"{dollars(cost_usd)} more"] if cost_usd else []
+    parts += [f"{body[name]:,} more {name}" for name in ("tokens", "calls") if body.get(name)]
     return " and ".join(parts) or "another try"
+
+
+def with_run(words: str, run: str) -> str:
+    """The commands in a message, with the run that they are about: they can be pasted."""
+    return _COMMAND.sub(lambda found: f"{found[1]} {run}", words)
 
 
 def request_words(request: Request) -> str:
@@ -91,8 +101,7 @@ def request_words(request: Request) -> str:
         case "run.accepted":
             words = f"accepted with iteration {body.get('iteration')}"
         case _:
-            given = more_words(body.get("iterations"), body.get("cost_usd"))
-            words = f"continued with {given}"
+            words = f"continued with {more_words(body)}"
     feedback = line(request.feedback, 400)
     return f"{line(request.place, 60)} was {words}{f': {feedback}' if feedback else ''}"
 

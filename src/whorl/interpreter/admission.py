@@ -7,7 +7,7 @@ calls that are under way in it are answered, or the run pauses where nothing can
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import budget, loop_limit
 from whorl.interpreter.commands import Send
@@ -89,7 +89,7 @@ def _send_or_refuse(machine: Machine, key: str) -> bool:
     refusal = budget.shortage(machine, loop, intent["reserve"])
     if refusal is not None:
         del frame["intent"]
-        _refuse(machine, key, *refusal)
+        _refuse(machine, key, *refusal, intent["reserve"])
         return True
     cap, amount = budget.allowance(machine, loop, intent["reserve"], intent["cap"])
     if not budget.reserve(machine, loop, amount):
@@ -109,7 +109,7 @@ def _is_starved(machine: Machine, loop: str | None) -> bool:
     return False
 
 
-def _refuse(machine: Machine, key: str, scope: str, name: str) -> None:
+def _refuse(machine: Machine, key: str, scope: str, name: str, amount: dict[str, Any]) -> None:
     """A call does not fit into the budget of a loop, or (`run`) of the run."""
     frame = machine.frames[key]
     is_run = scope == "run"
@@ -127,15 +127,20 @@ def _refuse(machine: Machine, key: str, scope: str, name: str) -> None:
         },
     )
     limit = loop_limit.NAMES[name]
+    missing = budget.missing(machine.state if is_run else machine.frames[scope], name, amount)
+    more = max(missing, float(limits[name]))
     if loop is None or not ends:
-        _pause(machine, frame, limit, None if is_run else machine.frames[scope])
+        flag = loop_limit.raising(limit, more)
+        _pause(machine, frame, limit, flag, None if is_run else machine.frames[scope])
         return
+    machine.frames[loop]["needs"] = {name: amount[name] for name in amount}
     whose = "the run" if is_run else repr(machine.frames[scope]["name"])
     machine.frames[loop]["starved"] = {
         "reason": "budget",
         "words": f"the {limit} budget of {whose}",
         "limit": limit,
         "of_run": is_run,
+        "more": more,
     }
     machine.state.setdefault("starved", []).append(loop)
 
@@ -150,14 +155,13 @@ def _outermost_to_begin(machine: Machine, loop: str | None) -> str | None:
     return None
 
 
-def _pause(machine: Machine, call: Frame, limit: str, loop: Frame | None) -> None:
+def _pause(machine: Machine, call: Frame, limit: str, flag: str, loop: Frame | None) -> None:
     """There is nothing to return: the run waits for more money, with all that it has."""
     state = machine.state
     state["status"] = "paused"
     state["paused_by"] = "budget"
     state.pop("queue", None)
     machine.note("run.waiting", "", {"status": "paused", "for": "budget"})
-    flag = loop_limit.FLAGS[limit]
     whose = "the run"
     advice = f"`whorl resume RUN {flag}`"
     if loop is not None:

@@ -46,6 +46,12 @@ def shortage(machine: Machine, loop: str | None, amount: dict[str, Any]) -> tupl
     return None
 
 
+def missing(scope: dict[str, Any], name: str, amount: dict[str, Any]) -> float:
+    """How much more a limit would have to be for an amount to fit beside what is spent."""
+    limit = scope["limits"].get(name)
+    return 0.0 if limit is None else _spent(scope, name) + _number(amount.get(name)) - limit
+
+
 def fits(scope: dict[str, Any], amount: dict[str, Any]) -> bool:
     """Whether an amount fits into a scope beside what is spent and reserved."""
     return all(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import block, foreach, loop, loop_limit, loop_shelf, run
+from whorl.interpreter import block, budget, foreach, loop, loop_limit, loop_shelf, run
 from whorl.interpreter.address import split_iteration
 from whorl.interpreter.loop_record import loop_of, stop_clock
 from whorl.interpreter.loop_result import end_loop
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 _NOTHING_TO_RETRY = "nothing in this run can be tried again; start a new one"
 _AT_LIMIT = frozenset({"max_iterations", "timeout", "budget"})
-# What budgets count, and the flags that raise them.
-_FLAGS = {"cost_usd": "--budget +AMOUNT", "tokens": "--tokens +N", "calls": "--calls +N"}
-_MORE = "--budget +AMOUNT"
+# What budgets count.
+_AMOUNTS = tuple(loop_limit.NAMES)
+# A call needs at least one call and one token; what it costs is not known before.
+_LEAST = {"calls": 1, "tokens": 1, "cost_usd": 1e-9}
 # How many requests a run remembers, and how much of the name of each.
 REQUESTS_KEPT = 100
 REQUEST_LENGTH = 64
@@ -77,7 +78,7 @@ def objection(machine: Machine, event: Event) -> str | None:
     try:
         match event.kind:
             case "run.continued":
-                _to_continue(machine, event.body)
+                to_continue(machine, event.body)
             case "run.accepted":
                 _check_reopenable(machine, _loop_at(machine, event.body.get("at")))
             case "run.paused":
@@ -171,37 +172,65 @@ def _cancelled(machine: Machine, body: dict[str, Any]) -> None:
 
 def _may_resume(machine: Machine, body: dict[str, Any]) -> None:
     status = machine.status
-    asks = " ".join(flag for name, flag in _FLAGS.items() if body.get(name))
     if status in ("succeeded", "cancelled"):
         words = f"the run has ended already: {status}"
-        if any(_ended_for_budget(machine)):
-            words += f"; a loop that stopped for its budget goes on with `continue {_MORE}`"
+        if any(_is_reopenable(machine, key) for key in _ended_for_budget(machine)):
+            more = _flags(body) or "--budget +1"
+            words += f"; loops that stopped for their budget go on with `whorl continue RUN {more}`"
         _check(False, words)
     _check(status != "failed" or _began(machine), _NOTHING_TO_RETRY)
     short = short_loop(machine)
-    if status == "paused" and short and asks:
+    if status == "paused" and short and _flags(body):
         words = f"the budget of loop {short!r} is too small, not that of the run; it goes on with "
-        _check(False, f"{words}`continue --at '{short}' {asks}`")
+        _check(False, f"{words}`whorl continue RUN --at '{short}' {_flags(body)}`")
 
 
-def _to_continue(machine: Machine, body: dict[str, Any]) -> list[str]:
-    """The loops that a request to continue means; raises Refused where that is not clear.
+def _flags(body: dict[str, Any]) -> str:
+    """The amounts of a request as flags of the command line."""
+    amounts = [(loop_limit.NAMES[name], body[name]) for name in _AMOUNTS if body.get(name)]
+    return " ".join(f"{loop_limit.FLAGS[limit]} +{amount:g}" for limit, amount in amounts)
+
+
+def to_continue(machine: Machine, body: dict[str, Any]) -> list[str]:
+    """The loops that a request to continue means; raises Refused where that makes no sense.
 
     More money alone is for every loop that stopped for its budget.
     """
     at, iterations = body.get("at"), body.get("iterations")
     if machine.status == "paused" and machine.state.get("paused_by") == "budget":
-        short = short_loop(machine)
-        _check(bool(short), f"the run is paused for its budget: it goes on with `resume {_MORE}`")
+        short, more = short_loop(machine), _flags(body) or "--budget +1"
+        words = f"the run is paused for its budget: it goes on with `whorl resume RUN {more}`"
+        _check(bool(short), words)
         _check(at in (None, "", short), f"the loop that is short of money is {short!r}")
         return [_loop_at(machine, short)]
-    if not at and not iterations and any(body.get(name) for name in _FLAGS):
+    if not at and not iterations and _flags(body):
         keys = [key for key in _ended_for_budget(machine) if _is_reopenable(machine, key)]
         _check(bool(keys), "no loop of this run stopped for its budget")
-        return keys
-    key = _loop_at(machine, at, at_limit=True)
-    _check_reopenable(machine, key)
-    return [key]
+    else:
+        keys = [_loop_at(machine, at, at_limit=True)]
+        _check_reopenable(machine, keys[0])
+    if machine.status != "cancelled":
+        _check_money(machine, keys, body)
+    return keys
+
+
+def _check_money(machine: Machine, keys: list[str], body: dict[str, Any]) -> None:
+    """Refuses to go on where the budgets allow no call."""
+    raised = _to_raise(machine, keys)
+    for key in keys:
+        frame = machine.frames[key]
+        if "ended" not in frame and frame["phase"] != "limit":
+            continue
+        for around, scope in budget.keyed_scopes(machine, key):
+            for name in _AMOUNTS:
+                needed = budget.missing(scope, name, frame.get("needs") or _LEAST)
+                more = body.get(name, 0) if any(scope is one for one in raised) else 0
+                if needed > more + 1e-12:
+                    whose = "the run" if around == "run" else f"loop {scope['name']!r}"
+                    limit = loop_limit.NAMES[name]
+                    flag = loop_limit.raising(limit, max(needed, scope["limits"][name] / 2))
+                    words = f"the {limit} budget of {whose} allows no call: add `{flag}`"
+                    _check(False, words)
 
 
 def short_loop(machine: Machine) -> str:
@@ -222,9 +251,11 @@ def _ended_for_budget(machine: Machine) -> list[str]:
 
 
 def _continued(machine: Machine, body: dict[str, Any]) -> None:
-    keys = _to_continue(machine, body)
-    _raise_budgets(machine, keys, body)
+    keys = to_continue(machine, body)
+    _raise_limits(_to_raise(machine, keys), body)
     for key in keys:
+        for name in ("short_of_run", "needs"):
+            machine.frames[key].pop(name, None)
         _continue_loop(machine, key, int(body.get("iterations") or 0))
     if machine.status == "paused" and machine.state.get("paused_by") == "budget":
         _set_going(machine)
@@ -347,21 +378,24 @@ def _set_values(machine: Machine, key: str, values: dict[str, Any]) -> None:
             frame["carry"][name] = value
 
 
-def _raise_budgets(machine: Machine, keys: list[str], body: dict[str, Any]) -> None:
-    """Raises the budgets that stopped the loops: their own, or that of the run, once."""
+def _to_raise(machine: Machine, keys: list[str]) -> list[dict[str, Any]]:
+    """The budgets that stopped the loops: their own, or that of the run, once.
+
+    A loop that ended for another reason gets more of both.
+    """
     scopes: list[dict[str, Any]] = []
     for key in keys:
         frame = machine.frames[key]
-        of_run = frame.pop("short_of_run", None)
+        of_run = frame.get("short_of_run")
         if of_run is not True:
             scopes.append(frame)
         if of_run is not False and not any(one is machine.state for one in scopes):
             scopes.append(machine.state)
-    _raise_limits(scopes, body)
+    return scopes
 
 
 def _raise_limits(scopes: list[dict[str, Any]], body: dict[str, Any]) -> None:
-    for name in _FLAGS:
+    for name in _AMOUNTS:
         for scope in scopes:
             if body.get(name) and name in scope["limits"]:
                 scope["limits"][name] += body[name]

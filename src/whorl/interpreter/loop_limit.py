@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +21,31 @@ if TYPE_CHECKING:
 # What is limited, in the words of messages and fields.
 NAMES = {"cost_usd": "cost", "tokens": "tokens", "calls": "calls"}
 # The flags of the command line that raise a budget.
-FLAGS = {"cost": "--budget +AMOUNT", "tokens": "--tokens +N", "calls": "--calls +N"}
+FLAGS = {"cost": "--budget", "tokens": "--tokens", "calls": "--calls"}
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A limit that is reached: the exit reason, in words, and which one (of the run) it is."""
+    """A limit that is reached: the exit reason, in words, and which one (of the run) it is.
+
+    `more` is how much more a budget needs, for the advice.
+    """
 
     reason: str
     words: str
     limit: str = ""
     of_run: bool = False
+    more: float = 0.0
+
+
+def raising(limit: str, more: float) -> str:
+    """The flag that raises a budget by a sensible amount: at least by what is missing."""
+    if limit != "cost":
+        return f"{FLAGS[limit]} +{math.ceil(more)}"
+    digits = 1 - math.floor(math.log10(more)) if more > 0 else 2
+    step = 10.0**-digits
+    amount = f"{math.ceil(more / step - 1e-9) * step:.{max(digits, 1)}f}"
+    return f"{FLAGS[limit]} +{amount.rstrip('0').rstrip('.')}"
 
 
 def arm(machine: Machine, key: str) -> None:
@@ -63,8 +78,9 @@ def before_iteration(machine: Machine, key: str) -> Reached | None:
         return Reached("timeout", f"its time of {seconds:g} s")
     spent = budget.exhausted(machine, key)
     if spent is not None:
-        words = f"its {NAMES[spent]} budget of {frame['limits'][spent]:g}"
-        return Reached("budget", words, NAMES[spent])
+        limit = frame["limits"][spent]
+        words = f"its {NAMES[spent]} budget of {limit:g}"
+        return Reached("budget", words, NAMES[spent], more=float(limit))
     return None
 
 
@@ -119,7 +135,7 @@ def _raised_by(loop: Loop, what: Reached, address: str) -> str:
         field = fields.get(what.limit) or fields.get(what.reason, "the limit")
     if what.reason == "timeout":
         return f"`{field}`"
-    flag = FLAGS.get(what.limit, "--iterations N")
+    flag = raising(what.limit, what.more) if what.limit else "--iterations 3"
     return f"`{field}`, or `whorl continue RUN --at '{address}' {flag}`"
 
 

@@ -101,6 +101,49 @@ class More(click.ParamType[float]):
         return _amount(text[1:], text, self, param, ctx)
 
 
+class MoreOf(click.ParamType[int]):
+    """A whole number to add: +10k."""
+
+    name = "+N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Reads `+500` or `+10k`."""
+        from whorl.ir.durations import parse_count
+
+        if isinstance(value, int):
+            return value
+        text = str(value)
+        if not text.startswith("+"):
+            self.fail(f"{text!r} is what is added, so write +{text}", param, ctx)
+        try:
+            count = parse_count(text[1:])
+        except ValueError:
+            count = 0
+        if not 0 < count < 10**12:
+            self.fail(f"{text!r} is no number to add, such as +500 or +10k", param, ctx)
+        return count
+
+
+def more_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What may be added to budgets: dollars, tokens, calls; the command gets it as `more`."""
+
+    @wraps(command)
+    def with_more(
+        *args: Any, budget: float | None, tokens: int | None, calls: int | None, **rest: Any
+    ) -> Any:
+        from whorl.interfaces.steering import More as Added
+
+        return command(*args, more=Added(budget, tokens, calls), **rest)
+
+    for option in (
+        click.option("--calls", type=MoreOf(), help="Calls to add to the budget, such as +10."),
+        click.option("--tokens", type=MoreOf(), help="Tokens to add, such as +10k."),
+        click.option("--budget", type=More(), help="Dollars to add, such as +0.50."),
+    ):
+        with_more = option(with_more)
+    return with_more
+
+
 class Amount(click.ParamType[float]):
     """An amount of dollars."""
 

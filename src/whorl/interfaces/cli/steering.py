@@ -21,7 +21,7 @@ POLL_S = 0.05
 async def steer(stage: Stage, run: RunId, event: Event) -> int:
     """Carries a request out, and shows the run as it goes on; gives the exit code."""
     before = stage.store.run(run).last_seq
-    with fitting():
+    with fitting(run):
         is_driven = await stage.runtime.request(run, event)
     if is_driven:
         await _taken(stage, run, before)

@@ -13,6 +13,7 @@ from whorl.interfaces.python.results import Event, Result, result_from
 from whorl.interfaces.python.values import count, dollars, plain_table, text
 from whorl.interfaces.results import result_of
 from whorl.interfaces.steering import (
+    More,
     cancelled,
     check_fork,
     chosen,
@@ -82,14 +83,16 @@ class Run:
         """Lets calls that are under way finish, and starts no new ones."""
         await self._ask(lambda: paused(self._store, self._run))
 
-    async def resume(self, *, budget: float | None = None) -> None:
+    async def resume(
+        self, *, budget: float | None = None, tokens: int | None = None, calls: int | None = None
+    ) -> None:
         """Goes on after a pause or a crash; of a failed run, tries again what failed.
 
-        `budget` is added to what the run may spend. A run that is under way, or waits for a person,
-        is left as it is.
+        `budget` (dollars), `tokens` and `calls` are added to what the run may spend. A run that is
+        under way, or waits for a person, is left as it is.
         """
-        more = dollars(budget)
-        if more is None and self.status in ("running", "waiting", "interrupted"):
+        more = More(dollars(budget), count(tokens, "tokens"), count(calls, "calls"))
+        if not more.amounts() and self.status in ("running", "waiting", "interrupted"):
             await self._session.opened.take_up(self._run)
             return
         await self._ask(lambda: resumed(more))
@@ -104,16 +107,21 @@ class Run:
         *,
         at: str | None = None,
         budget: float | None = None,
+        tokens: int | None = None,
+        calls: int | None = None,
     ) -> None:
         """Reopens a loop for more iterations; what follows it runs again.
 
-        `budget` is added to what the run, and the loop, may spend.
+        `budget` (dollars), `tokens` and `calls` are added to what stopped it: the loop's own
+        budget, or that of the run. Without iterations and a place, every loop that stopped for its
+        budget goes on.
         """
-        more, money, loop = count(iterations, "iterations"), dollars(budget), text(at, "at")
-        if more is None and money is None:
-            raise UsageError("say how much more: iterations, budget, or both")
+        number, loop = count(iterations, "iterations"), text(at, "at")
+        more = More(dollars(budget), count(tokens, "tokens"), count(calls, "calls"))
+        if number is None and not more.amounts():
+            raise UsageError("say how much more: iterations, budget, tokens or calls")
         await self._ask(
-            lambda: continued(self._store, self._run, loop, iterations=more, cost_usd=money)
+            lambda: continued(self._store, self._run, loop, iterations=number, more=more)
         )
 
     async def accept(self, iteration: int, *, at: str | None = None) -> None:

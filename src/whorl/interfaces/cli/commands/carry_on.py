@@ -7,24 +7,29 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.errors import UsageError
-from whorl.interfaces.cli.options import More, located, show_options
+from whorl.interfaces.cli.options import located, more_options, show_options
 from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform, say
 from whorl.interfaces.cli.steering import steer
+from whorl.interfaces.figures import plural
 from whorl.interfaces.naming import run_meant
 from whorl.interfaces.results import full_result
-from whorl.interfaces.steering import continued
+from whorl.interfaces.steering import continued, what_continues
 from whorl.interfaces.wording import more_words
 
 if TYPE_CHECKING:
     from whorl.interfaces.project import Project
+    from whorl.interfaces.steering import More
     from whorl.interpreter.events import Event
     from whorl.runtimes.journal import RunId
+
+# How many loops are named before they go on.
+SHOWN_MAX = 5
 
 
 @click.command(name="continue")
 @click.argument("run", metavar="RUN")
 @click.option("--iterations", "-n", type=click.IntRange(1), metavar="N", help="How many more.")
-@click.option("--budget", type=More(), help="Dollars to add to the budget, such as +0.50.")
+@more_options
 @click.option("--at", default="", metavar="LOOP", help="Which loop, where there are several.")
 @show_options
 @located
@@ -33,7 +38,7 @@ def continue_command(
     *,
     run: str,
     iterations: int | None,
-    budget: float | None,
+    more: More,
     at: str,
     as_json: bool,
     events: str | None,
@@ -43,14 +48,18 @@ def continue_command(
 
     \b
       whorl continue last --iterations 3 --budget +0.50
+      whorl continue last --budget +1       every loop that stopped for its budget
+
+    A loop inside `each` has an address: --at 'all[2]/polish'. A run that is paused goes on with
+    `whorl resume`.
     """
-    if iterations is None and budget is None:
+    if iterations is None and not more.amounts():
         raise UsageError(
-            "say how much more: --iterations N, --budget +AMOUNT, or both",
+            "say how much more: --iterations N, --budget +AMOUNT, --tokens +N, --calls +N",
             help="for example `whorl continue last --iterations 3`",
         )
     show = Show(as_json=as_json, events=events, verbose=verbose)
-    return perform(_continue(project, run, at, show, iterations=iterations, budget=budget))
+    return perform(_continue(project, run, at, show, iterations=iterations, more=more))
 
 
 async def _continue(
@@ -60,25 +69,29 @@ async def _continue(
     show: Show,
     *,
     iterations: int | None,
-    budget: float | None,
+    more: More,
 ) -> int:
     project.open_store().close()
     async with on_stage(project, show) as stage:
         run = run_meant(stage.store, text)
-        event = continued(stage.store, run, at, iterations=iterations, cost_usd=budget)
+        event = continued(stage.store, run, at, iterations=iterations, more=more)
         _say_given(stage, run, event)
         return await steer(stage, run, event)
 
 
 def _say_given(stage: Stage, run: RunId, event: Event) -> None:
-    """Says what a loop that is still under way gets: nothing else would show it."""
-    loop, body = str(event.body["at"]), event.body
-    row = next((row for row in stage.store.loops(run) if row.address == loop), None)
-    if row is None or row.exit_reason:
+    """Says what will happen, before anything does."""
+    lines = what_continues(stage.store, run, event.body)
+    for line in lines[:SHOWN_MAX]:
+        say(line)
+    if len(lines) > SHOWN_MAX:
+        say(f"and {plural(len(lines) - SHOWN_MAX, 'more loop')} like these")
+    loop = event.body.get("at")
+    if lines or not loop:
         return
     is_paused = full_result(stage.store, run)["status"] == "paused"
     after = f"; the run stays paused until `whorl resume {run}`" if is_paused else ""
-    say(f"{loop!r} gets {more_words(body.get('iterations'), body.get('cost_usd'))}{after}")  # type: ignore[arg-type]
+    say(f"{loop!r} gets {more_words(event.body)}{after}")
 
 
 COMMANDS = {"continue": continue_command}

@@ -7,28 +7,31 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.errors import UsageError
-from whorl.interfaces.cli.options import More, located, show_options
+from whorl.interfaces.cli.options import located, more_options, show_options
 from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform, say
 from whorl.interfaces.cli.steering import steer
 from whorl.interfaces.naming import run_meant
-from whorl.interfaces.steering import resumed
+from whorl.interfaces.steering import fitting, resumed
 from whorl.interfaces.wording import status_words
+from whorl.interpreter.control import objection
+from whorl.runtimes.folding import fold
 
 if TYPE_CHECKING:
     from whorl.interfaces.project import Project
+    from whorl.interfaces.steering import More
     from whorl.runtimes.journal import RunId
 
 
 @click.command()
 @click.argument("run", metavar="RUN")
-@click.option("--budget", type=More(), help="Dollars to add to the run's budget, such as +0.50.")
+@more_options
 @show_options
 @located
 def resume(
     project: Project,
     *,
     run: str,
-    budget: float | None,
+    more: More,
     as_json: bool,
     events: str | None,
     verbose: bool,
@@ -42,40 +45,40 @@ def resume(
       whorl resume last --budget +0.50
     """
     show = Show(as_json=as_json, events=events, verbose=verbose)
-    return perform(_resume(project, run, budget, show))
+    return perform(_resume(project, run, more, show))
 
 
-async def _resume(project: Project, text: str, budget: float | None, show: Show) -> int:
+async def _resume(project: Project, text: str, more: More, show: Show) -> int:
     project.open_store().close()
     async with on_stage(project, show) as stage:
         run = run_meant(stage.store, text)
         status = stage.store.run(run).status
         match status:
             case "succeeded" | "cancelled":
-                _say_ended(stage, run, status, budget)
+                _say_ended(stage, run, status, more)
                 return stage.finish(run)
-            case "running" if budget is None:
+            case "running" if not more.amounts():
                 say(f"run {run} is running already, in another process")
                 return await stage.follow(run)
-            case "waiting" if budget is None:
+            case "waiting" if not more.amounts():
                 # Whoever was asked may have been given a time, which is over by now.
                 say(f"run {run} waits for a person")
                 return await stage.drive(run)
-            case "interrupted" if budget is None:
+            case "interrupted" if not more.amounts():
                 return await stage.drive(run)
-        return await steer(stage, run, resumed(budget))
+        return await steer(stage, run, resumed(more))
 
 
-def _say_ended(stage: Stage, run: RunId, status: str, budget: float | None) -> None:
+def _say_ended(stage: Stage, run: RunId, status: str, more: More) -> None:
     """A run that has ended needs no resuming; money for it would be dropped in silence."""
     loops = [row.address for row in stage.store.loops(run)]
     ended = f"run {run} {status_words(status)} already"
     if status == "cancelled":
         new = f"`whorl fork {run} --at '{loops[0]}[K]'`" if loops else "`whorl run FILE`"
         ended = f"run {run} was cancelled; {new} starts a new one"
-    elif budget is not None:
-        advice = f"`whorl continue {run} --budget +{budget:g}` gives a loop of it more"
-        raise UsageError(ended, help=advice if loops else f"`whorl show {run}`", code="W905")
+    elif more.amounts():
+        with fitting(run):
+            raise UsageError(objection(fold(stage.store, run).machine, resumed(more)) or ended)
     say(ended)
 
 

@@ -36,6 +36,7 @@ from whorl.interfaces.preflight import (
     scripted_by,
 )
 from whorl.interfaces.steering import (
+    More,
     cancelled,
     check_fork,
     chosen,
@@ -79,7 +80,7 @@ async def pause(desk: AtDesk, run: TheRun, request: Request) -> RunItem:
 async def resume(desk: AtDesk, run: TheRun, request: Resume) -> RunItem:
     """Goes on after a pause or a crash; of a failed run, tries again what failed."""
     status = desk.store.run(run).status
-    if status == "interrupted" and request.budget_usd is None:
+    if status == "interrupted" and not _more(request).amounts():
         await desk.driving.go_on(run)
     else:
         await desk.ask(run, lambda: _resumed(desk, run, request), request.seen)
@@ -157,10 +158,14 @@ async def _decide(desk: Desk, run: RunId, request: Decision, *, approved: bool) 
 
 def _resumed(desk: Desk, run: RunId, request: Resume) -> Event:
     status = desk.store.run(run).status
-    if request.budget_usd is None and status in ("running", "waiting"):
+    if not _more(request).amounts() and status in ("running", "waiting"):
         words = "is running already" if status == "running" else "waits for a person"
         raise UsageError(f"run {run} {words}")
-    return resumed(request.budget_usd)
+    return resumed(_more(request))
+
+
+def _more(request: Resume) -> More:
+    return More(request.budget_usd, request.tokens, request.calls)
 
 
 def _continued(desk: Desk, run: RunId, request: Continue) -> Event:
@@ -169,7 +174,7 @@ def _continued(desk: Desk, run: RunId, request: Continue) -> Event:
         run,
         request.loop or "",
         iterations=request.iterations,
-        cost_usd=request.budget_usd,
+        more=More(request.budget_usd, request.tokens, request.calls),
     )
     if request.seen is None and request.iterations is not None:
         machine = fold(desk.store, run).machine

@@ -51,6 +51,8 @@ class Resume(Request):
     """Goes on after a pause or a crash; of a failed run, tries again what failed."""
 
     budget_usd: Dollars | None = Field(default=None, description="added to the budget")
+    tokens: Number | None = Field(default=None, description="added to the budget")
+    calls: Number | None = Field(default=None, description="added to the budget")
 
 
 class Cancel(Request):
@@ -60,16 +62,21 @@ class Cancel(Request):
 
 
 class Continue(Request):
-    """Reopens a loop for more iterations; at least one of the two amounts is needed."""
+    """Reopens a loop for more iterations, or every loop that stopped for its budget.
+
+    At least one of the amounts is needed.
+    """
 
     loop: Address | None = None
     iterations: Number | None = None
     budget_usd: Dollars | None = Field(default=None, description="added to the budget")
+    tokens: Number | None = Field(default=None, description="added to the budget")
+    calls: Number | None = Field(default=None, description="added to the budget")
 
     @model_validator(mode="after")
     def _asks_for_something(self) -> "Continue":
-        if self.iterations is None and self.budget_usd is None:
-            raise ValueError("say how much more: iterations, budget_usd, or both")
+        if all(one is None for one in (self.iterations, self.budget_usd, self.tokens, self.calls)):
+            raise ValueError("say how much more: iterations, budget_usd, tokens or calls")
         return self
 
 
