@@ -58,6 +58,7 @@ class World:
     snapshot: tuple[int, str] = (0, "")
     written: Mark = field(default_factory=Mark)
     has_to_write: bool = False
+    held: dict[str, dict[str, Json]] = field(default_factory=dict)
     lost: int = 0
     now: float = 0.0
     machine: Machine = field(init=False)
@@ -120,6 +121,10 @@ class World:
         else:
             approved = self.luck(address) % 3 > 0
             self.feed(Event("gate.decided", address, self.now, {"approved": approved}))
+
+    def intent(self, perform: Perform) -> dict[str, Json]:
+        """What is journaled before a call is sent."""
+        return {"kind": perform.kind, "reserve": RESERVE}
 
     def reply(self, perform: Perform) -> None:
         """A call is answered, well or not."""
@@ -227,6 +232,7 @@ class World:
                     case Perform():
                         self._want(command, intents)
                     case Send():
+                        self.held[command.address] = dict(self.machine.held_for(command.address))
                         self.sent[command.address] = self.asked.pop(command.address)
                         self.performed.append(command.address)
                     case SetTimer():
@@ -236,8 +242,7 @@ class World:
             if not intents:
                 break
             for perform in intents:
-                body: dict[str, Json] = {"kind": perform.kind, "reserve": RESERVE}
-                event = Event("task.started", perform.address, self.now, body)
+                event = Event("task.started", perform.address, self.now, self.intent(perform))
                 self.fed.append(event)
                 self.machine.feed(event)
                 self.notes += self.machine.take_notes()
@@ -261,7 +266,7 @@ class World:
         perform = self.sent.pop(address, None)
         if perform is None or perform.kind == "use":
             return
-        charged = self._charge(RESERVE)
+        charged = self._charge(self.held.get(address, RESERVE))
         self.charged[address] = charged
         if self.luck(address) % 2:
             # The reply was on its way already.
