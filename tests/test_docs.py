@@ -51,6 +51,15 @@ def test_programs_in_documents_run(name: str, text: str, tmp_path: Path) -> None
     assert done.stdout.strip()
 
 
+def test_each_end_in_the_tables_has_its_case() -> None:
+    page = (ROOT / "docs" / "reference" / "ends.md").read_text()
+    cells = [line.split("|") for line in page.splitlines() if line.startswith("| ")]
+    named = [row[-2].strip() for row in cells if row[-2].strip() != "case"]
+    titles = re.findall(r"^# (.*)$", (ROOT / "conformance/runs/ends.md").read_text(), re.M)
+
+    assert named == titles
+
+
 def test_generated_pages_are_fresh() -> None:
     script = ROOT / "tools" / "generate_docs.py"
     done = subprocess.run(

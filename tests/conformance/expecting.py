@@ -1,7 +1,8 @@
 """Compares what came of a case with its `outcome`; only what is written there is compared.
 
     status, output, outputs, error {code, message, path, iteration}, usage, waits_for
-    exit, stopped_by, iterations, score, best, returned, failed: of the first loop
+    exit_code  of the command line
+    exit, stopped_by, iterations, mark, score, best, returned, failed: of the first loop
     loops      a list of the same, with `path`
     warnings   texts that warnings must contain; [] means that there are none
     calls      how many calls were made, or a number by node name
@@ -19,6 +20,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from whorl.interfaces.wording import EXIT_CODES
 from whorl.interpreter.address import unescape
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ _LOOP = {
     "returned": "returned_iteration",
     "failed": "failed_iterations",
     "usage": "usage",
+    "mark": "mark",
 }
 _NAME = re.compile(r"([^/\[\]#]*)(?:\[[0-9]+\])?(?:#[0-9]+)?$")
 
@@ -59,9 +62,11 @@ def mistakes(expected: dict[str, Any], result: Result, script: Script) -> list[s
             found += _loops(wanted, document["loops"])
         elif key in _LOOP and key != "usage":
             if document["loops"]:
-                found += _differs(f"loop {key}", wanted, document["loops"][0][_LOOP[key]])
+                found += _differs(f"loop {key}", wanted, document["loops"][0].get(_LOOP[key]))
             else:
                 found.append("there is no loop")
+        elif key == "exit_code":
+            found += _differs(key, wanted, EXIT_CODES.get(document["status"], 1))
         elif key == "calls":
             found += _calls(wanted, script)
         elif key in ("prompts", "sessions", "messages"):
