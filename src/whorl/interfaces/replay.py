@@ -198,6 +198,7 @@ def _fault(error: dict[str, Any]) -> ProviderError:
         code=str(error.get("code")),
         retryable=bool(error.get("retryable")),
         detail=error.get("detail") or {},
+        answered=error.get("answered"),
     )
 
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 class Perform:
     """Do a task. Priced and side-effecting kinds are journaled as `task.started` first.
 
-    The address is the same whenever this very attempt is sent: the other side can recognise it.
+    The other side can recognise a call that is sent again by its `key`: the address of the first
+    attempt at it of which nobody knows what came of it, or of this one.
     """
 
     address: str
@@ -24,15 +25,20 @@ class Perform:
     returns: Json = None
     session: str = ""
     repair: Json = None
+    key: str = ""
     secure: bool = False
     secure_outputs: bool = False
 
 
 @dataclass(slots=True)
 class Send:
-    """The intent at this address is accounted for: the call may go out."""
+    """The intent at this address is accounted for: the call may go out.
+
+    `cap` is how many output tokens it may use, where a budget asks for that.
+    """
 
     address: str
+    cap: int | None = None
 
 
 @dataclass(slots=True)

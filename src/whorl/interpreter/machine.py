@@ -380,5 +380,6 @@ def _new_state() -> dict[str, Any]:
         "abandoned": {},
         "iterations": None,
         "memory": {},
+        "unanswered": {},
         "result": None,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import budget, conversation, limits, turns
+from whorl.interpreter import budget, conversation, limits, retrying, turns
 from whorl.interpreter.address import attempted, inner
 from whorl.interpreter.commands import Perform, Send
 from whorl.interpreter.evaluation import value_of
@@ -45,6 +45,7 @@ class TaskBehaviour:
             return
         if _keeps_inputs(node):
             frame["inputs"] = inputs
+            retrying.take_key(machine, frame, inputs)
         ask(machine, key)
 
     def child_left(self, machine: Machine, key: str, child: str, outcome: dict[str, Any]) -> None:
@@ -91,6 +92,7 @@ def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
         case "task.finished":
             _account(machine, frame, event)
             machine.settle(event.address)
+            frame.pop("key", None)
             if "later" in event.body:
                 _ask_later(machine, key, event, node)
                 return
@@ -158,6 +160,7 @@ def _perform(machine: Machine, key: str) -> Perform:
         returns=node.returns,
         session=sessions.get(_session(machine, frame, node), "") if sessions else "",
         repair=frame.get("repair"),
+        key=frame.get("key", frame["address"]),
         secure=node.secure or "secure" in frame,
         secure_outputs=node.secure_outputs,
     )
@@ -207,6 +210,7 @@ def _fail(machine: Machine, key: str, event: Event, node: Task) -> None:
     frame = machine.frames[key]
     fault = event.body["error"]
     assert isinstance(fault, dict)
+    retrying.keep_key(frame, fault)
     if fault.get("code") == _REPAIRABLE and frame.get("repairs", 0) < node.repairs:
         frame["repairs"] = frame.get("repairs", 0) + 1
         frame["repair"] = fault.get("detail")
@@ -214,8 +218,8 @@ def _fail(machine: Machine, key: str, event: Event, node: Task) -> None:
         ask(machine, key)
         return
     policy = node.retry or (_USUAL_RETRY if node.kind in _USUALLY_RETRIED else None)
-    if fault.get("code") in TIMEOUTS and node.delivery != "at_least_once":
-        policy = None  # the other side may have done it
+    if retrying.is_doubtful(fault) and node.delivery != "at_least_once":
+        policy = None
     tried = frame.get("retries", 0)
     if policy is not None and tried < policy.times and may_help(policy, fault):
         frame["retries"] = tried + 1
@@ -225,6 +229,7 @@ def _fail(machine: Machine, key: str, event: Event, node: Task) -> None:
         machine.note("task.retrying", frame["address"], {"due": due, "error": fault})
         machine.expect(inner(frame["base"], "retry"), key, "timer", due=due)
         return
+    retrying.leave_key(machine, frame)
     code = str(fault.get("code", "P100"))
     cause = error("R100", f"{_named(frame)} failed: {fault.get('message')}", frame["address"])
     cause["cause"] = {"code": code, "message": fault.get("message")}

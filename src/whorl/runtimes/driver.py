@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Protocol, cast
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.commands import Cancel, Perform, Send, SetTimer
 from whorl.interpreter.events import FED_KINDS, Event
-from whorl.interpreter.retrying import TIMEOUTS
 from whorl.providers.task import Request
 from whorl.runtimes.hiding import MARK, kind_of_fault, marked
 from whorl.runtimes.journal import Entry
@@ -285,7 +284,7 @@ class Driver:
             kind=perform.kind,
             inputs=perform.inputs,
             attempt=perform.attempt,
-            key=f"{self.run}:{perform.address}",
+            key=f"{self.run}:{perform.key or perform.address}",
             timeout_s=perform.timeout_s,
             returns=perform.returns,
             session=perform.session,
@@ -365,6 +364,8 @@ class Driver:
             "retry_after_s": fault.retry_after_s,
             "detail": detail,
         }
+        if not fault.answered:
+            error["answered"] = False
         told: dict[str, Json] = {"error": error}
         if value is not None:
             told["value"] = value
@@ -376,9 +377,9 @@ class Driver:
         usage = fault.detail.get("usage")
         reserve = self.machine.held_for(address)
         if isinstance(usage, dict):
-            is_doubtful = fault.code in TIMEOUTS and usage.get("calls")
+            is_doubtful = fault.is_doubtful and usage.get("calls")
             body["usage"] = usage | {"in_doubt": 1} if is_doubtful else usage
-        elif fault.code in TIMEOUTS:
+        elif fault.is_doubtful:
             add_doubt(body, reserve)
         elif reserve.get("calls"):
             body["usage"] = {"calls": reserve["calls"]}

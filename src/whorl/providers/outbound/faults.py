@@ -82,8 +82,13 @@ def too_large(what: str, limit: int) -> ProviderError:
 
 
 def malformed(what: str, why: str, *, retryable: bool = True) -> ProviderError:
-    """The error for a reply that ends too early or is not what it says it is."""
+    """The error for a reply that is not what it says it is."""
     return ProviderError(f"{what}: {why}", code="P111", retryable=retryable)
+
+
+def cut_off(what: str, why: str) -> ProviderError:
+    """The error for a reply that ends too early: what it would have said is not known."""
+    return ProviderError(f"{what}: {why}", code="P111", retryable=True, answered=False)
 
 
 def timed_out(what: str, seconds: float) -> ProviderError:
@@ -104,11 +109,12 @@ def network_faults(what: str) -> Iterator[None]:
         yield
     except httpcore2.TimeoutException as cause:
         said = f"{what}: no answer in time ({type(cause).__name__}); raise timeout of the step"
-        raise ProviderError(said, code="P108", retryable=True) from cause
+        unsent = isinstance(cause, httpcore2.ConnectTimeout)
+        raise ProviderError(said, code="P108", retryable=True, detail=_if_unsent(unsent)) from cause
     except httpcore2.RemoteProtocolError as cause:
         if "without sending a response" in str(cause):
             raise _unreachable(what, cause) from cause
-        raise malformed(what, f"the reply is cut off or malformed ({cause})") from cause
+        raise cut_off(what, f"the reply is cut off or malformed ({cause})") from cause
     except httpcore2.LocalProtocolError as cause:
         said = f"{what}: the request cannot be sent ({cause}); check its headers"
         raise ProviderError(said, code="P104") from cause
@@ -117,12 +123,26 @@ def network_faults(what: str) -> Iterator[None]:
 
 
 def _unreachable(what: str, cause: Exception) -> ProviderError:
+    import httpcore2
+
     said = str(cause) or type(cause).__name__
     if "CERTIFICATE_VERIFY_FAILED" in said:
-        return ProviderError(f"{what}: its certificate is not trusted ({said})", code="P101")
+        return ProviderError(
+            f"{what}: its certificate is not trusted ({said})",
+            code="P101",
+            detail={"unsent": True},
+            answered=False,
+        )
     return ProviderError(
         f"{what}: not reachable or connection lost ({said}); check the URL, the network and that "
         "the server runs",
         code="P101",
         retryable=True,
+        detail=_if_unsent(isinstance(cause, httpcore2.ConnectError)),
+        answered=False,
     )
+
+
+def _if_unsent(unsent: bool) -> dict[str, object]:
+    """What the detail of an error says where no connection was made."""
+    return {"unsent": True} if unsent else {}

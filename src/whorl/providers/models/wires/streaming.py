@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
-from whorl.providers.outbound.faults import malformed, status_fault
+from whorl.providers.outbound.faults import cut_off, malformed, status_fault
 from whorl.providers.texts import NotJson, clean, parse_json
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def paid_so_far(said: Saying) -> Iterator[None]:
 
 def ended_early(what: str) -> ProviderError:
     """The error for a stream that ends before its answer does."""
-    return malformed(what, "the stream ended before the answer did")
+    return cut_off(what, "the stream ended before the answer did")
 
 
 async def read_to_end(lines: AsyncIterator[str]) -> None:
