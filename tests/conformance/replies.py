@@ -10,6 +10,7 @@ a run without crashes, a text with commas in place of such a list, or one reply 
     {error: P101, answered: false}            a fault of a call that the other side did not answer
     {..., delay: 5s}                          the reply takes that long
     {..., later: {after_s: 5, inputs: {}}}    the answer comes later: it is asked for again
+    {..., warnings: [{code: R120, message: m}]}  what people should know of the reply
     {..., usage: {cost_usd: 0.5}}             what the call used; usually 1 call, 10 and 5 tokens,
                                               and a cent
 
@@ -218,4 +219,4 @@ def _value(request: Request, told: dict[str, Any], usage: Usage) -> Json:
 
 
 def _detail(told: dict[str, Any]) -> dict[str, Json]:
-    return {name: told[name] for name in ("session", "later") if name in told}
+    return {name: told[name] for name in ("session", "later", "warnings") if name in told}

@@ -93,6 +93,7 @@ def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
             _account(machine, frame, event)
             machine.settle(event.address)
             frame.pop("key", None)
+            _warn(machine, event)
             if "later" in event.body:
                 _ask_later(machine, key, event, node)
                 return
@@ -117,6 +118,14 @@ def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
             ask(machine, key)
         case "gate.decided":
             _decided(machine, key, event)
+
+
+def _warn(machine: Machine, event: Event) -> None:
+    """Passes on what a provider says that a person should know of its reply."""
+    warnings = event.body.get("warnings")
+    for found in warnings if isinstance(warnings, list) else ():
+        if isinstance(found, dict) and "code" in found and "message" in found:
+            machine.warn(event.address, str(found["code"]), str(found["message"]))
 
 
 def _inputs(machine: Machine, frame: Frame, node: Task) -> dict[str, Json]:
@@ -160,7 +169,7 @@ def _perform(machine: Machine, key: str) -> Perform:
         returns=node.returns,
         session=sessions.get(_session(machine, frame, node), "") if sessions else "",
         repair=frame.get("repair"),
-        key=frame.get("key", frame["address"]),
+        key=str(frame.get("key", frame["address"])),
         secure=node.secure or "secure" in frame,
         secure_outputs=node.secure_outputs,
     )
