@@ -104,7 +104,11 @@ class RunFailed(WhorlError):
 
 
 class ProviderError(WhorlError):
-    """Something outside did not do what it was asked to do."""
+    """Something outside did not do what it was asked to do.
+
+    `answered` is false where the other side may have done it and has not said so: a timeout, a
+    connection that was lost. `unsent` in `detail` says that nothing reached the other side.
+    """
 
     exit_code = 3
 
@@ -116,12 +120,19 @@ class ProviderError(WhorlError):
         retryable: bool = False,
         retry_after_s: float | None = None,
         detail: dict[str, object] | None = None,
+        answered: bool | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.retryable = retryable
         self.retry_after_s = retry_after_s
         self.detail = detail or {}
+        self.answered = code != "P108" if answered is None else answered
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it was sent, and nobody knows what came of it."""
+        return not self.answered and not self.detail.get("unsent")
 
 
 class StoreError(WhorlError):

@@ -110,6 +110,21 @@ def test_why(whorl: Whorl, run: str) -> None:
     assert facts[1] == {"by": "score", "met": False, "score": 0.41, "at_least": 0.95}
 
 
+def test_why_shows_what_was_warned_of(whorl: Whorl, project: Path) -> None:
+    (project / "cut.yaml").write_text('whorl: 1\nsteps: {a: {ask: "Cut", max_tokens: 5}}\n')
+    with (project / "whorl.toml").open("a") as config:
+        config.write('[[providers.canned.replies]]\nmatch = "Cut"\n')
+        config.write('replies = [{text = "half of it", finish = "length"}]\n')
+
+    done = whorl("run", "cut.yaml", "--json")
+
+    assert [one["code"] for one in done.json["warnings"]] == ["R120"]
+    assert "warning[R120] (a): an answer was cut" in whorl("why", "last").out
+    assert whorl("why", "last", "--json").json["warnings"] == done.json["warnings"]
+    told = whorl("run", "cut.yaml").err
+    assert "warning: an answer was cut at max_tokens, which is 5" in told
+
+
 def test_why_of_a_failure_and_of_a_limit(whorl: Whorl) -> None:
     whorl("run", "failing.yaml")
     assert "error[" in whorl("why", "last").out

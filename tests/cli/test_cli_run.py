@@ -31,7 +31,7 @@ def test_worst_case_and_its_cost_are_shown_before_the_run(whorl: Whorl) -> None:
     said, first = done.err.splitlines()[:2]
     assert "scripted" in said
     assert first.startswith("at most 49 calls (11 without retries), about $1.")
-    assert first.endswith("; the budget is $3.00")
+    assert first.endswith("; at most $3.00, the budget")
 
 
 def test_max_iterations_is_in_the_worst_case(whorl: Whorl) -> None:

@@ -8,6 +8,7 @@
     calls      how many calls were made, or a number by node name
     prompts    patterns that the inputs of calls must match, by address
     sessions   the conversation that a call continues, by address
+    keys       the idempotency key of a call, without the run's id, by address
     messages   patterns of what a model is told was said before, by address
 
 Numbers are compared to nine digits; `error.message` and `waits_for` are patterns.
@@ -69,7 +70,7 @@ def mistakes(expected: dict[str, Any], result: Result, script: Script) -> list[s
             found += _differs(key, wanted, EXIT_CODES.get(document["status"], 1))
         elif key == "calls":
             found += _calls(wanted, script)
-        elif key in ("prompts", "sessions", "messages"):
+        elif key in ("prompts", "sessions", "messages", "keys"):
             found += _patterns(key, wanted, script)
         elif key == "waits_for":
             found += _matches("question", wanted, "\n".join(result.waits_for))
@@ -152,7 +153,7 @@ def _patterns(key: str, wanted: dict[str, str], script: Script) -> list[str]:
         if address not in script.inputs:
             found.append(f"nothing was called at {address!r}: {sorted(script.inputs)}")
             continue
-        actual = script.sessions[address]
+        actual = (script.keys if key == "keys" else script.sessions)[address]
         if key == "prompts":
             inputs = script.inputs[address]
             prompt = inputs.get("prompt", inputs)

@@ -7,8 +7,10 @@ a run without crashes, a text with commas in place of such a list, or one reply 
     text or number                            the value
     {json: ...}                               the value
     {error: P103, retryable: true, times: 2}  a fault, twice
+    {error: P101, answered: false}            a fault of a call that the other side did not answer
     {..., delay: 5s}                          the reply takes that long
     {..., later: {after_s: 5, inputs: {}}}    the answer comes later: it is asked for again
+    {..., warnings: [{code: R120, message: m}]}  what people should know of the reply
     {..., usage: {cost_usd: 0.5}}             what the call used; usually 1 call, 10 and 5 tokens,
                                               and a cent
 
@@ -60,6 +62,7 @@ class Script:
         self.repeatable: set[str] = set()
         self.inputs: dict[str, dict[str, Json]] = {}
         self.sessions: dict[str, str] = {}
+        self.keys: dict[str, str] = {}
         self.on_perform: Callable[[str], None] = lambda address: None
 
     def forget_calls(self) -> None:
@@ -147,6 +150,7 @@ class ScriptedKind:
             script.repeatable.add(request.address)
         script.inputs[request.address] = request.inputs
         script.sessions[request.address] = request.session
+        script.keys[request.address] = request.key.removeprefix(f"{request.run}:")
         reply = script.reply_to(request.address)
         told = reply if isinstance(reply, dict) else {"json": reply}
         script.on_perform(request.address)
@@ -195,6 +199,7 @@ def _fault(told: dict[str, Any], usage: Usage) -> ProviderError:
         retryable=bool(told.get("retryable", False)),
         retry_after_s=told.get("retry_after"),
         detail=detail,
+        answered=told.get("answered"),
     )
 
 
@@ -214,4 +219,4 @@ def _value(request: Request, told: dict[str, Any], usage: Usage) -> Json:
 
 
 def _detail(told: dict[str, Any]) -> dict[str, Json]:
-    return {name: told[name] for name in ("session", "later") if name in told}
+    return {name: told[name] for name in ("session", "later", "warnings") if name in told}

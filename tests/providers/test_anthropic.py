@@ -63,7 +63,7 @@ def test_a_limit_is_always_sent() -> None:
 
     assert server.seen[0].json == {
         "model": "m",
-        "max_tokens": 4096,
+        "max_tokens": 16384,
         "messages": [{"role": "user", "content": "Hello"}],
     }
 
@@ -87,8 +87,7 @@ def test_addresses(base_url: str, url: str) -> None:
     [
         ("end_turn", "stop"),
         ("stop_sequence", "stop"),
-        ("max_tokens", "length"),
-        ("refusal", "refusal"),
+        ("model_context_window_exceeded", "context"),
         ("pause_turn", "pause_turn"),
     ],
 )
@@ -96,7 +95,7 @@ def test_why_it_stopped(reason: str, finish: str) -> None:
     reply, _, _ = perform(ANTHROPIC, answering(anthropic_message("x", stop_reason=reason)))
 
     assert reply.detail["finish"] == finish
-    assert ("note" in reply.detail) == (finish == "length")
+    assert ("warnings" in reply.detail) == (finish == "context")
 
 
 def test_tokens_of_a_prompt_cache_are_counted() -> None:

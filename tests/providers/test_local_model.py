@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,14 @@ def test_it_answers_where_nothing_is_configured_and_says_what_it_is() -> None:
     assert reply.usage.cost_usd == 0.0
     assert 1 <= reply.usage.output_tokens <= 12
     assert reply.usage.input_tokens > 10
+
+
+@installed
+def test_a_budget_may_hold_it_to_less() -> None:
+    held, free = say(NOTHING, *(replace(ask("Tell a long story."), cap=cap) for cap in (5, 9_000)))
+
+    assert (held.code, held.detail["usage"]["output_tokens"]) == ("P118", 5)
+    assert free.usage.output_tokens > 5
 
 
 @installed

@@ -77,7 +77,7 @@ def test_an_answer_cut_at_its_limit_is_told() -> None:
     reply, _, _ = perform(OLLAMA, answering(OLLAMA.plain("half") | {"done_reason": "length"}))
 
     assert reply.detail["finish"] == "length"
-    assert "max_tokens" in str(reply.detail["note"])
+    assert "own limit" in str(reply.detail["warnings"])
 
 
 def test_the_schema_is_the_format() -> None:

@@ -149,7 +149,7 @@ def test_an_answer_cut_at_its_limit_is_told() -> None:
     reply, _, _ = perform(answer)
 
     assert reply.detail["finish"] == "length"
-    assert "max_tokens" in str(reply.detail["note"])
+    assert "own limit" in str(reply.detail["warnings"])
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,8 @@ def test_the_toy_model_says_that_it_answers(
         result = whorl.run_sync(whorl.build("hello", {"a": step}))
 
     assert "toy model" in caplog.text
-    assert ["toy model" in str(one["message"]) for one in result.warnings] == [True]
+    told = [str(one["message"]) for one in result.warnings]
+    assert ["toy model" in message for message in told if "was cut" not in message] == [True]
 
 
 @pytest.mark.usefixtures("place")

@@ -77,8 +77,31 @@ def test_forecast_counts_judges_and_costs() -> None:
     assert told.cost_usd is not None
     assert told.cost_usd > 0
     assert forecast_words(told).startswith("at most 64 calls (12 without retries), about $")
-    assert forecast_words(told).endswith("; the budget is $2.00")
+    assert forecast_words(told).endswith("; at most $2.00, the budget")
     assert forecast(_workflow(), providers, iterations=1).usual == 3
+
+
+def words_of(text: str, **budget: float) -> str:
+    workflow = read_workflow(f"whorl: 1\n{text}", "t.yaml", dialect="native").workflow
+    return forecast_words(forecast(workflow, Providers(settings_from(TABLE, {})), **budget))
+
+
+def test_forecast_says_at_most_only_where_something_bounds_the_cost() -> None:
+    open_ended = words_of("steps: {a: {ask: x}}")
+    growing = words_of('inputs: {t: string}\nsteps: {a: {ask: "{{ t }}", max_tokens: 1000}}')
+    limited = words_of("steps: {a: {ask: x, max_tokens: 1000, retry: 0}}")
+    loop = "steps: {l: {repeat: {at_most: {iterations: 9, cost: 0.25}, steps: {a: {ask: x}}}}}"
+
+    assert open_ended.endswith(", an estimate: answers may be longer than 1,024 tokens")
+    assert growing.endswith(", an estimate: prompts may be longer than they are in the file")
+    assert ", about $" in open_ended
+    assert ", about $" in growing
+    assert "at most $" in limited
+    assert "estimate" not in limited
+    assert words_of(loop).endswith(", at most $0.25")
+    assert words_of("steps: {a: {ask: x}}", budget_usd=0.001).endswith(
+        "; at most $0.0010, the budget"
+    )
 
 
 def test_forecast_says_that_a_budget_holds_nothing_without_a_price() -> None:

@@ -1,15 +1,17 @@
-"""What is looked at before a run starts: leave for commands, models, the worst case in calls."""
+"""What is looked at before a run starts: permission for commands, models, the forecast."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError, UsageError, did_you_mean
+from whorl.interfaces.figures import dollars
 from whorl.ir import Constant, Expression, Fields, Items, Judge, Loop, Task, from_json, to_json
 from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk, workflows_of
-from whorl.ir.worst_case import PRICED, worst_case
+from whorl.ir.worst_case import PRICED, Priced, worst_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,9 +35,12 @@ _PRICE_THEM = "set [prices.MODEL] in whorl.toml"
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The most that a run can do: None where a value decides, or where no price is known.
+    """What a run can do: None where a value decides, or where no price is known.
 
-    `usual` has each call once, without any that is tried again.
+    `calls` is the most, `usual` has each call once, without any that is tried again. `cost_usd` is
+    expected; `bound_usd` is the most, where something bounds it: a budget, or limits of all that
+    is sent. `answer_tokens` is how long answers are reckoned whose length is open, if there are
+    any.
     """
 
     calls: int | None
@@ -44,6 +49,8 @@ class Forecast:
     budget_usd: float | None = None
     is_priced: bool = True
     has_tools: bool = False
+    bound_usd: float | None = None
+    answer_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,16 +229,17 @@ def forecast(
     iterations: int | None = None,
     budget_usd: float | None = None,
 ) -> Forecast:
-    """The worst case of a run, with all its limits."""
+    """What a run may do and cost, with all its limits."""
     if iterations is not None:
         workflow = _limited(workflow, iterations)
     budget = budget_usd if budget_usd is not None else workflow.limits.cost_usd
     asked = list(_asked(workflow))
     prices = _Prices(providers)
     found = worst_case(workflow, prices.of)
-    cost = found.cost_usd if asked else None
+    cost, bound = (found.cost_usd, found.bound_usd) if asked else (None, None)
     if budget is not None and asked and prices.all_known:
         cost = budget if cost is None else min(cost, budget)
+        bound = budget if bound is None else min(bound, budget)
     return Forecast(
         found.calls,
         found.typical,
@@ -239,25 +247,50 @@ def forecast(
         budget,
         is_priced=prices.all_known,
         has_tools=any("tools" in one.inputs for one in asked),
+        bound_usd=bound,
+        answer_tokens=prices.answer_tokens,
     )
 
 
 def forecast_words(told: Forecast) -> str:
-    """The worst case in words, or nothing when no call is made."""
+    """The forecast in words, or nothing when no call is made.
+
+    "At most" is said of money only where something bounds it; anything else is an estimate.
+    """
     if told.calls == 0:
         return ""
     words = calls_words(told.calls, told.usual)
     if told.has_tools:
         words += " and the tools that models use"
-    if told.cost_usd:
-        words += f", about ${told.cost_usd:,.2f}"
-    if not told.is_priced:
-        words += ", of a price that is not known"
+    return words + (_cost_words(told) if told.is_priced else _unpriced_words(told))
+
+
+def _unpriced_words(told: Forecast) -> str:
+    words = ", of a price that is not known"
     if told.budget_usd is None:
         return words
-    if not told.is_priced:
-        return f"{words}, so the budget of ${told.budget_usd:.2f} cannot hold them: {_PRICE_THEM}"
-    return f"{words}; the budget is ${told.budget_usd:.2f}"
+    return f"{words}, so the budget of {dollars(told.budget_usd)} cannot hold them: {_PRICE_THEM}"
+
+
+def _cost_words(told: Forecast) -> str:
+    cost, bound, budget = told.cost_usd, told.bound_usd, told.budget_usd
+    if budget is not None and (bound is None or bound >= budget):
+        about = f", about {dollars(cost)}" if cost and cost < budget else ""
+        return f"{about}; at most {dollars(budget)}, the budget"
+    if bound is not None:
+        return f", at most {dollars(_rounded_up(bound))}" if bound else ""
+    if not cost:
+        return ""
+    why = "prompts may be longer than they are in the file"
+    if told.answer_tokens:
+        why = f"answers may be longer than {told.answer_tokens:,} tokens"
+    return f", about {dollars(cost)}, an estimate: {why}"
+
+
+def _rounded_up(amount: float) -> float:
+    """The amount in as many decimals as are shown, and not below it."""
+    parts = 100 if amount >= 0.095 else 10_000
+    return max(ceil(amount * parts - 1e-9) / parts, 0.001)
 
 
 def calls_words(calls: int | None, usual: int | None) -> str:
@@ -273,21 +306,51 @@ class _Prices:
 
     def __init__(self, providers: Providers) -> None:
         self.all_known = True
+        self.answer_tokens = 0
         self._providers = providers
 
-    def of(self, workflow: Workflow, node: Task | Judge) -> float | None:
-        """The estimate of one answer; None where no price is known."""
+    def of(self, workflow: Workflow, node: Task | Judge) -> Priced:
+        """The estimate of one answer."""
         defaults = {kind: _known(fields) for kind, fields in workflow.defaults}
         if isinstance(node, Task):
             asked = _Asked("", node.kind, defaults.get(node.kind, {}) | _known(node.inputs))
         else:
             asked = _Asked("", "judge", defaults.get("judge", {}) | _judged(node))
         try:
-            found = self._providers.kind(asked.kind).estimate(_request(asked)).cost_usd
+            found = self._providers.kind(asked.kind).estimate(_request(asked))
         except (ProviderError, UsageError):
-            found = None
-        self.all_known &= found is not None
-        return found
+            self.all_known = False
+            return Priced()
+        self.all_known &= found.cost_usd is not None
+        if found.cap is not None and found.cost_usd:
+            self.answer_tokens = max(self.answer_tokens, found.cap.least)
+        is_free = found.cost_usd == 0
+        is_most = is_free or (found.cap is None and _is_fixed(workflow, node))
+        return Priced(found.cost_usd, is_most)
+
+
+def _is_fixed(workflow: Workflow, node: Task | Judge) -> bool:
+    """Whether all that is sent is known before the run, and an agent's cost is limited."""
+    if isinstance(node, Judge):
+        return False
+    if node.kind == "agent":
+        return True
+    grows = node.session or (node.returns is not None and node.repairs)
+    given = [node.inputs, *(fields for kind, fields in workflow.defaults if kind == node.kind)]
+    named = [name for fields in given for name, _ in fields.entries]
+    return not grows and "tools" not in named and all(_is_constant(fields) for fields in given)
+
+
+def _is_constant(value: Value) -> bool:
+    match value:
+        case Constant():
+            return True
+        case Expression():
+            return False
+        case Items():
+            return all(_is_constant(item) for item in value.items)
+        case Fields():
+            return all(_is_constant(item) for _, item in value.entries)
 
 
 def _request(asked: _Asked) -> Request:

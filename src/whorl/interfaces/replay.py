@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError, UsageError
 from whorl.interpreter.events import Event
-from whorl.providers.task import Estimate, Reply, Usage
+from whorl.providers.task import Cap, Estimate, Reply, Usage
 from whorl.runtimes.folding import fold
 from whorl.runtimes.simulated import SimulatedRuntime
 from whorl.runtimes.summary import document
@@ -93,7 +93,7 @@ def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -
                 cassette.input = given if isinstance(given, dict) else {}
                 cassette.options = {name: body[name] for name in _OPTIONS if body.get(name)}
             case "task.started":
-                names = ("kind", "inputs", "reserve")
+                names = ("kind", "inputs", "reserve", "cap")
                 call = {name: body.get(name) for name in names if name in body}
                 cassette.calls.setdefault(event.address, {}).update(call)
             case "task.finished":
@@ -169,11 +169,15 @@ class _Playing:
 
     def estimate(self, request: Request) -> Estimate:
         """What was reserved, so that a budget ends the replay where it ended the run."""
-        call = self._player.cassette.calls.get(request.address) or {}
+        call: dict[str, Any] = self._player.cassette.calls.get(request.address) or {}
         reserve = call.get("reserve")
         names = ("calls", "tokens", "cost_usd")
         known: dict[str, Any] = reserve if isinstance(reserve, dict) else {}
-        return Estimate(**{name: known[name] for name in names if name in known})
+        cap = call.get("cap")
+        return Estimate(
+            **{name: known[name] for name in names if name in known},
+            cap=Cap(**cap) if isinstance(cap, dict) else None,
+        )
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         """Gives the recorded reply."""
@@ -198,6 +202,7 @@ def _fault(error: dict[str, Any]) -> ProviderError:
         code=str(error.get("code")),
         retryable=bool(error.get("retryable")),
         detail=error.get("detail") or {},
+        answered=error.get("answered"),
     )
 
 

@@ -24,10 +24,12 @@ def admit(machine: Machine, key: str, event: Event) -> None:
     if machine.status == "paused" or "sent" in machine.pending[address]:
         return
     frame = machine.frames[key]
-    frame["intent"] = {
-        "reserve": event.body.get("reserve") or {},
-        "cap": event.body.get("cap"),
-    }
+    reserve: Any = event.body.get("reserve") or {}
+    cap: Any = event.body.get("cap")
+    if cap is not None and frame.get("cap"):
+        # It may be the same call as an attempt that was not answered, so it says the same.
+        cap, reserve = budget.with_cap(reserve, cap, frame["cap"])
+    frame["intent"] = {"reserve": reserve, "cap": cap}
     queue = machine.state.get("queue")
     if queue:
         if address not in queue:
@@ -96,6 +98,8 @@ def _send_or_refuse(machine: Machine, key: str) -> bool:
         return False
     del frame["intent"]
     frame["reserve"] = amount
+    if cap is not None:
+        frame["cap"] = cap
     machine.pending[frame["address"]]["sent"] = True
     machine.command(Send(frame["address"], cap))
     return True

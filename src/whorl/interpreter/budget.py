@@ -100,9 +100,17 @@ def allowance(
     if most is None:
         return None, amount
     tokens = max(least, min(int(most), int(cap["most"])))
-    more = {"tokens": tokens - least, "cost_usd": (tokens - least) * price}
-    added = {name: _number(amount.get(name)) + number for name, number in more.items() if number}
-    return tokens, amount | added
+    return tokens, with_cap(amount, cap, tokens)[1]
+
+
+def with_cap(
+    amount: dict[str, Any], cap: dict[str, Any], tokens: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The cap of an answer that may have just so many tokens, and what that reserves."""
+    added = tokens - int(cap["least"])
+    more = {"tokens": added, "cost_usd": added * _number(cap.get("usd_per_token"))}
+    reserved = {name: _number(amount.get(name)) + number for name, number in more.items() if number}
+    return cap | {"least": tokens, "most": tokens}, amount | reserved
 
 
 def release(machine: Machine, loop: str | None, amount: dict[str, Any]) -> None:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 class Perform:
     """Do a task. Priced and side-effecting kinds are journaled as `task.started` first.
 
-    The address is the same whenever this very attempt is sent: the other side can recognise it.
+    The other side can recognise a call that is sent again by its `key`: the address of the first
+    attempt at it of which nobody knows what came of it, or of this one.
     """
 
     address: str
@@ -24,6 +25,7 @@ class Perform:
     returns: Json = None
     session: str = ""
     repair: Json = None
+    key: str = ""
     secure: bool = False
     secure_outputs: bool = False
 

@@ -400,5 +400,6 @@ def _new_state() -> dict[str, Any]:
         "abandoned": {},
         "iterations": None,
         "memory": {},
+        "unanswered": {},
         "result": None,
     }

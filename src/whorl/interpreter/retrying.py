@@ -1,15 +1,67 @@
-"""Trying again: whether another attempt may help, and how long to wait for it."""
+"""Trying again: whether another attempt may help, how long to wait for it, and by which key.
+
+An attempt that was not answered may have been carried out, so the next one carries the same key;
+after an answer, also a bad one, the next attempt is another call.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from whorl.interpreter.frames import Frame
     from whorl.interpreter.machine import Machine
     from whorl.ir import Retry
+    from whorl.language import Json
 
 TIMEOUTS = frozenset({"P108", "R101"})
+# Tasks that failed without an answer and could be tried again by a person; the oldest ones go.
+_UNANSWERED_MAX = 1_000
+
+
+def is_doubtful(fault: dict[str, Any]) -> bool:
+    """Whether the other side may have done what it was asked to do."""
+    detail = fault.get("detail")
+    is_unsent = isinstance(detail, dict) and bool(detail.get("unsent"))
+    return not is_unsent and not _is_answered(fault)
+
+
+def _is_answered(fault: dict[str, Any]) -> bool:
+    return bool(fault.get("answered", fault.get("code") not in TIMEOUTS))
+
+
+def keep_key(frame: Frame, fault: dict[str, Any]) -> None:
+    """Keeps the key, and the cap, of an attempt that was not answered for the next one."""
+    if _is_answered(fault):
+        frame.pop("key", None)
+        frame.pop("cap", None)
+    else:
+        frame.setdefault("key", frame["address"])
+
+
+def leave_key(machine: Machine, frame: Frame) -> None:
+    """A task failed without an answer: whoever has it tried again sends the same key."""
+    if "key" in frame and "inputs" in frame:
+        known = machine.state.setdefault("unanswered", {})
+        known[frame["base"]] = [frame["key"], _mark(frame["inputs"]), frame.get("cap")]
+        if len(known) > _UNANSWERED_MAX:
+            del known[next(iter(known))]
+
+
+def take_key(machine: Machine, frame: Frame, inputs: dict[str, Json]) -> None:
+    """Takes up the key that an earlier try at the same task left, if it asks for the same."""
+    found = machine.state.get("unanswered", {}).pop(frame["base"], None)
+    if found is not None and found[1] == _mark(inputs):
+        frame["key"] = found[0]
+        if found[2] is not None:
+            frame["cap"] = found[2]
+
+
+def _mark(inputs: dict[str, Json]) -> str:
+    text = json.dumps(inputs, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def may_help(policy: Retry, fault: dict[str, Any]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import admission, budget, conversation, turns
+from whorl.interpreter import admission, budget, conversation, retrying, turns
 from whorl.interpreter.address import attempted, inner
 from whorl.interpreter.commands import Perform
 from whorl.interpreter.evaluation import value_of
@@ -45,6 +45,7 @@ class TaskBehaviour:
             return
         if _keeps_inputs(node):
             frame["inputs"] = inputs
+            retrying.take_key(machine, frame, inputs)
         ask(machine, key)
 
     def child_left(self, machine: Machine, key: str, child: str, outcome: dict[str, Any]) -> None:
@@ -91,6 +92,8 @@ def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
         case "task.finished":
             _account(machine, frame, event)
             machine.settle(event.address)
+            frame.pop("key", None)
+            _warn(machine, event)
             if "later" in event.body:
                 _ask_later(machine, key, event, node)
                 return
@@ -115,6 +118,14 @@ def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
             ask(machine, key)
         case "gate.decided":
             _decided(machine, key, event)
+
+
+def _warn(machine: Machine, event: Event) -> None:
+    """Passes on what a provider says that a person should know of its reply."""
+    warnings = event.body.get("warnings")
+    for found in warnings if isinstance(warnings, list) else ():
+        if isinstance(found, dict) and "code" in found and "message" in found:
+            machine.warn(event.address, str(found["code"]), str(found["message"]))
 
 
 def _inputs(machine: Machine, frame: Frame, node: Task) -> dict[str, Json]:
@@ -158,6 +169,7 @@ def _perform(machine: Machine, key: str) -> Perform:
         returns=node.returns,
         session=sessions.get(_session(machine, frame, node), "") if sessions else "",
         repair=frame.get("repair"),
+        key=str(frame.get("key", frame["address"])),
         secure=node.secure or "secure" in frame,
         secure_outputs=node.secure_outputs,
     )
@@ -194,6 +206,7 @@ def _fail(machine: Machine, key: str, event: Event, node: Task) -> None:
     frame = machine.frames[key]
     fault = event.body["error"]
     assert isinstance(fault, dict)
+    retrying.keep_key(frame, fault)
     if fault.get("code") == _REPAIRABLE and frame.get("repairs", 0) < node.repairs:
         frame["repairs"] = frame.get("repairs", 0) + 1
         frame["repair"] = fault.get("detail")
@@ -201,8 +214,8 @@ def _fail(machine: Machine, key: str, event: Event, node: Task) -> None:
         ask(machine, key)
         return
     policy = node.retry or (_USUAL_RETRY if node.kind in _USUALLY_RETRIED else None)
-    if fault.get("code") in TIMEOUTS and node.delivery != "at_least_once":
-        policy = None  # the other side may have done it
+    if retrying.is_doubtful(fault) and node.delivery != "at_least_once":
+        policy = None
     tried = frame.get("retries", 0)
     if policy is not None and tried < policy.times and may_help(policy, fault):
         frame["retries"] = tried + 1
@@ -212,6 +225,7 @@ def _fail(machine: Machine, key: str, event: Event, node: Task) -> None:
         machine.note("task.retrying", frame["address"], {"due": due, "error": fault})
         machine.expect(inner(frame["base"], "retry"), key, "timer", due=due)
         return
+    retrying.leave_key(machine, frame)
     code = str(fault.get("code", "P100"))
     cause = error("R100", f"{_named(frame)} failed: {fault.get('message')}", frame["address"])
     cause["cause"] = {"code": code, "message": fault.get("message")}

@@ -32,8 +32,21 @@ _USUALLY_RETRIED = frozenset({"ask", "judge"})
 _ASKS_PER_VOTE = 2
 
 N = TypeVar("N", int, float)
-# What one answer to a task or judge of a workflow costs; None where no price is known.
-Price: TypeAlias = Callable[[Workflow, Task | Judge], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """What one answer costs; None where no price is known.
+
+    `is_most` says that it cannot cost more: nothing of it is open before the run.
+    """
+
+    cost_usd: float | None = None
+    is_most: bool = False
+
+
+# What one answer to a task or judge of a workflow costs.
+Price: TypeAlias = Callable[[Workflow, Task | Judge], Priced]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +65,8 @@ class WorstCase:
     `calls` has every try, `typical` has each call once. `paid` are the calls of models and agents
     that answered: a passing fault costs nothing. `unbudgeted` are those outside of loops with
     limits of their own on cost, tokens or calls. Tools that models choose to use are in none.
+    `cost_usd` is expected; `bound_usd` is what it cannot exceed, with every try at its dearest, and
+    None where there is no such bound.
     """
 
     calls: int | None
@@ -59,19 +74,29 @@ class WorstCase:
     paid: int | None
     unbudgeted: int | None
     cost_usd: float | None
+    bound_usd: float | None
     loops: tuple[LoopCase, ...]
 
 
 def worst_case(workflow: Workflow, price: Price | None = None) -> WorstCase:
     """Computes the worst case of a workflow and of all that it calls."""
-    count = _Count(workflow, dict(workflow.workflows), price or (lambda _, __: None))
+    count = _Count(workflow, dict(workflow.workflows), price or (lambda _, __: Priced()))
     total = count.block(workflow.body, "", 1, ())
     if workflow.limits.calls is not None:
         total = total.held(workflow.limits.calls)
-    cost = total.cost if total.cost is None or total.cost < inf else None
     return WorstCase(
-        total.calls, total.typical, total.paid, total.unbudgeted, cost, tuple(count.loops)
+        total.calls,
+        total.typical,
+        total.paid,
+        total.unbudgeted,
+        _finite(total.cost),
+        _finite(total.bound),
+        tuple(count.loops),
     )
+
+
+def _finite(cost: float | None) -> float | None:
+    return cost if cost is None or cost < inf else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +107,8 @@ class _Total:
     unbudgeted: int | None = 0
     # Infinite where a value decides how often; None only where no price is known.
     cost: float | None = 0.0
+    # Infinite where nothing bounds it.
+    bound: float = 0.0
 
     def plus(self, other: _Total) -> _Total:
         return _Total(
@@ -90,6 +117,7 @@ class _Total:
             _plus(self.paid, other.paid),
             _plus(self.unbudgeted, other.unbudgeted),
             _plus(self.cost, other.cost),
+            self.bound + other.bound,
         )
 
     def most(self, other: _Total) -> _Total:
@@ -99,18 +127,18 @@ class _Total:
             _most(self.paid, other.paid),
             _most(self.unbudgeted, other.unbudgeted),
             _most(self.cost, other.cost),
+            max(self.bound, other.bound),
         )
 
     def times(self, number: int | None) -> _Total:
-        cost = self.cost
-        if cost:
-            cost = inf if number is None else cost * number
+        often: float = inf if number is None else number
         return _Total(
             _times(self.calls, number),
             _times(self.typical, number),
             _times(self.paid, number),
             _times(self.unbudgeted, number),
-            cost,
+            None if self.cost is None else _often(self.cost, often),
+            _often(self.bound, often),
         )
 
     def tried(self, tries: int) -> _Total:
@@ -125,6 +153,7 @@ class _Total:
             _least(self.paid, calls),
             0,
             self.cost,
+            self.bound,
         )
 
 
@@ -159,8 +188,11 @@ class _Count:
         return self._asked(node, calls, turns, paid)
 
     def _asked(self, node: Task | Judge, calls: int, typical: int, paid: int) -> _Total:
-        price = self._price(self._workflow, node) if paid else 0.0
-        return _Total(calls, typical, paid, paid, None if price is None else price * paid)
+        price = self._price(self._workflow, node) if paid else Priced(0.0, is_most=True)
+        cost = price.cost_usd
+        # A call without an answer may be billed, too, so each of them counts.
+        bound = cost * calls if cost is not None and price.is_most else inf
+        return _Total(calls, typical, paid, paid, None if cost is None else cost * paid, bound)
 
     def _node(self, node: Node, path: str, runs: int | None, stack: tuple[str, ...]) -> _Total:
         match node:
@@ -191,10 +223,10 @@ class _Count:
         if limits.calls is not None:
             total = total.held(limits.calls)
         if limits.cost_usd is not None or limits.tokens is not None:
-            cost = total.cost
+            cost, bound = total.cost, total.bound
             if limits.cost_usd is not None and cost is not None:
-                cost = min(cost, limits.cost_usd)
-            total = replace(total, unbudgeted=0, cost=cost)
+                cost, bound = min(cost, limits.cost_usd), min(bound, limits.cost_usd)
+            total = replace(total, unbudgeted=0, cost=cost, bound=bound)
         self.loops[place] = LoopCase(path, number, _times(total.paid, runs))
         return total
 
@@ -271,6 +303,11 @@ def _times(one: int | None, other: int | None) -> int | None:
     if one == 0 or other == 0:
         return 0
     return None if one is None or other is None else one * other
+
+
+def _often(cost: float, often: float) -> float:
+    # Nothing, however often, is nothing.
+    return cost * often if cost and often else 0.0
 
 
 def _least(one: int | None, other: int) -> int:

@@ -46,7 +46,7 @@ class Ask:
         self._toolbox: Toolbox | None = None
 
     def estimate(self, request: Request) -> Estimate:
-        """The tokens of the conversation and the answer's limit, by price."""
+        """The tokens of the conversation and of the answer, by price."""
         choice = choose_models(self._settings, request.inputs)
         return self._models.estimate(choice, conversation_of(request))
 
@@ -103,6 +103,7 @@ def conversation_of(request: Request, offers: tuple[ToolOffer, ...] = ()) -> Con
         messages=(*messages, *_repair(request.repair)),
         temperature=inputs.number("temperature"),
         max_tokens=inputs.count("max_tokens"),
+        cap=request.cap,
         stop=_stop(inputs),
         seed=inputs.count("seed"),
         schema=request.returns,

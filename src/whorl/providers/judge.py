@@ -106,6 +106,7 @@ def judgement_of(request: Request) -> tuple[Conversation, int]:
             temperature=0.0,
             choices=("YES", "NO"),
             max_tokens=inputs.count("max_tokens"),
+            cap=request.cap,
             key=request.key,
             address=request.address,
             attempt=request.attempt,

@@ -26,17 +26,39 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Cap:
+    """The size of the answer is open: a budget may limit it.
+
+    At least `least` output tokens are reserved, up to `most` may be allowed; each costs
+    `usd_per_token` (None: no price is known).
+    """
+
+    least: int
+    most: int
+    usd_per_token: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
-    """The most that a call is expected to use; reserved before it, settled after it."""
+    """What a call is expected to use; reserved before it, settled after it.
+
+    It is the most where `cap` is None. Else it holds the least that the answer is given, and the
+    machine says with `Request.cap` how much it may be.
+    """
 
     calls: int = 0
     tokens: int = 0
     cost_usd: float | None = 0.0
+    cap: Cap | None = None
 
 
 @dataclass(slots=True)
 class Request:
-    """One attempt at a task. `key` is the same when this very attempt is sent again."""
+    """One attempt at a task.
+
+    `key` is the same when a call is sent again of which nobody knows what came of it. `cap` is how
+    many output tokens the budget allows, where the inputs do not limit them.
+    """
 
     run: str
     address: str
@@ -48,11 +70,15 @@ class Request:
     returns: Json = None
     session: str = ""
     repair: Json = None
+    cap: int | None = None
 
 
 @dataclass(slots=True)
 class Reply:
-    """What a task gave. `detail` is told to people: the model, the finish reason, the status."""
+    """What a task gave. `detail` is told to people: the model, the finish reason, the status.
+
+    `warnings` in it, a list of `{code, message}`, become warnings of the run.
+    """
 
     value: Json
     usage: Usage = Usage()

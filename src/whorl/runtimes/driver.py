@@ -10,17 +10,17 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.commands import Cancel, Perform, Send, SetTimer
 from whorl.interpreter.events import FED_KINDS, Event
-from whorl.interpreter.retrying import TIMEOUTS
 from whorl.providers.task import Request
 from whorl.runtimes.hiding import MARK, kind_of_fault, marked
 from whorl.runtimes.journal import Entry
 from whorl.runtimes.remembering import records_in
-from whorl.runtimes.replies import add_doubt, checked, fit
+from whorl.runtimes.replies import checked, fit, usage_of_failure
 from whorl.runtimes.unwritten import Tide, Unwritten
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Driver:
         self._unwritten = Unwritten(folded.unsaid, tide or Tide(), self._awake.set)
         self._letters: list[int] = []
         self._asked: dict[str, Perform] = {}
-        self._to_send: list[str] = []
+        self._to_send: list[Send] = []
         self._work: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
         self._snapshot_seq = folded.seq
@@ -188,10 +188,10 @@ class Driver:
 
     def _send(self) -> None:
         """Starts the calls whose intents are written."""
-        for address in self._to_send:
-            perform = self._asked.pop(address, None)
+        for send in self._to_send:
+            perform = self._asked.pop(send.address, None)
             if perform is not None:
-                self._start(perform, self.deliver)
+                self._start(perform, self.deliver, send.cap)
         self._to_send.clear()
 
     async def _save_the_rest(self) -> None:
@@ -239,7 +239,7 @@ class Driver:
                     if intent is not None:
                         intents[command.address] = intent
                 case Send():
-                    self._to_send.append(command.address)
+                    self._to_send.append(command)
                 case SetTimer():
                     self._set_timer(command.address, command.due)
                 case Cancel():
@@ -274,27 +274,32 @@ class Driver:
         body: dict[str, Json] = {"kind": perform.kind}
         if any(reserve.values()):
             body["reserve"] = {name: amount for name, amount in reserve.items() if amount}
+        if estimate.cap is not None:
+            body["cap"] = asdict(estimate.cap)
         if not perform.secure:
             body["inputs"] = self._workers.redacted(perform.inputs)
         return Event("task.started", perform.address, self._clock.now(), body)
 
-    def _request(self, perform: Perform) -> Request:
+    def _request(self, perform: Perform, cap: int | None = None) -> Request:
         return Request(
             run=self.run,
             address=perform.address,
             kind=perform.kind,
             inputs=perform.inputs,
             attempt=perform.attempt,
-            key=f"{self.run}:{perform.address}",
+            key=f"{self.run}:{perform.key or perform.address}",
             timeout_s=perform.timeout_s,
             returns=perform.returns,
             session=perform.session,
             repair=perform.repair,
+            cap=cap,
         )
 
-    def _start(self, perform: Perform, deliver: Callable[[Event], None]) -> None:
+    def _start(
+        self, perform: Perform, deliver: Callable[[Event], None], cap: int | None = None
+    ) -> None:
         if perform.address not in self._work:
-            task = asyncio.create_task(self._perform(perform, deliver))
+            task = asyncio.create_task(self._perform(perform, deliver, cap))
             self._work[perform.address] = task
             self._started = True
 
@@ -302,10 +307,12 @@ class Driver:
         self._repeatable.append(reply)
         self._awake.set()
 
-    async def _perform(self, perform: Perform, deliver: Callable[[Event], None]) -> None:
+    async def _perform(
+        self, perform: Perform, deliver: Callable[[Event], None], cap: int | None
+    ) -> None:
         address = perform.address
         try:
-            event = self._finished(perform, checked(await self._answer(perform)))
+            event = self._finished(perform, checked(await self._answer(perform, cap)))
         except ProviderError as fault:
             event = self._failed(perform, fault)
         except (KeyboardInterrupt, GeneratorExit):
@@ -317,14 +324,14 @@ class Driver:
         if self._work.pop(address, None) is not None:
             deliver(event)
 
-    async def _answer(self, perform: Perform) -> object:
+    async def _answer(self, perform: Perform, cap: int | None) -> object:
         """What the task gives; most kinds keep to the time by themselves, and say more of it."""
         limit_s = perform.timeout_s
         deadline_s = None if limit_s is None else limit_s + GRACE_S
         kind = self._workers.kind(perform.kind)
         try:
             async with asyncio.timeout(deadline_s) as deadline:
-                return await kind.perform(self._request(perform), self._emitter(perform))
+                return await kind.perform(self._request(perform, cap), self._emitter(perform))
         except TimeoutError:
             if not deadline.expired():
                 raise
@@ -365,6 +372,8 @@ class Driver:
             "retry_after_s": fault.retry_after_s,
             "detail": detail,
         }
+        if not fault.answered:
+            error["answered"] = False
         told: dict[str, Json] = {"error": error}
         if value is not None:
             told["value"] = value
@@ -373,15 +382,8 @@ class Driver:
         except ProviderError as cause:
             error["detail"] = {"lost": str(cause)}
             body = cast("dict[str, Json]", self._workers.redacted({"error": error}))
-        usage = fault.detail.get("usage")
-        reserve = self.machine.held_for(address)
-        if isinstance(usage, dict):
-            is_doubtful = fault.code in TIMEOUTS and usage.get("calls")
-            body["usage"] = usage | {"in_doubt": 1} if is_doubtful else usage
-        elif fault.code in TIMEOUTS:
-            add_doubt(body, reserve)
-        elif reserve.get("calls"):
-            body["usage"] = {"calls": reserve["calls"]}
+        if used := usage_of_failure(fault, self.machine.held_for(address)):
+            body["usage"] = used
         body = marked(body) if perform.secure_outputs else body
         return Event("task.failed", address, self._clock.now(), body)
 

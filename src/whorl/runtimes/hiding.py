@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MARK = "secure"
 
 # These are in words of ours, which quote nothing that a task was given or gave.
-_OUR_WORDS = frozenset({"P101", "P107", "P108", "P110", "P112", "P114", "P116", "R110"})
+_OUR_WORDS = frozenset({"P101", "P107", "P108", "P110", "P112", "P114", "P116", "P118", "R110"})
 _WORDS = {
     "P102": "the provider limits the rate",
     "P103": "the provider has an error of its own",
@@ -24,10 +24,11 @@ _WORDS = {
     "P105": "the answer does not fit its declared type",
     "P106": "the answer is too large",
     "P109": "a command failed or was not found",
-    "P111": "the answer is cut off or malformed",
+    "P111": "the answer is cut off, empty or malformed",
     "P113": "an input is missing or wrong",
     "P115": "it returned something that is no JSON",
     "P117": "it gave too much",
+    "P119": "the model refuses to answer",
     "P120": "an MCP server cannot be used",
     "P121": "a tool is not there or not allowed",
     "P122": "a tool's description has changed during the run",

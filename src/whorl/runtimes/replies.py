@@ -91,12 +91,19 @@ def _check_text(text: str) -> None:
         raise _Unfit from None
 
 
-def add_doubt(body: dict[str, Json], reserve: dict[str, Json]) -> None:
-    """The other side may have done the work and will never say for how much."""
-    if reserve:
-        body["usage"] = {
+def usage_of_failure(fault: ProviderError, reserve: dict[str, Json]) -> dict[str, Json]:
+    """What a call that failed has used: what its provider says, or what was reserved for it.
+
+    Where it is in doubt, the other side may have done the work, and will never say for how much.
+    """
+    usage: Any = fault.detail.get("usage")
+    if isinstance(usage, dict):
+        return usage | {"in_doubt": 1} if fault.is_doubtful and usage.get("calls") else usage
+    if fault.is_doubtful and reserve:
+        return {
             "calls": reserve.get("calls", 0),
             "output_tokens": reserve.get("tokens", 0),
             "cost_usd": reserve.get("cost_usd", 0),
             "in_doubt": 1,
         }
+    return {"calls": reserve["calls"]} if reserve.get("calls") else {}

@@ -8,7 +8,7 @@ import pytest
 
 from whorl import ir
 from whorl.interpreter import task
-from whorl.ir.worst_case import USUAL_RETRIES, worst_case
+from whorl.ir.worst_case import USUAL_RETRIES, Priced, worst_case
 
 ASK = ir.Task(name="a", kind="ask")
 TEXT = ir.Constant("x")
@@ -147,8 +147,25 @@ def test_limits_hold_the_calls_and_the_cost() -> None:
     few = replace(workflow(body), limits=ir.RunLimits(calls=30))
 
     assert worst_case(few).calls == 30
-    assert worst_case(few, lambda _, __: 0.1).cost_usd == 0.5
+    assert worst_case(few, lambda _, __: Priced(0.1)).cost_usd == 0.5
     assert worst_case(
-        workflow(loop(ASK, limits=ir.LoopLimits(100))), lambda _, __: 0.1
+        workflow(loop(ASK, limits=ir.LoopLimits(100))), lambda _, __: Priced(0.1)
     ).cost_usd == (pytest.approx(10))
-    assert worst_case(few, lambda _, __: None).cost_usd is None
+    assert worst_case(few, lambda _, __: Priced()).cost_usd is None
+
+
+def test_a_cost_is_bounded_where_nothing_of_it_is_open() -> None:
+    known = ir.Workflow(name="w", body=ir.Block((ASK,)))
+    dear = loop(ASK, limits=ir.LoopLimits(100, cost_usd=2.0))
+    unknown = ir.ForEach(name="e", items=ir.Expression("jinja", "{{ x }}"), body=ir.Block((ASK,)))
+
+    def most(*nodes: ir.Node, is_most: bool = True) -> float | None:
+        price = Priced(0.1, is_most=is_most)
+        return worst_case(workflow(*nodes), lambda _, __: price).bound_usd
+
+    # Each try may be billed, though only one of them is answered.
+    assert worst_case(known, lambda _, __: Priced(0.1, is_most=True)).bound_usd == 0.4
+    assert most(ASK, is_most=False) is None
+    assert most(dear, is_most=False) == 2.0
+    assert most(dear, ASK, is_most=False) is None
+    assert most(unknown) is None

@@ -1459,7 +1459,7 @@ export interface components {
             created: boolean;
             /**
              * Forecast
-             * @description the worst case in words
+             * @description what it may do and cost, in words
              * @default
              */
             forecast: string;
@@ -1586,13 +1586,24 @@ export interface components {
         };
         /**
          * WorstCase
-         * @description The most that a run can do; null where a value decides, or no price is known.
+         * @description What a run may do and cost; null where a value decides, or no price is known.
          */
         WorstCase: {
-            /** Calls */
+            /**
+             * Calls
+             * @description the most
+             */
             calls: number | null;
-            /** Cost Usd */
+            /**
+             * Cost Usd
+             * @description an estimate
+             */
             cost_usd: number | null;
+            /**
+             * Bound Usd
+             * @description the most, where something bounds it
+             */
+            bound_usd: number | null;
             /** Words */
             words: string;
         };

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from whorl.errors import ProviderError, UsageError
@@ -13,7 +13,8 @@ from whorl.plugins import Plugins
 from whorl.providers.models.pace import Pace
 from whorl.providers.models.prices import Prices
 from whorl.providers.models.tokens import input_tokens, output_tokens
-from whorl.providers.task import Estimate, Usage
+from whorl.providers.models.usable import fault_in, warnings_of
+from whorl.providers.task import Cap, Estimate, Usage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -36,7 +37,10 @@ WIRES = {
 }
 
 # Failures that cannot be mended by sending the same again, but may be by asking another model.
-_WORTH_ANOTHER = frozenset({"P101", "P104", "P110"})
+_WORTH_ANOTHER = frozenset({"P101", "P104", "P110", "P119"})
+# The longest answer that is asked for where neither the file nor the budget says less. No public
+# list has what each model can give; one that can give less says so, and is asked for that.
+ANSWER_MOST = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +76,21 @@ class Models:
     def estimate(
         self, choice: Choice, conversation: Conversation, *, answer_tokens: int | None = None
     ) -> Estimate:
-        """The most that one answer is expected to use, by the dearest of the models."""
-        read, tokens, costs = input_tokens(conversation), 0, list[float | None]()
-        for candidate in choice.candidates:
-            usual = answer_tokens or candidate.provider.answer_tokens
-            written = conversation.max_tokens or usual
-            tokens = max(tokens, read + written)
-            costs.append(self._prices.cost(candidate, read, written))
-        known = [cost for cost in costs if cost is not None]
-        return Estimate(1, tokens, max(known) if len(known) == len(costs) else None)
+        """What one answer is expected to use, by the dearest of the models."""
+        candidates = choice.candidates
+        usual = answer_tokens or max(one.provider.answer_tokens for one in candidates)
+        read, least = input_tokens(conversation), conversation.max_tokens or usual
+        costs = [self._prices.cost(candidate, read, least) for candidate in candidates]
+        estimate = Estimate(1, read + least, _dearest(costs))
+        if conversation.max_tokens is not None:
+            return estimate
+        most = max(ANSWER_MOST, least + 1)
+        dearer = [self._prices.cost(candidate, read, most) for candidate in candidates]
+        each = [
+            None if one is None or other is None else (other - one) / (most - least)
+            for one, other in zip(costs, dearer, strict=True)
+        ]
+        return replace(estimate, cap=Cap(least, most, _dearest(each)))
 
     async def ask(
         self, choice: Choice, conversation: Conversation, *, timeout_s: float | None, emit: Emit
@@ -89,30 +99,38 @@ class Models:
         used = Usage()
         tried: list[Json] = list(choice.skipped)
         for at, candidate in enumerate(choice.candidates):
-            try:
-                answer = await self._converse(candidate, conversation, timeout_s, emit)
-            except ProviderError as fault:
-                used = _sum(used, self._usage_of_fault(candidate, conversation, fault))
-                tried.append(f"{candidate.name}: {fault}")
-                another = fault.retryable or fault.code in _WORTH_ANOTHER
-                if at + 1 < len(choice.candidates) and another:
-                    continue
-                fault.detail["usage"] = usage_json(used)
-                fault.detail["model"] = candidate.name
+            # Another model is another request, also where the same server has both.
+            key = conversation.key and f"{conversation.key}{f'~{at + 1}' if at else ''}"
+            asked = replace(conversation, key=key)
+            answer, usage = await self._try(candidate, asked, timeout_s, emit)
+            used = _sum(used, usage)
+            if not isinstance(answer, ProviderError):
+                detail = _told(candidate, answer, conversation)
+                return Outcome(answer, used, detail | ({"tried": tried} if tried else {}))
+            tried.append(f"{candidate.name}: {answer}")
+            another = answer.retryable or answer.code in _WORTH_ANOTHER
+            if at + 1 == len(choice.candidates) or not another:
+                answer.detail["usage"] = usage_json(used)
+                answer.detail["model"] = candidate.name
                 if len(tried) > 1:
-                    fault.detail["tried"] = list(tried)
-                raise
-            detail: dict[str, Json] = {"model": candidate.name, "finish": answer.finish}
-            detail |= answer.detail
-            if tried:
-                detail["tried"] = tried
-            if answer.finish == "length":
-                detail["note"] = "the answer was cut at max_tokens"
-            if answer.input_tokens is None or answer.output_tokens is None:
-                detail["usage_estimated"] = True
-            used = _sum(used, self._usage(candidate, conversation, answer))
-            return Outcome(answer, used, detail)
+                    answer.detail["tried"] = list(tried)
+                raise answer
         raise AssertionError("a choice holds at least one model")
+
+    async def _try(
+        self,
+        candidate: Candidate,
+        conversation: Conversation,
+        timeout_s: float | None,
+        emit: Emit,
+    ) -> tuple[Answer | ProviderError, Usage]:
+        """The answer of one model, or why there is none, and what it used in any case."""
+        try:
+            answer = await self._converse(candidate, conversation, timeout_s, emit)
+        except ProviderError as fault:
+            return fault, self._usage_of_fault(candidate, conversation, fault)
+        usage = self._usage(candidate, conversation, answer)
+        return fault_in(answer, conversation, candidate.name) or answer, usage
 
     async def _converse(
         self,
@@ -123,6 +141,7 @@ class Models:
     ) -> Answer:
         provider = candidate.provider
         wire = self._wire(candidate)
+        # What most answers have; a limit that only a budget sets says nothing of that.
         expected = input_tokens(conversation) + (conversation.max_tokens or provider.answer_tokens)
         pace = self._pace(provider)
         limit_s = min(timeout_s or provider.timeout_s, provider.timeout_s)
@@ -179,8 +198,8 @@ class Models:
             written = -(-characters // 4)
         elif fault.detail.get("unsent") or fault.code == "P110":
             return Usage(0)
-        elif fault.code == "P108":
-            written = conversation.max_tokens or candidate.provider.answer_tokens
+        elif not fault.answered:
+            written = conversation.limit or candidate.provider.answer_tokens
         else:
             return Usage(1)
         return Usage(1, read, written, self._prices.cost(candidate, read, written))
@@ -204,6 +223,23 @@ async def _on_time(
                 detail={"unsent": True},
             ) from None
         yield had
+
+
+def _told(candidate: Candidate, answer: Answer, conversation: Conversation) -> dict[str, Json]:
+    """What people are told of an answer."""
+    detail: dict[str, Json] = {"model": candidate.name, "finish": answer.finish}
+    detail |= answer.detail
+    if warnings := warnings_of(answer, conversation):
+        detail["warnings"] = warnings
+    if answer.input_tokens is None or answer.output_tokens is None:
+        detail["usage_estimated"] = True
+    return detail
+
+
+def _dearest(costs: list[float | None]) -> float | None:
+    """The highest of some costs; None where one of them is not known."""
+    known = [cost for cost in costs if cost is not None]
+    return max(known) if len(known) == len(costs) else None
 
 
 def usage_json(usage: Usage) -> dict[str, Json]:

@@ -51,7 +51,8 @@ class Message:
 class Conversation:
     """What a model is asked, in no wire format. `schema` is what its answer must fit.
 
-    `key` is the same when this very call is sent again. `choices` are the only words that count as
+    `key` is the same when this very call is sent again. `cap` limits the answer where the file does
+    not (`max_tokens`). `choices` are the only words that count as
     an answer, for wires that can hold a model to them. With `must_answer` the tools are there only
     because earlier messages speak of them: the model may ask for no more.
     """
@@ -59,6 +60,7 @@ class Conversation:
     messages: tuple[Message, ...]
     temperature: float | None = None
     max_tokens: int | None = None
+    cap: int | None = None
     stop: tuple[str, ...] = ()
     seed: int | None = None
     schema: Json = None
@@ -68,6 +70,11 @@ class Conversation:
     key: str = ""
     address: str = ""
     attempt: int = 1
+
+    @property
+    def limit(self) -> int | None:
+        """The most output tokens that the answer may have: by the file, or else by the budget."""
+        return self.cap if self.max_tokens is None else self.max_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +91,21 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """The limit of an answer as it was sent: the name of its field, and the tokens."""
+
+    field: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a model said. Token counts are None where the server gave none that can be believed.
 
-    `finish` is `stop`, `length` (cut at its limit), `tool_calls`, or the server's own word. Tokens
-    of a prompt cache are part of `input_tokens`, and told for their price.
+    `finish` is `stop`, `length` (cut at its limit), `context` (cut where the model can read no
+    more), `tool_calls`, or the server's own word. Tokens of a prompt cache are part of
+    `input_tokens`, and told for their price. `refusal` is what a model says instead of an answer.
+    `limit` is what was sent, if anything was.
     """
 
     text: str
@@ -99,6 +116,8 @@ class Answer:
     calls: tuple[ToolCall, ...] = ()
     cache_read_tokens: int = 0
     cache_written_tokens: int = 0
+    refusal: str = ""
+    limit: Limit | None = None
 
 
 class Wire(Protocol):

@@ -190,6 +190,7 @@ class Outbound:
             retryable=fault.retryable,
             retry_after_s=fault.retry_after_s,
             detail=dict(redacted),
+            answered=fault.answered,
         )
 
 

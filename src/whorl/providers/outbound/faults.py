@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from math import isnan
 from typing import TYPE_CHECKING
@@ -17,8 +18,12 @@ EXCERPT_MAX = 500
 
 # Statuses below 500 after which the same request may succeed: timeout, conflict, too early.
 _PASSING = frozenset({408, 409, 425})
+# A gateway says that it has no answer of the server behind it, which may have done the work.
+_UNANSWERED = frozenset({502, 504, 524})
 
+_NO_CREDIT = "the account has no credit left: add some at the provider, or name another model"
 _ADVICE = {
+    402: _NO_CREDIT,
     401: "check the key or credentials for this host",
     403: "check what the key or credentials for this host may do",
     404: "check the URL and the model's name",
@@ -28,21 +33,76 @@ _ADVICE = {
 }
 
 
+# What a server says by its error's code, type or message. No credit has the status of a limit of
+# rate with some, but no wait ends it.
+_OF_CREDIT = re.compile(
+    r"insufficient_quota|billing_(?:not_active|hard_limit_reached|error)|credit balance is too low|"
+    r"insufficient[ _](?:balance|credit|fund)",
+    re.IGNORECASE,
+)
+_MEANINGS = (
+    (_OF_CREDIT, _NO_CREDIT),
+    (
+        re.compile(
+            r"context_length_exceeded|exceed_context_size|maximum context length|context window|"
+            r"(?:prompt|input) is too long",
+            re.IGNORECASE,
+        ),
+        "the prompt is longer than the model can read: shorten it, or take a model with a larger "
+        "context",
+    ),
+    (
+        re.compile(r"content[ _](?:policy|filter|management)|moderation_blocked", re.IGNORECASE),
+        "the provider refuses this content: change the prompt, or name another model",
+    ),
+    (re.compile(r"invalid_api_key|api key not valid", re.IGNORECASE), _ADVICE[401]),
+    (re.compile(r"model_not_found", re.IGNORECASE), _ADVICE[404]),
+)
+
+
 def status_fault(
     what: str, status: int, headers: Mapping[str, str], text: str, *, now: float = 0.0
 ) -> ProviderError:
     """The error for a status that is not a success. `what` is the method and the URL."""
     excerpt = shorten(" ".join(clean(_message_in(text)).split()), EXCERPT_MAX)
     said = f": {excerpt}" if excerpt else ""
-    advice = _ADVICE.get(status, "")
-    code = "P102" if status == 429 else "P103" if status >= 500 else "P104"
+    advice = _advice(status, text)
+    is_rate = status == 429 and advice != _NO_CREDIT
+    code = "P102" if is_rate else "P103" if status >= 500 else "P104"
     return ProviderError(
         f"{what} gave status {status}{said}{'; ' + advice if advice else ''}",
         code=code,
         retryable=code != "P104" or status in _PASSING,
         retry_after_s=retry_after(headers.get("retry-after", ""), now),
         detail={"status": status, "body": excerpt},
+        answered=status not in _UNANSWERED,
     )
+
+
+def _advice(status: int, text: str) -> str:
+    """What to do, by what the server says of its error, or else by its status."""
+    said = " ".join((*_kinds_in(text), _message_in(text)[:EXCERPT_MAX]))
+    meanings = _MEANINGS if status < 500 else ()
+    for pattern, advice in meanings:
+        if pattern.search(said) and (status != 429 or advice == _NO_CREDIT):
+            return advice
+    return _ADVICE.get(status, "")
+
+
+def _kinds_in(text: str) -> list[str]:
+    """The code and the type by which a server names its error."""
+    try:
+        found = parse_json(text)
+    except NotJson:
+        return []
+    tables = [found, found.get("error")] if isinstance(found, dict) else []
+    return [
+        str(table[name])
+        for table in tables
+        if isinstance(table, dict)
+        for name in ("code", "type")
+        if table.get(name)
+    ]
 
 
 def _message_in(text: str) -> str:
@@ -82,8 +142,13 @@ def too_large(what: str, limit: int) -> ProviderError:
 
 
 def malformed(what: str, why: str, *, retryable: bool = True) -> ProviderError:
-    """The error for a reply that ends too early or is not what it says it is."""
+    """The error for a reply that is not what it says it is."""
     return ProviderError(f"{what}: {why}", code="P111", retryable=retryable)
+
+
+def cut_off(what: str, why: str) -> ProviderError:
+    """The error for a reply that ends too early: what it would have said is not known."""
+    return ProviderError(f"{what}: {why}", code="P111", retryable=True, answered=False)
 
 
 def timed_out(what: str, seconds: float) -> ProviderError:
@@ -104,11 +169,12 @@ def network_faults(what: str) -> Iterator[None]:
         yield
     except httpcore2.TimeoutException as cause:
         said = f"{what}: no answer in time ({type(cause).__name__}); raise timeout of the step"
-        raise ProviderError(said, code="P108", retryable=True) from cause
+        unsent = isinstance(cause, httpcore2.ConnectTimeout)
+        raise ProviderError(said, code="P108", retryable=True, detail=_if_unsent(unsent)) from cause
     except httpcore2.RemoteProtocolError as cause:
         if "without sending a response" in str(cause):
             raise _unreachable(what, cause) from cause
-        raise malformed(what, f"the reply is cut off or malformed ({cause})") from cause
+        raise cut_off(what, f"the reply is cut off or malformed ({cause})") from cause
     except httpcore2.LocalProtocolError as cause:
         said = f"{what}: the request cannot be sent ({cause}); check its headers"
         raise ProviderError(said, code="P104") from cause
@@ -117,12 +183,26 @@ def network_faults(what: str) -> Iterator[None]:
 
 
 def _unreachable(what: str, cause: Exception) -> ProviderError:
+    import httpcore2
+
     said = str(cause) or type(cause).__name__
     if "CERTIFICATE_VERIFY_FAILED" in said:
-        return ProviderError(f"{what}: its certificate is not trusted ({said})", code="P101")
+        return ProviderError(
+            f"{what}: its certificate is not trusted ({said})",
+            code="P101",
+            detail={"unsent": True},
+            answered=False,
+        )
     return ProviderError(
         f"{what}: not reachable or connection lost ({said}); check the URL, the network and that "
         "the server runs",
         code="P101",
         retryable=True,
+        detail=_if_unsent(isinstance(cause, httpcore2.ConnectError)),
+        answered=False,
     )
+
+
+def _if_unsent(unsent: bool) -> dict[str, object]:
+    """What the detail of an error says where no connection was made."""
+    return {"unsent": True} if unsent else {}

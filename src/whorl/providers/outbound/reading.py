@@ -6,7 +6,7 @@ import codecs
 import zlib
 from typing import TYPE_CHECKING
 
-from whorl.providers.outbound.faults import malformed, network_faults, too_large
+from whorl.providers.outbound.faults import cut_off, malformed, network_faults, too_large
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -107,4 +107,4 @@ class _Decoder:
     def finish(self) -> None:
         """Raises P111 when the compressed data ended too early."""
         if self._inflate is not None and self._started and not self._inflate.eof:
-            raise malformed(self._what, "the compressed reply is cut off")
+            raise cut_off(self._what, "the compressed reply is cut off")

@@ -167,11 +167,19 @@ class Connection:
         except (MCPError, ValueError, RuntimeError, OSError, BaseExceptionGroup) as cause:
             raise await self._lost(cause) from cause
 
-    def _fault(self, why: str, *, code: str = "P120", retryable: bool = False) -> ProviderError:
+    def _fault(
+        self,
+        why: str,
+        *,
+        code: str = "P120",
+        retryable: bool = False,
+        answered: bool | None = None,
+    ) -> ProviderError:
         return ProviderError(
             f"MCP server {self._server.name!r} {why}{self._trouble.words()}",
             code=code,
             retryable=retryable,
+            answered=answered,
         )
 
     async def _lost(self, cause: BaseException) -> ProviderError:
@@ -186,10 +194,12 @@ class Connection:
             return self._fault("did not answer in time", code="P108", retryable=True)
         if below is not None:
             await self.close()
-            return self._fault(f"cannot be reached: {below}", code=below.code, retryable=True)
+            why, answered = f"cannot be reached: {below}", below.answered
+            return self._fault(why, code=below.code, retryable=True, answered=answered)
         if over:
             await self.close()
-            return self._fault("ended in the middle of a call", code="P101", retryable=True)
+            why = "ended in the middle of a call"
+            return self._fault(why, code="P101", retryable=True, answered=False)
         return self._fault(f"refused the call: {innermost(cause)}", code="P123")
 
 

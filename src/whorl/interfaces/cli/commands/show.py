@@ -257,7 +257,7 @@ def _attempts(entries: list[Entry]) -> Iterator[str]:
 def _about(body: dict[str, Any]) -> str:
     calls, tokens, cost = usage_of(body)
     parts = [line(str(body.get("model", "")), 60), f"{count(tokens)} tok" if tokens else ""]
-    parts += [dollars(cost) if cost else "", str(body.get("note", ""))]
+    parts += [dollars(cost) if cost else ""]
     return "  ".join(part for part in parts if part) if calls or body.get("model") else ""
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 ITERATIONS_MAX = 1_000
 _LOOPS_MAX = 50
 _REQUESTS_MAX = 50
+_WARNINGS_MAX = 20
 
 
 @click.command()
@@ -74,7 +75,7 @@ def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
         }
         for row in store.loops(run)
     ]
-    told = ("status", "paused_by", "waiting_for", "error")
+    told = ("status", "paused_by", "waiting_for", "warnings", "error")
     people = [{"kind": one.kind, "place": one.place, "body": one.body}
               for one in requests_of(store, run)]  # fmt: skip
     return {"run": run, "loops": loops, "people": people} | {name: result[name] for name in told}
@@ -96,6 +97,8 @@ def _told(store: SqliteStore, run: RunId) -> Iterator[str]:
         yield "it has no loop; all its steps are done"
     requests = [f"  {request_words(one)}" for one in requests_of(store, run)]
     yield from ["", "people:", *requests[-_REQUESTS_MAX:]] if requests else []
+    warned = [_warning(one) for one in result["warnings"]]
+    yield from ["", *warned[-_WARNINGS_MAX:]] if warned else []
     if result["paused_by"]:
         yield from ["", pause_words(result)]
     if result["error"]:
@@ -104,6 +107,11 @@ def _told(store: SqliteStore, run: RunId) -> Iterator[str]:
     for gate in result["waiting_for"]:
         yield from ["", *gate_lines(gate)]
     yield from ["", f"next: {following}"] if not following.startswith("whorl why") else []
+
+
+def _warning(found: dict[str, Any]) -> str:
+    where = f" ({line(str(found.get('path', '')), 60)})" if found.get("path") else ""
+    return f"warning[{found.get('code')}]{where}: {line(str(found.get('message', '')), 300)}"
 
 
 def _loop_told(

@@ -114,7 +114,10 @@ def validate(desk: AtDesk, request: Validation) -> Validated:
         name=safe(workflow.name),
         dialect=workflow.dialect,
         worst_case=WorstCase(
-            calls=worst.calls, cost_usd=worst.cost_usd, words=forecast_words(worst)
+            calls=worst.calls,
+            cost_usd=worst.cost_usd,
+            bound_usd=worst.bound_usd,
+            words=forecast_words(worst),
         ),
     )
 

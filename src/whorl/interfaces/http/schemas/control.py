@@ -33,7 +33,7 @@ class Started(Closed):
 
     run: str
     created: bool
-    forecast: str = Field(default="", description="the worst case in words")
+    forecast: str = Field(default="", description="what it may do and cost, in words")
     note: str = Field(default="", description="who answers, where it is no real model")
 
 

@@ -146,10 +146,11 @@ class Validation(Closed):
 
 
 class WorstCase(Closed):
-    """The most that a run can do; null where a value decides, or no price is known."""
+    """What a run may do and cost; null where a value decides, or no price is known."""
 
-    calls: int | None
-    cost_usd: float | None
+    calls: int | None = Field(description="the most")
+    cost_usd: float | None = Field(description="an estimate")
+    bound_usd: float | None = Field(description="the most, where something bounds it")
     words: str
 
 

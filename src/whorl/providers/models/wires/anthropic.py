@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from whorl.providers.models.tokens import counted
-from whorl.providers.models.wire import Answer
+from whorl.providers.models.wire import Answer, Limit
 from whorl.providers.models.wires.calls import Gathering
 from whorl.providers.models.wires.speaking import Form, HttpWire
 from whorl.providers.models.wires.sse import payloads
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     Body = dict[str, Json]
 
 VERSION = "2023-06-01"
-# The format wants a limit for every answer; this is the largest that every model accepts.
-ANSWER_TOKENS = 4_096
+# The format wants a limit for every answer; a model that gives less says so, and is asked for that.
+ANSWER_TOKENS = 16_384
 # The tool through which a model gives an answer by schema: every model has tools.
 ANSWER_TOOL = "give_answer"
 # Without these the answer is still an answer; a schema is stated in words too, and checked by us.
@@ -49,7 +49,7 @@ _FINISHES = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "max_tokens": "length",
-    "model_context_window_exceeded": "length",
+    "model_context_window_exceeded": "context",
     "tool_use": "tool_calls",
 }
 
@@ -92,7 +92,7 @@ def body_of(candidate: Candidate, conversation: Conversation) -> Body:
     system = [message.text for message in conversation.messages if message.role == "system"]
     body: Body = {
         "model": candidate.model,
-        "max_tokens": conversation.max_tokens or ANSWER_TOKENS,
+        "max_tokens": conversation.limit or ANSWER_TOKENS,
         "messages": _messages(conversation),
     }
     if system:
@@ -215,6 +215,8 @@ class _Reading:
     def answer(self) -> Answer:
         self.said.end()
         calls = self.calls.calls()
+        # An answer by schema may be an empty object, of which a stream says nothing.
+        text = clean(self.said.text) or ("{}" if self._answers else "")
         finish = _FINISHES.get(self.stop_reason, self.stop_reason)
         if finish == "tool_calls" and not calls:
             finish = "stop"
@@ -227,7 +229,7 @@ class _Reading:
             detail["cache"] = {"read_tokens": read, "written_tokens": written}
         fresh = counted(self.usage.get("input_tokens"))
         return Answer(
-            clean(self.said.text),
+            text,
             finish,
             None if fresh is None else fresh + read + written,
             counted(self.usage.get("output_tokens")),
@@ -277,6 +279,11 @@ async def _streamed(lines: AsyncIterator[str], what: str, emit: Emit) -> Answer:
     return reading.answer()
 
 
+def _limit(candidate: Candidate, body: Body) -> Limit | None:
+    tokens = body.get("max_tokens")
+    return Limit("max_tokens", tokens) if isinstance(tokens, int) else None
+
+
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
@@ -289,5 +296,7 @@ _FORM = Form(
     streamed=_streamed,
     plain=_plain,
     dispensable=DISPENSABLE,
+    limit=_limit,
+    answer_tokens=ANSWER_TOKENS,
     headers=(("anthropic-version", VERSION),),
 )

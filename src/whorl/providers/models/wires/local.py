@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import ProviderError
 from whorl.providers.models.strict import closed
 from whorl.providers.models.tokens import counted
-from whorl.providers.models.wire import Answer, Message
+from whorl.providers.models.wire import Answer, Limit, Message
 from whorl.providers.models.wires.embedded import CONTEXT_TOKENS, shared_engine
 from whorl.providers.outbound.faults import timed_out
 from whorl.providers.texts import clean
@@ -103,7 +103,9 @@ def _role(message: Message) -> str:
 
 
 def _answer_tokens(conversation: Conversation) -> int:
-    return min(conversation.max_tokens or ANSWER_TOKENS, ANSWER_TOKENS_MAX)
+    if conversation.max_tokens is not None:
+        return min(conversation.max_tokens, ANSWER_TOKENS_MAX)
+    return min(conversation.cap or ANSWER_TOKENS, ANSWER_TOKENS)
 
 
 def _form(conversation: Conversation) -> dict[str, Any]:
@@ -173,4 +175,13 @@ def _answer(said: Said, conversation: Conversation, cut_from: int) -> Answer:
         counted(said.usage.get("prompt_tokens")),
         counted(said.usage.get("completion_tokens")),
         detail,
+        limit=_limit(conversation),
     )
+
+
+def _limit(conversation: Conversation) -> Limit | None:
+    """The limit that the answer was given, unless the model's own is lower."""
+    tokens = conversation.limit
+    if tokens is None or tokens > _answer_tokens(conversation):
+        return None
+    return Limit("max_tokens", tokens)

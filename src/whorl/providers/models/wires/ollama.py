@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from whorl.providers.models.tokens import counted
-from whorl.providers.models.wire import Answer
+from whorl.providers.models.wire import Answer, Limit
 from whorl.providers.models.wires.calls import CALLS_MAX, offered_json, tool_call
 from whorl.providers.models.wires.openai import credential_of
 from whorl.providers.models.wires.speaking import Form, HttpWire
@@ -63,8 +63,8 @@ def body_of(candidate: Candidate, conversation: Conversation) -> Body:
     options: Body = {}
     if conversation.temperature is not None:
         options["temperature"] = conversation.temperature
-    if conversation.max_tokens is not None:
-        options["num_predict"] = conversation.max_tokens
+    if conversation.limit is not None:
+        options["num_predict"] = conversation.limit
     if conversation.stop:
         options["stop"] = list(conversation.stop)
     if conversation.seed is not None:
@@ -155,6 +155,11 @@ def _answer(text: str, reply: Body, calls: tuple[ToolCall, ...]) -> Answer:
     )
 
 
+def _limit(candidate: Candidate, body: Body) -> Limit | None:
+    tokens = table_of(body.get("options")).get("num_predict")
+    return Limit("num_predict", tokens) if isinstance(tokens, int) else None
+
+
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
@@ -167,4 +172,5 @@ _FORM = Form(
     streamed=_streamed,
     plain=_plain,
     dispensable=DISPENSABLE,
+    limit=_limit,
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from whorl.providers.models.strict import closed, is_strict
 from whorl.providers.models.tokens import counted
-from whorl.providers.models.wire import Answer
+from whorl.providers.models.wire import Answer, Limit
 from whorl.providers.models.wires.calls import Gathering, offered_json, tool_call
 from whorl.providers.models.wires.speaking import Form, HttpWire
 from whorl.providers.models.wires.sse import DONE, payloads
@@ -79,8 +80,8 @@ def body_of(candidate: Candidate, conversation: Conversation) -> Body:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     if conversation.temperature is not None:
         body["temperature"] = conversation.temperature
-    if conversation.max_tokens is not None:
-        body[_limit_field(candidate)] = conversation.max_tokens
+    if conversation.limit is not None:
+        body[_limit_field(candidate)] = conversation.limit
     if conversation.stop:
         body["stop"] = list(conversation.stop)
     if conversation.seed is not None:
@@ -124,6 +125,13 @@ def _limit_field(candidate: Candidate) -> str:
     return _NEW_LIMIT if official else "max_tokens"
 
 
+def _limit(candidate: Candidate, body: Body) -> Limit | None:
+    for field in (_limit_field(candidate), _NEW_LIMIT):
+        if isinstance(tokens := body.get(field), int):
+            return Limit(field, tokens)
+    return None
+
+
 def _adapt(kept: Body, whole: Body, left_out: tuple[str, ...]) -> Body:
     if "stream" in left_out:
         kept.pop("stream_options", None)
@@ -152,15 +160,17 @@ async def _plain(text: str, what: str, emit: Emit) -> Answer:
         )
         for number, called in enumerate(tables_of(table_of(message).get("tool_calls")), start=1)
     )
-    said = _content(message)
-    if not choice or (said is None and not calls):
+    said, refusal = _content(message), _refusal(message)
+    if not choice or (said is None and not calls and not refusal):
         raise malformed(what, "the reply holds no message")
     emit(clean(said or ""))
-    return _answer(said or "", str(choice.get("finish_reason") or ""), reply, calls)
+    finish = str(choice.get("finish_reason") or "")
+    return replace(_answer(said or "", finish, reply, calls), refusal=refusal)
 
 
 async def _streamed(lines: AsyncIterator[str], what: str, emit: Emit) -> Answer:
     said, calls, finish, done = Saying(emit), Gathering(), "", False
+    refusal = ""
     last: Body = {}
     with paid_so_far(said):
         async for payload in payloads(lines):
@@ -174,12 +184,13 @@ async def _streamed(lines: AsyncIterator[str], what: str, emit: Emit) -> Answer:
             choice = _first(event.get("choices"))
             delta = choice.get("delta") or choice.get("message")
             said.add(_content(delta) or "")
+            refusal += _refusal(delta)
             _gather(calls, delta)
             finish = str(choice.get("finish_reason") or finish)
         if not done and not finish:
             raise ended_early(what)
     said.end()
-    return _answer(said.text, finish, last, calls.calls())
+    return replace(_answer(said.text, finish, last, calls.calls()), refusal=refusal)
 
 
 def _gather(calls: Gathering, delta: Json) -> None:
@@ -225,10 +236,12 @@ def _content(message: Json) -> str | None:
         return "".join(text for text in texts if isinstance(text, str))
     if isinstance(content, str):
         return content
-    refusal = message.get("refusal")
-    if isinstance(refusal, str):
-        return refusal
     return "" if "content" in message else None
+
+
+def _refusal(message: Json) -> str:
+    said = table_of(message).get("refusal")
+    return clean(said) if isinstance(said, str) else ""
 
 
 _FORM = Form(
@@ -241,4 +254,5 @@ _FORM = Form(
     dispensable=DISPENSABLE,
     adapt=_adapt,
     refused=_refused,
+    limit=_limit,
 )

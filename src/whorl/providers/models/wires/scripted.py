@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
-from whorl.providers.models.wire import Answer
+from whorl.providers.models.wire import Answer, Limit
 from whorl.providers.models.wires.calls import tool_call
 from whorl.providers.models.wires.streaming import tables_of
 from whorl.providers.outbound.faults import status_fault
@@ -37,7 +38,10 @@ class ScriptedWire:
         for at, rule in enumerate(candidate.provider.rules):
             if re.search(rule.match, prompt, re.DOTALL):
                 number = self._number((name, at), rule, conversation)
-                return _answer(_pick(rule, number, name), prompt, name, emit)
+                answer = _answer(_pick(rule, number, name), prompt, name)
+                answer = _limited(answer, conversation.cap)
+                emit(answer.text)
+                return answer
         raise ProviderError(
             f"no rule of the scripted provider {name!r} matches {prompt[:200]!r}; add one",
             code="P112",
@@ -64,7 +68,17 @@ def _pick(rule: ReplyRule, number: int, name: str) -> Json:
     return rule.replies[min(number, len(rule.replies)) - 1]
 
 
-def _answer(reply: Json, prompt: str, name: str, emit: Emit) -> Answer:
+def _limited(answer: Answer, cap: int | None) -> Answer:
+    """The answer as a model gives it that is held to so many words by a budget."""
+    words = answer.text.split()
+    if cap is None or len(words) <= cap:
+        return answer
+    limit = Limit("max_tokens", cap)
+    text = " ".join(words[:cap])
+    return replace(answer, text=text, finish="length", output_tokens=cap, limit=limit)
+
+
+def _answer(reply: Json, prompt: str, name: str) -> Answer:
     fields = reply if isinstance(reply, dict) else {"text": reply}
     status = fields.get("status")
     if isinstance(status, int) and status >= 400:
@@ -79,7 +93,6 @@ def _answer(reply: Json, prompt: str, name: str, emit: Emit) -> Answer:
         )
         for number, call in enumerate(tables_of(fields.get("calls")), start=1)
     )
-    emit(text)
     return Answer(
         text,
         str(fields.get("finish", "tool_calls" if calls else "stop")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
@@ -15,13 +15,22 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from whorl.language import Json
-    from whorl.providers.models.wire import Answer, Candidate, Conversation
+    from whorl.providers.models.wire import Answer, Candidate, Conversation, Limit
     from whorl.providers.outbound import Credential, Outbound
     from whorl.providers.settings import ProviderSettings
     from whorl.providers.task import Emit
 
     Body = dict[str, Json]
     Left = tuple[str, ...]
+
+# Below this no limit is tried: what a server refuses then is something else.
+CAP_LEAST = 1_024
+_OF_LIMIT = re.compile(
+    r"max(?:imum)?[_ ](?:completion[_ ]|output[_ ])?tokens|(?:output|completion) tokens|"
+    r"context (?:length|window|size)",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"(?<![\w.-])\d{1,3}(?:,\d{3})+|(?<![\w.-])\d{1,9}(?![\w.-]*\w)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +39,8 @@ class Form:
 
     `dispensable` are fields that some servers or models refuse, and without which an answer is
     still an answer. `adapt` changes what is left of a body without them, and `refused` finds what
-    a refusal means that does not name its field.
+    a refusal means that does not name its field. `limit` finds the limit of the answer in a body;
+    a format that wants one for every answer has `answer_tokens`.
     """
 
     stream_types: tuple[str, ...]
@@ -40,6 +50,8 @@ class Form:
     streamed: Callable[[AsyncIterator[str], str, Emit], Awaitable[Answer]]
     plain: Callable[[str, str, Emit], Awaitable[Answer]]
     dispensable: tuple[str, ...]
+    limit: Callable[[Candidate, Body], Limit | None]
+    answer_tokens: int | None = None
     adapt: Callable[[Body, Body, Left], Body] | None = None
     refused: Callable[[Body, str], str | None] | None = None
     headers: tuple[tuple[str, str], ...] = ()
@@ -53,32 +65,56 @@ class HttpWire:
         self._form = form
         # By address and model: another server with the same name speaks for itself.
         self._refused: dict[tuple[str, str], Left] = {}
+        self._most: dict[tuple[str, str], int] = {}
 
     async def converse(
         self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
     ) -> Answer:
-        """Asks once; where the server refuses a field that can be spared, asks without it."""
+        """Asks once; where the server refuses a field that can be spared, asks without it.
+
+        A limit of the answer that the file did not set is lowered where the model gives less.
+        """
         model = (candidate.provider.base_url, candidate.model)
         left_out = self._refused.get(model, ())
-        whole = self._form.body(candidate, conversation)
+        conversation = self._limited(model, conversation)
         while True:
-            body = self._without(whole, left_out)
-            # Another body is another request, and must not be taken for the first one.
-            key = conversation.key and conversation.key + (f"-{len(left_out)}" if left_out else "")
+            body = self._without(self._form.body(candidate, conversation), left_out)
+            key = self._key(conversation, left_out)
             call = self._call(candidate.provider, body, key=key, timeout_s=timeout_s)
             try:
                 answer = await self._ask(call, emit)
             except ProviderError as fault:
-                field = self._refused_field(body, fault)
-                if field is None or field in left_out:
+                field, lower = self._refused_field(body, fault), lower_cap(conversation, fault)
+                if field is not None and field not in left_out:
+                    left_out = (*left_out, field)
+                elif lower is not None:
+                    conversation = replace(conversation, cap=lower)
+                    if "context" not in str(fault.detail.get("body")):
+                        self._most[model] = lower
+                else:
                     raise
-                left_out = (*left_out, field)
             else:
                 # A field that is spared in vain was not what the server refused.
                 if left_out:
                     self._refused[model] = left_out
                     answer.detail["left_out"] = list(left_out)
-                return answer
+                return replace(answer, limit=self._form.limit(candidate, body))
+
+    def _limited(self, model: tuple[str, str], conversation: Conversation) -> Conversation:
+        """The conversation with a limit that the model is known to accept."""
+        cap = conversation.cap or self._form.answer_tokens
+        if conversation.max_tokens is not None or cap is None:
+            return conversation
+        return replace(conversation, cap=min(cap, self._most.get(model, cap)))
+
+    def _key(self, conversation: Conversation, left_out: Left) -> str:
+        """The key of a request: another body is another one, and not to be taken for the first."""
+        if not conversation.key:
+            return ""
+        key = conversation.key + (f"-{len(left_out)}" if left_out else "")
+        if conversation.max_tokens is None and conversation.cap != self._form.answer_tokens:
+            key += f"-{conversation.cap}"
+        return key
 
     async def _ask(self, call: Call, emit: Emit) -> Answer:
         async with self._outbound.stream(call) as incoming:
@@ -116,6 +152,23 @@ class HttpWire:
         if self._form.refused is not None and (found := self._form.refused(body, said)):
             return found
         return next((n for n in self._form.dispensable if n in body and _names(said, n)), None)
+
+
+def lower_cap(conversation: Conversation, fault: ProviderError) -> int | None:
+    """The next limit to try for a model that gives no answers as long as was asked for.
+
+    Servers name the number that they accept in many ways, some only that of their whole context:
+    the largest that is named, but at least half.
+    """
+    cap = conversation.cap
+    if cap is None or conversation.max_tokens is not None:
+        return None
+    said = str(fault.detail.get("body", ""))
+    if fault.detail.get("status") not in (400, 422) or not _OF_LIMIT.search(said):
+        return None
+    named = (int(found.replace(",", "")) for found in _NUMBER.findall(said))
+    lower = max([cap // 2, *(number for number in named if number < cap)])
+    return lower if lower >= CAP_LEAST else None
 
 
 def _names(said: str, field: str) -> bool:

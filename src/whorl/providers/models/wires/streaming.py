@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
-from whorl.providers.outbound.faults import malformed, status_fault
+from whorl.providers.outbound.faults import cut_off, malformed, status_fault
 from whorl.providers.texts import NotJson, clean, parse_json
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def paid_so_far(said: Saying) -> Iterator[None]:
 
 def ended_early(what: str) -> ProviderError:
     """The error for a stream that ends before its answer does."""
-    return malformed(what, "the stream ended before the answer did")
+    return cut_off(what, "the stream ended before the answer did")
 
 
 async def read_to_end(lines: AsyncIterator[str]) -> None:
@@ -111,6 +112,7 @@ _STATUSES = {
     "not_found_error": 404,
     "request_too_large": 413,
     "rate_limit_error": 429,
+    "insufficient_quota": 429,
     "api_error": 500,
     "timeout_error": 504,
     "overloaded_error": 529,
@@ -123,11 +125,12 @@ def raise_inner(reply: dict[str, Json], what: str) -> None:
     if not error:
         return
     fields = error if isinstance(error, dict) else {"message": error}
-    said, code, kind = str(fields.get("message") or error), fields.get("code"), fields.get("type")
+    code, kind = fields.get("code"), fields.get("type")
     status = code if isinstance(code, int) and 400 <= code <= 599 else 0
     if not status:
         status = _STATUSES.get(str(kind), 0)
     if not status:
         words = f"{kind} {code}".lower()
         status = 429 if "rate" in words else 400 if "invalid" in words else 500
-    raise status_fault(f"{what} (an error inside a reply)", status, {}, said)
+    text = json.dumps({"error": {"message": str(error)} | fields})
+    raise status_fault(f"{what} (an error inside a reply)", status, {}, text)

@@ -1,0 +1,94 @@
+"""Keys of calls, at a real server: the same while nobody knows what came of a call."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from provider_server import completion, providers_for, send, serve, settings_for
+
+from whorl.dialects import read_workflow
+from whorl.interfaces.staff import Staff
+from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from provider_server import Seen
+
+PAY = """
+whorl: 1
+steps:
+  pay:
+    http: {url: "URL/pay", method: POST, body: {amount: 5}}
+    timeout: 300ms
+    retry: {times: 4, wait: 1ms, on: "*"}
+"""
+ASK = """
+whorl: 1
+steps:
+  pay: {ask: "Hello", timeout: 300ms, retry: {times: 4, wait: 1ms}}
+"""
+
+
+def sent(path: Path, text: str, *faults: str) -> tuple[list[str], dict[str, Any]]:
+    """The keys that a run sends to a server with these faults, and what the run used."""
+    left = list(faults)
+
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        fault = left.pop(0) if left else "200"
+        if fault == "slow":
+            await asyncio.sleep(5)
+        elif fault == "reset":
+            writer.transport.abort()
+        elif fault == "cut":
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{")
+            writer.close()
+        else:
+            send(writer, completion("hello"), status=int(fault))
+
+    async def main() -> tuple[list[str], dict[str, Any]]:
+        async with serve(answer) as server:
+            allow = {"allow": {"private_network": True}}
+            settings = settings_for(server.url, allow, stream=False)
+            async with (
+                providers_for(settings) as providers,
+                SqliteStore(path / "runs.db") as store,
+            ):
+                runtime = LocalRuntime(store, Staff(providers))
+                workflow = read_workflow(text.replace("URL", server.url), "case.yaml").workflow
+                run, _ = await runtime.start(workflow, Start())
+                assert await asyncio.wait_for(runtime.drive(run), 20) == "succeeded"
+                keys = [seen.headers["idempotency-key"] for seen in server.seen]
+                final = [one.event for one in store.read(run) if one.event.kind == "run.finished"]
+                usage: Any = final[0].body["usage"]
+                return [key.removeprefix(f"{run}:") for key in keys], usage
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("text", [PAY, ASK], ids=["http", "ask"])
+@pytest.mark.parametrize("fault", ["slow", "reset", "cut", "504"])
+def test_after_a_call_without_an_answer_the_key_is_the_same(
+    tmp_path: Path, text: str, fault: str
+) -> None:
+    keys, usage = sent(tmp_path, text, fault, fault)
+
+    assert keys == ["pay", "pay", "pay"]
+    assert usage["in_doubt"] == 2
+
+
+@pytest.mark.parametrize("text", [PAY, ASK], ids=["http", "ask"])
+def test_after_an_answer_the_key_is_a_new_one(tmp_path: Path, text: str) -> None:
+    keys, usage = sent(tmp_path, text, "503", "429")
+
+    assert keys == ["pay", "pay#2", "pay#3"]
+    assert usage.get("in_doubt", 0) == 0
+
+
+def test_a_key_is_kept_until_the_next_answer(tmp_path: Path) -> None:
+    keys, _ = sent(tmp_path, PAY, "slow", "503", "reset", "slow")
+
+    assert keys == ["pay", "pay", "pay#3", "pay#3", "pay#3"]
