@@ -90,6 +90,7 @@ def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
         case "task.started":
             admission.admit(machine, key, event)
         case "task.finished":
+            frame.pop("cap", None)
             _account(machine, frame, event)
             machine.settle(event.address)
             frame.pop("key", None)
