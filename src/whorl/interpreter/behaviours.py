@@ -14,6 +14,7 @@ from whorl.interpreter import (
     loop_limit,
     signals,
     task,
+    task_clock,
     wait,
 )
 from whorl.interpreter.evaluation import OverlayScope, value_of
@@ -91,9 +92,12 @@ def leave(machine: Machine, key: str, outcome: Outcome) -> None:
 
 
 def time_out(machine: Machine, key: str, address: str) -> None:
-    """The time of a node that is no task is over: what is under way in it is cancelled."""
+    """The time of a node is over: what is under way in it is cancelled."""
     frame = machine.frames[key]
     machine.settle(address)
+    if frame["kind"] == "task":
+        task_clock.ring(machine, key)
+        return
     cause = error("R101", f"{frame['name']!r} took longer than its time", frame["address"])
     if frame["kind"] == "gate":
         gate.timed_out(machine, key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import block, loop, loop_limit, run
+from whorl.interpreter import block, loop, loop_limit, run, task_clock
 from whorl.interpreter.address import split_iteration
 from whorl.interpreter.loop_record import loop_of, stop_clock
 from whorl.interpreter.loop_result import end_loop
@@ -157,6 +157,7 @@ def _set_going(machine: Machine) -> None:
     elif state["status"] == "paused":
         state["status"] = "running"
         state.pop("paused_by", None)
+        task_clock.start_anew(machine)
         machine.ask_again()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import budget, conversation, limits, turns
+from whorl.interpreter import budget, conversation, limits, task_clock, turns
 from whorl.interpreter.address import attempted, inner
 from whorl.interpreter.commands import Perform, Send
 from whorl.interpreter.evaluation import value_of
@@ -75,6 +75,8 @@ def ask(machine: Machine, key: str) -> None:
 
 def _want(machine: Machine, key: str) -> None:
     """Wants the task done, whose answer is waited for."""
+    if task_clock.is_over(machine, machine.frames[key]):
+        return
     try:
         machine.command(_perform(machine, key))
     except LanguageError as fault:
@@ -87,7 +89,8 @@ def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
     frame = machine.frames[key]
     match event.kind:
         case "task.started":
-            _intended(machine, key, event)
+            if not task_clock.is_over(machine, frame):
+                _intended(machine, key, event)
         case "task.finished":
             _account(machine, frame, event)
             machine.settle(event.address)
@@ -154,7 +157,7 @@ def _perform(machine: Machine, key: str) -> Perform:
         node.kind,
         inputs | frame["later"] if "later" in frame else inputs,
         attempt=_attempt(frame),
-        timeout_s=node.timeout_s,
+        timeout_s=task_clock.attempt_time(machine, frame, node),
         returns=node.returns,
         session=sessions.get(_session(machine, frame, node), "") if sessions else "",
         repair=frame.get("repair"),
@@ -218,13 +221,14 @@ def _fail(machine: Machine, key: str, event: Event, node: Task) -> None:
         policy = None  # the other side may have done it
     tried = frame.get("retries", 0)
     if policy is not None and tried < policy.times and may_help(policy, fault):
-        frame["retries"] = tried + 1
-        frame["attempt"] += 1
         asked = fault.get("retry_after_s")
         due = machine.now + pause(machine, frame["address"], policy, tried + 1, asked)
-        machine.note("task.retrying", frame["address"], {"due": due, "error": fault})
-        machine.expect(inner(frame["base"], "retry"), key, "timer", due=due)
-        return
+        if task_clock.has_time(machine, frame, due):
+            frame["retries"] = tried + 1
+            frame["attempt"] += 1
+            machine.note("task.retrying", frame["address"], {"due": due, "error": fault})
+            machine.expect(inner(frame["base"], "retry"), key, "timer", due=due)
+            return
     code = str(fault.get("code", "P100"))
     cause = error("R100", f"{_named(frame)} failed: {fault.get('message')}", frame["address"])
     cause["cause"] = {"code": code, "message": fault.get("message")}

@@ -52,6 +52,7 @@ _WRITTEN = {
     "on_iteration_failure": "on_failure",
     "time_s": "time",
     "timeout_s": "timeout",
+    "total_timeout_s": "timeout for all attempts together",
     "when": "if",
 }
 _WRITTEN_IN_LOOPS = {"returns": "return", "ask": "ask_person"}
