@@ -135,6 +135,29 @@ def test_a_command_runs_with_leave_only(place: Path) -> None:
     assert allowed.output == {"stdout": "[$(id); x]\n", "stderr": "", "exit_code": 3}
 
 
+def test_a_service_that_hangs_is_called_once_and_counts_as_in_doubt(place: Path) -> None:
+    (place / "whorl.toml").write_text(f"{CONFIG}\n[allow]\nprivate_network = true\n")
+
+    async def main() -> tuple[whorl.Result, int]:
+        begun: list[asyncio.StreamWriter] = []
+        server = await asyncio.start_server(lambda _, w: begun.append(w), "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        call = node("call", "http_request", url=f"http://127.0.0.1:{port}/", timeout=0.5)
+        (place / "canvas.json").write_text(canvas([call], "in > call.none", "call > out"))
+        try:
+            result = await whorl.run(whorl.load(place / "canvas.json"), {"topic": "t"})
+        finally:
+            server.close()
+            for writer in begun:
+                writer.close()
+        return result, len(begun)
+
+    result, calls = asyncio.run(main())
+
+    assert "'call' took longer than 0.5 s" in str(result.error)
+    assert (calls, result.usage.calls, result.usage.in_doubt) == (1, 1, 1)
+
+
 def test_mail_says_what_it_needs(place: Path) -> None:
     result = run(
         place, canvas([node("mail", "email_send", to="a@b.c")], "in > mail.body", "mail > out")

@@ -70,7 +70,7 @@ def _build(scene: Scene, node: CanvasNode, path: str) -> list[ir.Node]:
     if node.type in _PAIRED and node.id not in scene.regions.by_end:
         # One that has no partner was reported; its fields are nobody's.
         return [ir.Compute(name=node.id, value=ir.Constant(None))]
-    nodes = _READERS[node.type](scene, node)
+    nodes = list(map(ir.timed_as_a_whole, _READERS[node.type](scene, node)))
     if node.id in scene.deciders.values():
         nodes.append(asking.branch_marker(scene, node))
     return nodes
