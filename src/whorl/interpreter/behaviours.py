@@ -21,6 +21,7 @@ from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.frames import children_of
 from whorl.interpreter.loop_result import fail_loop
 from whorl.interpreter.outcomes import error, failed, is_failure, language_failure
+from whorl.ir import Task
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
@@ -116,14 +117,23 @@ def time_out(machine: Machine, key: str, address: str) -> None:
 
 
 def _shaped(machine: Machine, frame: Frame, outcome: Outcome) -> Outcome:
-    shape = machine.node(frame).shape
+    node = machine.node(frame)
+    shape = node.shape
     if shape is None or (is_failure(outcome) and outcome.get("value") is None):
         return outcome
     known: dict[str, Json] = {"it": outcome.get("value"), "$usage": outcome.get("usage")}
     if frame["kind"] == "loop":
         known["past"] = frame.get("past", [])
+    scope = OverlayScope(known, machine.scope(frame))
     try:
-        value = value_of(shape, OverlayScope(known, machine.scope(frame)))
+        value = value_of(shape, scope)
+        if isinstance(node, Task) and node.warns is not None:
+            _warn(machine, frame, value_of(node.warns, scope))
     except LanguageError as fault:
         return failed(language_failure(fault, frame["address"]))
     return outcome | {"value": value}
+
+
+def _warn(machine: Machine, frame: Frame, words: Json) -> None:
+    if isinstance(words, str):
+        machine.warn(frame["address"], "R113", words)

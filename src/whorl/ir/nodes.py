@@ -58,7 +58,8 @@ class Task(NodeFields):
     `returns` is a JSON Schema that the result is checked against. `defaults` on the workflow fill
     inputs that are absent. The inputs of a secure task are stored nowhere; what it gives is shown
     to nobody where `secure_outputs` says so. `timeout_s` is for one attempt, `total_timeout_s` for
-    all attempts together, with the waits between them.
+    all attempts together, with the waits between them. `warns` is computed from the result as
+    `shape` is: a text is a warning of the run, null is none.
     """
 
     kind: str
@@ -70,6 +71,7 @@ class Task(NodeFields):
     secure: bool = False
     secure_outputs: bool = False
     total_timeout_s: float | None = None
+    warns: Value | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ WORDS_ONLY = frozenset(
         "limit_fields",
         "limit_words",
         "tells",
+        "warns",
         "described",
         "vocabulary",
         "dialect",
