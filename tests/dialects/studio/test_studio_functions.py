@@ -251,9 +251,10 @@ def test_merging_needs_objects() -> None:
 
 
 def test_a_tool_takes_an_object() -> None:
-    assert value_of("object_of('{\"a\": 1}', 't')") == {"a": 1}
+    assert value_of("object_of('{\"a\": 1}', 't', '')") == {"a": 1}
+    assert value_of("object_of('{x', 't', 'input')") == {"input": "{x"}
     with pytest.raises(EvaluationError, match="'t' takes an object as its input, not a number"):
-        value_of("object_of(5, 't')")
+        value_of("object_of(5, 't', '')")
 
 
 def test_a_conversation_is_cut_at_the_oldest_end() -> None:

@@ -135,6 +135,63 @@ def test_a_command_runs_with_leave_only(place: Path) -> None:
     assert allowed.output == {"stdout": "[$(id); x]\n", "stderr": "", "exit_code": 3}
 
 
+def built_in(tool: str, **given: Any) -> str:
+    use = node("use", "tool", toolName=f"builtin__{tool}", serverName="", toolInput=given)
+    return canvas([use], "in > use > out")
+
+
+def test_the_built_in_shell_runs_with_permission_only(place: Path) -> None:
+    drawn = built_in("shell", command='echo "[{{topic}}]"; echo oh >&2; exit 3')
+
+    refused = run(place, drawn, topic="$(id); x")
+    (place / "whorl.toml").write_text(f"{CONFIG}\n[allow]\ncommands = true\n")
+    allowed = run(place, drawn, topic="$(id); x")
+
+    assert "commands are not allowed" in str(refused.error)
+    assert allowed.output == "[$(id); x]\n[stderr] oh\n[exit code: 3]"
+
+
+def test_the_built_in_shell_keeps_to_its_folder_and_its_time(place: Path) -> None:
+    (place / "whorl.toml").write_text(f"{CONFIG}\n[allow]\ncommands = true\n")
+    (place / "sub").mkdir()
+
+    inside = run(place, built_in("shell", command="basename $PWD", cwd="sub"))
+    outside = run(place, built_in("shell", command="pwd", cwd="../.."))
+    slow = run(place, built_in("shell", command="sleep 60", timeout=0.2))
+    quiet = run(place, built_in("shell", command="true"))
+
+    assert inside.output == "sub"
+    assert "leads out of the project's folder" in str(outside.error)
+    assert (slow.status, slow.output) == ("succeeded", "[timed out]")
+    assert quiet.output == "(no output)"
+
+
+def test_a_command_of_a_model_runs_when_a_person_has_read_it(place: Path) -> None:
+    (place / "whorl.toml").write_text(f"{CONFIG}\n[allow]\ncommands = true\n")
+    use = node("use", "tool", toolName="builtin__shell", serverName="", approval="auto")
+    asked = run(place, canvas([use], "in > use > out"), topic="echo $((6 * 7))")
+    shown = json.loads(whorl_says(place, "status", asked.run, "--json"))["waiting_for"]
+    done = json.loads(whorl_says(place, "approve", asked.run, "--json"))
+
+    assert asked.status == "waiting"
+    assert [question["show"] for question in shown] == [{"command": "echo $((6 * 7))"}]
+    assert done["outputs"] == {"text": "42"}
+
+
+def test_the_built_in_tools_for_files(place: Path) -> None:
+    wrote = run(place, built_in("write_file", path="out/a.txt", content="{{topic}}"))
+    read = run(place, built_in("read_file", path="out/a.txt"))
+    empty = run(place, built_in("write_file", path="b.txt", content=""))
+    lacking = run(place, built_in("read_file", file="out/a.txt"))
+    outside = run(place, built_in("read_file", path="/etc/passwd"))
+
+    assert (wrote.output, read.output) == ("wrote 1 bytes to out/a.txt", "t")
+    assert empty.status == "succeeded"
+    assert run(place, built_in("read_file", path="b.txt")).output == "(empty file)"
+    assert "the input of 'use' lacks 'path'" in str(lacking.error)
+    assert outside.status == "failed"
+
+
 def test_a_service_that_hangs_is_called_once_and_counts_as_in_doubt(place: Path) -> None:
     (place / "whorl.toml").write_text(f"{CONFIG}\n[allow]\nprivate_network = true\n")
 

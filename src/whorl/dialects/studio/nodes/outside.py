@@ -1,4 +1,4 @@
-"""Nodes that reach outside: tools, HTTP, files and commands."""
+"""Nodes that reach outside: HTTP, files and commands."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ from whorl.dialects.studio.texts.placeholders import (
     read_text,
     read_tree,
     resolve,
-    text_source,
 )
 from whorl.dialects.studio.texts.scripts import ScriptFault, read_script
 from whorl.dialects.studio.texts.sources import called, expression, quoted
-from whorl.source import Mapping, Scalar, plain
+from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from whorl.dialects.studio.canvas.parts import CanvasNode
     from whorl.dialects.studio.scene import Scene
-    from whorl.source import Value
 
 HTTP_TIMEOUT_S = 30.0
 SHELL_TIMEOUT_S = 30.0
@@ -33,66 +31,6 @@ _MODES = ("text", "json", "csv", "binary")
 _AUTH = ("none", "bearer", "basic", "api_key")
 
 Inputs = list[tuple[str, ir.Value]]
-
-
-def read_tool(scene: Scene, node: CanvasNode) -> list[ir.Node]:
-    """Uses a tool of an MCP server, after asking if its author wants that."""
-    config = Config(scene.draft, node)
-    server, tool = config.text("serverName"), config.text("toolName")
-    for name, found in (("toolName", tool), ("serverName", server)):
-        if not found:
-            config.missing(name, "the tool, and the server that has it")
-    approval = config.word("approval", ("auto", "ask", "deny"), "auto")
-    arguments = _arguments(scene, config)
-    common = config.common()
-    if approval == "deny":
-        message = f"tool {tool!r} of {node.id!r} is denied; set its approval to 'auto' or 'ask'"
-        scene.draft.warn("W023", message, config.span("approval"), label="never allowed")
-        return [ir.Compute(value=expression(called("refuse", quoted(message))), **common)]
-    task = ir.Task(
-        kind="tool",
-        inputs=ir.Fields(
-            (
-                ("server", ir.Constant(server)),
-                ("tool", ir.Constant(tool.removeprefix(f"{server}__"))),
-                ("arguments", expression(arguments)),
-            )
-        ),
-        **common,
-    )
-    if approval == "auto":
-        return [task]
-    gate = ir.Gate(
-        name=scene.helper(node.id, "approval"),
-        message=ir.Constant(f"may {node.id!r} use the tool {tool!r}?"),
-        show=expression(arguments),
-        on_reject="fail",
-        place=common["place"],
-    )
-    return [gate, task]
-
-
-def _arguments(scene: Scene, config: Config) -> str:
-    """What the tool is given: its own `toolInput` with places in it, or what comes in."""
-    node = config.node.id
-    written = config.get("toolInput")
-    if isinstance(written, Scalar) and written.text.strip():
-        source = text_source(scene, node, written) or quoted(written.text)
-        return called("object_of", source, quoted(node))
-    if isinstance(written, Mapping) and written.entries:
-        parts = [
-            part
-            for entry in written
-            for part in (quoted(entry.name), _json_source(scene, node, entry.value))
-        ]
-        return called("fields", "none", *parts)
-    return called("object_of", scene.value(node), quoted(node))
-
-
-def _json_source(scene: Scene, node: str, value: Value) -> str:
-    if isinstance(value, Scalar) and isinstance(value.value, str):
-        return text_source(scene, node, value) or quoted(value.value)
-    return f"({quoted(json.dumps(plain(value), ensure_ascii=False))} | fromjson)"
 
 
 def read_http(scene: Scene, node: CanvasNode) -> list[ir.Node]:
@@ -144,10 +82,8 @@ def read_shell_exec(scene: Scene, node: CanvasNode) -> list[ir.Node]:
     if written is None or not written.text.strip():
         config.missing("command", "the command to run")
         return [ir.Compute(value=ir.Constant(None), **config.common())]
-    script, variables = _script(scene, config, written)
     inputs: Inputs = [
-        ("script", ir.Constant(script)),
-        ("variables", ir.Fields(tuple(variables))),
+        *script_inputs(scene, config, written),
         ("shell", ir.Constant(config.text("shell", "bash"))),
         ("folder", _field(scene, config, "workingDir")),
         ("env", ir.Fields(tuple(_table(scene, config, "envVars")))),
@@ -156,7 +92,8 @@ def read_shell_exec(scene: Scene, node: CanvasNode) -> list[ir.Node]:
     return [ir.Task(kind="run", inputs=ir.Fields(tuple(inputs)), **config.common(SHELL_TIMEOUT_S))]
 
 
-def _script(scene: Scene, config: Config, written: Scalar) -> tuple[str, Inputs]:
+def script_inputs(scene: Scene, config: Config, written: Scalar) -> Inputs:
+    """A script, and the values that enter it as variables."""
     script = read_shell(written.text)
     for fault in script.faults:
         span = written.locate(fault.offset, fault.length)
@@ -183,7 +120,7 @@ def _script(scene: Scene, config: Config, written: Scalar) -> tuple[str, Inputs]
             label="no script",
             help="write the command here, with values as its arguments",
         )
-    return script.text, variables
+    return [("script", ir.Constant(script.text)), ("variables", ir.Fields(tuple(variables)))]
 
 
 def _placed(scene: Scene, node: str, content: str) -> str | None:
