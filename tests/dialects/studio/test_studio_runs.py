@@ -102,6 +102,60 @@ def test_json_and_tables_are_read(place: Path) -> None:
     assert result.output == "2 Ann"
 
 
+def test_the_other_handles_of_files(place: Path) -> None:
+    (place / "a.csv").write_text("n\n1\n")
+    result = run(
+        place,
+        canvas(
+            [
+                node("find", "file_glob", directory=".", pattern="*.csv"),
+                node("open", "file_read", path="a.csv", mode="csv"),
+                node("save", "file_write", path="b.txt", content="four"),
+                node("show", "transform", template="{{paths}} {{rows}} {{bytes}}"),
+            ],
+            "in > find.none",
+            "in > open.none",
+            "in > save.none",
+            "find.paths > show.paths",
+            "open.rows > show.rows",
+            "save.bytes > show.bytes",
+            "show > out",
+        ),
+    )
+
+    assert result.output == '["a.csv"] [{"n": "1"}] 4'
+
+
+def test_a_command_reads_what_comes_in_at_stdin(place: Path) -> None:
+    (place / "whorl.toml").write_text(f"{CONFIG}\n[allow]\ncommands = true\n")
+    result = run(
+        place,
+        canvas(
+            [node("up", "shell_exec", command="tr a-z A-Z")], "in > up.stdin", "up.stdout > out"
+        ),
+        topic="bees",
+    )
+
+    assert result.output == "BEES"
+
+
+def test_headers_that_come_in_are_sent(place: Path) -> None:
+    (place / "canvas.json").write_text(
+        canvas(
+            [
+                node("head", "transform", mode="script", template="from_json"),
+                node("call", "http_request", url="https://e.com", headers={"a": "1", "b": "2"}),
+            ],
+            "in > head",
+            "head > call.headers",
+            "call > out",
+        )
+    )
+    sent = sent_in((place / "canvas.json").read_text(), topic='{"b": "3"}')
+
+    assert [one["headers"] for one in sent] == [{"a": "1", "b": "3"}]
+
+
 def test_what_does_not_fit_a_schema_is_told(place: Path) -> None:
     schema = json.dumps({"type": "object", "required": ["n"]})
     lenient, strict = (
@@ -133,63 +187,6 @@ def test_a_command_runs_with_leave_only(place: Path) -> None:
     assert refused.status == "failed"
     assert "commands are not allowed" in str(refused.error)
     assert allowed.output == {"stdout": "[$(id); x]\n", "stderr": "", "exit_code": 3}
-
-
-def built_in(tool: str, **given: Any) -> str:
-    use = node("use", "tool", toolName=f"builtin__{tool}", serverName="", toolInput=given)
-    return canvas([use], "in > use > out")
-
-
-def test_the_built_in_shell_runs_with_permission_only(place: Path) -> None:
-    drawn = built_in("shell", command='echo "[{{topic}}]"; echo oh >&2; exit 3')
-
-    refused = run(place, drawn, topic="$(id); x")
-    (place / "whorl.toml").write_text(f"{CONFIG}\n[allow]\ncommands = true\n")
-    allowed = run(place, drawn, topic="$(id); x")
-
-    assert "commands are not allowed" in str(refused.error)
-    assert allowed.output == "[$(id); x]\n[stderr] oh\n[exit code: 3]"
-
-
-def test_the_built_in_shell_keeps_to_its_folder_and_its_time(place: Path) -> None:
-    (place / "whorl.toml").write_text(f"{CONFIG}\n[allow]\ncommands = true\n")
-    (place / "sub").mkdir()
-
-    inside = run(place, built_in("shell", command="basename $PWD", cwd="sub"))
-    outside = run(place, built_in("shell", command="pwd", cwd="../.."))
-    slow = run(place, built_in("shell", command="sleep 60", timeout=0.2))
-    quiet = run(place, built_in("shell", command="true"))
-
-    assert inside.output == "sub"
-    assert "leads out of the project's folder" in str(outside.error)
-    assert (slow.status, slow.output) == ("succeeded", "[timed out]")
-    assert quiet.output == "(no output)"
-
-
-def test_a_command_of_a_model_runs_when_a_person_has_read_it(place: Path) -> None:
-    (place / "whorl.toml").write_text(f"{CONFIG}\n[allow]\ncommands = true\n")
-    use = node("use", "tool", toolName="builtin__shell", serverName="", approval="auto")
-    asked = run(place, canvas([use], "in > use > out"), topic="echo $((6 * 7))")
-    shown = json.loads(whorl_says(place, "status", asked.run, "--json"))["waiting_for"]
-    done = json.loads(whorl_says(place, "approve", asked.run, "--json"))
-
-    assert asked.status == "waiting"
-    assert [question["show"] for question in shown] == [{"command": "echo $((6 * 7))"}]
-    assert done["outputs"] == {"text": "42"}
-
-
-def test_the_built_in_tools_for_files(place: Path) -> None:
-    wrote = run(place, built_in("write_file", path="out/a.txt", content="{{topic}}"))
-    read = run(place, built_in("read_file", path="out/a.txt"))
-    empty = run(place, built_in("write_file", path="b.txt", content=""))
-    lacking = run(place, built_in("read_file", file="out/a.txt"))
-    outside = run(place, built_in("read_file", path="/etc/passwd"))
-
-    assert (wrote.output, read.output) == ("wrote 1 bytes to out/a.txt", "t")
-    assert empty.status == "succeeded"
-    assert run(place, built_in("read_file", path="b.txt")).output == "(empty file)"
-    assert "the input of 'use' lacks 'path'" in str(lacking.error)
-    assert outside.status == "failed"
 
 
 def test_a_service_that_hangs_is_called_once_and_counts_as_in_doubt(place: Path) -> None:
@@ -308,10 +305,10 @@ class _Workers:
         return value
 
 
-def sent_in(text: str) -> list[dict[str, Any]]:
+def sent_in(text: str, topic: str = "t") -> list[dict[str, Any]]:
     kept = _Kept()
     runtime = SimulatedRuntime(_Workers(kept), MemoryJournal())
-    started = runtime.start(read(text).workflow, {"topic": "t"}, run="r")
+    started = runtime.start(read(text).workflow, {"topic": topic}, run="r")
     runtime.resume(started)
     return kept.sent
 

@@ -144,6 +144,16 @@ def joined_object(
     return found
 
 
+def merged(run: Run, first: Value, second: Value) -> Value:
+    """Two objects as one; the second counts where both have a field."""
+    parts = [part for part in (first, second) if isinstance(part, dict)]
+    if second is not None and not isinstance(second, dict):
+        raise EvaluationError(f"headers come in as an object, not {kind_of(second)}")
+    found = {name: value for part in parts for name, value in part.items()}
+    run.check_items(len(found), "merged")
+    return found
+
+
 def refuse(run: Run, message: Value) -> Value:
     raise EvaluationError(str(message))
 
@@ -190,6 +200,7 @@ STUDIO: tuple[FunctionEntry, ...] = (
     _function("needed(value, name, node)", needed, "a field, or an error that names the node"),
     _function("optional(value, name, default)", optional, "a field, or what stands for it"),
     _function("fields(value, ...)", joined_object, "an object with more fields; null ones aside"),
+    _function("merged(first, second)", merged, "two objects as one"),
     _function("refuse(message)", refuse, "fails with a message"),
     _function("timestamp()", timestamp, "the time of the run, in UTC"),
     *(_function(*entry) for entry in (*RESULTS, *ROUTES)),
