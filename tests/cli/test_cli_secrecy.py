@@ -132,6 +132,24 @@ def test_a_secure_failure_says_what_kind_it_is(
     assert "ended with code 3" in said["message"]
 
 
+def test_the_address_of_a_secure_step_is_told_without_its_query(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "whorl.toml").write_text(CONFIG)
+    step = '{http: {url: "https://x.example/p?q=plain-text\\n"}, secure: SECURE}'
+    told = {}
+    for secure in ("true", "false"):
+        workflow = f"whorl: 1\nsteps:\n  a: {step.replace('SECURE', secure)}\n"
+        (tmp_path / "w.yaml").write_text(workflow)
+        told[secure] = whorl(tmp_path, "run", "w.yaml", "--json", capsys=capsys)
+        told[secure] += whorl(tmp_path, "show", "last", "--json", capsys=capsys)
+
+    assert "plain-text" not in told["true"]
+    assert "https://x.example/p?***" in told["true"]
+    assert "https://x.example/p?q=plain-text" in told["false"]
+
+
 KEYED = """
 [defaults]
 provider = "p"

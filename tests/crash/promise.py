@@ -99,7 +99,8 @@ def _doubts(crashed: Trace, crashes: int) -> list[str]:
 
 def _without_answer(crashed: Trace) -> int:
     """How many calls are in doubt although nothing crashed, as no answer came in time."""
-    failed = (e.event for e in _own(crashed.entries) if e.event.kind == "task.failed")
+    ends = ("task.failed", "node.finished")
+    failed = (e.event for e in _own(crashed.entries) if e.event.kind in ends)
     usages: list[Any] = [event.body.get("usage") for event in failed]
     return sum(usage.get("in_doubt", 0) for usage in usages if isinstance(usage, dict))
 

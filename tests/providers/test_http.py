@@ -51,6 +51,14 @@ def test_a_get_gives_parsed_json() -> None:
     assert reply.usage.calls == 1
 
 
+def test_an_address_with_spaces_is_encoded() -> None:
+    reply, server = perform(echo, url="/find it?q=rust ownership", query={"n": "a b"})
+
+    value: Any = reply.value
+    assert value["status"] == 200
+    assert server.seen[0].path == "/find%20it?q=rust%20ownership&n=a+b"
+
+
 def test_a_post_sends_json_and_an_idempotency_key() -> None:
     reply, server = perform(echo, method="post", body={"a": "ü"}, headers={"X-A": "1", "n": 2})
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from provider_server import Seen, Server, send, serve, with_server
 
 from whorl.errors import ProviderError
@@ -186,6 +189,9 @@ def test_plain_http_to_a_public_place_is_refused() -> None:
         "https://user:hunter22@example.com/",
         "https://example.com\\@127.0.0.1/",
         "https://example.com /x",
+        "https://exam ple.com/x",
+        "https://example.com/x\r\nx-evil: 1",
+        "https://example.com/?q=a\nb",
         "https://exa\nmple.com/",
         "https://example.com:99999/",
         "https://[::1/",
@@ -200,6 +206,43 @@ def test_unclear_urls_are_refused(url: str) -> None:
 
     assert fault.code == "P107"
     assert "hunter22" not in str(fault)
+
+
+WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\\#&+%"))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(WORDS, min_size=1, max_size=20))
+def test_a_server_gets_the_words_of_a_query(queries: list[str]) -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, b"ok")
+
+    async def make(out: Outbound, server: Server) -> None:
+        for words in queries:
+            url = f"{server.url}/a b/{words.replace('?', '')}/?q={words}&n=1"
+            await out.request(Call(method="GET", url=url))
+
+    _, server = with_server(answer, make)
+
+    for words, seen in zip(queries, server.seen, strict=True):
+        parts = urlsplit(seen.path)
+        assert parse_qs(parts.query, keep_blank_values=True) == {"q": [words], "n": ["1"]}
+        assert unquote(parts.path) == f"/a b/{words.replace('?', '')}/"
+        assert seen.headers["host"] == f"127.0.0.1:{server.port}"
+
+
+def test_a_redirect_to_an_address_with_spaces_and_umlauts_is_followed() -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        if seen.path == "/":
+            send(writer, status=302, location="/für alle?q=a b")
+        else:
+            send(writer, seen.path.encode())
+
+    received, _ = with_server(
+        answer, lambda out, s: out.request(Call(method="GET", url=s.url, follow=True))
+    )
+
+    assert received.body == b"/f%C3%BCr%20alle?q=a%20b"
 
 
 def test_a_name_that_does_not_resolve() -> None:

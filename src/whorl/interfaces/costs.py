@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 By: TypeAlias = Literal["model", "step", "loop", "iteration", "workflow", "run", "day"]
 WAYS: tuple[By, ...] = get_args(By)
 
+# A task whose time for all attempts is over tells what it is charged with when it ends.
+_PAID = ("task.finished", "task.failed", "node.finished")
 _NUMBERS = re.compile(r"\[[0-9]+\]|#[0-9]+")
 
 
@@ -61,7 +63,7 @@ def roll_up(store: SqliteStore, runs: Iterable[RunId], by: By) -> list[Line]:
         name = store.run(run).name
         for event in _own_events(store, run):
             usage = event.body.get("usage")
-            if event.kind in ("task.finished", "task.failed") and isinstance(usage, dict):
+            if event.kind in _PAID and isinstance(usage, dict):
                 heading = _heading(by, run, name, event)
                 lines.setdefault(heading, Line(heading)).add(usage)
             elif event.kind == "task.in_doubt":

@@ -208,12 +208,7 @@ def _task_started(progress: Progress, event: Event) -> None:
 def _task_ended(progress: Progress, event: Event) -> None:
     base, attempt = _split_attempt(event.address)
     step = progress.steps.setdefault(base, Step(base, "running", event.at, attempt=attempt))
-    calls, tokens, cost_usd = usage_of(event.body)
-    progress.calls += calls
-    progress.tokens += tokens
-    progress.cost_usd += cost_usd
-    step.tokens += tokens
-    step.cost_usd += cost_usd
+    _spend(progress, step, event)
     step.ended_at = event.at
     step.model = str(event.body.get("model") or step.model)
     if event.kind == "task.finished":
@@ -223,6 +218,15 @@ def _task_ended(progress: Progress, event: Event) -> None:
     error: Any = event.body.get("error")
     step.state = "failed"
     step.error = line(str(error.get("message", "")) if isinstance(error, dict) else "", 200)
+
+
+def _spend(progress: Progress, step: Step, event: Event) -> None:
+    calls, tokens, cost_usd = usage_of(event.body)
+    progress.calls += calls
+    progress.tokens += tokens
+    progress.cost_usd += cost_usd
+    step.tokens += tokens
+    step.cost_usd += cost_usd
 
 
 def _task_in_doubt(progress: Progress, event: Event) -> None:
@@ -255,6 +259,7 @@ def _node_ended(progress: Progress, event: Event) -> None:
     base, attempt = _split_attempt(event.address)
     step = progress.steps.setdefault(base, Step(base, "running", event.at, attempt=attempt))
     step.ended_at = event.at
+    _spend(progress, step, event)
     step.branch = str(event.body.get("branch") or "")
     usual = "skipped" if event.kind == "node.skipped" else "succeeded"
     if step.state != "rejected":

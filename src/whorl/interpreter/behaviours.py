@@ -14,12 +14,14 @@ from whorl.interpreter import (
     loop_limit,
     signals,
     task,
+    task_clock,
     wait,
 )
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.frames import children_of
 from whorl.interpreter.loop_result import fail_loop
 from whorl.interpreter.outcomes import error, failed, is_failure, language_failure
+from whorl.ir import Task
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
@@ -91,9 +93,12 @@ def leave(machine: Machine, key: str, outcome: Outcome) -> None:
 
 
 def time_out(machine: Machine, key: str, address: str) -> None:
-    """The time of a node that is no task is over: what is under way in it is cancelled."""
+    """The time of a node is over: what is under way in it is cancelled."""
     frame = machine.frames[key]
     machine.settle(address)
+    if frame["kind"] == "task":
+        task_clock.ring(machine, key)
+        return
     cause = error("R101", f"{frame['name']!r} took longer than its time", frame["address"])
     if frame["kind"] == "gate":
         gate.timed_out(machine, key)
@@ -112,14 +117,23 @@ def time_out(machine: Machine, key: str, address: str) -> None:
 
 
 def _shaped(machine: Machine, frame: Frame, outcome: Outcome) -> Outcome:
-    shape = machine.node(frame).shape
+    node = machine.node(frame)
+    shape = node.shape
     if shape is None or (is_failure(outcome) and outcome.get("value") is None):
         return outcome
     known: dict[str, Json] = {"it": outcome.get("value"), "$usage": outcome.get("usage")}
     if frame["kind"] == "loop":
         known["past"] = frame.get("past", [])
+    scope = OverlayScope(known, machine.scope(frame))
     try:
-        value = value_of(shape, OverlayScope(known, machine.scope(frame)))
+        value = value_of(shape, scope)
+        if isinstance(node, Task) and node.warns is not None:
+            _warn(machine, frame, value_of(node.warns, scope))
     except LanguageError as fault:
         return failed(language_failure(fault, frame["address"]))
     return outcome | {"value": value}
+
+
+def _warn(machine: Machine, frame: Frame, words: Json) -> None:
+    if isinstance(words, str):
+        machine.warn(frame["address"], "R113", words)

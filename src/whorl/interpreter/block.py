@@ -80,9 +80,6 @@ class BlockBehaviour:
     def enter(self, machine: Machine, key: str) -> None:
         """Starts the nodes that wait for nobody."""
         plan = machine.plan.blocks[machine.frames[key]["block"]]
-        if not plan.nodes:
-            machine.finish(key, succeeded())
-            return
         _consider(machine, key, plan, list(plan.starts))
 
     def child_left(self, machine: Machine, key: str, child: str, outcome: Outcome) -> None:
@@ -371,13 +368,14 @@ def _start(machine: Machine, key: str, plan: BlockPlan, node: Node) -> None:
 
 
 def _arm(machine: Machine, node: Node, child: str) -> None:
-    """Sets the clock of a node that is no task; a task's provider has its time."""
-    if node.timeout_s is not None and not isinstance(node, Task):
+    """Sets the clock of a node; that of a task is for all its attempts, not for each of them."""
+    time_s = node.total_timeout_s if isinstance(node, Task) else node.timeout_s
+    if time_s is not None:
         frame = machine.frames[child]
         # By its name, also where the node itself is unnamed: what is around it may have a clock.
         named = join(machine.frames[frame["parent"]]["address"], node.name)
         frame["alarm"] = inner(attempted(named, frame["attempt"]), "timeout")
-        machine.expect(frame["alarm"], child, "alarm", due=machine.now + node.timeout_s)
+        machine.expect(frame["alarm"], child, "alarm", due=machine.now + time_s)
 
 
 def _compute(machine: Machine, frame: Frame, node: Compute | Assign) -> Outcome:
@@ -432,7 +430,8 @@ def _end(
         if node.on_failure == "continue" and outcome["status"] != "cancelled":
             end["tolerated"] = True
             address = attempted(join(frame["address"], node.name), attempt)
-            machine.note("node.finished", address, {"status": "failed", "error": end["error"]})
+            if "told" not in outcome:
+                machine.note("node.finished", address, {"status": "failed", "error": end["error"]})
             machine.warn(address, "R100", f"{end['error']['message']}; the run went on without it")
     return end
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import block, budget, foreach, loop, loop_limit, loop_shelf, run
+from whorl.interpreter import (
+    block,
+    budget,
+    foreach,
+    loop,
+    loop_limit,
+    loop_shelf,
+    run,
+    task_clock,
+)
 from whorl.interpreter.address import split_iteration
 from whorl.interpreter.loop_record import loop_of, stop_clock
 from whorl.interpreter.loop_result import end_loop
@@ -161,6 +170,7 @@ def _set_going(machine: Machine) -> None:
         state["status"] = "running"
         for name in ("paused_by", "short_loop"):
             state.pop(name, None)
+        task_clock.start_anew(machine)
         machine.ask_again()
 
 

@@ -36,7 +36,9 @@ NoteKind: TypeAlias = Literal[
     "iteration.finished",  # number, status, seconds, usage, score, best, met, by, facts, ...
     "loop.continued",  # by a person, with these limits, run_limits
     "loop.finished",  # path, iterations, exit_reason, stopped_by, score, best_iteration, ...
-    "node.finished",  # of a branch: branch; of a failure that is tolerated: status, error
+    # of a branch: branch; of a failure that is tolerated: status, error; of a task whose time for
+    # all attempts is over: status, error, usage
+    "node.finished",
     "node.skipped",  # cause
     "task.retrying",  # due, error
     "gate.waiting",  # reason, message, show

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import admission, budget, conversation, retrying, turns
+from whorl.interpreter import admission, budget, conversation, retrying, task_clock, turns
 from whorl.interpreter.address import attempted, inner
 from whorl.interpreter.commands import Perform
 from whorl.interpreter.evaluation import value_of
@@ -76,6 +76,8 @@ def ask(machine: Machine, key: str) -> None:
 
 def _want(machine: Machine, key: str) -> None:
     """Wants the task done, whose answer is waited for."""
+    if task_clock.is_over(machine, machine.frames[key]):
+        return
     try:
         machine.command(_perform(machine, key))
     except LanguageError as fault:
@@ -88,7 +90,8 @@ def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
     frame = machine.frames[key]
     match event.kind:
         case "task.started":
-            admission.admit(machine, key, event)
+            if not task_clock.is_over(machine, frame):
+                admission.admit(machine, key, event)
         case "task.finished":
             frame.pop("cap", None)
             _account(machine, frame, event)
@@ -166,7 +169,7 @@ def _perform(machine: Machine, key: str) -> Perform:
         node.kind,
         inputs | frame["later"] if "later" in frame else inputs,
         attempt=_attempt(frame),
-        timeout_s=node.timeout_s,
+        timeout_s=task_clock.attempt_time(machine, frame, node),
         returns=node.returns,
         session=sessions.get(_session(machine, frame, node), "") if sessions else "",
         repair=frame.get("repair"),
@@ -219,13 +222,14 @@ def _fail(machine: Machine, key: str, event: Event, node: Task) -> None:
         policy = None
     tried = frame.get("retries", 0)
     if policy is not None and tried < policy.times and may_help(policy, fault):
-        frame["retries"] = tried + 1
-        frame["attempt"] += 1
         asked = fault.get("retry_after_s")
         due = machine.now + pause(machine, frame["address"], policy, tried + 1, asked)
-        machine.note("task.retrying", frame["address"], {"due": due, "error": fault})
-        machine.expect(inner(frame["base"], "retry"), key, "timer", due=due)
-        return
+        if task_clock.has_time(machine, frame, due):
+            frame["retries"] = tried + 1
+            frame["attempt"] += 1
+            machine.note("task.retrying", frame["address"], {"due": due, "error": fault})
+            machine.expect(inner(frame["base"], "retry"), key, "timer", due=due)
+            return
     retrying.leave_key(machine, frame)
     code = str(fault.get("code", "P100"))
     cause = error("R100", f"{_named(frame)} failed: {fault.get('message')}", frame["address"])

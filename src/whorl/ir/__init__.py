@@ -32,6 +32,7 @@ from whorl.ir.nodes import (
     Stop,
     Task,
     Wait,
+    timed_as_a_whole,
 )
 from whorl.ir.values import Constant, Expression, Fields, Items, Port, Retry, Value
 from whorl.ir.workflow import RunLimits, Workflow
@@ -79,5 +80,6 @@ __all__ = [
     "Workflow",
     "content_hash",
     "from_json",
+    "timed_as_a_whole",
     "to_json",
 ]

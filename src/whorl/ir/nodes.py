@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from whorl.ir.fields import After, NodeFields
@@ -31,6 +31,7 @@ __all__ = [
     "Stop",
     "Task",
     "Wait",
+    "timed_as_a_whole",
 ]
 
 
@@ -56,7 +57,9 @@ class Task(NodeFields):
 
     `returns` is a JSON Schema that the result is checked against. `defaults` on the workflow fill
     inputs that are absent. The inputs of a secure task are stored nowhere; what it gives is shown
-    to nobody where `secure_outputs` says so.
+    to nobody where `secure_outputs` says so. `timeout_s` is for one attempt, `total_timeout_s` for
+    all attempts together, with the waits between them. `warns` is computed from the result as
+    `shape` is: a text is a warning of the run, null is none.
     """
 
     kind: str
@@ -67,6 +70,8 @@ class Task(NodeFields):
     delivery: Literal["at_least_once", "at_most_once", "ask"] = "at_least_once"
     secure: bool = False
     secure_outputs: bool = False
+    total_timeout_s: float | None = None
+    warns: Value | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,3 +208,10 @@ Node: TypeAlias = (
     | Break
     | Continue
 )
+
+
+def timed_as_a_whole(node: Node) -> Node:
+    """The node with its timeout for all attempts together, also where it is a task."""
+    if not isinstance(node, Task):
+        return node
+    return replace(node, timeout_s=None, total_timeout_s=node.timeout_s)

@@ -40,10 +40,11 @@ _CHANGING_FAMILIES = (
 
 
 class Command:
-    """Inputs: argv, or script with variables and shell; folder, env, stdin, check.
+    """Inputs: argv, or script with variables and shell; folder, env, stdin, check, stop_after_s.
 
     The value is `{stdout, stderr, exit_code}`. Another exit code than 0 is an error unless `check`
-    is false.
+    is false. With `stop_after_s` a command that takes longer is stopped, which is no error: the
+    value has `timed_out` then, and no exit code.
     """
 
     effect: Effect = "outside"
@@ -60,12 +61,18 @@ class Command:
         inputs = Inputs(request.kind or "run", request.inputs)
         program = program_of(inputs, self._settings)
         timeout_s = request.timeout_s or TIMEOUT_S
+        own_s = inputs.number("stop_after_s")
+        if own_s is not None:
+            timeout_s = min(timeout_s, max(own_s, 0.0))
         try:
             async with asyncio.timeout(timeout_s) as deadline:
                 finished = await run_program(program, emit)
         except TimeoutError:
             if not deadline.expired():
                 raise
+            if timeout_s == own_s:
+                stopped: Json = {"stdout": "", "stderr": "", "exit_code": None, "timed_out": True}
+                return Reply(stopped, Usage(calls=1))
             raise ProviderError(
                 f"command {program.argv[0]!r} took longer than {timeout_s:g} s and was stopped; "
                 "raise timeout of the step",

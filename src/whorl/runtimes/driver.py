@@ -17,7 +17,7 @@ from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.commands import Cancel, Perform, Send, SetTimer
 from whorl.interpreter.events import FED_KINDS, Event
 from whorl.providers.task import Request
-from whorl.runtimes.hiding import MARK, kind_of_fault, marked
+from whorl.runtimes.hiding import MARK, kind_of_fault, marked, without_inputs
 from whorl.runtimes.journal import Entry
 from whorl.runtimes.remembering import records_in
 from whorl.runtimes.replies import checked, fit, usage_of_failure
@@ -359,8 +359,9 @@ class Driver:
         return Event("task.finished", perform.address, self._clock.now(), body)
 
     def _failed(self, perform: Perform, fault: ProviderError) -> Event:
-        address, message = perform.address, str(fault)
+        address = perform.address
         detail: dict[str, Json] = dict(fault.detail)  # type: ignore[arg-type]
+        message = without_inputs(str(fault), detail, secure=perform.secure)
         value = detail.pop("value", None)
         if perform.secure_outputs:
             message = kind_of_fault(fault.code, message, detail)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whorl.providers.secrets import HIDDEN
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
 
 MARK = "secure"
 
-# These are in words of ours, which quote nothing that a task was given or gave.
+# What a message quotes of the inputs of a task stands in its detail under this name.
+_QUOTED = "quoted"
+# These are in words of ours, which quote nothing that a task gave.
 _OUR_WORDS = frozenset({"P101", "P107", "P108", "P110", "P112", "P114", "P116", "P118", "R110"})
 _WORDS = {
     "P102": "the provider limits the rate",
@@ -48,6 +52,12 @@ def kind_of_fault(code: str, message: str, detail: Mapping[str, object]) -> str:
     if code == "P109" and isinstance(exit_code, int):
         told = f"the command ended with code {exit_code}"
     return f"{told}; what it said is kept out of sight, since it is secure"
+
+
+def without_inputs(message: str, detail: dict[str, Json], *, secure: bool) -> str:
+    """A fault's message; that of a task whose inputs are secure quotes none of them."""
+    quoted = detail.pop(_QUOTED, None)
+    return message.replace(quoted, HIDDEN) if secure and isinstance(quoted, str) else message
 
 
 def marked(body: dict[str, Json]) -> dict[str, Json]:

@@ -141,7 +141,7 @@ def test_a_path_is_bounded() -> None:
         ("**Continue** - two sources are missing", "continue", "two sources are missing"),
         ("continue: it is not done yet", "continue", "it is not done yet"),
         ("`done`\n\nAll is well.", "done", "All is well"),
-        ("I would say it is done", "continue", "I would say it is done"),
+        ("Done is what I say; not continue", "done", "is what I say; not continue"),
         (
             "It is not done yet, so: continue",
             "continue",
@@ -158,6 +158,70 @@ def test_a_route_by_a_models_answer(answer: str, chosen: str, explanation: str) 
     )
 
     assert route == {"selectedBranch": chosen, "value": 7, "explanation": explanation}
+
+
+@pytest.mark.parametrize(
+    ("answer", "explanation"),
+    [
+        ("The answer is done", "The answer is done"),
+        ("Category: done", "Category: done"),
+        ("It is done.", "It is done"),
+        ("I would say it is done", "I would say it is done"),
+        ("The category is **done** here", "The category is **done** here"),
+        ('"done"', ""),
+        ("```\ndone\n```", ""),
+        ('{"category":"done"}', ""),
+        ('{"category": "Done.", "why": "no need to continue"}', "no need to continue"),
+        ('{"done": true, "continue": false}', ""),
+        ('Here it is:\n```json\n{"branch": "done"}\n```\nThat is all.', ""),
+        ("Decision: `done`\nThe sources are there.", "Decision: `done`\nThe sources are there"),
+    ],
+)
+def test_an_answer_in_a_usual_wrapping(answer: str, explanation: str) -> None:
+    names = "['done', 'continue']"
+    route = value_of(f"choose(known('a'), {names}, 7, 'continue')", a=answer)
+
+    assert route == {"selectedBranch": "done", "value": 7, "explanation": explanation}
+    assert value_of(f"misread(known('a'), {names}, 'judge', 'continue')", a=answer) is None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Not done",
+        "It is not done yet.",
+        "It isn't done",
+        "Is it done?",
+        "The work done here is poor",
+        "It is done, not continue",
+        "The text says: done",
+        "It must be done again",
+        "Once a source is added it is done.",
+        '{"done": false}',
+        '{"a": "done", "b": "continue"}',
+        "undone",
+        "",
+    ],
+)
+def test_an_answer_that_does_not_say_that_it_is_done(answer: str) -> None:
+    names = "['done', 'continue']"
+    route = value_of(f"choose(known('a'), {names}, 7, 'continue')", a=answer)
+    warning = value_of(f"misread(known('a'), {names}, 'judge', 'continue')", a=answer)
+
+    assert route["selectedBranch"] == "continue"
+    assert repr(answer) in warning
+    assert "router 'judge' takes the branch 'continue'" in warning
+
+
+def test_an_answer_that_names_two_branches_is_understood_by_its_first_word_only() -> None:
+    names = "['news', 'mail']"
+    first, neither = (
+        value_of(f"choose(known('a'), {names}, 1, 'mail')", a=answer)["selectedBranch"]
+        for answer in ("news, not mail", "either news or mail")
+    )
+
+    assert (first, neither) == ("news", "mail")
+    assert value_of(f"misread(known('a'), {names}, 'r', 'mail')", a="either news or mail")
 
 
 def test_the_longest_name_wins() -> None:
@@ -187,9 +251,10 @@ def test_merging_needs_objects() -> None:
 
 
 def test_a_tool_takes_an_object() -> None:
-    assert value_of("object_of('{\"a\": 1}', 't')") == {"a": 1}
+    assert value_of("object_of('{\"a\": 1}', 't', '')") == {"a": 1}
+    assert value_of("object_of('{x', 't', 'input')") == {"input": "{x"}
     with pytest.raises(EvaluationError, match="'t' takes an object as its input, not a number"):
-        value_of("object_of(5, 't')")
+        value_of("object_of(5, 't', '')")
 
 
 def test_a_conversation_is_cut_at_the_oldest_end() -> None:

@@ -50,7 +50,7 @@ def routers(count: int) -> str:
 CANVASES = {
     "many nodes": (chain(5_000), "W002"),
     "a long line": (chain(998, template="{{in}}"), ""),
-    "places that look far": (chain(900, template="{{t999}}{{t0}}{{t899}}" * 10), ""),
+    "places that look far": (chain(900, template="{{t999}}{{t0}}{{t899}}" * 10), "W005"),
     "places that stand for nothing": (chain(50, template="{{nothing}}" * 900), ""),
     "too many places": (chain(1, template="{{in}}" * 2_000), "W002"),
     "deep loops": (nested(16), ""),

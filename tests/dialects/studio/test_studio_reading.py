@@ -287,6 +287,44 @@ def test_a_request_that_names_no_key_is_told_so() -> None:
     assert "authTokenSettingsKey" in wrong.message
 
 
+def _using(**data: Any) -> str:
+    return canvas([node("use", "tool", **data)], "in > use > out")
+
+
+def test_a_tool_names_its_server_in_its_name_or_in_a_field() -> None:
+    for data in (
+        {"toolName": "notes__search", "serverName": ""},
+        {"toolName": "notes__search", "serverName": "notes"},
+        {"toolName": "search", "serverName": "notes"},
+    ):
+        text = _using(**data)
+        (task,) = [one for one in read(text).workflow.body.nodes if isinstance(one, ir.Task)]
+        inputs = dict(task.inputs.entries)
+
+        assert found_in(text) == []
+        assert inputs["server"] == ir.Constant("notes")
+        assert inputs["tool"] == ir.Constant("search")
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "words"),
+    [
+        ({"toolName": "builtin__shell", "approval": "always"}, "W023", "a person is asked"),
+        ({"toolName": "builtin__shell"}, "W023", "a command that is not in the file"),
+        ({"toolName": "builtin__shel"}, "W022", "neither a server has nor is built in"),
+        ({"toolName": "search"}, "W022", "neither a server has nor is built in"),
+        ({"toolName": "a__b", "approval": "alway"}, "W007", "must be one of auto, ask, always"),
+        ({"serverName": "a"}, "W006", "lacks the field 'toolName'"),
+    ],
+)
+def test_a_tool_that_needs_a_look(data: dict[str, str], code: str, words: str) -> None:
+    (found,) = found_in(_using(**data))
+
+    assert found.code == code
+    assert words in found.message
+    assert found.span is not None
+
+
 def test_edges_helper_reads_handles() -> None:
     assert edges("a.x > b.y") == [
         {"id": "e0", "source": "a", "target": "b", "sourceHandle": "x", "targetHandle": "y"}

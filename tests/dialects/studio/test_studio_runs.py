@@ -102,6 +102,60 @@ def test_json_and_tables_are_read(place: Path) -> None:
     assert result.output == "2 Ann"
 
 
+def test_the_other_handles_of_files(place: Path) -> None:
+    (place / "a.csv").write_text("n\n1\n")
+    result = run(
+        place,
+        canvas(
+            [
+                node("find", "file_glob", directory=".", pattern="*.csv"),
+                node("open", "file_read", path="a.csv", mode="csv"),
+                node("save", "file_write", path="b.txt", content="four"),
+                node("show", "transform", template="{{paths}} {{rows}} {{bytes}}"),
+            ],
+            "in > find.none",
+            "in > open.none",
+            "in > save.none",
+            "find.paths > show.paths",
+            "open.rows > show.rows",
+            "save.bytes > show.bytes",
+            "show > out",
+        ),
+    )
+
+    assert result.output == '["a.csv"] [{"n": "1"}] 4'
+
+
+def test_a_command_reads_what_comes_in_at_stdin(place: Path) -> None:
+    (place / "whorl.toml").write_text(f"{CONFIG}\n[allow]\ncommands = true\n")
+    result = run(
+        place,
+        canvas(
+            [node("up", "shell_exec", command="tr a-z A-Z")], "in > up.stdin", "up.stdout > out"
+        ),
+        topic="bees",
+    )
+
+    assert result.output == "BEES"
+
+
+def test_headers_that_come_in_are_sent(place: Path) -> None:
+    (place / "canvas.json").write_text(
+        canvas(
+            [
+                node("head", "transform", mode="script", template="from_json"),
+                node("call", "http_request", url="https://e.com", headers={"a": "1", "b": "2"}),
+            ],
+            "in > head",
+            "head > call.headers",
+            "call > out",
+        )
+    )
+    sent = sent_in((place / "canvas.json").read_text(), topic='{"b": "3"}')
+
+    assert [one["headers"] for one in sent] == [{"a": "1", "b": "3"}]
+
+
 def test_what_does_not_fit_a_schema_is_told(place: Path) -> None:
     schema = json.dumps({"type": "object", "required": ["n"]})
     lenient, strict = (
@@ -133,6 +187,29 @@ def test_a_command_runs_with_leave_only(place: Path) -> None:
     assert refused.status == "failed"
     assert "commands are not allowed" in str(refused.error)
     assert allowed.output == {"stdout": "[$(id); x]\n", "stderr": "", "exit_code": 3}
+
+
+def test_a_service_that_hangs_is_called_once_and_counts_as_in_doubt(place: Path) -> None:
+    (place / "whorl.toml").write_text(f"{CONFIG}\n[allow]\nprivate_network = true\n")
+
+    async def main() -> tuple[whorl.Result, int]:
+        begun: list[asyncio.StreamWriter] = []
+        server = await asyncio.start_server(lambda _, w: begun.append(w), "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        call = node("call", "http_request", url=f"http://127.0.0.1:{port}/", timeout=0.5)
+        (place / "canvas.json").write_text(canvas([call], "in > call.none", "call > out"))
+        try:
+            result = await whorl.run(whorl.load(place / "canvas.json"), {"topic": "t"})
+        finally:
+            server.close()
+            for writer in begun:
+                writer.close()
+        return result, len(begun)
+
+    result, calls = asyncio.run(main())
+
+    assert "'call' took longer than 0.5 s" in str(result.error)
+    assert (calls, result.usage.calls, result.usage.in_doubt) == (1, 1, 1)
 
 
 def test_mail_says_what_it_needs(place: Path) -> None:
@@ -228,10 +305,10 @@ class _Workers:
         return value
 
 
-def sent_in(text: str) -> list[dict[str, Any]]:
+def sent_in(text: str, topic: str = "t") -> list[dict[str, Any]]:
     kept = _Kept()
     runtime = SimulatedRuntime(_Workers(kept), MemoryJournal())
-    started = runtime.start(read(text).workflow, {"topic": "t"}, run="r")
+    started = runtime.start(read(text).workflow, {"topic": topic}, run="r")
     runtime.resume(started)
     return kept.sent
 

@@ -182,7 +182,7 @@ class _Weaver:
         if read is None:
             # Its type is reported already; others may still refer to its name.
             return ir.Compute(value=ir.Constant(None), **_untimed(common))
-        return read(self._draft, agent, common, self._scene)
+        return ir.timed_as_a_whole(read(self._draft, agent, common, self._scene))
 
     def _read_fork(self, agent: Agent, common: Common, path: str) -> ir.Node:
         self._fork = agent.id
@@ -266,7 +266,8 @@ class _Weaver:
             self._draft.places.remember_node(f"{path}/{child.id}", child.span)
             read = _READERS.get(child.type)
             if read is not None and child.type != "loop":
-                nodes.append(read(self._draft, child, inner, self._scene))
+                found = read(self._draft, child, inner, self._scene)
+                nodes.append(ir.timed_as_a_whole(found))
                 names.append(child.id)
         if not nodes:
             self._draft.report(

@@ -88,13 +88,12 @@ def read_rag(draft: Draft, agent: Agent, common: Common, scene: Scene) -> ir.Nod
         "after": (ir.After("memories"),),
         "when": None,
         "on_failure": "halt",
-        "timeout_s": common["timeout_s"],
+        "timeout_s": None,
         "place": common["place"],
     }
     answer = ask(draft, agent, inner, prompt=template(source))
     shape = ir.Expression("jinja", "it.answer")
-    whole: Common = {**common, "timeout_s": None}
-    return ir.Group(body=ir.Block((search, answer)), shape=shape, **whole)
+    return ir.Group(body=ir.Block((search, answer)), shape=shape, **common)
 
 
 def read_search(draft: Draft, agent: Agent, common: Common, scene: Scene) -> ir.Node:

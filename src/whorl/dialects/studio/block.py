@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.studio.canvas.kinds import CLOSED_BY
-from whorl.dialects.studio.nodes import asking, needing, outside, plain, turning
+from whorl.dialects.studio.nodes import asking, needing, outside, plain, tools, turning
 from whorl.dialects.studio.texts.sources import expression
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _READERS: dict[str, Callable[[Scene, CanvasNode], list[ir.Node]]] = {
     "llm": asking.read_llm,
     "router": asking.read_router,
     "transform": plain.read_transform,
-    "tool": outside.read_tool,
+    "tool": tools.read_tool,
     "approval": plain.read_approval,
     "subworkflow": plain.read_subworkflow,
     "http_request": outside.read_http,
@@ -70,7 +70,7 @@ def _build(scene: Scene, node: CanvasNode, path: str) -> list[ir.Node]:
     if node.type in _PAIRED and node.id not in scene.regions.by_end:
         # One that has no partner was reported; its fields are nobody's.
         return [ir.Compute(name=node.id, value=ir.Constant(None))]
-    nodes = _READERS[node.type](scene, node)
+    nodes = list(map(ir.timed_as_a_whole, _READERS[node.type](scene, node)))
     if node.id in scene.deciders.values():
         nodes.append(asking.branch_marker(scene, node))
     return nodes

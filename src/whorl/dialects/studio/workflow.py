@@ -9,7 +9,7 @@ from whorl.dialects.studio.block import build_block
 from whorl.dialects.studio.canvas.deciders import find_deciders
 from whorl.dialects.studio.canvas.feedback import find_feedback
 from whorl.dialects.studio.canvas.kinds import BEGINNINGS, ENDINGS, TRIGGERS
-from whorl.dialects.studio.canvas.reading import read_canvas
+from whorl.dialects.studio.canvas.reading import branches_of, read_canvas
 from whorl.dialects.studio.canvas.regions import find_regions
 from whorl.dialects.studio.nodes.needing import trigger_port
 from whorl.dialects.studio.nodes.plain import port_name, read_port
@@ -40,6 +40,7 @@ def read_file(draft: Draft, root: Mapping) -> ir.Workflow | None:
     deciders = find_deciders(draft, canvas, regions)
     if any(found.code == "W002" for found in draft.diagnostics):
         return None
+    _check_branches(draft, canvas, deciders)
     scene = Scene(draft, canvas, regions, feedback, deciders)
     return _workflow(draft, root, scene)
 
@@ -131,6 +132,24 @@ def _check_canvas(draft: Draft, canvas: Canvas, root: Mapping) -> None:
                 help="a canvas has at most one; put the other into a file of its own",
             )
     _check_orphans(draft, canvas)
+
+
+def _check_branches(draft: Draft, canvas: Canvas, deciders: dict[str, str]) -> None:
+    """Warns of branches that lead nowhere; the router of a loop may go on without an edge."""
+    for router in canvas.of_type("router"):
+        used = {edge.branch for edge in canvas.outgoing[router.id]}
+        if router.id in deciders.values() or None in used or not used:
+            continue
+        for name in branches_of(router):
+            if name not in used:
+                draft.warn(
+                    "W023",
+                    f"no edge leaves router {router.id!r} by its branch {name[:60]!r}: what is "
+                    "sent there goes nowhere",
+                    router.span,
+                    label="a branch without an edge",
+                    help="connect it, or remove the branch",
+                )
 
 
 def _check_orphans(draft: Draft, canvas: Canvas) -> None:

@@ -23,6 +23,7 @@ WORDS_ONLY = frozenset(
         "limit_fields",
         "limit_words",
         "tells",
+        "warns",
         "described",
         "vocabulary",
         "dialect",
@@ -52,6 +53,7 @@ _WRITTEN = {
     "on_iteration_failure": "on_failure",
     "time_s": "time",
     "timeout_s": "timeout",
+    "total_timeout_s": "timeout for all attempts together",
     "when": "if",
 }
 _WRITTEN_IN_LOOPS = {"returns": "return", "ask": "ask_person"}

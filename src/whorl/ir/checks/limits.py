@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import Diagnostic
 from whorl.ir.loop import ITERATIONS_MAX
-from whorl.ir.nodes import ForEach
+from whorl.ir.nodes import ForEach, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,8 +40,10 @@ def check_limits(subject: Subject) -> Iterator[Diagnostic]:
 def _check_timeouts(subject: Subject) -> Iterator[Diagnostic]:
     for path, node in subject.nodes():
         item_s = node.item_timeout_s if isinstance(node, ForEach) else None
+        total_s = node.total_timeout_s if isinstance(node, Task) else None
         times = (
             ("timeout", TIME_MIN_S, node.timeout_s),
+            ("timeout", TIME_MIN_S, total_s),
             ("item timeout", TIME_MIN_S, item_s),
         )
         for message in _out_of_range(*times):

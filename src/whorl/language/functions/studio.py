@@ -5,6 +5,7 @@ Names of nodes are arguments, since a node of a canvas may have a name that no e
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -101,16 +102,35 @@ def only(run: Run, value: Value) -> Value:
     return value
 
 
-def object_of(run: Run, value: Value, node: Value) -> Value:
-    """The input of a tool is an object; a text that holds one as JSON will do."""
+def object_of(run: Run, value: Value, node: Value, bare: Value) -> Value:
+    """The input of a tool is an object; a text that holds one as JSON will do.
+
+    Any other value is the field `bare` of one, where that has a name.
+    """
     if value is None or value is UNDEFINED:
         return {}
     found = value
     if isinstance(value, str) and value.lstrip().startswith("{"):
-        found = from_json(run, value)
-    if not isinstance(found, dict):
-        raise EvaluationError(f"{node!r} takes an object as its input, not {kind_of(value)}")
+        with suppress(EvaluationError):
+            found = from_json(run, value)
+    if isinstance(found, dict):
+        return found
+    if bare:
+        return {str(bare): value}
+    raise EvaluationError(f"{node!r} takes an object as its input, not {kind_of(value)}")
+
+
+def needed(run: Run, value: Value, name: Value, node: Value) -> Value:
+    """A field of a tool's input that must be there."""
+    found = optional(run, value, name, None)
+    if found is None:
+        raise EvaluationError(f"the input of {node!r} lacks {name!r}")
     return found
+
+
+def optional(run: Run, value: Value, name: Value, default: Value) -> Value:
+    found = value.get(str(name)) if isinstance(value, dict) else None
+    return default if found is None else found
 
 
 def joined_object(
@@ -121,6 +141,16 @@ def joined_object(
         if part is not None and part is not UNDEFINED:
             found[str(name)] = part
     run.check_items(len(found), "fields")
+    return found
+
+
+def merged(run: Run, first: Value, second: Value) -> Value:
+    """Two objects as one; the second counts where both have a field."""
+    parts = [part for part in (first, second) if isinstance(part, dict)]
+    if second is not None and not isinstance(second, dict):
+        raise EvaluationError(f"headers come in as an object, not {kind_of(second)}")
+    found = {name: value for part in parts for name, value in part.items()}
+    run.check_items(len(found), "merged")
     return found
 
 
@@ -164,8 +194,13 @@ STUDIO: tuple[FunctionEntry, ...] = (
     _function("pipe(value, name, ...)", apply_pipe, "a value through one pipe of a script"),
     _function("argument(value, name, is_only)", argument, "what a called workflow's input gets"),
     _function("only(value)", only, "the one field of an object that has just one"),
-    _function("object_of(value, node)", object_of, "an object, or an error that names the node"),
+    _function(
+        "object_of(value, node, bare)", object_of, "an object, or an error that names the node"
+    ),
+    _function("needed(value, name, node)", needed, "a field, or an error that names the node"),
+    _function("optional(value, name, default)", optional, "a field, or what stands for it"),
     _function("fields(value, ...)", joined_object, "an object with more fields; null ones aside"),
+    _function("merged(first, second)", merged, "two objects as one"),
     _function("refuse(message)", refuse, "fails with a message"),
     _function("timestamp()", timestamp, "the time of the run, in UTC"),
     *(_function(*entry) for entry in (*RESULTS, *ROUTES)),

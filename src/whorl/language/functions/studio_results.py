@@ -130,6 +130,31 @@ def checked(run: Run, value: Value, node: Value, fails: Value) -> Value:
     return value
 
 
+def shell_text(run: Run, value: Value) -> Value:
+    """What the built-in shell gives: its output, and what went wrong on lines of their own."""
+    found = value if isinstance(value, dict) else {}
+    output, errors = (str(found.get(name) or "").rstrip("\n") for name in ("stdout", "stderr"))
+    lines = [output] if output else []
+    lines += [f"[stderr] {errors}"] if errors else []
+    lines += ["[timed out]"] if found.get("timed_out") else []
+    lines += [f"[exit code: {found['exit_code']}]"] if found.get("exit_code") else []
+    text = "\n".join(lines) or "(no output)"
+    run.check_text(len(text), "shell_text")
+    return text
+
+
+def file_text(run: Run, value: Value) -> Value:
+    """What the built-in reader of files gives."""
+    found = value.get("content") if isinstance(value, dict) else None
+    return found or "(empty file)"
+
+
+def written_text(run: Run, value: Value) -> Value:
+    """What the built-in writer of files gives."""
+    found = value if isinstance(value, dict) else {}
+    return f"wrote {found.get('size', 0)} bytes to {found.get('path', '')}"
+
+
 def remembered(run: Run, past: Value, prompt: Value, answer: Value, keep: Value) -> Value:
     """A conversation with one more question and answer, cut at the oldest end."""
     kept = list(past) if isinstance(past, list) else []
@@ -165,6 +190,9 @@ RESULTS = (
         "the results of all items: a list, one text, or one object",
     ),
     ("checked(value, node, fails)", checked, "the verdict of a validator, or its error"),
+    ("shell_text(value)", shell_text, "the output of a command, with its errors, as one text"),
+    ("file_text(value)", file_text, "the content of a file"),
+    ("written_text(value)", written_text, "which file was written"),
     (
         "remembered(past, prompt, answer, keep)",
         remembered,

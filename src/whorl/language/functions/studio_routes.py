@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from whorl.language.faults import EvaluationError
 from whorl.language.functions.arguments import items
+from whorl.language.functions.json import from_json
 
 if TYPE_CHECKING:
     from whorl.language.run import Run
@@ -15,40 +18,103 @@ if TYPE_CHECKING:
 _READ_MAX = 20_000
 _JUDGED = frozenset({"done", "continue"})
 _EXPLANATION_MAX = 10_000
+_SHOWN_MAX = 200
 # What may stand around a category: Markdown, quotes, brackets, punctuation.
 _AROUND = " \t\r\n*_`#>\"'“”‘’()[]{}.,:;!?-–—|="
+_FENCED = re.compile(r"```[a-zA-Z]*\s*+(.*?)```", re.DOTALL)
+_SENTENCE = re.compile(r"[^.!?;\n]++[.!?;\n]?")
+# A sentence with one of these denies something, makes it depend, or tells what another text says.
+_HEDGED = re.compile(
+    r"\b(?:not|never|no|cannot|neither|nor|hardly|barely|almost|nearly|far from|without|if|unless"
+    r"|until|once|when|before|after|(?:to|should|would|could|will|can|must|may|might) be"
+    r"|says|said|saying|claims|states|reads|asks|wants|tells|told|contains|quotes)\b"
+    r"|n['’]t\b|\?$",
+    re.IGNORECASE,
+)
+_REASON = r"[\s*_`\"'“”‘’()\[\]]*(?:$|[:!;.–—]|-\s|because\b|since\b|as\b)"
 
 
 def choose(run: Run, answer: Value, branches: Value, value: Value, fallback: Value) -> Value:
-    """The category that an answer begins with, or else the first one in it; the rest explains.
+    """The route of the category that an answer names; the rest of the answer explains."""
+    found = _category(run, answer, branches)
+    if found is None:
+        return _route(str(fallback), value, run.text(answer).strip()[:_EXPLANATION_MAX])
+    return _route(found[0], value, found[1][:_EXPLANATION_MAX])
 
-    Where it decides whether a loop is done, only the first word counts: a text that is judged must
-    not end the loop because its words are quoted.
+
+def misread(run: Run, answer: Value, branches: Value, node: Value, fallback: Value) -> Value:
+    """What to warn of where an answer names no category; null where it does."""
+    if _category(run, answer, branches) is not None:
+        return None
+    said = " ".join(run.text(answer)[:_READ_MAX].split())
+    shown = f"{said[:_SHOWN_MAX]}..." if len(said) > _SHOWN_MAX else said
+    names = ", ".join(map(str, items(branches, "misread")))
+    return (
+        f"router {node!r} takes the branch {fallback!r}, because the answer {shown!r} does not say "
+        f"which of its branches ({names}) it means; ask for the name alone in its prompt"
+    )
+
+
+def _category(run: Run, answer: Value, branches: Value) -> tuple[str, str] | None:
+    """The branch that an answer names, and the rest of it; None: it names none, or several.
+
+    Where it decides whether a loop is done, a branch that is not the first word must be said as the
+    answer: a text that is judged must not end the loop because its words are quoted.
     """
-    names = [str(name) for name in items(branches, "choose")]
+    names = [str(name) for name in items(branches, "choose") if str(name)]
     said = run.text(answer)[:_READ_MAX]
     run.check_text(len(said) * (1 + len(names)), "choose")
-    chosen, rest = _named(said.strip(_AROUND), names, first=set(names) >= _JUDGED)
-    if chosen is None:
-        chosen, rest = str(fallback), said.strip()
-    return _route(chosen, value, rest[:_EXPLANATION_MAX])
+    fence = _FENCED.search(said)
+    inside = (fence[1] if fence else said).strip()
+    if inside.startswith("{"):
+        with suppress(EvaluationError):
+            return _in_json(run, inside, names)
+    words = said.strip(_AROUND)
+    spans = _spans(words, names)
+    first = next((name for name, start, _ in spans if start == 0), None)
+    if first is not None:
+        return first, words[len(first) :].strip(_AROUND[:-1])
+    is_one = len({name for name, _, _ in spans}) == 1
+    if is_one and (not set(names) >= _JUDGED or _is_said(said, spans[0][0])):
+        return spans[0][0], words
+    return None
 
 
-def _named(said: str, names: list[str], *, first: bool) -> tuple[str | None, str]:
-    """The longest name at the beginning, or the earliest one anywhere, as a word of its own.
+def _spans(words: str, names: list[str]) -> list[tuple[str, int, int]]:
+    """Where the names stand as words of their own; of names that overlap, the longest counts."""
+    by_length = sorted(names, key=len, reverse=True)
+    known = {name.casefold(): name for name in reversed(by_length)}
+    pattern = rf"(?<!\w)(?:{'|'.join(map(re.escape, by_length))})(?!\w)"
+    found = re.finditer(pattern, words, re.IGNORECASE)
+    return [
+        (known[one[0].casefold()], one.start(), one.end())
+        for one in found
+        if one[0].casefold() in known
+    ]
 
-    With `first`, one that does not come first is none.
-    """
-    best: tuple[int, int, str, int] | None = None
-    for name in names:
-        found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said, re.IGNORECASE)
-        if name and found is not None:
-            rank = (found.start(), -len(name), name, found.end())
-            best = rank if best is None else min(best, rank)
-    if best is None or (first and best[0] > 0):
-        return None, ""
-    start, _, name, end = best
-    return name, (said[end:] if start == 0 else said).strip(_AROUND[:-1])
+
+def _is_said(said: str, name: str) -> bool:
+    """Whether a sentence says the name as its answer, and none denies it."""
+    named = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+    sentences = [one for one in _SENTENCE.findall(said) if named.search(one)]
+    answer = rf"{named.pattern}{_REASON}|[*_`\"'“‘]{re.escape(name)}[*_`\"'”’]"
+    return not any(map(_HEDGED.search, sentences)) and any(
+        re.search(answer, one.strip(), re.IGNORECASE) for one in sentences
+    )
+
+
+def _in_json(run: Run, text: str, names: list[str]) -> tuple[str, str] | None:
+    """The branch that a field of an object names, or whose own field is true; texts explain it."""
+    found = from_json(run, text)
+    fields = found if isinstance(found, dict) else {}
+    known = {name.casefold(): name for name in names}
+    texts = {key: part for key, part in fields.items() if isinstance(part, str)}
+    named = {key: known.get(part.strip(_AROUND).casefold()) for key, part in texts.items()}
+    flags = {known.get(key.casefold()) for key, part in fields.items() if part is True}
+    chosen = {name for name in (*named.values(), *flags) if name is not None}
+    if len(chosen) != 1:
+        return None
+    return chosen.pop(), "\n".join(part for key, part in texts.items() if named[key] is None)
 
 
 def match(run: Run, value: Value, branches: Value) -> Value:
@@ -84,6 +150,11 @@ ROUTES = (
         "choose(answer, branches, value, fallback)",
         choose,
         "the route that a model's answer names, with its explanation",
+    ),
+    (
+        "misread(answer, branches, node, fallback)",
+        misread,
+        "what to warn of where a model's answer names no route",
     ),
     ("fenced(value)", fenced, "a text between two lines that it does not hold"),
     ("match(value, branches)", match, "the route whose name is in the text of a value"),

@@ -216,7 +216,12 @@ def _headers(call: Call, target: Target, what: str) -> list[tuple[bytes, bytes]]
 
 def _location(response: httpcore2.Response) -> str:
     found = [value for name, value in response.headers if name.lower() == b"location"]
-    return found[0].decode("latin-1").strip() if found else ""
+    if not found:
+        return ""
+    try:
+        return found[0].decode("utf-8").strip()
+    except UnicodeDecodeError:
+        return found[0].decode("latin-1").strip()
 
 
 def _redirected(call: Call, status: int, *, same: bool) -> Call:

@@ -274,6 +274,7 @@ _CHANGES: Final[dict[str, Callable[[Progress, Event], None]]] = {
     "task.finished": _usage_added,
     "task.failed": _usage_added,
     "task.in_doubt": _doubt_added,
+    "node.finished": _usage_added,
     "loop.started": _loop_started,
     "loop.continued": _loop_continued,
     "iteration.started": _iteration_started,

@@ -73,7 +73,7 @@ COMMON = {
     "after": Field(AFTER, "the steps that it waits for, instead of the order of the file"),
     "if": Field(EXPRESSION, "the step is skipped where this is false"),
     "retry": Field(RETRY, "how often and when it is tried again after a failure"),
-    "timeout": Field(Duration(), "the longest time that it may take"),
+    "timeout": Field(Duration(), "the longest time that one attempt may take"),
     "on_failure": Field(ON_FAILURE, "halt (default), continue, or {retry: n}"),
     "description": Field(Text(), "for people"),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from whorl.dialects.studio.canvas.handles import check_source, check_target
 from whorl.dialects.studio.canvas.kinds import (
     CLOSED_BY,
     EDGES_MAX,
@@ -15,6 +16,7 @@ from whorl.dialects.studio.canvas.kinds import (
     SHARED,
 )
 from whorl.dialects.studio.canvas.parts import Canvas, CanvasNode, Edge
+from whorl.errors import did_you_mean
 from whorl.ir.checks.suggest import suggest
 from whorl.source import Mapping, Scalar, Sequence
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from whorl.source import Value
 
 _NAME = re.compile(r"[^\x00-\x1f\x7f/@?#:\[\]%\"'\\]{1,128}")
+# What these do depends on their fields alone, so one that is nearly known can only be misspelt.
+_STRICT = frozenset({"http_request", "transform"})
 _BRANCH = re.compile(r"branch-(\d{1,4})")
 
 
@@ -124,13 +128,20 @@ def _check_fields(draft: Draft, node: CanvasNode) -> None:
     if known is None:
         return
     for entry in node.fields:
-        if entry.name not in known and entry.name not in SHARED:
+        if entry.name in known or entry.name in SHARED:
+            continue
+        message = f"{node.type} {node.id!r} has no field {entry.name[:60]!r}"
+        names = sorted(known | {"timeout"})
+        near = did_you_mean(entry.name, names)
+        if near and node.type in _STRICT:
+            draft.report("W004", message, entry.key.span, label="unknown field", help=near)
+        else:
             draft.warn(
                 "W004",
-                f"{node.type} {node.id!r} has no field {entry.name[:60]!r}; it is ignored",
+                f"{message}; it is ignored",
                 entry.key.span,
                 label="unknown field",
-                help=suggest(entry.name, sorted(known | {"timeout"})),
+                help=suggest(entry.name, names),
             )
 
 
@@ -160,7 +171,11 @@ def _read_edge(draft: Draft, canvas: Canvas, item: Mapping) -> None:
         branch = branch_of(source, handle)
         if branch is None and handle not in ROUTER_HANDLES:
             _report_handle(draft, source, handle, _span(item, "sourceHandle"))
+    else:
+        check_source(draft, source, handle, _span(item, "sourceHandle"))
     target_handle = _text(item, "targetHandle") or "input"
+    target = canvas.nodes[ends["target"]]
+    check_target(draft, target, target_handle, _span(item, "targetHandle"))
     canvas.add_edge(
         Edge(source.id, ends["target"], handle, target_handle, _span(item, "source"), branch)
     )

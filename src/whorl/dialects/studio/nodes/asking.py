@@ -125,7 +125,16 @@ def read_router(scene: Scene, node: CanvasNode) -> list[ir.Node]:
         *_choice(config),
     ]
     shape = called("choose", "it", listed(branches), value, quoted(fallback))
-    return [ir.Task(kind="ask", inputs=ir.Fields(tuple(inputs)), shape=expression(shape), **common)]
+    warns = called("misread", "it", listed(branches), quoted(node.id), quoted(fallback))
+    return [
+        ir.Task(
+            kind="ask",
+            inputs=ir.Fields(tuple(inputs)),
+            shape=expression(shape),
+            warns=expression(warns),
+            **common,
+        )
+    ]
 
 
 def _asks(config: Config) -> bool:

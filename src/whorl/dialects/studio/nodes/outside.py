@@ -1,4 +1,4 @@
-"""Nodes that reach outside: tools, HTTP, files and commands."""
+"""Nodes that reach outside: HTTP, files and commands."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.native.shell import PREFIX
 from whorl.dialects.native.shell import read_script as read_shell
+from whorl.dialects.studio.canvas.handles import RESULTS
 from whorl.dialects.studio.nodes.config import Config
 from whorl.dialects.studio.texts.placeholders import (
     own_input,
@@ -16,15 +17,16 @@ from whorl.dialects.studio.texts.placeholders import (
     read_tree,
     resolve,
     text_source,
+    unknown_field,
 )
 from whorl.dialects.studio.texts.scripts import ScriptFault, read_script
 from whorl.dialects.studio.texts.sources import called, expression, quoted
-from whorl.source import Mapping, Scalar, plain
+from whorl.ir.checks.suggest import suggest
+from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from whorl.dialects.studio.canvas.parts import CanvasNode
     from whorl.dialects.studio.scene import Scene
-    from whorl.source import Value
 
 HTTP_TIMEOUT_S = 30.0
 SHELL_TIMEOUT_S = 30.0
@@ -33,66 +35,6 @@ _MODES = ("text", "json", "csv", "binary")
 _AUTH = ("none", "bearer", "basic", "api_key")
 
 Inputs = list[tuple[str, ir.Value]]
-
-
-def read_tool(scene: Scene, node: CanvasNode) -> list[ir.Node]:
-    """Uses a tool of an MCP server, after asking if its author wants that."""
-    config = Config(scene.draft, node)
-    server, tool = config.text("serverName"), config.text("toolName")
-    for name, found in (("toolName", tool), ("serverName", server)):
-        if not found:
-            config.missing(name, "the tool, and the server that has it")
-    approval = config.word("approval", ("auto", "ask", "deny"), "auto")
-    arguments = _arguments(scene, config)
-    common = config.common()
-    if approval == "deny":
-        message = f"tool {tool!r} of {node.id!r} is denied; set its approval to 'auto' or 'ask'"
-        scene.draft.warn("W023", message, config.span("approval"), label="never allowed")
-        return [ir.Compute(value=expression(called("refuse", quoted(message))), **common)]
-    task = ir.Task(
-        kind="tool",
-        inputs=ir.Fields(
-            (
-                ("server", ir.Constant(server)),
-                ("tool", ir.Constant(tool.removeprefix(f"{server}__"))),
-                ("arguments", expression(arguments)),
-            )
-        ),
-        **common,
-    )
-    if approval == "auto":
-        return [task]
-    gate = ir.Gate(
-        name=scene.helper(node.id, "approval"),
-        message=ir.Constant(f"may {node.id!r} use the tool {tool!r}?"),
-        show=expression(arguments),
-        on_reject="fail",
-        place=common["place"],
-    )
-    return [gate, task]
-
-
-def _arguments(scene: Scene, config: Config) -> str:
-    """What the tool is given: its own `toolInput` with places in it, or what comes in."""
-    node = config.node.id
-    written = config.get("toolInput")
-    if isinstance(written, Scalar) and written.text.strip():
-        source = text_source(scene, node, written) or quoted(written.text)
-        return called("object_of", source, quoted(node))
-    if isinstance(written, Mapping) and written.entries:
-        parts = [
-            part
-            for entry in written
-            for part in (quoted(entry.name), _json_source(scene, node, entry.value))
-        ]
-        return called("fields", "none", *parts)
-    return called("object_of", scene.value(node), quoted(node))
-
-
-def _json_source(scene: Scene, node: str, value: Value) -> str:
-    if isinstance(value, Scalar) and isinstance(value.value, str):
-        return text_source(scene, node, value) or quoted(value.value)
-    return f"({quoted(json.dumps(plain(value), ensure_ascii=False))} | fromjson)"
 
 
 def read_http(scene: Scene, node: CanvasNode) -> list[ir.Node]:
@@ -106,12 +48,31 @@ def read_http(scene: Scene, node: CanvasNode) -> list[ir.Node]:
     inputs: Inputs = [
         ("method", ir.Constant(config.word("method", _METHODS, "GET"))),
         ("url", _field(scene, config, "url")),
-        ("headers", ir.Fields(tuple(headers))),
+        ("headers", _headers(scene, config, headers)),
         ("body", _body(scene, config)),
         ("accept_status", ir.Constant("any")),
         *_credentials(config),
     ]
     return [ir.Task(kind="http", inputs=ir.Fields(tuple(inputs)), **config.common(HTTP_TIMEOUT_S))]
+
+
+def _headers(scene: Scene, config: Config, written: Inputs) -> ir.Value:
+    """Those of the node, and those that come in, which count where both have one."""
+    incoming = scene.incoming(config.node.id).get("headers")
+    if incoming is None:
+        return ir.Fields(tuple(written))
+    return expression(called("merged", _source(scene, config, "headers"), incoming))
+
+
+def _source(scene: Scene, config: Config, name: str) -> str:
+    """An object of texts as the source of an expression."""
+    parts: list[str] = []
+    written = config.get(name)
+    for entry in written if isinstance(written, Mapping) else ():
+        if isinstance(entry.value, Scalar):
+            text = text_source(scene, config.node.id, entry.value) or quoted(entry.value.text)
+            parts += [quoted(entry.name), text]
+    return called("fields", "none", *parts)
 
 
 def _body(scene: Scene, config: Config) -> ir.Value:
@@ -144,19 +105,19 @@ def read_shell_exec(scene: Scene, node: CanvasNode) -> list[ir.Node]:
     if written is None or not written.text.strip():
         config.missing("command", "the command to run")
         return [ir.Compute(value=ir.Constant(None), **config.common())]
-    script, variables = _script(scene, config, written)
     inputs: Inputs = [
-        ("script", ir.Constant(script)),
-        ("variables", ir.Fields(tuple(variables))),
+        *script_inputs(scene, config, written),
         ("shell", ir.Constant(config.text("shell", "bash"))),
         ("folder", _field(scene, config, "workingDir")),
         ("env", ir.Fields(tuple(_table(scene, config, "envVars")))),
+        ("stdin", _field(scene, config, "stdin")),
         ("check", ir.Constant(False)),
     ]
     return [ir.Task(kind="run", inputs=ir.Fields(tuple(inputs)), **config.common(SHELL_TIMEOUT_S))]
 
 
-def _script(scene: Scene, config: Config, written: Scalar) -> tuple[str, Inputs]:
+def script_inputs(scene: Scene, config: Config, written: Scalar) -> Inputs:
+    """A script, and the values that enter it as variables."""
     script = read_shell(written.text)
     for fault in script.faults:
         span = written.locate(fault.offset, fault.length)
@@ -164,14 +125,18 @@ def _script(scene: Scene, config: Config, written: Scalar) -> tuple[str, Inputs]
     variables: Inputs = []
     for number, placed in enumerate(script.placed, start=1):
         source = _placed(scene, config.node.id, placed.source)
-        if source is None:
-            content = placed.source.strip()
+        content = placed.source.strip()
+        lacking = unknown_field(scene, config.node.id, content.partition("|")[0].strip())
+        if source is None or lacking is not None:
+            known = lacking and sorted(RESULTS[scene.canvas.nodes[lacking[0]].type])
             scene.draft.report(
                 "W005",
                 f"{{{{{content[:60]}}}}} in the command of {config.node.id!r} stands for nothing",
                 written.locate(placed.offset, max(1, len(placed.source))),
                 label="unknown name",
-                help="name the input, a node before this one, or item",
+                help=suggest(lacking[1], known)
+                if lacking and known
+                else "name the input, a node before this one, or item",
             )
         variables.append((f"{PREFIX}{number}", expression(source or "none")))
     if script.text.strip() == f'"${{{PREFIX}1}}"':
@@ -183,7 +148,7 @@ def _script(scene: Scene, config: Config, written: Scalar) -> tuple[str, Inputs]
             label="no script",
             help="write the command here, with values as its arguments",
         )
-    return script.text, variables
+    return [("script", ir.Constant(script.text)), ("variables", ir.Fields(tuple(variables)))]
 
 
 def _placed(scene: Scene, node: str, content: str) -> str | None:
@@ -213,7 +178,8 @@ def read_file_glob(scene: Scene, node: CanvasNode) -> list[ir.Node]:
         ("sort", ir.Constant(config.word("sortBy", ("name", "modified", "size"), "name"))),
         ("descending", ir.Constant(config.word("sortOrder", ("asc", "desc"), "asc") == "desc")),
     ]
-    return [_file_task("file_glob", config, inputs)]
+    paths = "it.files | map(attribute='path') | list"
+    return [_file_task("file_glob", config, inputs, paths=paths)]
 
 
 def read_file_read(scene: Scene, node: CanvasNode) -> list[ir.Node]:
@@ -226,7 +192,8 @@ def read_file_read(scene: Scene, node: CanvasNode) -> list[ir.Node]:
         ("delimiter", ir.Constant(config.text("delimiter") or None)),
         ("header", ir.Constant(config.flag("hasHeader", default=True))),
     ]
-    return [_file_task("file_read", config, inputs)]
+    is_table = config.text("mode") == "csv"
+    return [_file_task("file_read", config, inputs, **({"rows": "it.content"} if is_table else {}))]
 
 
 def read_file_write(scene: Scene, node: CanvasNode) -> list[ir.Node]:
@@ -245,7 +212,7 @@ def read_file_write(scene: Scene, node: CanvasNode) -> list[ir.Node]:
         ("write", ir.Constant("create" if written == "create_new" else written)),
         ("folders", ir.Constant(config.flag("createDirs", default=True))),
     ]
-    return [_file_task("file_write", config, inputs)]
+    return [_file_task("file_write", config, inputs, bytes="it.size")]
 
 
 def _path(scene: Scene, config: Config) -> ir.Value:
@@ -259,8 +226,11 @@ def _path(scene: Scene, config: Config) -> ir.Value:
     return expression(called("main", source, quoted("path")))
 
 
-def _file_task(kind: str, config: Config, inputs: Inputs) -> ir.Task:
-    return ir.Task(kind=kind, inputs=ir.Fields(tuple(inputs)), **config.common())
+def _file_task(kind: str, config: Config, inputs: Inputs, **more: str) -> ir.Task:
+    """A task with files; `more` are fields of its result that have other names here."""
+    parts = [part for name, source in more.items() for part in (quoted(name), source)]
+    shape = expression(called("fields", "it", *parts)) if parts else None
+    return ir.Task(kind=kind, inputs=ir.Fields(tuple(inputs)), shape=shape, **config.common())
 
 
 def _field(scene: Scene, config: Config, name: str) -> ir.Value:

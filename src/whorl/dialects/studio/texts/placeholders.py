@@ -1,18 +1,22 @@
 """Placeholders: `{{input}}`, `{{node.output}}`, `{{node.field[0]}}`, `{{item}}`, `{{topic}}`.
 
-One that stands for nothing stays as it is written, with a warning.
+One that is nearly a name that there is can only be misspelt, and is an error; any other that stands
+for nothing stays as it is written, with a warning.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.findings import REPORTED_MAX
+from whorl.dialects.studio.canvas.handles import RESULTS
 from whorl.dialects.studio.canvas.kinds import MAIN_FIELDS
 from whorl.dialects.studio.texts.scripts import ScriptFault, read_script
 from whorl.dialects.studio.texts.sources import called, expression, known, quoted
+from whorl.errors import did_you_mean
 from whorl.ir.checks.suggest import suggest
 from whorl.language.functions.studio_pipes import PIPES
 from whorl.source import Mapping, Scalar, Sequence, plain
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from whorl.dialects.studio.canvas.regions import Region
     from whorl.dialects.studio.scene import Scene
     from whorl.dialects.studio.texts.scripts import Script
+    from whorl.errors import Span
     from whorl.source import Value
 
 _PLACE = re.compile(r"\{\{([^{}]*)\}\}")
@@ -28,6 +33,8 @@ _PATH = re.compile(r"(?:\.[\w-]+|\[\s*(?:-?\d{1,9}|'[^'\n]*'|\"[^\"\n]*\")\s*\])
 _STEP = re.compile(r"\.([\w-]+)|\[\s*(?:(-?\d+)|'([^']*)'|\"([^\"]*)\")\s*\]")
 _MAIN = ("output", "result")
 PLACES_MAX = 1_000
+# Comparing names costs time, and a hostile file has many of both.
+_COMPARED_MAX = 500
 _COUNTED = ("index", "total", "iteration")
 
 
@@ -90,6 +97,16 @@ def script_source(scene: Scene, node: str, scalar: Scalar, script: Script) -> st
                 label="unknown",
                 help=suggest(script.reference, names),
             )
+        elif (lacking := unknown_field(scene, node, script.reference)) is not None:
+            kind = scene.canvas.nodes[lacking[0]].type
+            scene.draft.report(
+                "W005",
+                f"{script.reference[:60]!r} in {node!r}: {kind} {lacking[0]!r} gives no "
+                f"{lacking[1][:60]!r}",
+                scalar.locate(script.offset, len(script.reference)),
+                label="unknown field",
+                help=suggest(lacking[1], sorted(RESULTS[kind])),
+            )
     return piped(source or "none", script)
 
 
@@ -104,27 +121,80 @@ def piped(source: str, script: Script) -> str:
 def _place(scene: Scene, node: str, scalar: Scalar, place: re.Match[str]) -> str | None:
     content = place[1].strip()
     if "|" not in content:
-        found = resolve(scene, node, content, place[0])
-        if found is None:
-            _warn(scene, node, scalar, content, place.start(1))
-        return found
+        return _resolved(scene, node, scalar, content, place)
     try:
         script = read_script(place[1])
     except ScriptFault as fault:
         span = scalar.locate(place.start(1) + fault.offset)
         scene.draft.warn("W020", f"{fault}; it stays as it is written", span, help=fault.help)
         return None
-    found = resolve(scene, node, script.reference or "input", place[0])
+    found = _resolved(scene, node, scalar, script.reference or "input", place)
+    return None if found is None else piped(found, script)
+
+
+def _resolved(
+    scene: Scene, node: str, scalar: Scalar, content: str, place: re.Match[str]
+) -> str | None:
+    """The source of a reference; what can only be misspelt is reported, all else is warned of."""
+    found = resolve(scene, node, content, place[0])
+    told = scene.draft.warnings, scene.draft.diagnostics
+    if any(len(findings) >= REPORTED_MAX for findings in told):
+        return found
+    span = scalar.locate(place.start(1), max(1, len(place[1])))
     if found is None:
-        _warn(scene, node, scalar, script.reference, place.start(1))
-        return None
-    return piped(found, script)
+        _tell_unknown(scene, node, content, span)
+    elif (lacking := unknown_field(scene, node, content)) is not None:
+        other, name = lacking
+        kind = scene.canvas.nodes[other].type
+        _tell(
+            scene,
+            f"{{{{{content[:60]}}}}} in {node!r}: {kind} {other!r} gives no {name[:60]!r}",
+            span,
+            suggest(name, sorted({*RESULTS[kind], "output"})),
+        )
+    elif near := _misspelt_input(scene, content):
+        message = f"{{{{{content[:60]}}}}} in {node!r} names no input of the workflow, but a field "
+        message += "of what comes in"
+        scene.draft.warn("W005", message, span, label="no such input", help=near)
+    return found
 
 
-def _warn(scene: Scene, node: str, scalar: Scalar, content: str, offset: int) -> None:
-    if len(scene.draft.warnings) >= REPORTED_MAX:
-        return
-    names = [*scene.canvas.nodes, *scene.inputs, *scene.variables, "input"]
+def _misspelt_input(scene: Scene, content: str) -> str:
+    head, *steps = content.split(".")
+    if head.strip() not in ("input", "inputs") or not steps or steps[0] in scene.inputs:
+        return ""
+    return did_you_mean(steps[0], islice(scene.inputs, _COMPARED_MAX))
+
+
+def unknown_field(scene: Scene, node: str, content: str) -> tuple[str, str] | None:
+    """The node and the field that a reference names, where such a node never has that field."""
+    for end in _ends(content):
+        other, steps = content[:end].strip(), _steps(content[end:])
+        if other in scene.canvas.nodes and _PATH.fullmatch(content[end:]):
+            kind = scene.canvas.nodes[other].type
+            name = steps[0] if steps else "output"
+            started = scene.regions.by_start.get(other)
+            if started is not None and scene.is_within(node, started):
+                return None  # inside of its stretch, it stands for what comes in
+            known = RESULTS.get(kind)
+            if known is None or not isinstance(name, str) or name in (*known, *_MAIN):
+                return None
+            return other, name
+    return None
+
+
+def _tell(scene: Scene, message: str, span: Span, advice: str) -> None:
+    """A name that is nearly another one can only be misspelt; any other may be text that stays."""
+    if advice.startswith("did you mean"):
+        scene.draft.report("W005", message, span, label="unknown name", help=advice)
+    else:
+        told = f"{message}, and stays as it is written"
+        scene.draft.warn("W005", told, span, label="unknown name", help=advice)
+
+
+def _tell_unknown(scene: Scene, node: str, content: str, span: Span) -> None:
+    turn = ("item", *_COUNTED) if scene.regions.around(node) is not None else ()
+    names = [*turn, *scene.canvas.nodes, *scene.inputs, *scene.variables, "input"]
     head = re.split(r"[.\[]", content, maxsplit=1)[0]
     region = scene.regions.around(head) if head in scene.canvas.nodes else None
     if head in scene.canvas.nodes and head != node:
@@ -132,14 +202,9 @@ def _warn(scene: Scene, node: str, scalar: Scalar, content: str, offset: int) ->
         if region is not None and not scene.is_within(node, region):
             advice = f"{head!r} runs inside of {region.start!r}; its result is {region.end!r}"
     else:
-        advice = suggest(head, [name for name in names if name != node])
-    scene.draft.warn(
-        "W005",
-        f"{{{{{content[:60]}}}}} in {node!r} stands for nothing here, and stays as it is written",
-        scalar.locate(offset, max(1, len(content))),
-        label="unknown name",
-        help=advice,
-    )
+        advice = suggest(head.strip(), [name for name in names if name != node])
+    message = f"{{{{{content[:60]}}}}} in {node!r} stands for nothing here"
+    _tell(scene, message, span, advice)
 
 
 def resolve(scene: Scene, node: str, content: str, written: str) -> str | None:

@@ -1,0 +1,97 @@
+"""Tool nodes that need no server: the built-in shell and files, with permission and approval."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from studio_files import canvas, node
+
+import whorl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ALLOWED = "[allow]\ncommands = true\n"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [n for n in os.environ if n.endswith(("_API_KEY", "_BASE_URL")) or "WHORL" in n]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "whorl.toml").write_text("")
+    return tmp_path
+
+
+def run(place: Path, text: str, topic: str = "t") -> whorl.Result:
+    (place / "canvas.json").write_text(text)
+    return whorl.run_sync(whorl.load(place / "canvas.json"), {"topic": topic})
+
+
+def whorl_says(place: Path, *arguments: str) -> Any:
+    program = [sys.executable, "-m", "whorl.interfaces.cli", *arguments, "--json"]
+    done = subprocess.run(program, cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def built_in(tool: str, **given: Any) -> str:
+    use = node("use", "tool", toolName=f"builtin__{tool}", serverName="", toolInput=given)
+    return canvas([use], "in > use > out")
+
+
+def test_the_built_in_shell_runs_with_permission_only(place: Path) -> None:
+    drawn = built_in("shell", command='echo "[{{topic}}]"; echo oh >&2; exit 3')
+
+    refused = run(place, drawn, topic="$(id); x")
+    (place / "whorl.toml").write_text(ALLOWED)
+    allowed = run(place, drawn, topic="$(id); x")
+
+    assert "commands are not allowed" in str(refused.error)
+    assert allowed.output == "[$(id); x]\n[stderr] oh\n[exit code: 3]"
+
+
+def test_the_built_in_shell_keeps_to_its_folder_and_its_time(place: Path) -> None:
+    (place / "whorl.toml").write_text(ALLOWED)
+    (place / "sub").mkdir()
+
+    inside = run(place, built_in("shell", command="basename $PWD", cwd="sub"))
+    outside = run(place, built_in("shell", command="pwd", cwd="../.."))
+    slow = run(place, built_in("shell", command="sleep 60", timeout=0.2))
+    quiet = run(place, built_in("shell", command="true"))
+
+    assert inside.output == "sub"
+    assert "leads out of the project's folder" in str(outside.error)
+    assert (slow.status, slow.output) == ("succeeded", "[timed out]")
+    assert quiet.output == "(no output)"
+
+
+def test_a_command_of_a_model_runs_when_a_person_has_read_it(place: Path) -> None:
+    (place / "whorl.toml").write_text(ALLOWED)
+    use = node("use", "tool", toolName="builtin__shell", serverName="", approval="auto")
+    asked = run(place, canvas([use], "in > use > out"), topic="echo $((6 * 7))")
+    shown = whorl_says(place, "status", asked.run)["waiting_for"]
+    done = whorl_says(place, "approve", asked.run)
+
+    assert asked.status == "waiting"
+    assert [question["show"] for question in shown] == [{"command": "echo $((6 * 7))"}]
+    assert done["outputs"] == {"text": "42"}
+
+
+def test_the_built_in_tools_for_files(place: Path) -> None:
+    wrote = run(place, built_in("write_file", path="out/a.txt", content="{{topic}}"))
+    read = run(place, built_in("read_file", path="out/a.txt"))
+    empty = run(place, built_in("write_file", path="b.txt", content=""))
+    lacking = run(place, built_in("read_file", file="out/a.txt"))
+    outside = run(place, built_in("read_file", path="/etc/passwd"))
+
+    assert (wrote.output, read.output) == ("wrote 1 bytes to out/a.txt", "t")
+    assert empty.status == "succeeded"
+    assert run(place, built_in("read_file", path="b.txt")).output == "(empty file)"
+    assert "the input of 'use' lacks 'path'" in str(lacking.error)
+    assert outside.status == "failed"

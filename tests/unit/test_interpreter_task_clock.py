@@ -1,0 +1,168 @@
+"""The clock of a task whose time is for all attempts: crashes, pauses, tools, and late replies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from whorl import ir
+from whorl.interpreter.commands import Perform, Send, SetTimer
+from whorl.interpreter.events import Event
+from whorl.interpreter.machine import Machine
+from whorl.interpreter.plan import Plan
+
+RESERVE: Any = {"reserve": {"calls": 1, "cost_usd": 0.5}}
+ALARM = "a/:timeout"
+
+
+def begun(**fields: Any) -> Machine:
+    """A run whose only task has ten seconds for all its attempts."""
+    task = ir.Task(name="a", kind="ask", total_timeout_s=10.0, **fields)
+    machine = Machine(Plan(ir.Workflow(name="w", body=ir.Block((task,)))))
+    machine.feed(Event("run.started", "", 0.0, {}))
+    return machine
+
+
+def performs(machine: Machine) -> list[Perform]:
+    return [command for command in machine.poll() if isinstance(command, Perform)]
+
+
+def error(machine: Machine) -> dict[str, Any]:
+    found: dict[str, Any] = machine.state["result"]["error"]
+    return found
+
+
+def fail(machine: Machine, address: str, at: float, code: str) -> None:
+    fault: Any = {"code": code, "message": "x", "retryable": True}
+    machine.feed(Event("task.failed", address, at, {"error": fault}))
+
+
+def send(machine: Machine, address: str, at: float) -> None:
+    machine.feed(Event("task.started", address, at, RESERVE))
+    assert [c.address for c in machine.poll() if isinstance(c, Send)] == [address]
+
+
+def test_no_provider_ends_an_attempt_before_the_clock_does() -> None:
+    """What they take as their usual time could be less than what the author wants."""
+    machine = begun()
+    (first,) = performs(machine)
+    send(machine, "a", 0.0)
+    fail(machine, "a", 7.0, "P103")
+    machine.feed(Event("timer.fired", "a/:retry", 8.0))
+    (second,) = performs(machine)
+
+    assert (first.timeout_s, second.timeout_s) == (11.0, 3.0)
+
+
+def test_the_time_of_one_attempt_stays_what_it_is() -> None:
+    assert [c.timeout_s for c in performs(begun(timeout_s=3.0))] == [3.0]
+
+
+def test_the_end_of_the_clock_tells_what_the_call_is_charged_with() -> None:
+    machine = begun()
+    send(machine, "a", 0.0)
+    machine.take_notes()
+    machine.feed(Event("timer.fired", ALARM, 10.0))
+    ends = [note for note in machine.take_notes() if note.kind == "node.finished"]
+
+    assert [(note.address, note.body["status"]) for note in ends] == [("a", "failed")]
+    assert ends[0].body["usage"] == {
+        "calls": 1,
+        "output_tokens": 0,
+        "cost_usd": 0.5,
+        "in_doubt": 1,
+    }
+    assert error(machine)["code"] == "R101"
+    assert machine.pending == {}
+
+
+def test_an_attempt_that_times_out_earlier_is_tried_again() -> None:
+    machine = begun(timeout_s=3.0)
+    send(machine, "a", 0.0)
+    fail(machine, "a", 3.0, "P108")
+    machine.feed(Event("timer.fired", "a/:retry", 4.0))
+
+    assert [c.address for c in performs(machine)] == ["a#2"]
+
+
+def test_the_clock_survives_a_crash() -> None:
+    machine = begun()
+    send(machine, "a", 0.0)
+    machine = Machine.restore(machine.plan, machine.snapshot())
+    assert SetTimer(ALARM, 10.0) in machine.poll()
+    machine.feed(Event("task.in_doubt", "a", 6.0, {}))
+
+    assert [c.timeout_s for c in performs(machine)] == [5.0]
+
+
+def test_after_a_crash_that_took_longer_nothing_is_sent_again() -> None:
+    machine = begun()
+    send(machine, "a", 0.0)
+    machine = Machine.restore(machine.plan, machine.snapshot())
+    machine.feed(Event("task.in_doubt", "a", 60.0, {}))
+    assert performs(machine) == []
+    machine.feed(Event("timer.fired", ALARM, 60.0))
+
+    assert error(machine)["code"] == "R101"
+    assert machine.state["usage"] == {"calls": 1, "cost_usd": 0.5, "in_doubt": 1}
+
+
+def test_what_was_not_sent_before_a_crash_is_not_sent_after_its_time() -> None:
+    machine = Machine.restore(begun().plan, begun().snapshot())
+    assert len(performs(machine)) == 1
+    machine.feed(Event("task.started", "a", 60.0, RESERVE))
+
+    assert not any(isinstance(command, Send) for command in machine.poll())
+    machine.feed(Event("timer.fired", ALARM, 60.0))
+    assert error(machine)["code"] == "R101"
+    assert not machine.state["usage"].get("calls")
+
+
+@pytest.mark.parametrize("is_told", [False, True], ids=["asleep", "awake"])
+def test_the_time_that_a_run_is_paused_is_no_time_of_its_tasks(is_told: bool) -> None:
+    """Whether somebody looked at the clock meanwhile or not."""
+    machine = begun()
+    machine.feed(Event("run.paused", "", 1.0, {}))
+    if is_told:
+        machine.feed(Event("timer.fired", ALARM, 10.0))
+    machine.feed(Event("run.resumed", "", 3_600.0, {}))
+
+    assert [c.timeout_s for c in performs(machine)] == [11.0]
+    assert machine.pending[ALARM]["due"] == 3_610.0
+
+
+def test_a_reply_that_comes_after_the_clock_counts_instead_of_its_reservation() -> None:
+    machine = begun()
+    send(machine, "a", 0.0)
+    machine.feed(Event("timer.fired", ALARM, 10.0))
+    assert machine.state["usage"] == {"calls": 1, "cost_usd": 0.5, "in_doubt": 1}
+    usage: Any = {"calls": 1, "cost_usd": 0.1, "output_tokens": 3}
+    machine.feed(Event("task.finished", "a", 10.0, {"value": "late", "usage": usage}))
+
+    assert machine.status == "failed"
+    assert machine.state["usage"]["cost_usd"] == pytest.approx(0.1)
+    assert machine.state["usage"]["calls"] == 1
+
+
+def test_tools_that_a_model_wants_are_under_the_same_clock() -> None:
+    machine = begun(inputs=ir.Fields((("tools", ir.Constant(["x"])),)))
+    send(machine, "a", 0.0)
+    calls: Any = [{"id": "1", "kind": "tool", "name": "x", "inputs": {}}]
+    machine.feed(Event("task.finished", "a", 4.0, {"calls": calls, "said": {"role": "assistant"}}))
+    (tool,) = performs(machine)
+    assert tool.address == "a/:tool1"
+    machine.feed(Event("timer.fired", ALARM, 10.0))
+
+    assert error(machine)["code"] == "R101"
+    assert machine.pending == {}
+
+
+def test_a_task_that_is_tried_again_has_its_time_anew() -> None:
+    machine = begun()
+    send(machine, "a", 0.0)
+    machine.feed(Event("timer.fired", ALARM, 10.0))
+    machine.feed(Event("run.resumed", "", 100.0, {}))
+
+    assert [(c.address, c.timeout_s) for c in performs(machine)] == [("a#2", 11.0)]
+    assert machine.pending["a#2/:timeout"]["due"] == 110.0

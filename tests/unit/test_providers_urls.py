@@ -1,0 +1,108 @@
+"""Addresses: what a path or query cannot hold is encoded, and nothing else about them changes."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whorl.errors import ProviderError
+from whorl.providers.outbound import target_of
+
+ORIGIN = "https://example.com:8443"
+# Everything but line breaks and other control characters, backslashes and lone surrogates.
+TEXTS = st.text(
+    st.characters(exclude_categories=("Cs",), exclude_characters="\\\x7f", min_codepoint=0x20)
+    | st.sampled_from(" %\"'<>`{}|^[]?#&=+/@:é日😀"),
+    max_size=60,
+)
+
+
+def refusal(url: str) -> str:
+    with pytest.raises(ProviderError) as caught:
+        target_of(url)
+    assert caught.value.code == "P107"
+    return str(caught.value)
+
+
+@given(TEXTS, TEXTS, TEXTS)
+def test_an_address_is_encoded_once_and_keeps_its_origin(
+    path: str, query: str, fragment: str
+) -> None:
+    target = target_of(f"{ORIGIN}/{path}?{query}#{fragment}")
+
+    assert target.origin == ORIGIN
+    assert all("!" <= one <= "~" for one in target.path)
+    assert target_of(f"{target.origin}{target.path}") == target
+
+
+@given(TEXTS)
+def test_what_is_meant_is_what_a_server_decodes(text: str) -> None:
+    words = text.replace("#", "").replace("?", "").strip(" ")
+    target = target_of(f"{ORIGIN}/find?q={words}&n=1")
+
+    assert unquote(target.path) == unquote(f"/find?q={words}&n=1")
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ("/find?q=rust ownership rules", "/find?q=rust%20ownership%20rules"),
+        ("/a b/ü?q=ü", "/a%20b/%C3%BC?q=%C3%BC"),
+        ('/?q="x" <y>', "/?q=%22x%22%20%3Cy%3E"),
+        ("/a%20b?q=%C3%BC+c", "/a%20b?q=%C3%BC+c"),
+        ("/?q=100% sure&r=5%2", "/?q=100%25%20sure&r=5%252"),
+        ("?q=a b", "/?q=a%20b"),
+        ("/x#a part", "/x"),
+        ("/x   ", "/x"),
+    ],
+)
+def test_encoding(written: str, sent: str) -> None:
+    assert target_of(ORIGIN + written).path == sent
+
+
+@given(TEXTS, TEXTS)
+def test_no_host_has_a_space(before: str, after: str) -> None:
+    host = re.sub(r"[/?#]", "", f"{before} {after}")
+
+    assert refusal(f"https://{host}/")
+
+
+@pytest.mark.parametrize("host", ["exam ple.com", "example.com ", "ex<b>.com", '"x".com', "a%20b"])
+def test_odd_characters_in_a_host_are_refused(host: str) -> None:
+    assert "its host is not" in refusal(f"https://{host}/x")
+
+
+@pytest.mark.parametrize(
+    ("character", "reason"),
+    [
+        ("\n", "control character '\\n'; take it out, or write %0A"),
+        ("\r", "control character '\\r'; take it out, or write %0D"),
+        ("\t", "control character '\\t'; take it out, or write %09"),
+        ("\0", "control character '\\x00'; take it out, or write %00"),
+        ("\x7f", "control character '\\x7f'; take it out, or write %7F"),
+        ("\\", "backslash; write / or %5C"),
+        ("\ud800", "half of a character"),
+    ],
+)
+@pytest.mark.parametrize("place", ["/p{}", "/?q=a{}b", "/#f{}", "{}/"])
+def test_what_two_programs_could_read_in_two_ways_is_refused(
+    character: str, reason: str, place: str
+) -> None:
+    assert reason in refusal(ORIGIN + place.format(character))
+
+
+def test_a_refused_address_is_shown_with_its_query_but_not_with_its_secrets() -> None:
+    shown = refusal(f"{ORIGIN}/find?q=rust rules\n&api_key=hunter22&Access-Token=hunter22&n=1")
+
+    assert f"'{ORIGIN}/find?q=rust rules\\n&api_key=***&Access-Token=***&n=1'" in shown
+    assert "hunter22" not in shown
+
+
+def test_a_long_query_is_shown_in_whole_parameters() -> None:
+    shown = refusal(f"{ORIGIN}/find?q=rust\n&long={'x' * 400}&n=1")
+
+    assert f"'{ORIGIN}/find?q=rust\\n&...'" in shown
