@@ -351,6 +351,7 @@ def _iteration_failed(machine: Machine, key: str, outcome: Outcome) -> None:
         return
     numbers = frame.setdefault("failed", [])
     frame["failures"] = frame.get("failures", 0) + 1
+    frame["fault"] = outcome["error"]
     if len(numbers) < 1_000:
         numbers.append(frame["count"])
     close_iteration(machine, key, status=outcome["status"], error=outcome["error"])
@@ -359,14 +360,14 @@ def _iteration_failed(machine: Machine, key: str, outcome: Outcome) -> None:
     if failure.action != "continue":
         fail_loop(machine, key, cause, status="failed")
         return
-    machine.warn(frame["address"], cause["code"], f"{cause['message']}; the loop went on")
-    frame["fault"] = outcome["error"]
     if failure.last_counts:
         frame["failure"] = {"number": frame["count"], "error": outcome["error"]}
     elif loop_limit.ends_in_vain(machine, key):
         # The body stays, so that a resumed run tries again only what failed in it.
         fail_loop(machine, key, all_failed(frame))
         return
+    message = f"{cause['message']}; the loop went on without it"
+    machine.warn(frame["address"], cause["code"], message)
     _drop_body(machine, frame)
     _pause(machine, key)
 
