@@ -90,6 +90,7 @@ def test_loop_without_any_score_is_an_error() -> None:
         ("max_loops: 5", "max_loops: 0", "W015", "at least 1"),
         ("max_loops: 5", "max_loops: many", "W015", "at least 1"),
         ("max_loops: 5", "max_loops: 5\n    min_loops: 6", "W007", "from 1 to 'max_loops'"),
+        ("max_loops: 5", "max_loops: 5\n    high_priority_agents: [crtic]", "W010", "'crtic'"),
         ("max_loops: 5", "max_loops: 5\n    timeout: soon", "W007", "a time above 0"),
         ("temperature: 0.5", "timeout: 0", "W007", "a time above 0"),
         ("max_loops: 5", "max_loops: 5\n    max_lops: 4", "W004", "no field 'max_lops'"),

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from whorl.dialects.orka.agents import report_unknown
 from whorl.dialects.orka.fields import check_fields
 from whorl.dialects.orka.strategies import check_pattern, read_path, read_strategies
 from whorl.dialects.orka.validators import (
@@ -16,7 +17,6 @@ from whorl.dialects.orka.validators import (
     preset_of,
 )
 from whorl.dialects.orka.values import mapping_of, scalars_of, text_of, truth_of
-from whorl.errors import did_you_mean
 from whorl.language.functions.orka.booleans import weights_of
 from whorl.source import Scalar
 
@@ -106,18 +106,11 @@ def read_scoring(draft: Draft, agent: Agent, inner: Section | None, speaking: li
 
 
 def _read_high_priority(draft: Draft, agent: Agent, inner: Section | None) -> list[str]:
-    """The agents whose score comes first; files name some that not every loop has."""
+    """The agents whose score comes first."""
     written = scalars_of(agent.get("high_priority_agents"))
     for scalar in written:
         if inner is not None and inner.find(scalar.text) is None:
-            names = [*inner.agents, *inner.around]
-            draft.warn(
-                "W010",
-                f"'high_priority_agents' names {scalar.text[:60]!r}, but there is no such agent",
-                scalar.span,
-                label="unknown agent",
-                help=did_you_mean(scalar.text, names) or f"agents: {', '.join(names[:20])}",
-            )
+            report_unknown(draft, scalar, inner)
     return [scalar.text for scalar in written] or list(HIGH_PRIORITY)
 
 
