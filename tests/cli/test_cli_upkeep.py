@@ -219,6 +219,17 @@ def test_an_unchanged_file_replays_whatever_its_run_was_started_with(whorl: Whor
         assert (done.code, done.out[:1]) == (0, "✓"), done.out
 
 
+def test_what_is_drawn_by_chance_is_the_same_when_a_run_is_replayed(whorl: Whorl) -> None:
+    Path("chance.json").write_text(
+        '{"actions": {"say": {"type": "Compose", "inputs": "@guid()"}},'
+        ' "outputs": {"id": {"type": "string", "value": "@outputs(\'say\')"}}}'
+    )
+    assert whorl("run", "chance.json").code == 0
+    done = whorl("test", "chance.json", "--run", "last")
+
+    assert (done.code, done.out[:1]) == (0, "✓"), done.out
+
+
 def test_a_run_that_was_steered_is_passed_over(whorl: Whorl) -> None:
     whorl("run", "polish.yaml", "x")
     whorl("fork", "last", "--at", "polish[2]")

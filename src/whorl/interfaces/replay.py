@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
 
 FORMAT = 1
-# What the one who started a run may have set beside its input.
-_OPTIONS = ("iterations", "limits")
+# What the one who started a run may have set beside its input, and what its chance is drawn from.
+_OPTIONS = ("iterations", "limits", "seed")
 # What a person asked of a run on its way, which its file does not say.
 _STEERING = {
     "run.continued": "continued",

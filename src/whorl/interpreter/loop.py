@@ -26,7 +26,7 @@ from whorl.interpreter.loop_record import (
     loop_of,
     record_success,
 )
-from whorl.interpreter.loop_result import end_loop, fail_loop, forget_sessions
+from whorl.interpreter.loop_result import all_failed, end_loop, fail_loop, forget_sessions
 from whorl.interpreter.outcomes import error, failed, is_failure, language_failure
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.wait import seconds_of, shown
@@ -366,18 +366,25 @@ def _iteration_failed(machine: Machine, key: str, outcome: Outcome) -> None:
         return
     numbers = frame.setdefault("failed", [])
     frame["failures"] = frame.get("failures", 0) + 1
+    frame["fault"] = outcome["error"]
     if len(numbers) < 1_000:
         numbers.append(frame["count"])
     close_iteration(machine, key, status=outcome["status"], error=outcome["error"])
-    if failure.action == "continue":
-        if failure.last_counts:
-            frame["failure"] = {"number": frame["count"], "error": outcome["error"]}
-        _drop_body(machine, frame)
-        _pause(machine, key)
-        return
     cause = dict(outcome["error"])
     cause["message"] = f"iteration {frame['count']} of {frame['name']!r}: {cause['message']}"
-    fail_loop(machine, key, cause, status="failed")
+    if failure.action != "continue":
+        fail_loop(machine, key, cause, status="failed")
+        return
+    if failure.last_counts:
+        frame["failure"] = {"number": frame["count"], "error": outcome["error"]}
+    elif loop_limit.ends_in_vain(machine, key):
+        # The body stays, so that a resumed run tries again only what failed in it.
+        fail_loop(machine, key, all_failed(frame))
+        return
+    message = f"{cause['message']}; the loop went on without it"
+    machine.warn(frame["address"], cause["code"], message)
+    _drop_body(machine, frame)
+    _pause(machine, key)
 
 
 def _drop_body(machine: Machine, frame: Frame) -> None:

@@ -84,6 +84,15 @@ def before_iteration(machine: Machine, key: str) -> Reached | None:
     return None
 
 
+def ends_in_vain(machine: Machine, key: str) -> bool:
+    """Whether no iteration may follow and none before has anything to return."""
+    frame = machine.frames[key]
+    loop = loop_of(machine, key)
+    if "last" in frame or loop.on_limit != "finish" or loop.ask == "at_limit":
+        return False
+    return bool(frame["count"] >= frame["limits"]["iterations"])
+
+
 def reached(machine: Machine, key: str, what: Reached) -> None:
     """A limit is reached: the loop does what `on_limit` and `ask` say."""
     frame = machine.frames[key]
@@ -111,6 +120,10 @@ def reached(machine: Machine, key: str, what: Reached) -> None:
                 "show": frame.get("previous"),
             },
         )
+    elif loop.on_limit == "finish" and reason == "timeout" and "last" not in frame:
+        # There is nothing to return; a resumed run makes the iteration anew that was cut short.
+        frame["phase"] = "body" if frame["count"] else "limit"
+        fail_loop(machine, key, error("R102", advice, frame["address"]), reason=reason)
     elif loop.on_limit in ("fail", "time_out"):
         frame["phase"] = "limit"
         cause = error("R102", advice, frame["address"])

@@ -21,10 +21,8 @@ def end_loop(
 ) -> None:
     """The loop has ended well; its value is that of the iteration that it returns."""
     frame = machine.frames[key]
-    failures = frame.get("failures", 0)
-    if failures and "last" not in frame and "failure" not in frame:
-        message = f"all {failures} iterations of {frame['name']!r} failed"
-        fail_loop(machine, key, error("R112", message, frame["address"]))
+    if frame.get("failures") and "last" not in frame and "failure" not in frame:
+        fail_loop(machine, key, all_failed(frame))
         return
     failure = frame.get("failure")
     if failure is not None and failure["number"] == frame["count"] and iteration is None:
@@ -42,6 +40,16 @@ def end_loop(
     machine.note("loop.finished", frame["address"], summary)
     frame["reason"] = reason
     machine.finish(key, succeeded(value))
+
+
+def all_failed(frame: Frame) -> dict[str, Any]:
+    """The error of a loop without a good iteration: that of the last one that failed."""
+    last = frame["fault"]
+    count = frame["failures"]
+    which = "the only iteration" if count == 1 else f"all {count} iterations"
+    message = f"{which} of {frame['name']!r} failed: {last['message']}"
+    cause = last.get("cause") or {"code": last["code"], "message": last["message"]}
+    return error("R112", message, frame["address"], cause=cause)
 
 
 def fail_loop(

@@ -89,6 +89,19 @@ def test_loop_without_any_score_is_an_error() -> None:
     [
         ("max_loops: 5", "max_loops: 0", "W015", "at least 1"),
         ("max_loops: 5", "max_loops: many", "W015", "at least 1"),
+        ("max_loops: 5", "max_loops: 5\n    min_loops: 6", "W007", "from 1 to 'max_loops'"),
+        ("max_loops: 5", "max_loops: 5\n    high_priority_agents: [crtic]", "W010", "'crtic'"),
+        ("max_loops: 5", "max_loops: 5\n    timeout: soon", "W007", "a time above 0"),
+        ("temperature: 0.5", "timeout: 0", "W007", "a time above 0"),
+        ("max_loops: 5", "max_loops: 5\n    max_lops: 4", "W004", "no field 'max_lops'"),
+        (
+            "orchestrator: {id: work,",
+            "orchestrator: {id: work, agent: [polish],",
+            "W004",
+            "'agent'",
+        ),
+        ("orchestrator: {id: work,", "agnets: []\norchestrator: {id: work,", "W004", "'agnets'"),
+        ("agents: [writer, critic]", "agents: [{id: writer}, critic]", "W007", "name of an agent"),
         ("score_threshold: 0.9", "score_threshold: 90", "W007", "from 0 to 1"),
         ("internal_workflow:", "inner:", "W006", "nothing to repeat"),
         ("agents: [writer, critic]", "agents: [writer, critique]", "W010", "no agent 'critique'"),
@@ -138,15 +151,66 @@ def test_unknown_field_is_a_warning_with_the_nearest_one() -> None:
     assert diagnostic.help == "did you mean 'max_tokens'?"
 
 
-def test_unknown_agent_in_a_template_is_a_warning_with_the_nearest_one() -> None:
+def test_unknown_agent_in_a_template_is_an_error_with_the_nearest_one() -> None:
     diagnostic = only(
         loop(prompt=LEARNS).replace("previous_outputs.writer", "previous_outputs.writter")
     )
 
-    assert (diagnostic.code, diagnostic.severity) == ("W005", "warning")
+    assert (diagnostic.code, diagnostic.severity) == ("W005", "error")
     assert diagnostic.help == "did you mean 'writer'?"
     assert diagnostic.span is not None
-    assert diagnostic.span.line == 23
+    assert (diagnostic.span.line, diagnostic.span.column) == (23, 46)
+
+
+@pytest.mark.parametrize(
+    ("template", "severity"),
+    [
+        ("{{ previous_outputs['critic'] }}", "error"),
+        ("{{ previous_outputs.get('critic') }}", None),
+        ("{{ get_agent_response('critic') }}", "error"),
+        ("{{ get_loop_output('critic') }}", "error"),
+        ("{{ safe_get_response('critic', '-') }}", "warning"),
+        ("{{ previous_outputs.critic | default('-') }}", "warning"),
+        ("{% if previous_outputs.critic is defined %}x{% endif %}", "warning"),
+    ],
+)
+def test_agent_that_runs_later_has_no_result(template: str, severity: str | None) -> None:
+    diagnostics = found(loop(prompt=LEARNS + template))
+
+    assert [one.severity for one in diagnostics] == ([severity] if severity else [])
+    assert all("has not run before this" in one.message for one in diagnostics)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (loop(prompt=LEARNS).replace("{{ input }}", "{{ inptu }}"), "did you mean 'input'?"),
+        (
+            loop(prompt=LEARNS, more='past_loops_metadata: {a: "{{ insihgts }}"}'),
+            "did you mean 'insights'?",
+        ),
+    ],
+)
+def test_name_that_is_almost_a_known_one(text: str, told: str) -> None:
+    diagnostic = only(text)
+
+    assert (diagnostic.code, diagnostic.severity, diagnostic.help) == ("W005", "warning", told)
+    assert diagnostic.span is not None
+
+
+def test_other_names_may_be_inputs() -> None:
+    assert found(loop(prompt=LEARNS + "{{ audience }}")) == []
+
+
+def test_agents_of_the_workflow_around_are_seen_and_those_inside_of_a_loop_are_not() -> None:
+    text = loop(prompt=LEARNS + "{{ previous_outputs.first }}").replace(
+        "agents: [polish]}\nagents:",
+        "agents: [first, polish, last]}\nagents:\n"
+        "  - {id: first, type: local_llm, prompt: x}\n"
+        "  - {id: last, type: local_llm, prompt: '{{ previous_outputs.writer }}'}",
+    )
+
+    assert "agent 'writer' has not run before this" in only(text).message
 
 
 VALIDATOR = """
@@ -213,6 +277,48 @@ agents:
         ("orchestrator: {agents: [j]}\nagents: [{id: j, type: join, group: g}]", "no fork 'g'"),
         ("orchestrator: {agents: [r]}\nagents: [{id: r, type: router}]", "which agent decides"),
         (
+            "orchestrator: {agents: [a, r]}\nagents: [{id: a, type: local_llm, prompt: x}, "
+            "{id: r, type: router, params: {decision_key: a}}]",
+            "no 'routing_map'",
+        ),
+        (
+            "orchestrator: {agents: [r, a]}\nagents: [{id: a, type: local_llm, prompt: x}, "
+            "{id: r, type: router, params: {decision_key: a, routing_map: {x: []}}}]",
+            "agent 'a' has not run before this",
+        ),
+        (
+            "orchestrator: {agents: [f]}\nagents: [{id: f, type: failover, children: [lost]}]",
+            "no agent 'lost'",
+        ),
+        (
+            "orchestrator: {agents: [f]}\nagents: [{id: j, type: join}, {id: f, type: failover, "
+            "children: [j]}]",
+            "cannot try 'j'",
+        ),
+        (
+            "orchestrator: {agents: [f]}\nagents: [{id: f, type: fork, targets: [{id: x}]}]",
+            "the name of an agent is needed here",
+        ),
+        ("orchestrator: [a]\nagents: [{id: a, type: local_llm, prompt: x}]", "must be an object"),
+        (
+            "orchestrator: {agents: [a]}\nagents: [{id: a, type: local_llm, prompt: x, "
+            "depends_on: [b]}]",
+            "no agent 'b'",
+        ),
+        (
+            "orchestrator: {agents: [v, a]}\nagents: [{id: a, type: local_llm, prompt: x}, "
+            "{id: v, type: plan_validator, llm_model: m, evaluation_target: a}]",
+            "agent 'a' has not run before this",
+        ),
+        (
+            "- {id: a, type: local_llm, prompt: x, params: {max_token: 5}}",
+            "unknown field 'max_token'",
+        ),
+        (
+            "- {id: a, type: local_llm, prompt: x, structured_output: {enabeld: true}}",
+            "unknown field 'enabeld'",
+        ),
+        (
             "orchestrator: {agents: [r]}\nagents: [{id: r, type: router, params: "
             "{decision_key: x, routing_map: {a: [b]}}}]",
             "no agent 'b'",
@@ -255,3 +361,48 @@ def test_files_are_recognised(text: str) -> None:
 )
 def test_files_of_others_are_left_alone(text: str) -> None:
     assert "W018" in {one.code for one in found(text)}
+
+
+SCORED = """
+- id: polish
+  type: loop
+  max_loops: 1
+  score_threshold: 0.9
+  score_extraction_config: {strategies: [STRATEGY]}
+  internal_workflow:
+    agents:
+      - {id: writer, type: openai-answer, prompt: Write}
+"""
+
+
+@pytest.mark.parametrize(
+    ("strategy", "code", "told", "at"),
+    [
+        ('{type: json, json_path: "$.a..b"}', "W007", "is no path", "..b"),
+        ('{type: json, json_path: "$"}', "W007", "names no value", "$"),
+        ('{type: json, json_path: "$.*"}', "W007", "is no path", ".*"),
+        ('{type: json, json_path: "$x"}', "W007", "is no path", 'x"'),
+        ('{type: json, json_path: "$.a[x]"}', "W007", "is no path", "[x]"),
+        ("{type: json, json_path: 7}", "W007", "must be a text", "7}"),
+        ("{type: json, path: a, key: b}", "W007", "both 'path' and 'key'", "key:"),
+        ("{type: json, jsonpath: a}", "W004", "no field 'jsonpath'", "jsonpath:"),
+        ("{type: pattern, json_path: a}", "W004", "no field 'json_path'", "json_path:"),
+        ("{type: pattern}", "W006", "no 'patterns'", "{type: pattern}"),
+        ("{type: agent_key, key: a}", "W006", "which agents", "{type: agent_key"),
+        ("{type: direct_key, agent: writre}", "W010", "no agent 'writre'", "writre"),
+        ("pattern", "W007", "must be an object", "pattern]"),
+    ],
+)
+def test_mistakes_in_strategies(strategy: str, code: str, told: str, at: str) -> None:
+    text = SCORED.replace("STRATEGY", strategy)
+    line = text.split("\n")[5]
+    errors = [one for one in found(text) if one.severity == "error"]
+
+    assert any(
+        one.code == code
+        and told in one.message
+        and one.span is not None
+        and one.span.line == 6
+        and line[one.span.column - 1 :].startswith(at)
+        for one in errors
+    ), errors

@@ -168,11 +168,18 @@ def test_failover_takes_the_first_usable_answer(first: object, prompts: list[str
     assert ran.outputs["safe"]["successful_child"] == ("first" if first == "fine" else "second")
 
 
-def test_failover_without_any_usable_answer_says_so() -> None:
-    ran = run(flow(FAILOVER, "[safe]"), [(".", [DOWN])])
+@pytest.mark.parametrize(
+    ("third", "told"), [(DOWN, "'third' failed"), ("", "none of 'first', 'second', 'third'")]
+)
+def test_failover_without_any_usable_answer_has_failed(third: object, told: str) -> None:
+    rules = [("Third", [third]), (".", [DOWN])]
+    last = run(flow(FAILOVER, "[safe]"), rules)
+    passed = run(flow(FAILOVER + asks(end="End"), "[safe, end]"), [("End", ["x"]), *rules])
 
-    assert ran.outputs["safe"]["status"] == "failed"
-    assert ran.outputs["safe"]["successful_child"] is None
+    assert last.status == "failed"
+    assert told in last.document["error"]["message"]
+    assert passed.status == "succeeded"
+    assert any(told in warning["message"] for warning in passed.document["warnings"])
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from orka_runs import loop, run
 
@@ -102,7 +104,8 @@ def test_validator_honours_its_model() -> None:
         0.1,
     )
     assert "\ntwo\n" in str(inputs["prompt"])
-    assert "The version before it, whose score was 0.53:\n==========\none" in str(inputs["prompt"])
+    before = str(inputs["prompt"]).partition("The version before it, whose score was 0.53:")[2]
+    assert "=====\none\n=====" in before
 
 
 def test_custom_prompt_of_a_validator_holds_the_content() -> None:
@@ -112,7 +115,25 @@ def test_custom_prompt_of_a_validator_holds_the_content() -> None:
     )
     ran = run(text, [("criterion", [CRITERIA % "true"]), ("Improve", ["the work"])], "me")
 
-    assert str(ran.model.inputs_of("judge")["prompt"]).startswith("Look: the work for me")
+    asked = str(ran.model.inputs_of("judge")["prompt"])
+    assert asked.startswith("Look: ")
+    assert re.search(r"(=====\[[0-9a-f]{16}\]=====)\nthe work\n\1 for me", asked)
+
+
+def test_fence_of_a_validator_is_another_one_for_each_call_and_the_same_in_a_replay() -> None:
+    rules: list[tuple[str, list[object]]] = [
+        ("criterion", [CRITERIA % "false"]),
+        ("Improve", ["the work"]),
+    ]
+    runs = [run(validated(""), rules, name=name) for name in ("one", "one", "two")]
+    marks = [
+        [set(re.findall(r"=====\[(.+?)\]=====", prompt)) for prompt in ran.model.prompts[1::2]]
+        for ran in runs
+    ]
+
+    assert marks[0] == marks[1]
+    drawn = [mark for found in (*marks[0], *marks[2]) for mark in found]
+    assert len(drawn) == len(set(drawn)) > 2
 
 
 STRATEGIES = """
@@ -130,6 +151,14 @@ STRATEGIES = """
         ("{type: agent_key, agents: [critic], key: quality}", '{"quality": 7}', 0.07),
         ("{type: agent_key, agents: [critic], key: response, transform: x}", "Score is 0.7", 0.7),
         ("{type: nested_path, path: critic.review.score}", '{"review": {"score": 0.8}}', 0.8),
+        ("{type: json, json_path: $.review.score}", '{"review": {"score": 0.8}}', 0.8),
+        ("{type: json, json_path: $.review.score}", '{"score": 0.8, "review": {}}', None),
+        ("{type: json, json_path: $.score}", '{"review": {"score": 0.8}}', None),
+        ("{type: json, json_path: \"$['the score']\"}", '{"the score": 0.8}', 0.8),
+        ("{type: json, json_path: '$.scores[-1]'}", '{"scores": [0.1, 0.8]}', 0.8),
+        ("{type: json, json_path: '$.scores[2]'}", '{"scores": [0.1, 0.8]}', None),
+        ("{type: json, json_path: $.score, agents: [writer]}", '{"score": 0.8}', None),
+        ("{type: json, json_path: $.score}", '{"score": 900}', None),
         ("{type: json, path: $.review.score}", '```json\n{"review": {"score": 0.8}}\n```', 0.8),
         ("{type: regex_pattern, pattern: 'A: ([0-9.]+)'}", "A: 9/10", 0.9),
         ("{type: direct_key, key: quality}", '{"quality": true}', None),

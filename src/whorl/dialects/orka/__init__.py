@@ -8,8 +8,8 @@ from whorl import ir
 from whorl.dialects.orka.agents import read_section
 from whorl.dialects.orka.draft import Draft
 from whorl.dialects.orka.flow import read_block
-from whorl.dialects.orka.hints import give_hints
 from whorl.dialects.orka.known import SILENT, SUPPORTED, UNSUPPORTED
+from whorl.dialects.orka.references import check_references
 from whorl.dialects.orka.scene import Flow, Scene, names_in
 from whorl.dialects.orka.values import computed, literal, text_of
 from whorl.dialects.reader import Reading
@@ -56,9 +56,9 @@ class OrkaReader:
             raise InvalidWorkflow(draft.diagnostics)
         workflow = _workflow(draft, section, document)
         draft.adopt(check(workflow, draft.places, draft.names))
+        check_references(draft, workflow)
         if draft.diagnostics:
             raise InvalidWorkflow(draft.diagnostics)
-        give_hints(draft, workflow)
         return Reading(workflow, tuple(draft.warnings), {document.file: document.text})
 
 

@@ -7,7 +7,18 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from whorl.dialects.orka.known import FIELDS, IGNORED, RESERVED, STRATEGIES, SUPPORTED, UNSUPPORTED
+from whorl.dialects.orka.fields import check_fields, warn_of_fields
+from whorl.dialects.orka.known import (
+    FIELDS,
+    IGNORED,
+    INSIDE,
+    ORCHESTRATOR,
+    RESERVED,
+    SEARCHING,
+    STRATEGIES,
+    SUPPORTED,
+    UNSUPPORTED,
+)
 from whorl.dialects.orka.values import mapping_of, scalars_of, text_of, texts_of
 from whorl.errors import did_you_mean
 from whorl.source import Mapping, Scalar, Sequence
@@ -32,7 +43,7 @@ class Agent:
     def get(self, *names: str) -> Value | None:
         """The value of the first of these fields that is there, in `params` and `config` too."""
         for name in names:
-            for holder in (self.fields, *self._holders()):
+            for holder in (self.fields, *self.holders()):
                 found = holder.get(name)
                 if found is not None and not (isinstance(found, Scalar) and found.value is None):
                     return found
@@ -43,7 +54,8 @@ class Agent:
         found = self.get(name)
         return self.span if found is None else found.span
 
-    def _holders(self) -> Iterator[Mapping]:
+    def holders(self) -> Iterator[Mapping]:
+        """The objects in which further fields of the agent stand."""
         for name in ("params", "config"):
             holder = mapping_of(self.fields.get(name))
             if holder is not None:
@@ -70,6 +82,8 @@ def read_section(
 ) -> Section | None:
     """Reads the agents and their order; None where there is nothing to run."""
     outer = around or {}
+    if isinstance(root, Mapping):
+        _check_root(draft, root, is_file=around is None)
     orchestrator = mapping_of(root.get("orchestrator")) if isinstance(root, Mapping) else None
     written = root.get("agents") if isinstance(root, Mapping) else root
     if not isinstance(written, Sequence):
@@ -91,8 +105,25 @@ def read_section(
         outer,
     )
     section.order = _read_order(draft, section, ordered, named)
+    _check_dependencies(draft, section)
     _check_strategy(draft, orchestrator)
     return section
+
+
+def _check_root(draft: Draft, root: Mapping, *, is_file: bool) -> None:
+    """A file may hold more than agents, but nothing that is almost called like a part of it."""
+    if is_file:
+        others = [entry for entry in root if entry.name not in INSIDE]
+        misspelt = [entry for entry in others if did_you_mean(entry.name, INSIDE)]
+        check_fields(draft, misspelt, INSIDE, "a workflow")
+    else:
+        check_fields(draft, root, INSIDE, "'internal_workflow'")
+    orchestrator = root.get("orchestrator")
+    if isinstance(orchestrator, Mapping):
+        check_fields(draft, orchestrator, ORCHESTRATOR, "'orchestrator'")
+    elif orchestrator is not None:
+        advice = "write orchestrator: {id: NAME, agents: [...]}"
+        draft.report("W007", "'orchestrator' must be an object", orchestrator.span, help=advice)
 
 
 def _check_strategy(draft: Draft, orchestrator: Mapping | None) -> None:
@@ -153,6 +184,7 @@ def read_agent(draft: Draft, value: Value, around: dict[str, Agent]) -> Agent | 
     if written is None and agent_id in around:
         return around[agent_id]
     agent = Agent(agent_id, text_of(written), value, name.value.span)
+    draft.agents.add(agent_id)
     _check_type(draft, agent, written)
     if agent_id in RESERVED:
         draft.report(
@@ -185,17 +217,16 @@ def _check_type(draft: Draft, agent: Agent, written: Value | None) -> None:
 
 
 def _check_fields(draft: Draft, agent: Agent) -> None:
+    """A field that a loop does not have is an error; agents of other types are given any field."""
     known = FIELDS[agent.type]
-    for entry in agent.fields:
-        if entry.name not in known and entry.name not in IGNORED:
-            draft.warn(
-                "W004",
-                f"agent {agent.id[:60]!r} has an unknown field {entry.name[:60]!r}, "
-                "which has no effect",
-                entry.key.span,
-                label="unknown field",
-                help=did_you_mean(entry.name, known),
-            )
+    owner = f"agent {agent.id[:60]!r}"
+    if agent.type == "loop":
+        check_fields(draft, agent.fields, known | IGNORED, f"loop {agent.id[:60]!r}")
+    else:
+        warn_of_fields(draft, agent.fields, known | IGNORED, owner)
+    inner = known | IGNORED | (SEARCHING if agent.type == "memory" else frozenset())
+    for holder in agent.holders():
+        warn_of_fields(draft, holder, inner, owner)
 
 
 def _read_order(
@@ -206,6 +237,7 @@ def _read_order(
         called = {name for agent in section.agents.values() for name in called_by(agent)}
         return [name for name in named if name not in called]
     found: dict[str, None] = {}
+    check_names(draft, ordered)
     for scalar in scalars_of(ordered):
         if section.find(scalar.text) is None:
             if not draft.is_full:
@@ -213,6 +245,33 @@ def _read_order(
         else:
             found[scalar.text] = None
     return list(found)
+
+
+def check_names(draft: Draft, written: Value) -> None:
+    """Reports what stands among names of agents and is no name."""
+    for item in _items(written) or [written]:
+        if not isinstance(item, Scalar | Sequence):
+            advice = "write its id here, and the agent itself under 'agents'"
+            draft.report("W007", "the name of an agent is needed here", item.span, help=advice)
+
+
+def _check_dependencies(draft: Draft, section: Section) -> None:
+    """Reports agents that others depend on and that are none; a failover's own agents are some."""
+    children = {
+        text_of(child.get("id"))
+        for agent in section.agents.values()
+        for child in _items(agent.get("children"))
+        if isinstance(child, Mapping)
+    }
+    for agent in section.agents.values():
+        for scalar in scalars_of(agent.get("depends_on")):
+            is_known = section.find(scalar.text) is not None or scalar.text in children
+            if not is_known and not draft.is_full:
+                report_unknown(draft, scalar, section)
+
+
+def _items(value: Value | None) -> list[Value]:
+    return list(value) if isinstance(value, Sequence) else []
 
 
 def called_by(agent: Agent) -> list[str]:
@@ -265,8 +324,7 @@ def behind_each_other(
 
 def branches_of(agent: Agent) -> list[Value]:
     """The branches of a fork, each one agent or a list of them."""
-    targets = agent.get("targets")
-    return list(targets) if isinstance(targets, Sequence) else []
+    return _items(agent.get("targets"))
 
 
 def _report_unknown(draft: Draft, scalar: Scalar, names: list[str]) -> None:

@@ -6,6 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.orka.fields import warn_of_fields
+from whorl.dialects.orka.known import SCHEMA, STRUCTURED
 from whorl.dialects.orka.values import (
     computed,
     is_template,
@@ -54,13 +56,18 @@ def read_answer(draft: Draft, agent: Agent, common: Common, scene: Scene) -> ir.
     """An agent that answers with a text, or with fields where `structured_output` asks for them."""
     del scene
     wanted = mapping_of(agent.get("structured_output"))
+    if wanted is not None:
+        warn_of_fields(draft, wanted, STRUCTURED, "'structured_output'")
+        schema = mapping_of(wanted.get("schema"))
+        if schema is not None:
+            warn_of_fields(draft, schema, SCHEMA, "the schema of 'structured_output'")
     if wanted is None or not truth_of(wanted.get("enabled")):
         return ask(draft, agent, common)
-    schema = _schema(wanted)
+    fields = _schema(wanted)
     if truth_of(wanted.get("strict")):
-        return ask(draft, agent, common, returns=schema)
+        return ask(draft, agent, common, returns=fields)
     shape = computed("orka_structured", "it", "{}")
-    return ask(draft, agent, common, told=_instruction(schema), shape=shape)
+    return ask(draft, agent, common, told=_instruction(fields), shape=shape)
 
 
 def read_binary(draft: Draft, agent: Agent, common: Common, scene: Scene) -> ir.Node:

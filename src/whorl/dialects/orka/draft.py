@@ -19,6 +19,7 @@ class Draft(Findings):
 
     file: str
     name: str = ""
+    agents: set[str] = field(default_factory=set)
     places: Places = field(default_factory=Places)
     names: Names = field(default_factory=Names)
     diagnostics: list[Diagnostic] = field(default_factory=list)

@@ -1,7 +1,8 @@
 """The order of agents: one after the other or side by side, forks, joins, routers and failovers.
 
 An agent that fails is passed over, as in the public system; but where the last one fails, so does
-the section, because then there is no answer.
+the section, because then there is no answer. In a loop any failure is one of the iteration, and
+nothing follows a loop that has failed.
 """
 
 from __future__ import annotations
@@ -9,8 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.orka import asking, remembering, validators
-from whorl.dialects.orka.agents import branches_of, read_agent, report_unknown, targets_of
+from whorl.dialects.orka.agents import (
+    branches_of,
+    called_by,
+    check_names,
+    report_unknown,
+    targets_of,
+)
+from whorl.dialects.orka.answering import ANSWERING, read_failover, timeout_of
 from whorl.dialects.orka.loop import read_loop
 from whorl.dialects.orka.order import Words, dependencies, sorted_by_dependencies
 from whorl.dialects.orka.values import (
@@ -18,11 +25,9 @@ from whorl.dialects.orka.values import (
     literal,
     mapping_of,
     scalars_of,
-    seconds_of,
     text_of,
 )
 from whorl.errors import did_you_mean
-from whorl.source import Sequence
 
 if TYPE_CHECKING:
     from whorl.dialects.orka.agents import Agent
@@ -34,21 +39,7 @@ if TYPE_CHECKING:
 # Six hundred agents that all read what all before them said.
 WAITS_MAX = 200_000
 
-_READERS: dict[str, ReadNode] = {
-    "openai-answer": asking.read_answer,
-    "local_llm": asking.read_answer,
-    "openai-binary": asking.read_binary,
-    "binary": asking.read_binary,
-    "openai-classification": asking.read_classification,
-    "classification": asking.read_classification,
-    "validate_and_structure": asking.read_structure,
-    "plan_validator": validators.read_validator,
-    "loop_validator": validators.read_validator,
-    "memory": remembering.read_memory,
-    "rag": remembering.read_rag,
-    "duckduckgo": remembering.read_search,
-    "loop": read_loop,
-}
+_READERS: dict[str, ReadNode] = {**ANSWERING, "loop": read_loop}
 
 
 def read_block(draft: Draft, scene: Scene) -> ir.Block:
@@ -165,8 +156,8 @@ class _Weaver:
             "name": name,
             "after": tuple(ir.After(other) for other in after),
             "when": computed("orka_routed", literal(routers), literal(name)) if routers else None,
-            "on_failure": "halt" if is_last else "continue",
-            "timeout_s": None if agent.type == "loop" else seconds_of(agent.get("timeout")),
+            "on_failure": "halt" if is_last or self._is_needed(agent) else "continue",
+            "timeout_s": timeout_of(self._draft, agent),
             "place": f"{agent.span.line}:{agent.span.column}",
         }
         match agent.type:
@@ -177,12 +168,27 @@ class _Weaver:
             case "router":
                 return self._read_router(agent, common)
             case "failover":
-                return self._read_failover(agent, common, here)
+                return read_failover(self._draft, agent, common, self._scene, path=here)
         read = _READERS.get(agent.type)
         if read is None:
             # Its type is reported already; others may still refer to its name.
-            return ir.Compute(value=ir.Constant(None), **_untimed(common))
+            return ir.Compute(value=ir.Constant(None), **common)
         return ir.timed_as_a_whole(read(self._draft, agent, common, self._scene))
+
+    def _is_needed(self, agent: Agent) -> bool:
+        """Whether nothing can follow where an agent fails: in a loop, and where it holds one."""
+        if self._scene.is_loop:
+            return True
+        held = {agent.id: agent}
+        waiting = [agent]
+        while waiting:
+            one = waiting.pop()
+            for name in called_by(one) if one.type == "fork" else ():
+                part = self._section.find(name)
+                if part is not None and name not in held:
+                    held[name] = part
+                    waiting.append(part)
+        return any(one.type == "loop" for one in held.values())
 
     def _read_fork(self, agent: Agent, common: Common, path: str) -> ir.Node:
         self._fork = agent.id
@@ -206,6 +212,7 @@ class _Weaver:
 
     def _known(self, branch: Value) -> list[str]:
         names: list[str] = []
+        check_names(self._draft, branch)
         for scalar in scalars_of(branch):
             if self._section.find(scalar.text) is None:
                 report_unknown(self._draft, scalar, self._section)
@@ -226,10 +233,10 @@ class _Weaver:
                 agent.span if group is None else group.span,
                 help=did_you_mean(name, forks) or f"forks: {', '.join(forks) or 'none'}",
             )
-            return ir.Compute(value=ir.Constant(None), **_untimed(common))
+            return ir.Compute(value=ir.Constant(None), **common)
         listed: list[Json] = [s.text for branch in branches_of(fork) for s in scalars_of(branch)]
         value = computed("orka_join", literal(name), literal(listed))
-        return ir.Compute(value=value, **_untimed(common))
+        return ir.Compute(value=value, **common)
 
     def _read_router(self, agent: Agent, common: Common) -> ir.Node:
         key = agent.get("decision_key")
@@ -243,55 +250,24 @@ class _Weaver:
                 agent.span if key is None else key.span,
                 help=did_you_mean(name, self._scene.flow.agents) or "add decision_key: AGENT",
             )
+            return ir.Compute(value=ir.Constant(None), **common)
         routes = mapping_of(agent.get("routing_map"))
+        if routes is None:
+            self._draft.report(
+                "W006",
+                f"router {agent.id!r} has no 'routing_map'",
+                agent.span_of("routing_map"),
+                help="add routing_map: {'yes': [AGENT], 'no': [AGENT]}",
+            )
         table: dict[str, Json] = {
             entry.name: [s.text for s in scalars_of(entry.value)] for entry in routes or ()
         }
         chosen = computed("orka_route", f"previous_outputs[{literal(name)}]", literal(table))
-        return ir.Compute(value=chosen, **_untimed(common))
-
-    def _read_failover(self, agent: Agent, common: Common, path: str) -> ir.Node:
-        nodes: list[ir.Node] = []
-        names: list[Json] = []
-        for child in self._children(agent):
-            when = computed("orka_unusable", literal(list(names))) if names else None
-            inner: Common = {
-                "name": child.id,
-                "after": (ir.After(nodes[-1].name),) if nodes else (),
-                "when": when,
-                "on_failure": "continue",
-                "timeout_s": seconds_of(child.get("timeout")),
-                "place": f"{child.span.line}:{child.span.column}",
-            }
-            self._draft.places.remember_node(f"{path}/{child.id}", child.span)
-            read = _READERS.get(child.type)
-            if read is not None and child.type != "loop":
-                found = read(self._draft, child, inner, self._scene)
-                nodes.append(ir.timed_as_a_whole(found))
-                names.append(child.id)
-        if not nodes:
-            self._draft.report(
-                "W006", f"failover {agent.id!r} has no 'children'", agent.span, help="add children"
-            )
-        shape = computed("orka_failover", "it", literal(names))
-        return ir.Group(body=ir.Block(tuple(nodes)), shape=shape, **common)
-
-    def _children(self, agent: Agent) -> list[Agent]:
-        found: list[Agent] = []
-        children = agent.get("children")
-        for item in children if isinstance(children, Sequence) else ():
-            named = self._section.find(text_of(item))
-            child = named or read_agent(self._draft, item, self._section.around)
-            if child is not None:
-                found.append(child)
-        return found
+        self._draft.places.remember_part(chosen, agent.span_of("decision_key"))
+        return ir.Compute(value=chosen, **common)
 
 
 def _behind(node: ir.Node, name: str) -> ir.Node:
     from dataclasses import replace
 
     return replace(node, after=(*node.after, ir.After(name)))
-
-
-def _untimed(common: Common) -> Common:
-    return {**common, "timeout_s": None}

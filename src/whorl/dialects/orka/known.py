@@ -75,6 +75,34 @@ FIELDS: dict[str, frozenset[str]] = {
 }
 SUPPORTED = frozenset(FIELDS)
 
+# What an orchestrator, the inside of a loop and `structured_output` can hold.
+ORCHESTRATOR = frozenset(
+    {
+        "id",
+        "strategy",
+        "agents",
+        "queue",
+        "name",
+        "description",
+        "memory",
+        "memory_preset",
+        "memory_config",
+        "structured_output_defaults",
+        "debug",
+        "mode",
+        "executor",
+        "satellites",
+        "executor_invariants",
+        "prompt_budgets",
+        "refresh",
+    }
+)
+INSIDE = frozenset({"orchestrator", "agents", "id", "name", "description"})
+STRUCTURED = frozenset(
+    {"enabled", "mode", "schema", "require_code_block", "coerce_types", "strict"}
+)
+SCHEMA = frozenset({"required", "optional", "types"})
+
 # All but `parallel` run the agents one after the other.
 STRATEGIES = ("sequential", "parallel", "decision-tree", "dynamic", "simple")
 
@@ -94,6 +122,31 @@ IGNORED = frozenset(
         "parse_json",
         "cost_estimate",
         "tags",
+    }
+)
+
+# How the public system searches its memory; ours finds texts by their words.
+SEARCHING = frozenset(
+    {
+        "type",
+        "category",
+        "memory_type",
+        "memory_category_filter",
+        "memory_type_filter",
+        "vector_field",
+        "vector_field_name",
+        "vector_params",
+        "vector_weight",
+        "text_weight",
+        "temporal_weight",
+        "query_key",
+        "ef_runtime",
+        "enable_context_search",
+        "enable_hybrid_search",
+        "enable_temporal_ranking",
+        "enable_vector_search",
+        "fallback_to_text",
+        "force_recreate_index",
     }
 )
 

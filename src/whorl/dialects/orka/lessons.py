@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.orka.scoring import check_pattern
+from whorl.dialects.orka.fields import check_fields
+from whorl.dialects.orka.strategies import check_pattern
 from whorl.dialects.orka.values import (
     computed,
     literal,
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 MEASURED = "measured_score"
 CATEGORIES = ("insights", "improvements", "mistakes")
 USUAL_LENGTH = 300
+_EXTRACTION_FIELDS = (
+    "enabled",
+    "extract_patterns",
+    "max_length_per_category",
+    "agent_priorities",
+)
 KEPT = 20
 _SCORE = re.compile(r"\s*+\{\{-?\s*+score\s*+-?\}\}\s*+")
 
@@ -101,6 +108,8 @@ def _bindings(
 def _read_patterns(draft: Draft, agent: Agent) -> dict[str, list[str]] | None:
     """The patterns by category; None where nothing is extracted."""
     config = mapping_of(agent.get("cognitive_extraction"))
+    if config is not None:
+        check_fields(draft, config, _EXTRACTION_FIELDS, "'cognitive_extraction'")
     if config is None or not truth_of(config.get("enabled")):
         return None
     written = mapping_of(config.get("extract_patterns"))

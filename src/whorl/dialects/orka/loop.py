@@ -12,7 +12,7 @@ from whorl.dialects.orka.lessons import read_memory
 from whorl.dialects.orka.order import texts_in
 from whorl.dialects.orka.scene import Scene, names_in
 from whorl.dialects.orka.scoring import read_scoring
-from whorl.dialects.orka.values import computed, literal, mapping_of, number_of, seconds_of
+from whorl.dialects.orka.values import computed, literal, mapping_of, number_of, read_seconds
 from whorl.language.functions.orka.outputs import FLOW, PREVIOUS, THRESHOLD
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ _SILENT = SILENT | {"duckduckgo"}
 def read_loop(draft: Draft, agent: Agent, common: Common, scene: Scene) -> ir.Node:
     """Reads a loop with all that is inside of it."""
     inner = _read_inner(draft, agent, scene)
-    scoring = read_scoring(draft, agent, inner)
+    speaking = [] if inner is None else _speaking(inner)
+    scoring = read_scoring(draft, agent, inner, speaking)
     threshold = _read_threshold(draft, agent)
     loops = _read_loops(draft, agent)
     if inner is None:
@@ -59,18 +60,19 @@ def read_loop(draft: Draft, agent: Agent, common: Common, scene: Scene) -> ir.No
     )
     if loops > 1:
         _warn_if_nothing_learns(draft, agent, inner)
-    speaking = _speaking(inner)
     return ir.Loop(
         body=body,
         until=_until(draft, agent, scoring, (speaking, threshold)),
         limits=ir.LoopLimits(
-            iterations=loops, time_s=seconds_of(agent.get("timeout")) or USUAL_TIMEOUT_S
+            iterations=loops, time_s=read_seconds(draft, agent.get("timeout")) or USUAL_TIMEOUT_S
         ),
         memory=read_memory(draft, agent, speaking, path),
         limit_fields=_LIMIT_FIELDS,
         facts=_FACTS,
         bind=((FLOW, ir.Constant(flow.told())), (THRESHOLD, ir.Constant(threshold))),
         shape=_shape(inner, speaking, scoring),
+        # What agents left behind in an iteration in which one of them failed is no result.
+        on_iteration_failure=ir.IterationFailure("continue"),
         **common,
     )
 
@@ -151,10 +153,25 @@ def _until(
     span = agent.span_of("score_extraction_pattern")
     draft.places.remember_part(score, span)
     draft.places.remember_part(source, span)
-    least = number_of(agent.get("min_loops"))
-    if least is None or least <= 1:
+    least = _read_least(draft, agent)
+    if least <= 1:
         return score
-    return ir.AllOf((ir.When(ir.Expression("jinja", f"loop_number >= {int(least)}")), score))
+    return ir.AllOf((ir.When(ir.Expression("jinja", f"loop_number >= {least}")), score))
+
+
+def _read_least(draft: Draft, agent: Agent) -> int:
+    """How many iterations are made at least: no more than there may be."""
+    value = agent.get("min_loops")
+    most = number_of(agent.get("max_loops"))
+    number = number_of(value)
+    if value is None:
+        return 1
+    beyond = USUAL_LOOPS if most is None else most
+    if number is None or number != int(number) or not 1 <= number <= beyond:
+        message = "'min_loops' must be a whole number from 1 to 'max_loops'"
+        draft.report("W007", message, value.span, help="write min_loops: 1, or take it out")
+        return 1
+    return int(number)
 
 
 def _speaking(inner: Section) -> list[str]:

@@ -6,6 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from whorl.dialects.orka.agents import report_unknown
+from whorl.dialects.orka.fields import check_fields
+from whorl.dialects.orka.strategies import check_pattern, read_path, read_strategies
 from whorl.dialects.orka.validators import (
     VALIDATORS,
     changed_weights,
@@ -13,11 +16,9 @@ from whorl.dialects.orka.validators import (
     criteria_of,
     preset_of,
 )
-from whorl.dialects.orka.values import mapping_of, scalars_of, text_of, texts_of, truth_of
-from whorl.language import LanguageError
+from whorl.dialects.orka.values import mapping_of, scalars_of, text_of, truth_of
 from whorl.language.functions.orka.booleans import weights_of
-from whorl.language.functions.orka.patterns import search_pattern
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.source import Scalar
 
 if TYPE_CHECKING:
     from whorl.dialects.orka.agents import Agent, Section
@@ -26,22 +27,13 @@ if TYPE_CHECKING:
 
 HIGH_PRIORITY = ("agreement_moderator", "quality_moderator", "score_moderator")
 USUAL_CONTEXT = "graphscout"
-_KINDS = {
-    "pattern": "pattern",
-    "patterns": "pattern",
-    "regex": "pattern",
-    "regex_pattern": "pattern",
-    "direct_key": "direct_key",
-    "key": "direct_key",
-    "json_key": "json",
-    "json": "json",
-    "agent_key": "agent_key",
-    "nested_path": "nested_path",
-    "path": "nested_path",
-}
+_CONFIG_FIELDS = ("strategies", "agreement_fallback")
+_SCORING_FIELDS = ("preset", "context", "custom_weights", "mode")
 _WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_ ]{2,}:?")
-# Numbers that no author means when they are read alone.
-_BARE_NUMBERS = ("7", "42", "3.5")
+_MARKS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
+# How people call an agent that scores, and what they tell it to do.
+_RATER = re.compile(r"scor|rat(?:er|ing)|judg|evaluat|critic|grad(?:er|ing)|assess|moderat|review")
+_RATES = re.compile(r"\b(?:rate|rating|score|grade|evaluate|assess|judge)\b", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -54,7 +46,7 @@ class Scoring:
     high_priority: list[str] = field(default_factory=list)
     agreement: bool = False
     target: str = ""
-    scorer: str = ""
+    scorers: list[str] = field(default_factory=list)
 
     @property
     def is_known(self) -> bool:
@@ -74,6 +66,10 @@ class Scoring:
             return f"pattern {patterns[0]}"
         if patterns:
             return f"patterns {', '.join(patterns[:5])}"
+        paths = [one["path"] for one in self.strategies if isinstance(one, dict) and "path" in one]
+        if paths:
+            shown = (".".join(map(str, path)) for path in paths[:5] if isinstance(path, list))
+            return f"path {', '.join(map(repr, shown))}"
         return "criteria" if self.weights else "strategies"
 
     def settings(self, agents: list[str]) -> dict[str, Json]:
@@ -85,48 +81,77 @@ class Scoring:
             told["high_priority"] = list(self.high_priority)
         if self.agreement:
             told["agreement"] = True
-        if self.scorer:
-            told["scorer"] = self.scorer
+        if self.scorers:
+            told["scorers"] = list(self.scorers)
         return told
 
 
-def read_scoring(draft: Draft, agent: Agent, inner: Section | None) -> Scoring:
-    """Reads all that says how a loop scores."""
-    scoring = Scoring(high_priority=texts_of(agent.get("high_priority_agents")))
-    scoring.high_priority = scoring.high_priority or list(HIGH_PRIORITY)
+def read_scoring(draft: Draft, agent: Agent, inner: Section | None, speaking: list[str]) -> Scoring:
+    """Reads all that says how a loop scores; `speaking` are its agents that say something."""
+    scoring = Scoring(high_priority=_read_high_priority(draft, agent, inner))
     _read_criteria(draft, agent, inner, scoring)
     _read_pattern(draft, agent, scoring)
-    key = text_of(agent.get("score_extraction_key"))
-    if key:
-        scoring.strategies.append({"type": "direct_key", "key": key})
+    key = agent.get("score_extraction_key")
+    if key is not None:
+        scoring.strategies.append({"type": "direct_key", "path": read_path(draft, key)})
     config = mapping_of(agent.get("score_extraction_config"))
     if config is not None:
+        check_fields(draft, config, _CONFIG_FIELDS, "'score_extraction_config'")
         scoring.agreement = truth_of(config.get("agreement_fallback"))
-        strategies = config.get("strategies")
-        for item in strategies if isinstance(strategies, Sequence) else ():
-            _read_strategy(draft, item, scoring)
-    scoring.scorer = _likely_scorer(scoring, inner)
+        scoring.strategies.extend(read_strategies(draft, config.get("strategies"), inner))
+    if inner is not None and (scoring.strategies or scoring.weights):
+        agents = (inner.find(name) for name in speaking)
+        scoring.scorers = _scorers(scoring, [one for one in agents if one is not None])
     return scoring
 
 
-def _likely_scorer(scoring: Scoring, inner: Section | None) -> str:
-    """The agent that is asked for the score: its prompt has the words that the pattern begins with.
+def _read_high_priority(draft: Draft, agent: Agent, inner: Section | None) -> list[str]:
+    """The agents whose score comes first."""
+    written = scalars_of(agent.get("high_priority_agents"))
+    for scalar in written:
+        if inner is not None and inner.find(scalar.text) is None:
+            report_unknown(draft, scalar, inner)
+    return [scalar.text for scalar in written] or list(HIGH_PRIORITY)
 
-    It is known by what it said, too; but not in an iteration in which it gave no score.
+
+def _scorers(scoring: Scoring, agents: list[Agent]) -> list[str]:
+    """The agents that scores are looked for in, by the surest sign that any of them has.
+
+    The last of them is the scorer of an iteration without a score. The signs: it is named, it is
+    a validator, its prompt has the words that a pattern begins with, its own name or prompt
+    speaks of scoring; or it is the last agent.
     """
+    named = {*scoring.high_priority}
+    words: list[str] = []
     for strategy in scoring.strategies:
-        patterns = strategy.get("patterns") if isinstance(strategy, dict) else None
-        for source in patterns if isinstance(patterns, list) else ():
-            words = _WORDS.match(str(source))
-            for agent in reversed(list(inner.agents.values()) if inner is not None else []):
-                if words is not None and words[0].strip() in text_of(agent.get("prompt")):
-                    return agent.id
-    return ""
+        assert isinstance(strategy, dict)
+        named.update(_texts(strategy.get("agents")))
+        found = map(_WORDS.match, _texts(strategy.get("patterns")))
+        words.extend(word[0].strip() for word in found if word is not None)
+    texts = {one.id: f"{_prompt(one, 'prompt')}\n{_prompt(one, 'system_prompt')}" for one in agents}
+    ids = list(texts)
+    signs = (
+        [one.id for one in agents if one.id in named or one.type in VALIDATORS],
+        [one for one in ids if any(word in texts[one] for word in words)],
+        [one for one in ids if _RATER.search(one.lower()) or _RATES.search(texts[one])],
+        ids,
+    )
+    return next(filter(None, signs), [])
+
+
+def _texts(value: Json) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _prompt(agent: Agent, name: str) -> str:
+    return _MARKS.sub("", text_of(agent.get(name)))
 
 
 def _read_criteria(draft: Draft, agent: Agent, inner: Section | None, scoring: Scoring) -> None:
     """The weights: of `scoring`, or of a validator in the loop, which scores without it, too."""
     wanted = mapping_of(agent.get("scoring"))
+    if wanted is not None:
+        check_fields(draft, wanted, _SCORING_FIELDS, "'scoring'")
     found = [one for one in inner.agents.values() if one.type in VALIDATORS] if inner else []
     validator = next((one for one in reversed(found) if one.type == "loop_validator"), None)
     validator = validator or (found[-1] if found else None)
@@ -158,60 +183,3 @@ def _read_pattern(draft: Draft, agent: Agent, scoring: Scoring) -> None:
         return
     check_pattern(draft, written, is_score=True)
     scoring.strategies.append({"type": "pattern", "patterns": [written.text]})
-
-
-def _read_strategy(draft: Draft, item: object, scoring: Scoring) -> None:
-    if not isinstance(item, Mapping):
-        return
-    word = text_of(item.get("type"))
-    kind = _KINDS.get(word)
-    if kind is None:
-        draft.warn(
-            "W007",
-            f"there is no score strategy {word[:60]!r}; it is passed over",
-            item.span,
-            help="strategies: pattern, direct_key, agent_key, nested_path, json",
-        )
-        return
-    told: dict[str, Json] = {"type": kind}
-    if kind == "pattern":
-        written = [*scalars_of(item.get("patterns")), *scalars_of(item.get("pattern"))]
-        for scalar in written:
-            check_pattern(draft, scalar, is_score=True)
-        told["patterns"] = [scalar.text for scalar in written]
-    for name in ("key", "path"):
-        if text_of(item.get(name)):
-            told[name] = text_of(item.get(name))
-    agents = texts_of(item.get("agents")) or texts_of(item.get("agent"))
-    if agents:
-        told["agents"] = list(agents)
-    scoring.strategies.append(told)
-
-
-def check_pattern(draft: Draft, written: Scalar, *, is_score: bool) -> None:
-    """Reports a pattern that does not compile, and warns of one that finds too much."""
-    try:
-        compiled = search_pattern(written.text, lessons=not is_score)
-    except LanguageError as fault:
-        span = written.span if fault.offset is None else written.locate(fault.offset)
-        draft.report("W014", fault.message, span, label="here", help=fault.help)
-        return
-    if not is_score:
-        return
-    if compiled.groups == 0:
-        draft.warn(
-            "W014",
-            f"pattern {written.text[:60]!r} captures nothing: the first number in what it finds "
-            "is the score",
-            written.span,
-            label="no group",
-            help=r"put the number in parentheses, as in 'SCORE:\s*([0-9.]+)'",
-        )
-    if all(compiled.search(number) is not None for number in _BARE_NUMBERS):
-        draft.warn(
-            "W023",
-            f"pattern {written.text[:60]!r} matches any number, so any number can be the score",
-            written.span,
-            label="matches any number",
-            help=r"name what stands before it, as in 'QUALITY_SCORE:\s*([0-9.]+)'",
-        )

@@ -103,15 +103,23 @@ def truth_of(value: Value | None) -> bool:
     return isinstance(value, Scalar) and value.value is True
 
 
-def seconds_of(value: Value | None) -> float | None:
-    """The seconds that a field stands for."""
-    if not isinstance(value, Scalar) or not isinstance(value.value, str | int | float):
+def read_seconds(draft: Draft, value: Value | None) -> float | None:
+    """The seconds of a time limit; what is none is reported."""
+    if value is None:
         return None
     try:
-        seconds = parse_duration(value.value)
-    except ValueError:
-        return None
-    return seconds if seconds > 0 else None
+        seconds = parse_duration(value.value) if isinstance(value, Scalar) else 0.0  # type: ignore[arg-type]
+    except (ValueError, TypeError):
+        seconds = 0.0
+    if seconds > 0:
+        return seconds
+    draft.report(
+        "W007",
+        "'timeout' must be a time above 0",
+        value.span,
+        help="write a number of seconds, as in timeout: 60",
+    )
+    return None
 
 
 def scalars_of(value: Value | None) -> list[Scalar]:

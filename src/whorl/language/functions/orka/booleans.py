@@ -199,3 +199,8 @@ def validation(answer: Value, context: str) -> dict[str, Value]:
     if not found:
         result["error"] = "the answer names none of the criteria"
     return result
+
+
+def is_failed_validation(value: Value) -> bool:
+    """Whether a validator's model answered none of the criteria: its score means nothing."""
+    return isinstance(value, dict) and "boolean_evaluations" in value and "error" in value

@@ -26,6 +26,8 @@ FLOW = "$flow"
 THRESHOLD = "$threshold"
 PREVIOUS = "$previous"
 
+# The name under which templates find the results of agents.
+OUTPUTS = "previous_outputs"
 PAST = "past_loops"
 # Members of a record that are kept for the engine and not shown to prompts.
 INSIGHTS = "$insights"

@@ -8,13 +8,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.language.faults import LanguageError
-from whorl.language.functions.orka.booleans import answered, weighted
-from whorl.language.functions.orka.outputs import fields_of, member, response_of, text_of
+from whorl.language.functions.orka.booleans import answered, is_failed_validation, weighted
+from whorl.language.functions.orka.outputs import fields_of, item, response_of, text_of
+from whorl.language.functions.orka.paths import value_at
 from whorl.language.functions.orka.patterns import search_pattern
 from whorl.language.values import UNDEFINED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from whorl.language.run import Run
     from whorl.language.values import Value
@@ -54,24 +55,42 @@ def pay_patterns(run: Run, texts: list[str], patterns: int) -> None:
 def find_score(results: Results, settings: Settings) -> Found | None:
     """The score and the agent that supplied it: criteria first, then the moderators, then by plan.
 
-    Later agents come first: in doubt it is the scorer, which speaks last.
+    Later agents come first: in doubt it is the scorer, which speaks last. A number out of range
+    is given only where there is none in range.
     """
-    found = _by_criteria(results, settings)
-    if found is not None:
-        return found
+    beyond: Found | None = None
+    for found in _all_found(results, settings):
+        if is_in_range(found[0]):
+            return found
+        beyond = beyond or found
+    return beyond
+
+
+def _all_found(results: Results, settings: Settings) -> Iterator[Found]:
+    criteria = _by_criteria(results, settings)
+    if criteria is not None:
+        yield criteria
+        return
     strategies = _tables(settings.get("strategies"))
     for name in _texts(settings.get("high_priority")):
-        if name in results:
-            for strategy in strategies:
-                score = _in_text(text_of(results[name]), strategy)
-                if score is not None:
-                    return score, name
+        for strategy in strategies if name in results else ():
+            score = _in_text(text_of(results[name]), strategy)
+            if score is not None:
+                yield score, name
     for strategy in strategies:
         find = _STRATEGIES.get(str(strategy.get("type")))
-        found = None if find is None else find(results, strategy)
+        found = None if find is None else find(_among(results, strategy), strategy)
         if found is not None:
-            return found
-    return _by_agreement(results) if settings.get("agreement") is True else None
+            yield found
+    agreed = _by_agreement(results) if settings.get("agreement") is True else None
+    if agreed is not None:
+        yield agreed
+
+
+def _among(results: Results, strategy: Settings) -> Results:
+    """The results that a strategy looks at: all, or those of the agents that it names."""
+    named = _texts(strategy.get("agents"))
+    return {name: results[name] for name in results if name in named} if named else results
 
 
 def _by_criteria(results: Results, settings: Settings) -> Found | None:
@@ -81,6 +100,8 @@ def _by_criteria(results: Results, settings: Settings) -> Found | None:
         return None
     weights = {path: float(w) for path, w in given.items() if isinstance(w, int | float)}
     for name in reversed(results):
+        if is_failed_validation(results[name]):
+            continue
         answers = answered(results[name], list(weights))
         if len(answers) * 2 >= len(weights):
             return weighted(answers, weights), name
@@ -88,48 +109,62 @@ def _by_criteria(results: Results, settings: Settings) -> Found | None:
 
 
 def _by_pattern(results: Results, strategy: Settings) -> Found | None:
-    for name in reversed(results):
-        score = _in_text(text_of(results[name]), strategy)
-        if score is not None:
-            return score, name
-    return None
+    return _first(results, lambda value: _in_text(text_of(value), strategy))
 
 
 def _by_key(results: Results, strategy: Settings) -> Found | None:
-    key = str(strategy.get("key") or strategy.get("path") or "score").removeprefix("$.")
-    for name in reversed(results):
-        score = score_of(_along(fields_of(results[name]), key))
-        if score is not None:
-            return score, name
-    return None
+    path = _steps(strategy, "score")
+    return _first(results, lambda value: score_of(_along(fields_of(value), path)))
+
+
+def _by_json(results: Results, strategy: Settings) -> Found | None:
+    path = _steps(strategy, "score")
+    return _first(results, lambda value: score_of(value_at(fields_of(value), path)))
 
 
 def _by_agent(results: Results, strategy: Settings) -> Found | None:
-    key = str(strategy.get("key") or "response")
-    for name in _texts(strategy.get("agents")):
-        if name in results:
-            found = _along(fields_of(results[name]), key)
-            if found is UNDEFINED and key == "response":
-                found = response_of(results[name])
-            score = score_of(found)
-            if score is not None:
-                return score, name
-    return None
+    path = _steps(strategy, "response")
+
+    def score(value: Value) -> float | None:
+        found = _along(fields_of(value), path)
+        is_whole = found is UNDEFINED and path == ["response"]
+        return score_of(response_of(value) if is_whole else found)
+
+    # The agent that is named first comes first here.
+    named = [name for name in reversed(_texts(strategy.get("agents"))) if name in results]
+    return _first({name: results[name] for name in named}, score)
 
 
 def _by_path(results: Results, strategy: Settings) -> Found | None:
-    path = str(strategy.get("path") or strategy.get("key") or "").removeprefix("$.")
-    name, _, rest = path.partition(".")
-    if name in results:
-        score = score_of(_along(results[name], rest))
+    path = _steps(strategy, "score")
+    name = path[0]
+    if isinstance(name, str) and name in results:
+        score = score_of(_along(results[name], path[1:]))
         return None if score is None else (score, name)
-    return _by_key(results, {"key": path})
+    return _by_key(results, strategy)
+
+
+def _first(results: Results, score_in: Callable[[Value], float | None]) -> Found | None:
+    """The first score in range, later agents first; where there is none, one out of range."""
+    beyond: Found | None = None
+    for name in reversed(results):
+        score = score_in(results[name])
+        if score is not None and is_in_range(score):
+            return score, name
+        if score is not None and beyond is None:
+            beyond = score, name
+    return beyond
+
+
+def _steps(strategy: Settings, usual: str) -> list[Value]:
+    path = strategy.get("path")
+    return path if isinstance(path, list) and path else [usual]
 
 
 _STRATEGIES: dict[str, Callable[[Results, Settings], Found | None]] = {
     "pattern": _by_pattern,
     "direct_key": _by_key,
-    "json": _by_key,
+    "json": _by_json,
     "agent_key": _by_agent,
     "nested_path": _by_path,
 }
@@ -152,8 +187,9 @@ def _likeness(one: Counter[str], other: Counter[str]) -> float:
 
 
 def _in_text(text: str, strategy: Settings) -> float | None:
-    """The first match that is a number, of the first pattern that has one."""
+    """The first number in range of the first pattern that has one; else one out of range."""
     searched = text[-SEARCHED_MAX:]
+    beyond: float | None = None
     for source in _texts(strategy.get("patterns")):
         try:
             matches = search_pattern(source).search_all(searched)
@@ -167,9 +203,15 @@ def _in_text(text: str, strategy: Settings) -> float | None:
             whole = match.group(0) or ""
             end = match.span[0] + whole.rfind(said) + len(said) if said else match.span[1]
             score = _scored(said or "", searched[end : end + 20])
-            if score is not None:
+            if score is not None and is_in_range(score):
                 return score
-    return None
+            beyond = score if beyond is None else beyond
+    return beyond
+
+
+def is_in_range(score: float) -> bool:
+    """Whether a score is one; a number out of range is told, and never meets a threshold."""
+    return 0 <= score <= 1
 
 
 def score_of(value: Value) -> float | None:
@@ -198,19 +240,19 @@ def _scored(digits: str, behind: str) -> float | None:
 
 
 def normalised(number: float, behind: str) -> float | None:
-    """A number between 0 and 1: percents and parts of ten are divided; what is beyond is none."""
+    """The number that a score stands for: percents and parts of ten are divided."""
     suffix = _SUFFIX.match(behind)
     if suffix is not None:
         scale = 100.0 if suffix[1] else float(suffix[2] or suffix[3])
         number = number / scale if scale else math.nan
     elif 1 < number <= 100:
         number /= 100
-    return round(number, 9) if 0 <= number <= 1 else None
+    return round(number, 9) if math.isfinite(number) else None
 
 
-def _along(value: Value, path: str) -> Value:
-    for key in path.split(".") if path else ():
-        value = member(value, key)
+def _along(value: Value, path: list[Value]) -> Value:
+    for key in path:
+        value = item(value, key)
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl.language.access import PATH_MAX
@@ -10,6 +11,7 @@ from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.functions.orka.lessons import JOINT
 from whorl.language.functions.orka.outputs import (
     INSIGHTS,
+    OUTPUTS,
     PAST,
     THRESHOLD,
     Output,
@@ -148,9 +150,18 @@ def safe_get_response(run: Run, agent: Value, fallback: Value, outputs: Value) -
 
 
 def _output(run: Run, name: str, outputs: Value) -> Value:
+    """The result of an agent, or a member of it: `writer`, `writer.title`, `loop.agent.field`."""
     if isinstance(outputs, dict) and name in outputs:
         return outputs[name]
-    return next((value for _, value in outputs_of(run, [name])), UNDEFINED)
+    found: Value = next((value for _, value in outputs_of(run, [name])), UNDEFINED)
+    agent, _, path = name.partition(".")
+    if found is UNDEFINED and path:
+        found = next((value for _, value in outputs_of(run, [agent])), UNDEFINED)
+        for key in path.split(".")[:PATH_MAX]:
+            inner = found.get("result") if isinstance(found, dict) else None
+            found = inner[key] if isinstance(inner, dict) and key in inner else member(found, key)
+            run.spend(1)
+    return found
 
 
 def _response(value: Value, fallback: Value) -> Value:
@@ -366,6 +377,13 @@ def _function(
     return _entry("function", name, call, doc, (required, tuple(optional.items())))
 
 
+def _reading(
+    name: str, call: Callable[..., object], doc: str, *required: str, **optional: Scalar
+) -> FunctionEntry:
+    """A function whose first argument names the agent whose result it reads."""
+    return replace(_function(name, call, doc, *required, **optional), reads=OUTPUTS)
+
+
 def _filter(
     name: str, call: Callable[..., object], doc: str, *required: str, **optional: Scalar
 ) -> FunctionEntry:
@@ -394,15 +412,15 @@ TEMPLATE_FUNCTIONS: tuple[FunctionEntry, ...] = (
     _function("get_loop_rounds", get_loop_rounds, "how many iterations the last loop took"),
     _function("get_final_score", get_final_score, "the last score of the last loop"),
     _function("get_loop_status", get_loop_status, "whether the last loop met its threshold"),
-    _function(
+    _reading(
         "get_loop_output",
         get_loop_output,
         "the result of a loop",
         "loop",
         previous_outputs=None,
     ),
-    _function("get_agent_response", get_agent_response, "what an agent said", "agent"),
-    _function(
+    _reading("get_agent_response", get_agent_response, "what an agent said", "agent"),
+    _reading(
         "safe_get_response",
         safe_get_response,
         "what an agent said, or something else",
