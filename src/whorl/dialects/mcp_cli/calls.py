@@ -1,14 +1,11 @@
-"""Calls of other workflows: found by name, isolated, given `with`, `input`, `env` and `loop`."""
+"""Calls of other workflows: isolated, given `with`, `input`, `env` and `loop`."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.mcp_cli.scalars import text_of
 from whorl.dialects.mcp_cli.variables import LIBRARY, RESERVED
-from whorl.errors import InvalidWorkflow
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
@@ -19,35 +16,6 @@ if TYPE_CHECKING:
     from whorl.source import Value
 
 HISTORY = "loop.history"
-ENDINGS = (".yaml", ".yml", ".json")
-
-
-def find_workflow(draft: Draft, item: Item, value: Value | None) -> Called | None:
-    """Finds and reads the workflow that a step or loop names."""
-    name = text_of(value)
-    if not name or value is None:
-        return None
-    names = [name] if name.endswith(ENDINGS) else [name + ending for ending in ENDINGS]
-    reference = draft.files.find(names)
-    if reference is None:
-        draft.report(
-            "W016",
-            f"{item.words} calls the workflow {name[:60]!r}, which is not there",
-            value.span,
-            label=f"no file {names[0][:60]}",
-            help=f"write {names[0]} beside {draft.file} or in a folder below it",
-        )
-        return None
-    try:
-        called = draft.files.workflow(reference, value.span)
-    except InvalidWorkflow as fault:
-        draft.adopt(fault.diagnostics)
-        return None
-    draft.sources.update(called.reading.sources)
-    draft.adopt(called.reading.warnings)
-    draft.workflows.update(called.reading.workflow.workflows)
-    draft.workflows[called.key] = replace(called.reading.workflow, workflows=())
-    return called
 
 
 def read_given(draft: Draft, item: Item, called: Called | None, given: Value | None) -> Mapping:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Literal
 from whorl import ir
 from whorl.dialects.mcp_cli.calls import (
     call_inputs,
-    find_workflow,
     main_output,
     read_given,
     reads_history,
 )
+from whorl.dialects.mcp_cli.finding import find_workflow
 from whorl.dialects.mcp_cli.iterate import read_iterate
 from whorl.dialects.mcp_cli.nodes import RETRIES, read_shared
 from whorl.dialects.mcp_cli.scalars import duration_of, text_of, whole_of
