@@ -1,4 +1,4 @@
-"""Called workflows are found by the name inside of their files, within bounds and in the project."""
+"""Called workflows are found by the name inside of their files: within bounds, in the project."""
 
 from __future__ import annotations
 
