@@ -16,11 +16,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A file that was read: the workflow, what is odd but allowed, and the texts by file."""
+    """A file that was read: the workflow, what is odd but allowed, and the texts by file.
+
+    `mentions` are the names that the file takes from whoever calls it without declaring them, each
+    where it is mentioned first; None where a file may take others as well.
+    """
 
     workflow: ir.Workflow
     warnings: tuple[Diagnostic, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
+    mentions: Mapping[str, Span] | None = None
 
 
 @dataclass(frozen=True, slots=True)

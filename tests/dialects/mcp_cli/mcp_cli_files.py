@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 SHARED = ROOT.parent / "shared"
 HEAD = '$schema: "workflow/v2.0"\nname: main\nversion: 1.0.0\nexecution: {provider: a, model: b}\n'
-CHILD = f'{HEAD}steps:\n  - {{name: only, run: "Go"}}\n'
+CHILD = f'{HEAD}steps:\n  - {{name: only, run: "Go {{{{input}}}}"}}\n'
 
 
 class Memory:

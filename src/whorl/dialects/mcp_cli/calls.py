@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.given import Given, check_given
 from whorl.dialects.mcp_cli.variables import LIBRARY, RESERVED
 from whorl.source import Mapping, Scalar
 
@@ -31,31 +32,14 @@ def read_given(draft: Draft, item: Item, called: Called | None, given: Value | N
                 help="choose another name",
             )
     if called is not None:
-        _check_given(draft, item, called.reading.workflow, fields)
+        check_given(draft, _given(item, fields), called.reading)
     return fields
 
 
-def _check_given(draft: Draft, item: Item, workflow: ir.Workflow, given: Mapping) -> None:
-    names = {entry.name for entry in given} | {"input"} | ({"item"} if item.is_iterate else set())
-    for port in workflow.inputs:
-        if port.required and port.name not in names:
-            draft.report(
-                "W006",
-                f"{item.words} does not give {port.name!r} to workflow {workflow.name!r}",
-                item.key.span,
-                label="an input is missing",
-                help=f"add it: with: {{{port.name}: ...}}",
-            )
-    known = {port.name for port in workflow.inputs}
-    for entry in given:
-        if not workflow.open_inputs and entry.name not in known:
-            draft.report(
-                "W004",
-                f"workflow {workflow.name!r} has no input {entry.name!r}",
-                entry.key.span,
-                label="unknown input",
-                help="it has " + (", ".join(known) or "none"),
-            )
+def _given(item: Item, fields: Mapping) -> Given:
+    names = {entry.name: entry.key.span for entry in fields}
+    others = frozenset({"input", "item"} if item.is_iterate else {"input"})
+    return Given(item.words, item.key.span, names, others, is_joined=True)
 
 
 def call_inputs(

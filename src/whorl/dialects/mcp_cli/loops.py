@@ -66,6 +66,8 @@ def _body(page: Page, item: Item, fields: Mapping, called: Called | None) -> ir.
     input_: ir.Value = ir.Expression("jinja", flow)
     if given.entries:
         input_ = page.texts.lines(given, view, strict=True)
+    else:
+        page.texts.variables.reads_input = True
     call = ir.Call(
         name="output",
         workflow=called.key if called else "",

@@ -49,10 +49,12 @@ def _read_template(page: Page, item: Item) -> ir.Node:
     called = find_workflow(page.draft, item, template.get("name"))
     given = read_given(page.draft, item, called, template.get("with"))
     view = page.view(item)
-    lines = page.texts.lines(given, view, strict=False) if given.entries else None
-    inputs = call_inputs(
-        page.texts, called, given, view, input_=lines or ir.Expression("jinja", "input", LIBRARY)
-    )
+    input_: ir.Value = ir.Expression("jinja", "input", LIBRARY)
+    if given.entries:
+        input_ = page.texts.lines(given, view, strict=False)
+    else:
+        page.texts.variables.reads_input = True
+    inputs = call_inputs(page.texts, called, given, view, input_=input_)
     return ir.Call(
         workflow=called.key if called else "",
         inputs=inputs,
