@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects import Opened, read_workflow
 from whorl.errors import Diagnostic, InvalidWorkflow
+from whorl.source import Nearby, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from conformance.literate import Case
     from whorl.errors import Span
@@ -37,6 +38,11 @@ class CaseFiles:
     def find(self, base: str, names: Sequence[str]) -> str | None:
         """Names are references here."""
         return next((name for name in names if name in self._files), None)
+
+    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
+        """All files, each in its folder."""
+        names = [name for name in self._files if name.endswith(endings)]
+        return [Place(tuple(Nearby(name, name.rpartition("/")[0]) for name in names))]
 
 
 def workflow_of(case: Case) -> Workflow:

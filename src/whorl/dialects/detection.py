@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from whorl.dialects.files import NoFiles
+from whorl.dialects.naming import Names
 from whorl.dialects.reader import Called
 from whorl.errors import Diagnostic, InvalidWorkflow, did_you_mean
 from whorl.plugins import Plugins
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from whorl.dialects.files import SourceFiles
+    from whorl.dialects.naming import NamedFile
     from whorl.dialects.reader import Reader, Reading
     from whorl.errors import Span
     from whorl.source import Document
@@ -87,6 +89,7 @@ class _Library:
     ) -> None:
         self.files = files
         self.limits = limits
+        self.names = Names(files)
         self._readers = readers
         self._called: dict[str, Called | None] = {}
         self._open: list[str] = []
@@ -166,6 +169,15 @@ class _Beside:
     def find(self, names: Sequence[str]) -> str | None:
         """Returns the reference of the nearest file with one of these names."""
         return self._library.files.find(self._base, names)
+
+    def named(self, name_of: Callable[[str, str], str], span: Span) -> Iterator[list[NamedFile]]:
+        """Returns the files around that have names of their own, the nearest place first."""
+        return self._library.names.around(self._base, name_of, span)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there were too many files to look at all of them."""
+        return self._library.names.is_cut
 
 
 def parse(

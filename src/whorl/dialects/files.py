@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from whorl.errors import Diagnostic, InvalidWorkflow
-from whorl.source import find_beside, open_beside, resolve_beside
+from whorl.source import find_beside, list_beside, open_beside, resolve_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from whorl.errors import Span
+    from whorl.source import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,9 @@ class SourceFiles(Protocol):
 
     def find(self, base: str, names: Sequence[str]) -> str | None:
         """Returns how `base` would name the nearest file with one of these names."""
+
+    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
+        """Returns the files with one of these endings around `base`, the nearest place first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,10 @@ class ProjectFiles:
         """Returns how `base` would name the nearest file with one of these names."""
         return find_beside(base, names, root=self.root, folders=self.folders)
 
+    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
+        """Returns the files with one of these endings around `base`, the nearest place first."""
+        return list_beside(base, endings, root=self.root, folders=self.folders)
+
 
 @dataclass(frozen=True, slots=True)
 class NoFiles:
@@ -82,3 +90,8 @@ class NoFiles:
         """Finds nothing."""
         del base, names
         return None
+
+    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
+        """There are none."""
+        del base, endings
+        return ()

@@ -6,20 +6,26 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from whorl import ir
+    from whorl.dialects.naming import NamedFile
     from whorl.errors import Diagnostic, Span
     from whorl.source import Document
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A file that was read: the workflow, what is odd but allowed, and the texts by file."""
+    """A file that was read: the workflow, what is odd but allowed, and the texts by file.
+
+    `mentions` are the names that the file takes from whoever calls it without declaring them, each
+    where it is mentioned first; None where a file may take others as well.
+    """
 
     workflow: ir.Workflow
     warnings: tuple[Diagnostic, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
+    mentions: Mapping[str, Span] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +39,15 @@ class Called:
 class Files(Protocol):
     """The files beside the one that is read. Every method raises InvalidWorkflow.
 
-    `limits` are the operator's for loops that have none of their own.
+    `limits` are the operator's for loops that have none of their own. `is_cut` says that there
+    were too many files for `named` to look at all of them.
     """
 
     limits: Mapping[str, float]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether `named` left files out."""
 
     def text(self, reference: str, span: Span) -> tuple[str, str]:
         """Returns the name and the text of a file."""
@@ -49,6 +60,12 @@ class Files(Protocol):
 
     def find(self, names: Sequence[str]) -> str | None:
         """Returns the reference of the nearest file with one of these names; None if none is."""
+
+    def named(self, name_of: Callable[[str, str], str], span: Span) -> Iterator[list[NamedFile]]:
+        """Returns the files around that have names of their own, the nearest place first.
+
+        `name_of` finds the name in the text of a file, given its file name, too.
+        """
 
 
 class Reader(Protocol):

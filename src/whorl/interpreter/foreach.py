@@ -173,8 +173,10 @@ def _outcome(machine: Machine, key: str) -> Outcome:
     if machine.plan.records:
         records.join_items(machine, frame)
     # One division is exact where the rate is written so; a difference of two rates is not.
-    rate = (len(found) - len(frame["failures"])) / len(found)
-    if rate >= _node(machine, key).min_success_rate:
+    well = len(found) - len(frame["failures"])
+    node = _node(machine, key)
+    rate, wanted = well / len(found), node.min_success_rate
+    if rate >= wanted:
         return succeeded(found)
     first = min(frame["failures"], key=int)
     cause = dict(frame["failures"][first])
@@ -182,6 +184,11 @@ def _outcome(machine: Machine, key: str) -> Outcome:
     cause["message"] = f"item {int(first) + 1} of {frame['name']!r}: {cause['message']}"
     if many > 1:
         cause["message"] += f" (and {many - 1} more)"
+    if wanted * node.items_max < 1:
+        cause["message"] += f"; none of {len(found)} items succeeded"
+    elif wanted < 1:
+        cause["message"] += f"; {well} of {len(found)} items succeeded ({rate:.3g}), "
+        cause["message"] += f"and min_success_rate is {wanted:g}"
     return failed(cause, value=found)
 
 

@@ -91,10 +91,9 @@ class LoopBehaviour:
             begin_body(machine, key)
         elif event.address == inner(frame["address"], "time"):
             words = f"its time of {_time_limit(frame)} s"
-            if under_way(frame):
-                words += ", what was under way was cancelled,"
+            also = "; what was under way was cancelled" if under_way(frame) else ""
             loop_limit.cut_short(machine, key, "timed_out")
-            loop_limit.reached(machine, key, loop_limit.Reached("timeout", words))
+            loop_limit.reached(machine, key, loop_limit.Reached("timeout", words, also=also))
         else:
             message = f"iteration {frame['count']} took longer than its time"
             cause = error("R101", message, frame["iteration"]["address"])

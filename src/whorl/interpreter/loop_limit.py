@@ -36,6 +36,7 @@ class Reached:
     limit: str = ""
     of_run: bool = False
     more: float = 0.0
+    also: str = ""
 
 
 def raising(limit: str, more: float) -> str:
@@ -98,7 +99,7 @@ def reached(machine: Machine, key: str, what: Reached) -> None:
     frame = machine.frames[key]
     loop = loop_of(machine, key)
     reason = what.reason
-    message = f"loop {frame['name']!r} reached {what.words} before it was done"
+    message = f"loop {frame['name']!r} reached {what.words} before it was done{what.also}"
     advice = f"{message}; raise {_raised_by(loop, what, frame['address'])}"
     if reason == "budget":
         frame["short_of_run"] = what.of_run

@@ -14,6 +14,7 @@ from whorl.language.expression import (
     free_names,
     functions,
     parse,
+    path_in,
     render,
     truth,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "free_names",
     "functions",
     "parse",
+    "path_in",
     "pattern",
     "render",
     "to_text",

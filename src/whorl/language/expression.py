@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from whorl.language.entry import FunctionEntry
     from whorl.language.program import Program
     from whorl.language.tree import Tree
-    from whorl.language.uses import NameUse
+    from whorl.language.uses import NameUse, Path
 
 # Small sources are many, large ones few: the caches are bounded in what they hold, not only in
 # how many entries they have.
@@ -144,6 +144,15 @@ def truth(expression: Expression, scope: Scope) -> bool:
 def free_names(expression: Expression) -> tuple[NameUse, ...]:
     """Return the uses of names that the expression expects its scope to know."""
     return _program(expression).free_names()
+
+
+def path_in(expression: Expression) -> tuple[str, Path] | None:
+    """Return the name and the keys of an expression that only reads them, such as `a.b[0]`."""
+    from whorl.language.names import whole_path_of
+
+    value = parse(expression).value
+    found = None if value is None else whole_path_of(value)
+    return None if found is None else (found[0].name, found[1])
 
 
 def functions(library: str = "") -> tuple[FunctionEntry, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TypeAlias
 
 from whorl.language import tree
@@ -158,23 +159,34 @@ _HANDLING = frozenset(
 
 def path_of(node: tree.Expr) -> tuple[tree.Name, Path] | None:
     """Return the name at the root of `a.b[0]` and its static path, up to the first computed key."""
+    name, keys = _keys_of(node)
+    if name is None:
+        return None
+    return name, tuple(takewhile(lambda key: key is not None, keys))  # type: ignore[arg-type]
+
+
+def whole_path_of(node: tree.Expr) -> tuple[tree.Name, Path] | None:
+    """Return the name and the path of an expression that is nothing else, and all of it static."""
+    found = path_of(node)
+    return found if found is not None and len(found[1]) == len(_keys_of(node)[1]) else None
+
+
+def _keys_of(node: tree.Expr) -> tuple[tree.Name | None, list[str | int | None]]:
+    """The name at the root of a path and the keys behind it; None for a computed one."""
     keys: list[str | int | None] = []
     while isinstance(node, tree.Member | tree.Item):
-        if isinstance(node, tree.Member):
-            keys.append(node.name)
-        elif isinstance(node.key, tree.Literal) and isinstance(node.key.value, str | int):
-            keys.append(node.key.value)
-        else:
-            keys.append(None)
+        keys.append(node.name if isinstance(node, tree.Member) else _static(node.key))
         node = node.target
-    if not isinstance(node, tree.Name):
-        return None
-    path: list[str | int] = []
-    for key in reversed(keys):
-        if key is None:
-            break
-        path.append(key)
-    return node, tuple(path)
+    return (node if isinstance(node, tree.Name) else None), keys[::-1]
+
+
+def _static(key: tree.Expr) -> str | int | None:
+    if isinstance(key, tree.Unary) and key.operator == "-":
+        number = _static(key.operand)
+        return -number if isinstance(number, int) else None
+    if isinstance(key, tree.Literal) and isinstance(key.value, str | int):
+        return key.value
+    return None
 
 
 def is_borrowed(node: tree.Expr) -> bool:

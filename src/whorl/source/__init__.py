@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from whorl.source.paths import open_beside, open_file, resolve_beside
 from whorl.source.reading import read_text
-from whorl.source.searching import find_beside
+from whorl.source.searching import Nearby, Place, find_beside, list_beside
 from whorl.source.tree import (
     LIMITS,
     Document,
@@ -33,10 +33,13 @@ __all__ = [
     "Json",
     "Limits",
     "Mapping",
+    "Nearby",
+    "Place",
     "Scalar",
     "Sequence",
     "Value",
     "find_beside",
+    "list_beside",
     "open_beside",
     "open_file",
     "plain",

@@ -1,9 +1,10 @@
-"""Finds a file by its name: beside another one, in the folders below it, or in named folders."""
+"""Finds files around another one: beside it, in the folders below it, or in named folders."""
 
 from __future__ import annotations
 
 import os
-from itertools import chain
+from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,31 @@ if TYPE_CHECKING:
 # A project may be a home folder by mistake; loading a file must not walk through all of it.
 FOLDERS_MAX = 500
 DEPTH_MAX = 6
+FILES_MAX = 1_000
+ENTRIES_MAX = 20_000
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
+
+
+@dataclass(frozen=True, slots=True)
+class Nearby:
+    """A file around another one, which would name it by `reference`.
+
+    `folder` is where it stands below the place that was looked through; empty: right there.
+    """
+
+    reference: str
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder that was looked through, nearest files first.
+
+    What stands further `below` it is found without its folder being named.
+    """
+
+    files: tuple[Nearby, ...]
+    below: bool = True
 
 
 def find_beside(
@@ -36,6 +61,42 @@ def find_beside(
     except (OSError, RuntimeError, ValueError):
         return None
     return None
+
+
+def list_beside(
+    base_file: str, endings: tuple[str, ...], *, root: str, folders: Iterable[str] = ()
+) -> Iterator[Place]:
+    """The files with one of these endings in each of the places where `find_beside` looks.
+
+    At most `FILES_MAX` of them in each place; hidden ones are left out.
+    """
+    try:
+        top = Path(root).resolve()
+        start = Path(base_file).resolve().parent
+        named = [(top / folder).resolve() for folder in folders]
+    except (OSError, RuntimeError, ValueError):
+        return
+    places = dict.fromkeys((start, *named))
+    for place in places:
+        yield Place(_listed(place, top, endings, start))
+    if top not in places:
+        yield Place(_listed(top, top, endings, start), below=False)
+
+
+def _listed(place: Path, top: Path, endings: tuple[str, ...], start: Path) -> tuple[Nearby, ...]:
+    paths = (
+        folder / entry.name
+        for folder in _folders_below(place, top)
+        for entry in _entries(folder)
+        if entry.name.endswith(endings) and entry.is_file()
+    )
+    return tuple(
+        Nearby(
+            Path(os.path.relpath(path, start)).as_posix(),
+            path.parent.relative_to(place).as_posix().removeprefix("."),
+        )
+        for path in islice(paths, FILES_MAX)
+    )
 
 
 def _first_in(folder: Path, names: Sequence[str], top: Path) -> Path | None:
@@ -66,15 +127,19 @@ def _folders_below(start: Path, top: Path) -> Iterator[Path]:
 
 
 def _inside(folder: Path) -> list[Path]:
+    return [
+        folder / entry.name
+        for entry in _entries(folder)
+        if entry.is_dir(follow_symlinks=False) and entry.name not in _SKIPPED
+    ]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What a folder holds, hidden things aside, in the order of the names."""
     try:
         with os.scandir(folder) as entries:
-            names = [
-                entry.name
-                for entry in entries
-                if entry.is_dir(follow_symlinks=False)
-                and not entry.name.startswith(".")
-                and entry.name not in _SKIPPED
-            ]
+            held = islice(entries, ENTRIES_MAX)
+            shown = [entry for entry in held if not entry.name.startswith(".")]
     except OSError:
         return []
-    return [folder / name for name in sorted(names)]
+    return sorted(shown, key=lambda entry: entry.name)

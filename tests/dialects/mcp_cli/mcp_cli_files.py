@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects import Opened, read_workflow
 from whorl.errors import Diagnostic, InvalidWorkflow
+from whorl.source import Nearby, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from whorl.dialects import Reading
     from whorl.errors import Span
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 SHARED = ROOT.parent / "shared"
 HEAD = '$schema: "workflow/v2.0"\nname: main\nversion: 1.0.0\nexecution: {provider: a, model: b}\n'
-CHILD = f'{HEAD}steps:\n  - {{name: only, run: "Go"}}\n'
+CHILD = f'{HEAD}steps:\n  - {{name: only, run: "Go {{{{input}}}}"}}\n'
 
 
 class Memory:
@@ -42,6 +43,11 @@ class Memory:
         """The first name that is there, or would be."""
         found = next((name for name in names if name in self._files), None)
         return found or (names[0] if self._complete else None)
+
+    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
+        """All files, each in its folder."""
+        names = [name for name in self._files if name.endswith(endings)]
+        return [Place(tuple(Nearby(name, name.rpartition("/")[0]) for name in names))]
 
 
 def read(text: str, files: dict[str, str] | None = None, *, complete: bool = True) -> Reading:

@@ -33,6 +33,50 @@ def test_items_are_an_array_or_lines(text: str, expected: list[object]) -> None:
     assert items(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('```json\n["a", "b"]\n```', ["a", "b"]),
+        ('```\n["a", "b"]\n```', ["a", "b"]),
+        ('```JSON\r\n["a"]\r\n```\r\n', ["a"]),
+        (
+            'Here is the list:\n\n```json\n[\n  {"id": 1},\n  {"id": 2}\n]\n```\n\nDone.',
+            [{"id": 1}, {"id": 2}],
+        ),
+        ('```json\n{"id": 1}\n{"id": 2}\n```', [{"id": 1}, {"id": 2}]),
+        ('```jsonl\n"a"\n"b"\n```', ["a", "b"]),
+        ("```\na.py\n\n  b.py\n```", ["a.py", "b.py"]),
+        ("Files:\n```text\na.py\nb.py\n```", ["a.py", "b.py"]),
+        ('~~~~ json\n["a"]\n~~~~', ["a"]),
+        ('````json\n["```", "b"]\n````', ["```", "b"]),
+        ('```json\n["a", "b"]', ["a", "b"]),
+        ('  ```json\n  ["a"]\n  ```', ["a"]),
+        ('First:\n```python\nx = 1\n```\nThen:\n```json\n["a"]\n```', ["a"]),
+        ('["```json", "b"]', ["```json", "b"]),
+        ('{"code": "```"}\n{"code": "x"}', [{"code": "```"}, {"code": "x"}]),
+        ("use `a`\nuse ```b``` here", ["use `a`", "use ```b``` here"]),
+    ],
+)
+def test_items_in_a_code_fence_are_its_content(text: str, expected: list[object]) -> None:
+    assert items(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('```json\n["a",\n```', "no JSON array and no JSON lines"),
+        ('```json\n{\n  "items": ["a"]\n}\n```', "no JSON array and no JSON lines"),
+        ('```json\n["a"]\n```\nor\n```json\n["b"]\n```', "2 code fences, and 2 of them"),
+        ("```\na\n```\n```\nb\n```", "2 code fences, and none of them"),
+        ("```json\n[]\n```", "there are no items"),
+        ("```\n```", "there are no items"),
+    ],
+)
+def test_a_code_fence_without_one_list_is_a_mistake(text: str, words: str) -> None:
+    with pytest.raises(LanguageError, match=words):
+        items(text)
+
+
 def test_items_are_cut_at_the_limit_and_know_their_place() -> None:
     found = value("items_in('[7, 8, 9]', 2)")
 

@@ -225,3 +225,55 @@ def test_mistakes_of_a_called_file_are_told_with_its_name() -> None:
     found = found_in(HEAD + loop, {"w.yaml": HEAD + "steps:\n  - {name: s, rum: x}\n"})
 
     assert {(d.span.file if d.span else "", d.code) for d in found} == {("w.yaml", "W004")}
+
+
+WORK = f'{HEAD}steps:\n  - {{name: write, run: "Use {{{{requirements}}}}"}}\n'
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "message", "advice"),
+    [
+        (
+            "requirments: x",
+            "W005",
+            "there is no variable 'requirements' where step 'go' calls workflow 'main'",
+            "did you mean 'requirments'?",
+        ),
+        ("x: y", "W005", "there is no variable 'requirements'", "with: {requirements: ...}"),
+        (
+            "requirements: x, requirement: y",
+            "W023",
+            "step 'go' gives 'requirement' to workflow 'main', which never mentions it",
+            "did you mean 'requirements'?",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    "caller",
+    [
+        HEAD + "steps: [{name: go, template: {name: work, with: {GIVEN}}}]",
+        "whorl: 1\nsteps: {go: {call: work.yaml, with: {GIVEN}}}",
+    ],
+    ids=["mcp-cli", "native"],
+)
+def test_a_call_is_checked_against_what_the_called_file_mentions(
+    caller: str, given: str, code: str, message: str, advice: str
+) -> None:
+    try:
+        files = Memory({"work.yaml": WORK})
+        found = read_workflow(caller.replace("GIVEN", given), "main.yaml", files).warnings
+    except InvalidWorkflow as fault:
+        found = tuple(fault.diagnostics)
+
+    assert [(one.code, one.span and one.span.file) for one in found] == [
+        (code, "work.yaml" if code == "W005" else "main.yaml")
+    ]
+    assert message in found[0].message
+    assert advice in found[0].help
+
+
+def test_a_file_that_runs_by_itself_takes_its_names_from_outside() -> None:
+    reading = read_workflow(WORK, "work.yaml", Memory({}))
+
+    assert reading.warnings == ()
+    assert [port.name for port in reading.workflow.inputs] == ["input", "requirements"]

@@ -65,7 +65,7 @@ def texts() -> Texts:
 
 def scope_of(reader: Texts) -> MappingScope:
     """What a run that is given nothing more sees: an input that is not given is its placeholder."""
-    inputs = {name: written for name, (_, written) in reader.variables.inputs.items()}
+    inputs = {name: one.written for name, one in reader.variables.inputs.items()}
     return MappingScope(VALUES | inputs)
 
 

@@ -132,7 +132,7 @@ def read_loop(fields: str) -> ir.Loop:
     lines = "\n".join(f"      {line}" for line in dedent(fields).strip("\n").splitlines())
     text = f"inputs: {{x: string}}\nsteps:\n  l:\n    repeat:\n{lines}\n"
     if "steps:" not in fields:
-        text += "      steps: {w: {ask: Write}, r: {ask: Rate}}\n"
+        text += "      steps: {w: {ask: Write, returns: json}, r: {ask: Rate, returns: json}}\n"
     loop = read(text).body.nodes[0]
     assert isinstance(loop, ir.Loop)
     return loop

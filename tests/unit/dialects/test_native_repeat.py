@@ -275,7 +275,7 @@ def test_the_inner_loop_has_facts_of_its_own() -> None:
     ("judge", "is_warned"),
     [
         ('"The draft is good: {{ w }}"', True),
-        ('{question: "Is this good? {{ w.text }}", of: w}', True),
+        ('{question: "Is this good? {{ w | upper }}", of: w}', True),
         ('"The draft is about {{ topic }}"', False),
         ("The draft is good", False),
     ],

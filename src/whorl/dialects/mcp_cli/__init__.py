@@ -50,4 +50,4 @@ class McpCliReader:
             draft.adopt(check(workflow, draft.places))
         if draft.diagnostics:
             raise InvalidWorkflow(draft.diagnostics)
-        return Reading(workflow, tuple(draft.warnings), draft.sources)
+        return Reading(workflow, tuple(draft.warnings), draft.sources, draft.mentions)

@@ -1,14 +1,12 @@
-"""Calls of other workflows: found by name, isolated, given `with`, `input`, `env` and `loop`."""
+"""Calls of other workflows: isolated, given `with`, `input`, `env` and `loop`."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.mcp_cli.scalars import text_of
+from whorl.dialects.given import Given, check_given
 from whorl.dialects.mcp_cli.variables import LIBRARY, RESERVED
-from whorl.errors import InvalidWorkflow
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
@@ -19,35 +17,6 @@ if TYPE_CHECKING:
     from whorl.source import Value
 
 HISTORY = "loop.history"
-ENDINGS = (".yaml", ".yml", ".json")
-
-
-def find_workflow(draft: Draft, item: Item, value: Value | None) -> Called | None:
-    """Finds and reads the workflow that a step or loop names."""
-    name = text_of(value)
-    if not name or value is None:
-        return None
-    names = [name] if name.endswith(ENDINGS) else [name + ending for ending in ENDINGS]
-    reference = draft.files.find(names)
-    if reference is None:
-        draft.report(
-            "W016",
-            f"{item.words} calls the workflow {name[:60]!r}, which is not there",
-            value.span,
-            label=f"no file {names[0][:60]}",
-            help=f"write {names[0]} beside {draft.file} or in a folder below it",
-        )
-        return None
-    try:
-        called = draft.files.workflow(reference, value.span)
-    except InvalidWorkflow as fault:
-        draft.adopt(fault.diagnostics)
-        return None
-    draft.sources.update(called.reading.sources)
-    draft.adopt(called.reading.warnings)
-    draft.workflows.update(called.reading.workflow.workflows)
-    draft.workflows[called.key] = replace(called.reading.workflow, workflows=())
-    return called
 
 
 def read_given(draft: Draft, item: Item, called: Called | None, given: Value | None) -> Mapping:
@@ -63,31 +32,14 @@ def read_given(draft: Draft, item: Item, called: Called | None, given: Value | N
                 help="choose another name",
             )
     if called is not None:
-        _check_given(draft, item, called.reading.workflow, fields)
+        check_given(draft, _given(item, fields), called.reading)
     return fields
 
 
-def _check_given(draft: Draft, item: Item, workflow: ir.Workflow, given: Mapping) -> None:
-    names = {entry.name for entry in given} | {"input"} | ({"item"} if item.is_iterate else set())
-    for port in workflow.inputs:
-        if port.required and port.name not in names:
-            draft.report(
-                "W006",
-                f"{item.words} does not give {port.name!r} to workflow {workflow.name!r}",
-                item.key.span,
-                label="an input is missing",
-                help=f"add it: with: {{{port.name}: ...}}",
-            )
-    known = {port.name for port in workflow.inputs}
-    for entry in given:
-        if not workflow.open_inputs and entry.name not in known:
-            draft.report(
-                "W004",
-                f"workflow {workflow.name!r} has no input {entry.name!r}",
-                entry.key.span,
-                label="unknown input",
-                help="it has " + (", ".join(known) or "none"),
-            )
+def _given(item: Item, fields: Mapping) -> Given:
+    names = {entry.name: entry.key.span for entry in fields}
+    others = frozenset({"input", "item"} if item.is_iterate else {"input"})
+    return Given(item.words, item.key.span, names, others, is_joined=True)
 
 
 def call_inputs(

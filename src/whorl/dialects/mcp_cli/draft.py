@@ -29,6 +29,7 @@ class Draft(Findings):
     workflows: dict[str, ir.Workflow] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     historians: dict[str, bool] = field(default_factory=dict)
+    mentions: dict[str, Span] = field(default_factory=dict)
 
     @property
     def file(self) -> str:

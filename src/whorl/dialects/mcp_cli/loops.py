@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Literal
 from whorl import ir
 from whorl.dialects.mcp_cli.calls import (
     call_inputs,
-    find_workflow,
     main_output,
     read_given,
     reads_history,
 )
+from whorl.dialects.mcp_cli.finding import find_workflow
 from whorl.dialects.mcp_cli.iterate import read_iterate
 from whorl.dialects.mcp_cli.nodes import RETRIES, read_shared
 from whorl.dialects.mcp_cli.scalars import duration_of, text_of, whole_of
@@ -66,6 +66,8 @@ def _body(page: Page, item: Item, fields: Mapping, called: Called | None) -> ir.
     input_: ir.Value = ir.Expression("jinja", flow)
     if given.entries:
         input_ = page.texts.lines(given, view, strict=True)
+    else:
+        page.texts.variables.reads_input = True
     call = ir.Call(
         name="output",
         workflow=called.key if called else "",

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.mcp_cli.calls import call_inputs, find_workflow, main_output, read_given
+from whorl.dialects.mcp_cli.calls import call_inputs, main_output, read_given
 from whorl.dialects.mcp_cli.execution import inputs_of, sequence_of, warn_of_skills
+from whorl.dialects.mcp_cli.finding import find_workflow
 from whorl.dialects.mcp_cli.loops import read_loop
 from whorl.dialects.mcp_cli.nodes import read_shared
 from whorl.dialects.mcp_cli.scalars import duration_of, is_true, text_of
@@ -48,10 +49,12 @@ def _read_template(page: Page, item: Item) -> ir.Node:
     called = find_workflow(page.draft, item, template.get("name"))
     given = read_given(page.draft, item, called, template.get("with"))
     view = page.view(item)
-    lines = page.texts.lines(given, view, strict=False) if given.entries else None
-    inputs = call_inputs(
-        page.texts, called, given, view, input_=lines or ir.Expression("jinja", "input", LIBRARY)
-    )
+    input_: ir.Value = ir.Expression("jinja", "input", LIBRARY)
+    if given.entries:
+        input_ = page.texts.lines(given, view, strict=False)
+    else:
+        page.texts.variables.reads_input = True
+    inputs = call_inputs(page.texts, called, given, view, input_=input_)
     return ir.Call(
         workflow=called.key if called else "",
         inputs=inputs,

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.mcp_cli.variables import LIBRARY, WORDS, Variables, spelled
+from whorl.dialects.mcp_cli.variables import LIBRARY, WORDS, Mention, Variables, spelled
 from whorl.errors import did_you_mean
 from whorl.language.functions.mcp_cli import quoted
 from whorl.source import Mapping, Scalar, Sequence, plain
@@ -113,8 +113,10 @@ class Texts:
         found = self.variables.find(token, view)
         if found is not None:
             return found.expression
-        if not self.variables.take(token, "", required=True):
-            self._report_unknown(token, scalar, max(0, scalar.text.find(token)))
+        offset = max(0, scalar.text.find(token))
+        mention = Mention("", scalar.locate(offset, len(token)), required=True)
+        if not self.variables.take(token, mention):
+            self._report_unknown(token, scalar, offset)
         return spelled(token)
 
     def _read(self, value: Value | None, view: View, *, strict: bool) -> ir.Value:
@@ -164,7 +166,8 @@ class Texts:
 
     def _unknown(self, scalar: Scalar, found: re.Match[str], *, strict: bool) -> str | None:
         name = found[1].strip()
-        if self.variables.take(name, found[0], required=strict):
+        span = scalar.locate(found.start(), len(found[0]))
+        if self.variables.take(name, Mention(found[0], span, required=strict)):
             self._hint(name, scalar, found.start())
             return spelled(name)
         if strict:
@@ -174,7 +177,7 @@ class Texts:
             self.draft.warn(
                 "W023",
                 f"{found[0][:60]!r} names no variable, so it stays in the text as it is",
-                scalar.locate(found.start(), len(found[0])),
+                span,
                 label="stays as it is",
                 help=self._advice(name),
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from whorl.language.functions.mcp_cli import quoted
@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whorl.dialects.mcp_cli.draft import Item
+    from whorl.errors import Span
 
 LIBRARY = "mcp-cli"
-RESERVED = frozenset({"input", "env", "loop", "step"})
+MAIN = "input"
+RESERVED = frozenset({MAIN, "env", "loop", "step"})
 # What a loop tells about itself: to its own texts, and to whatever comes after it.
 REFINE = ("iteration", "output", "last.output", "history")
 ITERATE = ("iteration", "index", "count", "current", "item")
@@ -55,17 +57,27 @@ class Reference:
     certain: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An unknown name where it is mentioned first: an input, which a run may need to be given."""
+
+    written: str
+    span: Span
+    required: bool
+
+
 @dataclass(slots=True)
 class Variables:
     """What the texts of one file can mention; unknown names are inputs of the workflow.
 
-    `inputs` says of each whether a run must be given it.
+    `reads_input` says whether anything in the file reads its main input, or hands it on.
     """
 
     items: dict[str, Item] = field(default_factory=dict)
     accumulators: dict[str, Item] = field(default_factory=dict)
     env: frozenset[str] = frozenset()
-    inputs: dict[str, tuple[bool, str]] = field(default_factory=dict)
+    inputs: dict[str, Mention] = field(default_factory=dict)
+    reads_input: bool = False
 
     def owner(self, name: str) -> Item | None:
         """The step or loop whose result a variable is."""
@@ -74,8 +86,9 @@ class Variables:
 
     def find(self, name: str, view: View) -> Reference | None:
         """How a variable is read from a place; None where it is not known."""
-        if name == "input":
-            return Reference("input")
+        if name == MAIN:
+            self.reads_input = True
+            return Reference(MAIN)
         owner = self.owner(name)
         if owner is not None and owner is not view.item:
             return self._result(name, owner)
@@ -92,12 +105,13 @@ class Variables:
         part = "output" if bare in self.items else "accumulator"
         return Reference(f"{spelled(owner.name)}.{part}", certain)
 
-    def take(self, name: str, written: str, *, required: bool) -> bool:
+    def take(self, name: str, mention: Mention) -> bool:
         """Makes an unknown name an input of the workflow; false where it cannot be one."""
         if not _INPUT.fullmatch(name) or name in RESERVED or self.owner(name) is not None:
             return False
-        before, default = self.inputs.get(name, (False, written))
-        self.inputs[name] = (before or required, default)
+        first = self.inputs.setdefault(name, mention)
+        if mention.required:
+            self.inputs[name] = replace(first, required=True)
         return True
 
     def known(self) -> Iterator[str]:

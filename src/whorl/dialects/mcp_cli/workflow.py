@@ -15,6 +15,7 @@ from whorl.dialects.mcp_cli.steps import read_node
 from whorl.dialects.mcp_cli.texts import Texts
 from whorl.dialects.mcp_cli.variables import (
     LIBRARY,
+    MAIN,
     RESERVED,
     View,
     collect_variables,
@@ -42,11 +43,14 @@ def read_workflow(draft: Draft) -> ir.Workflow:
         read_execution(draft),
     )
     nodes = tuple(read_node(page, item) for item in items)
+    draft.mentions.update((name, one.span) for name, one in variables.inputs.items())
+    if variables.reads_input:
+        draft.mentions[MAIN] = draft.root.span
     return ir.Workflow(
         name=text_of(draft.root.get("name")) or "workflow",
         description=text_of(draft.root.get("description")),
         inputs=_inputs(variables),
-        main_input="input",
+        main_input=MAIN,
         open_inputs=True,
         body=ir.Block(
             nodes, concurrency=page.execution.workers, on_failure=page.execution.on_failure
@@ -138,10 +142,10 @@ def _inputs(variables: Variables) -> tuple[ir.Port, ...]:
 
     One that only prompts mention stays in them as it is written unless it is given.
     """
-    main = ir.Port("input", "string", required=False, default="")
+    main = ir.Port(MAIN, "string", required=False, default="")
     others = [
-        ir.Port(name, required=required, default=None if required else written)
-        for name, (required, written) in variables.inputs.items()
+        ir.Port(name, required=one.required, default=None if one.required else one.written)
+        for name, one in variables.inputs.items()
     ]
     return (main, *others)
 

@@ -6,15 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.given import Given, check_given
 from whorl.dialects.native.scalars import text_of
 from whorl.dialects.native.values import read_fields
 from whorl.errors import InvalidWorkflow
-from whorl.ir.checks.suggest import suggest
 from whorl.source import Mapping
 
 if TYPE_CHECKING:
     from whorl.dialects.native.draft import Draft, Step
     from whorl.dialects.native.fields import Common
+    from whorl.dialects.reader import Reading
 
 
 def read_call(draft: Draft, step: Step, common: Common) -> ir.Call:
@@ -34,7 +35,7 @@ def read_call(draft: Draft, step: Step, common: Common) -> ir.Call:
     draft.warnings.extend(called.reading.warnings)
     draft.workflows.update(workflow.workflows)
     draft.workflows[called.key] = replace(workflow, workflows=())
-    _check_inputs(draft, step, workflow)
+    _check_inputs(draft, step, called.reading)
     if workflow.limits != ir.RunLimits():
         draft.warn(
             "W023",
@@ -46,26 +47,10 @@ def read_call(draft: Draft, step: Step, common: Common) -> ir.Call:
     return ir.Call(workflow=called.key, inputs=inputs, **common)
 
 
-def _check_inputs(draft: Draft, step: Step, workflow: ir.Workflow) -> None:
+def _check_inputs(draft: Draft, step: Step, reading: Reading) -> None:
     given = step.get("with")
     entries = given.entries if isinstance(given, Mapping) else ()
-    known = [port.name for port in workflow.inputs]
-    for entry in entries:
-        if entry.name not in known and not workflow.open_inputs:
-            draft.report(
-                "W004",
-                f"workflow {workflow.name!r} has no input {entry.name!r}",
-                entry.key.span,
-                label="unknown input",
-                help=suggest(entry.name, known) or "it takes no inputs",
-            )
-    names = {entry.name for entry in entries}
-    for port in workflow.inputs:
-        if port.required and port.name not in names:
-            draft.report(
-                "W006",
-                f"step {step.name!r} does not give {port.name!r} to workflow {workflow.name!r}",
-                step.key.span,
-                label="an input is missing",
-                help=f"add it: with: {{{port.name}: ...}}",
-            )
+    names = {entry.name: entry.key.span for entry in entries}
+    # The main input of a file of another format may be left empty.
+    others = frozenset({reading.workflow.main_input} if reading.workflow.open_inputs else ())
+    check_given(draft, Given(f"step {step.name!r}", step.key.span, names, others), reading)

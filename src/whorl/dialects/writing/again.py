@@ -12,12 +12,13 @@ from whorl.language import Expression, parse
 from whorl.language.printing.sameness import meaning_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from whorl import ir
     from whorl.dialects.reader import Reading
     from whorl.dialects.writing.writer import Written
     from whorl.errors import Span
+    from whorl.source import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,10 @@ class WrittenFiles:
         """Names are references here."""
         del base
         return next((name for name in names if name in self.texts), None)
+
+    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
+        """There is no need to look for any."""
+        return NoFiles().list(base, endings)
 
 
 def reads_as(written: Written, workflow: ir.Workflow) -> bool:

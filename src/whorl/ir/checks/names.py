@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl.errors import Diagnostic
 from whorl.ir.checks.scopes import uses_in
+from whorl.ir.checks.shapes import lacks, part_of
 from whorl.ir.checks.suggest import suggest
 from whorl.language import LanguageError
 
@@ -15,11 +17,13 @@ if TYPE_CHECKING:
 
     from whorl.errors import Span
     from whorl.ir.checks.scopes import Use
+    from whorl.ir.checks.shapes import Shape
     from whorl.ir.checks.subject import Subject
     from whorl.language import NameUse
 
 # results['first-draft'] reads a node whose name no expression can spell.
 RESULTS = "results"
+_LENGTHS = frozenset({"length", "size", "count"})
 _SHOWN_MAX = 60
 
 
@@ -41,38 +45,57 @@ def check_names(subject: Subject) -> Iterator[Diagnostic]:
 def _check(subject: Subject, use: Use, name: NameUse) -> Diagnostic | None:
     if name.name.startswith("$"):
         return None
-    wanted, path = name.name, name.path
-    if wanted == RESULTS and not use.view.find(RESULTS)[0]:
-        if not path or not isinstance(path[0], str):
+    if name.name == RESULTS and not use.view.find(RESULTS)[0]:
+        if not name.path or not isinstance(name.path[0], str):
             return None
-        wanted, path = path[0], path[1:]
-    known, members = use.view.find(wanted)
-    if not known:
-        return _unknown(subject, use, name, wanted)
-    member = path[0] if path else None
-    if members is None or not isinstance(member, str) or member in members:
-        return None
-    offset = use.expression.source.find(member, name.offset + len(wanted))
-    return Diagnostic(
-        "W005",
-        f"{wanted!r} has no {member[:_SHOWN_MAX]!r}",
-        _span(subject, use, max(offset, name.offset), len(member)),
-        "unknown name",
-        suggest(member, sorted(members)),
-    )
+        offset = use.expression.source.find(name.path[0], name.offset)
+        name = replace(name, name=name.path[0], path=name.path[1:], offset=max(offset, name.offset))
+    known, shape = use.view.find(name.name)
+    return _check_path(subject, use, name, shape) if known else _unknown(subject, use, name)
 
 
-def _unknown(subject: Subject, use: Use, name: NameUse, wanted: str) -> Diagnostic:
-    shown = wanted[:_SHOWN_MAX]
-    if use.view.later(wanted):
+def _check_path(
+    subject: Subject, use: Use, name: NameUse, shape: Shape | None
+) -> Diagnostic | None:
+    """Follows a path as far as the shapes on it are known."""
+    holder, offset = name.name, name.offset + len(name.name)
+    for key in name.path:
+        if shape is None:
+            return None
+        offset = max(use.expression.source.find(str(key), offset), name.offset)
+        if lacks(shape, key):
+            shown = str(key)[:_SHOWN_MAX]
+            message = f"{holder[:_SHOWN_MAX]!r} has no {shown!r}"
+            span = _span(subject, use, offset, len(str(key)))
+            return Diagnostic("W005", message, span, "unknown name", _advice(shape, holder, shown))
+        shape, holder = part_of(shape, key), _joined(holder, key)
+    return None
+
+
+def _joined(holder: str, key: str | int) -> str:
+    return f"{holder}.{key}" if isinstance(key, str) else f"{holder}[{key}]"
+
+
+def _advice(shape: Shape, holder: str, key: str) -> str:
+    if shape.kind == "object":
+        return suggest(key, sorted(shape.fields))
+    if key in _LENGTHS:
+        return f"write {holder} | length"
+    if shape.kind == "list":
+        return f"it is a list: write {holder}[0].{key}, or loop over it"
+    return "it is a text or another plain value, without names in it"
+
+
+def _unknown(subject: Subject, use: Use, name: NameUse) -> Diagnostic:
+    shown = name.name[:_SHOWN_MAX]
+    if use.view.later(name.name):
         message = f"the result of {shown!r} is not known yet at this place"
         advice = f"put it behind {shown!r}, or add after: {shown}"
     else:
         message = f"unknown name {shown!r}"
-        advice = _dashed(use, name) or suggest(wanted, use.view.names())
-    offset = name.offset if wanted == name.name else use.expression.source.find(wanted, name.offset)
-    span = _span(subject, use, max(offset, name.offset), len(wanted))
-    return Diagnostic("W005", message, span, "unknown name", advice or _nothing_known(wanted))
+        advice = _dashed(use, name) or suggest(name.name, use.view.names())
+    span = _span(subject, use, name.offset, len(name.name))
+    return Diagnostic("W005", message, span, "unknown name", advice or _nothing_known(name.name))
 
 
 def _nothing_known(wanted: str) -> str:

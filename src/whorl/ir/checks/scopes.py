@@ -10,10 +10,10 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from whorl.ir.checks.results import members_of
+from whorl.ir.checks.shapes import PLAIN, Shape, Shapes, part_of, shape_of_port
 from whorl.ir.expressions import bound_names, expressions_in, inner_values, outer_values
 from whorl.ir.loop import Loop
-from whorl.ir.nodes import Assign
+from whorl.ir.nodes import Assign, ForEach
 from whorl.ir.walk import blocks_of, names_given, walk
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from whorl.ir.values import Expression, Value
     from whorl.ir.workflow import Workflow
 
-Members = frozenset[str] | None
+Bound = dict[str, Shape | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +53,18 @@ class View:
 
     scope: _Scope
     index: int | None
-    bound: dict[str, Members] = field(default_factory=dict)
+    shapes: Shapes
+    bound: Bound = field(default_factory=dict)
     around: View | None = None
-    called: dict[str, Workflow] = field(default_factory=dict)
     holder: Node | None = None
 
-    def find(self, name: str) -> tuple[bool, Members]:
-        """Whether a name is seen, and the members of its value where they are known."""
+    def find(self, name: str) -> tuple[bool, Shape | None]:
+        """Whether a name is seen, and the shape of its value where that is known."""
         view: View | None = self
         while view is not None:
             giver = view.scope.givers.get(name)
             if giver is not None and view._sees(giver[0]):
-                return True, members_of(giver[1], view.called)
+                return True, view.shapes.of(giver[1])
             if name in view.bound:
                 return True, view.bound[name]
             view = view.around
@@ -108,15 +108,15 @@ class View:
 
 def uses_in(workflow: Workflow) -> Iterator[Use]:
     """Every expression of a workflow, with what it sees."""
-    top: dict[str, Members] = dict.fromkeys(port.name for port in workflow.inputs)
+    top: Bound = {port.name: shape_of_port(port) for port in workflow.inputs}
     top.update(dict.fromkeys(name for name, _ in workflow.variables))
     for _, node in walk(workflow.body):
         if isinstance(node, Assign):
             top.update(dict.fromkeys(name for name, _ in node.sets))
-    called = dict(workflow.workflows)
-    view = View(_scope_of(workflow.body), None, top, called=called)
+    shapes = Shapes(dict(workflow.workflows))
+    view = View(_scope_of(workflow.body), None, shapes, top)
     yield from _uses((value for _, value in workflow.outputs), view, "")
-    start = View(_Scope({}, [], 0), None, top)
+    start = View(_Scope({}, [], 0), None, shapes, top)
     yield from _uses((value for _, value in workflow.variables), start, "")
     yield from _uses((fields for _, fields in workflow.defaults), start, "")
     yield from _uses_in_block(workflow.body, view, "")
@@ -128,7 +128,7 @@ def _uses_in_block(block: Block, at_end: View, path: str) -> Iterator[Use]:
         view = replace(at_end, index=index)
         yield from _uses(outer_values(node), view, here)
         for slot, inner in blocks_of(node):
-            inside = View(_scope_of(inner), None, _bound(node), view, at_end.called, node)
+            inside = View(_scope_of(inner), None, view.shapes, _bound(node, view), view, node)
             if isinstance(node, Loop):
                 yield from _uses(inner_values(node), inside, here)
             below = here if slot == "body" else f"{here}@{slot}"
@@ -141,11 +141,17 @@ def _uses(values: Iterable[Value | None], view: View, path: str) -> Iterator[Use
             yield Use(expression, view, path)
 
 
-def _bound(node: Node) -> dict[str, Members]:
-    bound: dict[str, Members] = dict.fromkeys(bound_names(node))
+def _bound(node: Node, view: View) -> Bound:
+    """What a node binds for the block inside of it; `view` is what the node itself sees."""
+    bound: Bound = dict.fromkeys(bound_names(node))
     if isinstance(node, Loop):
-        results = frozenset(name for name, _ in names_given(node.body))
-        bound.update({name: results for name, fact in node.facts if fact in ("previous", "best")})
+        bound.update({name: view.shapes.of_fact(node, fact) for name, fact in node.facts})
+        bound.update(dict.fromkeys(name for name, _ in node.bind))
+    elif isinstance(node, ForEach):
+        items = view.shapes.of_value(node.items, lambda name: view.find(name)[1])
+        bound[node.item_name] = part_of(items, 0)
+        if node.index_name:
+            bound[node.index_name] = PLAIN
     return bound
 
 

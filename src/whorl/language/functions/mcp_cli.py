@@ -26,6 +26,12 @@ NUMBER, PREVIOUS, HISTORY = "loop:number", "loop:previous", "loop:history"
 
 _FALSE = frozenset(("", "false", "0"))
 _SHARES = {"unanimous": 1.0, "2/3": 2 / 3, "majority": 0.5}
+# A code fence as models write it; one that is not closed ends with the text.
+_FENCE = re.compile(
+    r"^[ \t]*+(`{3,}+|~{3,}+)[ \t]*+([^\s`]*+)[^\n`]*+\n(.*?)(?:^[ \t]*+\1[`~]*+[ \t\r]*+$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_ONE_LIST = "ask for one list: a JSON array, JSON lines, or one item per line"
 _FIRST_WORD = re.compile(r"(?:<[^<>]*>|[\W_])*+([^\W_]++)")
 _GRANTED = ("YES", "PASS", "PASSED", "APPROVE", "APPROVED", "ACCEPT", "ACCEPTED")
 _REFUSED = ("NO", "REJECT", "REJECTED", "DENY", "DENIED")
@@ -116,19 +122,60 @@ def _parsed(run: Run, source: Value) -> list[Value]:
     if isinstance(source, list):
         return source
     written = run.text(source).strip()
-    if written.startswith("["):
-        try:
-            parsed = from_json(run, written)
-        except EvaluationError:
-            parsed = None
-        if isinstance(parsed, list):
-            return parsed
-    lines = [line.strip() for line in written.splitlines() if line.strip()]
+    found = _array(run, written)
+    if found is not None:
+        return found
+    fences = [(fence[2].lower(), fence[3].strip()) for fence in _FENCE.finditer(written)]
+    return _fenced(run, fences) if fences else _lines(run, written)
+
+
+def _array(run: Run, written: str) -> list[Value] | None:
+    if not written.startswith("["):
+        return None
+    try:
+        parsed = from_json(run, written)
+    except EvaluationError:
+        return None
+    return parsed if isinstance(parsed, list) else None
+
+
+def _fenced(run: Run, fences: list[tuple[str, str]]) -> list[Value]:
+    """The items in the code fences of an answer: of the one that there is, or that is a list."""
+    arrays = [_array(run, content) for _, content in fences]
+    found = [array for array in arrays if array is not None]
+    if len(found) == 1:
+        return found[0]
+    if len(fences) > 1:
+        raise EvaluationError(
+            f"the items stand in {len(fences)} code fences, and {len(found) or 'none'} of them "
+            "hold a JSON array",
+            help=_ONE_LIST,
+        )
+    language, content = fences[0]
+    if language.startswith("json") and _json_lines(run, content) is None:
+        raise EvaluationError(
+            "the items stand in a code fence for JSON that is no JSON array and no JSON lines",
+            help=_ONE_LIST,
+        )
+    return _lines(run, content)
+
+
+def _lines(run: Run, written: str) -> list[Value]:
+    found = _json_lines(run, written)
+    return list(_filled_lines(written)) if found is None else found
+
+
+def _json_lines(run: Run, written: str) -> list[Value] | None:
+    lines = _filled_lines(written)
     run.check_items(len(lines), "items_in")
     try:
         return [from_json(run, line) for line in lines]
     except EvaluationError:
-        return list(lines)
+        return None
+
+
+def _filled_lines(written: str) -> list[str]:
+    return [line.strip() for line in written.splitlines() if line.strip()]
 
 
 def item_input(run: Run, given: Value, item: Value) -> str:

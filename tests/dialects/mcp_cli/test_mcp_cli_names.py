@@ -1,0 +1,182 @@
+"""Called workflows are found by the name inside of their files: within bounds, in the project."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+from mcp_cli_files import HEAD
+
+from whorl.dialects import Opened, ProjectFiles, Reading, read_workflow
+from whorl.dialects.naming import CHARACTERS_MAX, FILES_MAX
+from whorl.errors import Diagnostic, InvalidWorkflow
+from whorl.source import Nearby, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from whorl.errors import Span
+
+
+def workflow(name: str, text: str = "Go") -> str:
+    return f"{HEAD.replace('name: main', f'name: {name}')}steps: [{{name: do, run: {text!r}}}]\n"
+
+
+def caller(name: str) -> str:
+    return f"{HEAD}steps: [{{name: go, template: {{name: {name}}}}}]\n"
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def read(
+    folder: Path, name: str, file: str = "main.yaml", folders: tuple[str, ...] = ()
+) -> Reading:
+    path = folder / file
+    write(folder, {file: caller(name)})
+    return read_workflow(path.read_text(), str(path), ProjectFiles(str(folder), folders))
+
+
+def mistake(folder: Path, name: str, file: str = "main.yaml") -> Diagnostic:
+    with pytest.raises(InvalidWorkflow) as caught:
+        read(folder, name, file)
+    assert len(caught.value.diagnostics) == 1
+    return caught.value.diagnostics[0]
+
+
+def called(reading: Reading) -> list[str]:
+    return [key for key, _ in reading.workflow.workflows]
+
+
+def test_a_run_keeps_the_source_of_what_was_found_by_its_name(tmp_path: Path) -> None:
+    write(tmp_path, {"deep/er/x-1.yaml": workflow("work")})
+
+    reading = read(tmp_path, "work")
+
+    assert called(reading) == ["deep/er/x-1.yaml"]
+    assert reading.sources["deep/er/x-1.yaml"] == workflow("work")
+
+
+def test_a_called_workflow_finds_its_own_by_name_from_its_own_folder(tmp_path: Path) -> None:
+    outer = caller("inner").replace("name: main", "name: outer")
+    write(tmp_path, {"a/o.yaml": outer, "a/i.yaml": workflow("inner"), "b/i.yaml": workflow("in")})
+
+    assert called(read(tmp_path, "outer")) == ["a/i.yaml", "a/o.yaml"]
+
+
+def test_folders_of_the_configuration_and_the_project_are_looked_through(tmp_path: Path) -> None:
+    write(tmp_path, {"library/deep/x.yaml": workflow("shared"), "y.yaml": workflow("top")})
+    write(tmp_path, {"other/z.yaml": workflow("far")})
+
+    assert called(read(tmp_path, "shared", "f/m.yaml", ("library",))) == ["library/deep/x.yaml"]
+    assert called(read(tmp_path, "top", "f/m.yaml")) == ["y.yaml"]
+    assert called(read(tmp_path, "other/far", "f/m.yaml")) == ["other/z.yaml"]
+    assert mistake(tmp_path, "far", "f/m.yaml").help == "did you mean 'other/far'?"
+
+
+def test_hidden_files_and_what_leads_out_of_the_project_are_left_out(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    write(tmp_path, {"outside/x.yaml": workflow("work")})
+    write(project, {".hidden/x.yaml": workflow("work"), ".x.yaml": workflow("work")})
+    write(project, {"node_modules/x.yaml": workflow("work")})
+    (project / "linked").symlink_to(tmp_path / "outside")
+    (project / "link.yaml").symlink_to(tmp_path / "outside" / "x.yaml")
+
+    assert mistake(project, "work").code == "W016"
+
+
+def test_a_link_to_a_file_of_the_project_is_the_same_workflow(tmp_path: Path) -> None:
+    write(tmp_path, {"x.yaml": workflow("work")})
+    (tmp_path / "again.yaml").symlink_to(tmp_path / "x.yaml")
+
+    assert called(read(tmp_path, "work")) == ["x.yaml"]
+
+
+def test_a_file_with_mistakes_is_found_and_told_of(tmp_path: Path) -> None:
+    write(tmp_path, {"x.yaml": workflow("work") + "stpes: []\n"})
+
+    found = mistake(tmp_path, "work")
+
+    assert (found.code, found.span and found.span.file) == ("W004", "x.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('{"$schema": "workflow/v2.0", "name": "work"}', "w.json"),
+        ("  $schema: workflow/v2.0\n  name: work\n", "indented.yaml"),
+        ("\"$schema\": 'workflow/v2.0'\n'name' : \"work\" # so\n", "quoted.yml"),
+        ("$schema: workflow/v2.0\nname:\n  work\n", "below.yaml"),
+    ],
+)
+def test_a_name_is_read_however_it_is_written(tmp_path: Path, text: str, name: str) -> None:
+    write(tmp_path, {name: text})
+    with pytest.raises(InvalidWorkflow) as caught:
+        read(tmp_path, "work")
+
+    assert {d.span.file for d in caught.value.diagnostics if d.span} == {name}
+
+
+def test_the_nearest_name_is_suggested_and_two_of_one_name_are_both_named(tmp_path: Path) -> None:
+    write(tmp_path, {"a/x.yaml": workflow("code_review"), "b/y.yaml": workflow("code_review")})
+
+    assert mistake(tmp_path, "code_reveiw").help == "did you mean 'code_review'?"
+    assert mistake(tmp_path, "code_review").message.endswith("could be a/x.yaml or b/y.yaml")
+
+
+@dataclass
+class Counted:
+    """Very many files, and which of them were opened."""
+
+    count: int
+    text: str
+    opened: list[str] = field(default_factory=list)
+
+    def real_path(self, file: str) -> str:
+        """Names are paths here."""
+        return file
+
+    def open(self, base: str, reference: str, span: Span) -> Opened:
+        """Opens any file."""
+        del base, span
+        self.opened.append(reference)
+        return Opened(reference, reference, self.text)
+
+    def find(self, base: str, names: Sequence[str]) -> str | None:
+        """One file is found by its name."""
+        del base
+        return "known.yaml" if "known.yaml" in names else None
+
+    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
+        """Lists them all."""
+        del base, endings
+        return [Place(tuple(Nearby(f"{index}.yaml", "") for index in range(self.count)))]
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [("x: 1", FILES_MAX), ("x" * (CHARACTERS_MAX // 10), 10)],
+    ids=["files", "characters"],
+)
+def test_only_so_many_files_are_looked_at_and_each_once(text: str, most: int) -> None:
+    files = Counted(2 * FILES_MAX, text)
+    steps = "".join(f"  - {{name: s{i}, template: {{name: none{i}}}}}\n" for i in range(3))
+    with pytest.raises(InvalidWorkflow) as caught:
+        read_workflow(f"{HEAD}steps:\n{steps}", "main.yaml", files)
+
+    assert len(files.opened) == most
+    assert all("nearest files" in found.message for found in caught.value.diagnostics)
+
+
+def test_nothing_is_looked_at_where_a_file_has_the_name() -> None:
+    files = Counted(10, workflow("known"))
+
+    read_workflow(caller("known"), "main.yaml", files)
+
+    assert files.opened == ["known.yaml"]

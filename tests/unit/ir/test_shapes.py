@@ -1,0 +1,118 @@
+"""What is known about results before anything runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from whorl import ir
+from whorl.interpreter import loop_result
+from whorl.ir.checks.shapes import (
+    LOOP_TOLD,
+    PLAIN,
+    Shape,
+    Shapes,
+    lacks,
+    part_of,
+    shape_of_port,
+    shape_of_schema,
+)
+from whorl.language import Expression, Json, path_in
+
+OBJECT = Shape("object", {"a": PLAIN})
+
+
+def test_a_loop_tells_just_what_is_known_of_it() -> None:
+    assert set(LOOP_TOLD) == set(loop_result._TOLD)
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": "string"}, PLAIN),
+        ({"type": "array", "items": {"type": "number"}}, Shape("list", items=PLAIN)),
+        ({"type": "array"}, Shape("list")),
+        (
+            {"type": "object", "properties": {"a": {"type": "string"}}},
+            Shape("object", {"a": PLAIN}, open=True),
+        ),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"type": "string"}},
+                "additionalProperties": False,
+            },
+            OBJECT,
+        ),
+        ({"type": "object"}, None),
+        ({"type": ["string", "object"]}, None),
+        ({"enum": [1, {"a": 2}]}, None),
+        ({"type": "object", "properties": {}, "anyOf": [{}]}, None),
+        ({}, None),
+        (True, None),
+    ],
+)
+def test_a_schema_promises_no_more_than_it_says(schema: Json, expected: Shape | None) -> None:
+    assert shape_of_schema(schema) == expected
+
+
+def test_a_schema_is_followed_only_so_deep() -> None:
+    schema: dict[str, Json] = {"type": "string"}
+    for _ in range(1_000):
+        schema = {"type": "array", "items": schema}
+
+    assert shape_of_schema(schema) is not None
+
+
+def test_members_and_items() -> None:
+    assert part_of(OBJECT, "a") == PLAIN
+    assert part_of(OBJECT, "b") is None
+    assert part_of(Shape("list", items=OBJECT), -1) == OBJECT
+    assert part_of(None, "a") is None
+    assert [lacks(OBJECT, key) for key in ("a", "b", 0)] == [False, True, False]
+    assert not lacks(Shape("object", open=True), "b")
+    assert lacks(PLAIN, "b")
+    assert lacks(Shape("list"), "b")
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("string", PLAIN), ("list", Shape("list")), ("json", None), ("any", None)],
+)
+def test_inputs(kind: ir.PortType, expected: Shape | None) -> None:
+    assert shape_of_port(ir.Port("x", kind)) == expected
+
+
+def test_workflows_that_call_each_other_have_an_end() -> None:
+    call = ir.Call(name="again", workflow="w")
+    outputs = (("x", Expression("jinja", "again")),)
+    shapes = Shapes({"w": ir.Workflow(name="w", body=ir.Block((call,)), outputs=outputs)})
+
+    assert shapes.of(call) == Shape("object", {"x": None})
+
+
+def test_what_shapes_a_result_anew_hides_what_was_known_of_it() -> None:
+    asked = ir.Task(name="a", kind="ask")
+    shaped = ir.Task(name="a", kind="ask", shape=ir.Constant({}))
+    whole = ir.Task(
+        name="a", kind="agent", inputs=ir.Fields((("whole", ir.Constant(True)),)), returns={}
+    )
+
+    assert [Shapes({}).of(node) for node in (asked, shaped, whole)] == [PLAIN, None, None]
+
+
+@pytest.mark.parametrize(
+    ("syntax", "source", "expected"),
+    [
+        ("template", "{{ a.b[-1].c }}", ("a", ("b", -1, "c"))),
+        ("jinja", "a['b']", ("a", ("b",))),
+        ("jinja", "a[i].b", None),
+        ("jinja", "a.b | first", None),
+        ("jinja", "a.upper()", None),
+        ("template", "x {{ a }}", None),
+        ("jinja", "1", None),
+    ],
+)
+def test_an_expression_that_only_reads_a_path(
+    syntax: str, source: str, expected: tuple[str, tuple[str | int, ...]] | None
+) -> None:
+    assert path_in(Expression(syntax, source)) == expected
