@@ -20,6 +20,11 @@ def row_of(*events: tuple[str, dict[str, Json]]) -> Progress:
     return progress
 
 
+def limits_of(row: Progress) -> list[int]:
+    """The limit that a loop began with, and what it was given."""
+    return [change.iterations for change in row.loop_changes]
+
+
 def test_a_request_that_is_journaled_twice_counts_once() -> None:
     loop: dict[str, Json] = {"limits": {"iterations": 5}}
     more: dict[str, Json] = {"at": "polish", "iterations": 3, "cost_usd": 0.5, "request": "r-1"}
@@ -32,14 +37,14 @@ def test_a_request_that_is_journaled_twice_counts_once() -> None:
         ("run.continued", more),
     )
 
-    assert (row.iterations_max, row.budget_usd, row.last_seq) == (8, 1.5, 4)
+    assert (limits_of(row), row.budget_usd, row.last_seq) == ([5, 3], 1.5, 4)
     again = row_of(
         ("run.started", start),
         ("loop.started", loop),
         ("run.continued", more),
         ("run.continued", more | {"request": "r-2"}),
     )
-    assert (again.iterations_max, again.budget_usd) == (11, 2.0)
+    assert (limits_of(again), again.budget_usd) == ([5, 3, 3], 2.0)
 
 
 def test_a_loop_that_has_ended_is_continued_from_where_it_is() -> None:
@@ -52,7 +57,8 @@ def test_a_loop_that_has_ended_is_continued_from_where_it_is() -> None:
 
     row = row_of(*ended, ("run.continued", {"at": "polish", "iterations": 3, "cost_usd": 0.5}))
 
-    assert (row.iteration, row.iterations_max, row.budget_usd) == (3, 6, 1.5)
+    assert (row.iteration, row.budget_usd) == (3, 1.5)
+    assert (row.loop_changes[-1].iterations, row.loop_changes[-1].reached) == (3, 3)
 
 
 def test_an_iteration_that_the_budget_did_not_let_begin_is_not_counted() -> None:
@@ -62,7 +68,7 @@ def test_an_iteration_that_the_budget_did_not_let_begin_is_not_counted() -> None
         ("loop.finished", {"iterations": 0, "exit_reason": "budget"}),
     )
 
-    assert (row.iteration, row.iterations_max) == (0, 5)
+    assert row.iteration == 0
 
 
 def test_a_budget_that_is_raised_when_a_run_is_resumed_is_shown() -> None:

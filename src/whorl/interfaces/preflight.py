@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError, UsageError, did_you_mean
+from whorl.interfaces.figures import allowed, dollars
 from whorl.ir import Constant, Expression, Fields, Items, Judge, Loop, Task, from_json, to_json
 from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk, workflows_of
@@ -250,14 +251,16 @@ def forecast_words(told: Forecast) -> str:
     if told.has_tools:
         words += " and the tools that models use"
     if told.cost_usd:
-        words += f", about ${told.cost_usd:,.2f}"
+        about = dollars(told.cost_usd)
+        words += ", less than $0.001" if about.startswith("<") else f", about {about}"
     if not told.is_priced:
         words += ", of a price that is not known"
     if told.budget_usd is None:
         return words
+    budget = allowed(told.budget_usd)
     if not told.is_priced:
-        return f"{words}, so the budget of ${told.budget_usd:.2f} cannot hold them: {_PRICE_THEM}"
-    return f"{words}; the budget is ${told.budget_usd:.2f}"
+        return f"{words}, so the budget of {budget} cannot hold them: {_PRICE_THEM}"
+    return f"{words}; the budget is {budget}"
 
 
 def calls_words(calls: int | None, usual: int | None) -> str:

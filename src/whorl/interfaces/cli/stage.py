@@ -105,7 +105,7 @@ class Stage:
             with self._leaving_on_signals(), fitting():
                 await self.runtime.drive(run, requests)
         finally:
-            self.audience.end(self._status(run))
+            self.audience.end(self._status(run), self.store.run(run).mark)
         return self.finish(run)
 
     async def follow(self, run: RunId) -> int:
@@ -120,7 +120,7 @@ class Stage:
         except asyncio.CancelledError:
             has_left = True
         finally:
-            self.audience.end(self._status(run))
+            self.audience.end(self._status(run), self.store.run(run).mark)
         if has_left:
             say(f"run {run} goes on without you; next: whorl watch {run}")
             return 0
