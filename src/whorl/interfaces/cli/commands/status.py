@@ -17,7 +17,7 @@ from whorl.interfaces.cli.view.closing import (
     pause_words,
     usage_words,
 )
-from whorl.interfaces.cli.view.loops import ONE_BY_ONE_MAX, loops_lines
+from whorl.interfaces.cli.view.loops import ONE_BY_ONE_MAX, all_loops, loops_lines
 from whorl.interfaces.cli.view.paint import paint
 from whorl.interfaces.figures import allowed, line, seconds, written
 from whorl.interfaces.history import loop_node, workflow_of
@@ -144,7 +144,8 @@ def _rows(
         yield "step", ", ".join(line(step.address, 60) for step in running[:5])
     machine = fold(store, run).machine
     if len(result["loops"]) > ONE_BY_ONE_MAX:
-        yield from (("loops", said) for said in loops_lines(run, result["loops"]))
+        told = [*loops_lines(result["loops"]), *all_loops(run, result["loops"])]
+        yield from (("" if at else "loops", said) for at, said in enumerate(told))
     else:
         for loop in progress.loops.values():
             yield from _loop_rows(loop, workflow)

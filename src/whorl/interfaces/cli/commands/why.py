@@ -97,7 +97,7 @@ def _told(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator[str]
     machine = fold(store, run).machine
     if len(loops) > _LOOPS_MAX:
         yield ""
-        yield from loops_lines(run, result["loops"])
+        yield from loops_lines(result["loops"])
         shown = [row for row in loops if row.exit_reason != "condition_met"][:_LOOPS_MAX]
         yield f"below: {len(shown)} that did not meet their condition; --at shows any other"
         loops = shown

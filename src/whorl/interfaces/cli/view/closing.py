@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import safe
-from whorl.interfaces.cli.options import print_json
 from whorl.interfaces.cli.view.badges import badge
-from whorl.interfaces.cli.view.loops import loops_lines
+from whorl.interfaces.cli.view.loops import all_loops, loops_lines
 from whorl.interfaces.cli.view.paint import paint
 from whorl.interfaces.figures import (
     as_much_again,
@@ -26,7 +25,7 @@ from whorl.interfaces.figures import (
 from whorl.interfaces.wording import root_code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Set
 
     from whorl.language import Json
     from whorl.runtimes.journal import RunId
@@ -35,17 +34,6 @@ if TYPE_CHECKING:
 _SHOWN_MAX = 4_000
 # The reasons for which a loop ended that more iterations help against.
 _TOO_FEW = frozenset({"max_iterations", "rejected"})
-
-
-def show_result(store: SqliteStore, run: RunId, result: dict[str, Json], *, as_json: bool) -> None:
-    """Prints the result: JSON for programs; else the output, and the rest beside it."""
-    if as_json:
-        print_json(result)
-        return
-    if result["status"] == "succeeded":
-        print_outputs(result["outputs"])  # type: ignore[arg-type]
-    for said in final_lines(store, run, result):
-        click.echo(said, err=True)
 
 
 def print_outputs(outputs: dict[str, Json]) -> None:
@@ -61,9 +49,17 @@ def print_outputs(outputs: dict[str, Json]) -> None:
 
 
 def final_lines(
-    store: SqliteStore, run: RunId, result: dict[str, Any], *, asked: str = ""
+    store: SqliteStore,
+    run: RunId,
+    result: dict[str, Any],
+    *,
+    asked: str = "",
+    known: Set[str] = frozenset(),
 ) -> Iterator[str]:
-    """Exit reason, returned iteration, cost, run, next command, unless it is the one `asked`."""
+    """Exit reason, returned iteration, cost, run, next command, unless it is the one `asked`.
+
+    The questions at the addresses in `known` have been shown already.
+    """
     status = result["status"]
     row = store.run(run)
     words, color = badge(status, row.mark)
@@ -71,14 +67,17 @@ def final_lines(
     used = usage_words(result["usage"])
     took = seconds(row.updated_at - row.created_at)
     yield f"{head}  {line(row.name, 60)}  {took}{f'  {used}' if used else ''}  run {run}"
-    yield from (f"  {said}" for said in loops_lines(run, result["loops"]))
+    yield from (f"  {said}" for said in loops_lines(result["loops"]))
+    if asked != "show":
+        yield from (f"  {said}" for said in all_loops(run, result["loops"]))
     if status == "succeeded":
         yield from (f"  {said}" for said in _missing(result["outputs"]))
     if result["paused_by"]:
         yield f"  {pause_words(result)}"
     yield from (f"  {said}" for said in error_lines(result["error"]))
     for gate in result["waiting_for"]:
-        yield from (f"  {said}" for said in gate_lines(gate))
+        if gate["address"] not in known:
+            yield from (f"  {said}" for said in gate_lines(gate))
     advice = next_command(store, run, result)
     if advice.split()[:2] != ["whorl", asked]:
         yield f"  next: {advice}"
@@ -116,7 +115,8 @@ def gate_lines(gate: dict[str, Any]) -> Iterator[str]:
         if name:
             yield f"  {line(name, 60)}:"
         text = written(value)
-        cut = "…" if len(text) > _SHOWN_MAX else ""
+        rest = len(text) - _SHOWN_MAX
+        cut = f"… ({rest:,} more characters)" if rest > 0 else ""
         for said in paragraphs(text[:_SHOWN_MAX] + cut).split("\n"):
             yield f"    {said}"
 

@@ -19,18 +19,18 @@ ONE_BY_ONE_MAX = 8
 _UNMET_MAX = 5
 _ITERATION = re.compile(r"\[[0-9]+\]")
 _ENDS = {
-    "": "under way",
     "condition_met": "met",
     "max_iterations": "stopped by the limit of iterations",
     "timeout": "stopped by the limit of time",
     "budget": "stopped by budget",
+    "": "under way",
 }
 # These end a loop, and say nothing about whether its result is good.
 _ENDS_ONLY = frozenset({"plateau", "stable"})
 _MET = frozenset({"condition_met", "accepted"})
 
 
-def loops_lines(run: str, loops: Sequence[dict[str, Any]]) -> Iterator[str]:
+def loops_lines(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
     """The loops of a result document."""
     if len(loops) <= ONE_BY_ONE_MAX:
         yield from map(loop_words, loops)
@@ -39,7 +39,12 @@ def loops_lines(run: str, loops: Sequence[dict[str, Any]]) -> Iterator[str]:
     unmet = [one for one in loops if one["exit_reason"] and one["exit_reason"] not in _MET]
     for loop in unmet[:_UNMET_MAX]:
         yield f"  {loop_words(loop)}"
-    yield f"`whorl show {run}` lists all {len(loops):,} loops"
+
+
+def all_loops(run: str, loops: Sequence[dict[str, Any]]) -> list[str]:
+    """How to see all loops, where `loops_lines` does not tell each."""
+    told = f"`whorl show {run}` lists all {len(loops):,} loops"
+    return [told] if len(loops) > ONE_BY_ONE_MAX else []
 
 
 def _counts(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -49,8 +54,8 @@ def _counts(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
         path = unescape(_ITERATION.sub("", loop["path"]))
         found.setdefault(path, Counter())[_end(loop)] += 1
     for path, ends in found.items():
-        told = ", ".join(f"{number:,} {end}" for end, number in ends.most_common())
-        yield f"{line(path, 60)}: {told}"
+        told = sorted(ends.items(), key=lambda one: (one[0] != _ENDS["condition_met"], -one[1]))
+        yield f"{line(path, 60)}: {', '.join(f'{number:,} {end}' for end, number in told)}"
 
 
 def _end(loop: dict[str, Any]) -> str:
