@@ -113,8 +113,10 @@ def test_the_budget_grows_when_a_run_is_continued(store: SqliteStore) -> None:
         )
         owner = await store.claim(run)
         await store.append(run, owner, loop(5, exit_reason="max_iterations"))
-        more = event("run.continued", at="polish", iterations=3, cost_usd=0.5)
-        await store.append(run, owner, [more])
+        asked = event("run.continued", at="polish", iterations=3, cost_usd=0.5)
+        limits: Json = {"iterations": 8}
+        told = event("loop.continued", "polish", limits=limits, run_limits={"cost_usd": 2.5})
+        await store.append(run, owner, [asked, told])
 
     asyncio.run(append())
     row = store.run("run-1")
@@ -203,11 +205,12 @@ def test_a_row_knows_the_limit_of_whichever_loop_it_shows(store: SqliteStore) ->
     assert (row.loop, row.iteration, row.iterations_max) == (second, 4, 5)
 
 
-def test_money_alone_leaves_the_limit_of_a_loop_as_it_is(store: SqliteStore) -> None:
-    more = event("run.continued", at="polish", cost_usd=0.5)
-    write(store, *loop(3, exit_reason="budget"), more)
+def test_a_request_that_is_refused_changes_no_row(store: SqliteStore) -> None:
+    refused = event("run.continued", at="polish", iterations=3, cost_usd=0.5)
+    write(store, *loop(3, exit_reason="max_iterations", mark="limit"), MET, refused, MET)
+    row = store.run("run-1")
 
-    assert store.run("run-1").iterations_max == 5
+    assert (row.iterations_max, row.exit_reason, row.mark) == (5, "max_iterations", "limit")
 
 
 MET = event("run.finished", status="succeeded")
@@ -225,7 +228,7 @@ LIMIT, BUDGET = ({"exit_reason": reason, "mark": mark} for reason, mark in (
         ([*loop(2, exit_reason="budget", mark="nonsense"), MET], ""),
         ([*loop(2, **LIMIT)], ""),
         ([*loop(2, **LIMIT), event("run.finished", status="failed")], ""),
-        ([*loop(2, **LIMIT), MET, event("run.continued", at="polish", iterations=1), MET], ""),
+        ([*loop(2, **LIMIT), MET, event("loop.continued", "polish"), MET], ""),
         ([*loop(2, **LIMIT), event("loop.finished", "polish", exit_reason="accepted"), MET], ""),
         ([*loop(2, **LIMIT), *loop(1, "polish#2", exit_reason="condition_met"), MET], ""),
         ([*loop(2, "polish#2", **LIMIT), *loop(1, "polish#3", exit_reason="failed"), MET], ""),

@@ -274,6 +274,18 @@ def _loop_started(progress: Progress, event: Event) -> None:
     )
 
 
+def _loop_continued(progress: Progress, event: Event) -> None:
+    """What the limits are now, only the run itself knows."""
+    loop = progress.loops.setdefault(event.address, LoopProgress(event.address))
+    loop.exit_reason = loop.stopped_by = loop.mark = ""
+    limits: Any = event.body.get("limits")
+    if isinstance(limits, dict):
+        loop.limit = int(limits.get("iterations") or loop.limit)
+    of_run: Any = event.body.get("run_limits")
+    if isinstance(of_run, dict) and isinstance(of_run.get("cost_usd"), int | float):
+        progress.budget_usd = float(of_run["cost_usd"])
+
+
 def _iteration_started(progress: Progress, event: Event) -> None:
     address, number = split_iteration(event.address)
     loop = progress.loops.setdefault(address, LoopProgress(address))
@@ -384,6 +396,7 @@ _CHANGES: dict[str, Callable[[Progress, Event], None]] = {
     "node.finished": _node_ended,
     "node.skipped": _node_ended,
     "loop.started": _loop_started,
+    "loop.continued": _loop_continued,
     "iteration.started": _iteration_started,
     "iteration.finished": _iteration_finished,
     "loop.finished": _loop_finished,

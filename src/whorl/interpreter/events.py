@@ -34,6 +34,7 @@ NoteKind: TypeAlias = Literal[
     "loop.started",  # path, limits
     "iteration.started",  # number, and what the loop tells of it
     "iteration.finished",  # number, status, seconds, usage, score, best, met, by, facts, ...
+    "loop.continued",  # by a person, with these limits, run_limits
     "loop.finished",  # path, iterations, exit_reason, stopped_by, score, best_iteration, ...
     "node.finished",  # of a branch: branch; of a failure that is tolerated: status, error
     "node.skipped",  # cause

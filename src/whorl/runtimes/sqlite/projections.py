@@ -31,15 +31,13 @@ _MARKS: Final = ("limit", "budget")
 class LoopChange:
     """A loop that started (or started again) or finished at an entry, or else was reopened.
 
-    `iterations` is the limit of one that started, the count of one that finished, and how many
-    more one that was reopened got; `reached` is where it stood, if the run's row knows that.
+    `limit` is how many iterations it may have from then on; None: as many as before.
     """
 
     address: str
     started: int | None = None
     finished: int | None = None
-    iterations: int = 0
-    reached: int | None = None
+    limit: int | None = None
     mark: str = ""
 
 
@@ -132,16 +130,19 @@ def _run_forked(progress: Progress, event: Event) -> None:
 
 
 def _run_continued(progress: Progress, event: Event) -> None:
-    is_at_an_end = bool(progress.exit_reason) or progress.status == "waiting"
-    _run_goes_on(progress, event)
-    loop = event.body.get("at")
-    if not isinstance(loop, str) or not loop:
-        return
-    change = LoopChange(loop, iterations=count_of(event.body.get("iterations")))
-    if loop == progress.loop:
-        change.reached = progress.iteration if is_at_an_end else None
+    progress.status = "running"
+    progress.error = ""
+
+
+def _loop_continued(progress: Progress, event: Event) -> None:
+    """What the limits are now, only the run itself knows."""
+    if event.address == progress.loop:
         progress.exit_reason = ""
-    progress.loop_changes.append(change)
+    run_limits = event.body.get("run_limits")
+    if isinstance(run_limits, dict):
+        progress.budget_usd = _amount(run_limits.get("cost_usd"))
+    limit = _iterations_in(event.body.get("limits"))
+    progress.loop_changes.append(LoopChange(event.address, limit=limit))
 
 
 def _run_paused(progress: Progress, event: Event) -> None:
@@ -188,12 +189,15 @@ def _doubt_added(progress: Progress, event: Event) -> None:
 
 
 def _loop_started(progress: Progress, event: Event) -> None:
-    limits = event.body.get("limits")
-    limit = count_of(limits.get("iterations")) if isinstance(limits, dict) else 0
-    change = LoopChange(event.address, started=progress.last_seq, iterations=limit)
+    limit = _iterations_in(event.body.get("limits"))
+    change = LoopChange(event.address, started=progress.last_seq, limit=limit)
     progress.loop_changes.append(change)
     if not progress.loop or progress.exit_reason:
         _show(progress, event.address)
+
+
+def _iterations_in(limits: Json) -> int:
+    return count_of(limits.get("iterations")) if isinstance(limits, dict) else 0
 
 
 def _iteration_started(progress: Progress, event: Event) -> None:
@@ -215,7 +219,6 @@ def _iteration_finished(progress: Progress, event: Event) -> None:
 
 def _loop_finished(progress: Progress, event: Event) -> None:
     change = LoopChange(event.address, finished=progress.last_seq)
-    change.iterations = count_of(event.body.get("iterations"))
     change.mark = mark_of(event.body.get("mark"))
     progress.loop_changes.append(change)
     if event.address == progress.loop:
@@ -289,6 +292,7 @@ _CHANGES: Final[dict[str, Callable[[Progress, Event], None]]] = {
     "task.failed": _usage_added,
     "task.in_doubt": _doubt_added,
     "loop.started": _loop_started,
+    "loop.continued": _loop_continued,
     "iteration.started": _iteration_started,
     "iteration.finished": _iteration_finished,
     "loop.finished": _loop_finished,

@@ -41,6 +41,7 @@ KIND_NUMBERS: Final[dict[str, int]] = {
     "run.waiting": 41,
     "run.finished": 42,
     "warning": 43,
+    "loop.continued": 44,
 }
 KIND_NAMES: Final[dict[int, str]] = {number: kind for kind, number in KIND_NUMBERS.items()}
 
@@ -147,7 +148,6 @@ CREATE TABLE memories(
 # The limit of a loop belongs to the loop: a run's row shows now this loop, now that one.
 # The marks of a run are found by an index that holds nothing else, however many loops it has.
 LIMITS_AND_MARKS: Final = """
-ALTER TABLE loops ADD COLUMN iterations INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE loops ADD COLUMN iterations_max INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE loops ADD COLUMN mark TEXT NOT NULL DEFAULT '';
 UPDATE loops SET iterations_max = coalesce((SELECT iterations_max FROM progress

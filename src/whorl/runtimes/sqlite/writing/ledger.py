@@ -53,17 +53,14 @@ ON CONFLICT(run, address) DO UPDATE SET state = 'running', finished = NULL, mark
     iterations_max = excluded.iterations_max
 """
 _LOOP_FINISHED: Final = """
-INSERT INTO loops(run, address, state, started, finished, iterations, mark)
-VALUES(?1, ?2, 'finished', ?3, ?3, ?4, ?5)
+INSERT INTO loops(run, address, state, started, finished, mark)
+VALUES(?1, ?2, 'finished', ?3, ?3, ?4)
 ON CONFLICT(run, address) DO UPDATE SET state = 'finished', finished = excluded.finished,
-    iterations = excluded.iterations, mark = excluded.mark
+    mark = excluded.mark
 """
-# A loop that has ended, or waits at its limit, goes on for so many from where it is.
 _LOOP_REOPENED: Final = """
-UPDATE loops SET state = 'running', finished = NULL, mark = '', iterations_max = CASE
-    WHEN ?3 = 0 THEN iterations_max WHEN state = 'finished' THEN iterations + ?3
-    ELSE coalesce(?4, iterations_max) + ?3 END
-WHERE run = ?1 AND address = ?2
+UPDATE loops SET state = 'running', finished = NULL, mark = '',
+    iterations_max = coalesce(?3, iterations_max) WHERE run = ?1 AND address = ?2
 """
 # What an earlier attempt at a place came to no longer counts; '/', '[' and '#' open what is below.
 _SUPERSEDED: Final = """
@@ -301,16 +298,15 @@ class Ledger:
         for change in state.loop_changes:
             place = (state.number, change.address)
             if change.finished is not None:
-                ended = (change.finished, change.iterations, change.mark)
-                self.connection.execute(_LOOP_FINISHED, (*place, *ended))
+                ended = (*place, change.finished, change.mark)
+                self.connection.execute(_LOOP_FINISHED, ended)
             elif change.started is not None:
-                began = (change.started, change.iterations)
-                self.connection.execute(_LOOP_STARTED, (*place, *began))
+                began = (*place, change.started, change.limit or 0)
+                self.connection.execute(_LOOP_STARTED, began)
                 for earlier, attempt in attempts_around(change.address):
                     self.connection.execute(_SUPERSEDED, (state.number, earlier, attempt))
             else:
-                more = (change.iterations, change.reached)
-                self.connection.execute(_LOOP_REOPENED, (*place, *more))
+                self.connection.execute(_LOOP_REOPENED, (*place, change.limit))
         state.loop_changes.clear()
 
 
