@@ -9,13 +9,14 @@ from whorl.interfaces.cli.view.closing import budget_of, gate_lines
 from whorl.interfaces.cli.view.prompt import forget_typed, read_line
 from whorl.interfaces.figures import as_much_again
 from whorl.interfaces.results import open_gates
-from whorl.interfaces.steering import continued, decided
+from whorl.interfaces.steering import asked, decided
 from whorl.runtimes.folding import fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from whorl.interpreter.events import Event
+    from whorl.language import Json
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
 
@@ -87,11 +88,11 @@ class Asker:
         return None
 
 
-async def _answered(question: Question, asked: str) -> Event:
+async def _answered(question: Question, told: str) -> Event:
     choices = list(_CHOICES.get(question.reason, _USUAL))
     if question.reason == "limit" and not _can_go_on(question):
         choices.remove("go on")
-    chosen = await _choice(question, choices, f"{asked}\n")
+    chosen = await _choice(question, choices, f"{told}\n")
     feedback = ""
     if chosen == "feedback":
         while not feedback:
@@ -116,11 +117,11 @@ def _can_go_on(question: Question) -> bool:
     return _limit_reason(question) != "budget" or budget is not None
 
 
-async def _choice(question: Question, choices: Sequence[str], asked: str = "") -> str:
+async def _choice(question: Question, choices: Sequence[str], told: str = "") -> str:
     words = "  ".join(f"[{choice[0]}]{choice[1:]}" for choice in choices)
     while True:
-        typed = (await _line(question, f"{asked}{words}: ")).lower()
-        asked = ""
+        typed = (await _line(question, f"{told}{words}: ")).lower()
+        told = ""
         found = [choice for choice in choices if typed and choice.startswith(typed)]
         if found == ["later"]:
             raise Later
@@ -130,18 +131,16 @@ async def _choice(question: Question, choices: Sequence[str], asked: str = "") -
 
 async def _more(question: Question) -> Event:
     """More of what the loop has used up."""
-    iterations, cost_usd = None, None
+    body: dict[str, Json] = {"at": question.place}
     match _limit_reason(question):
         case "max_iterations":
             words = f"how many more iterations (Enter for {_MORE_ITERATIONS}): "
-            iterations = int(await _number(question, words, _MORE_ITERATIONS, least=1))
+            body["iterations"] = int(await _number(question, words, _MORE_ITERATIONS, least=1))
         case "budget":
             again = as_much_again(budget_of(question.store, question.run, question.place))
             words = f"how many dollars more (Enter for {again}): "
-            cost_usd = await _number(question, words, float(again))
-    return continued(
-        question.store, question.run, question.place, iterations=iterations, cost_usd=cost_usd
-    )
+            body["cost_usd"] = await _number(question, words, float(again))
+    return asked("run.continued", body)
 
 
 async def _number(question: Question, words: str, usual: float, least: float = 0.0) -> float:
