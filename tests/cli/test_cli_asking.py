@@ -143,6 +143,25 @@ def test_one_answer_answers_one_question(
     assert [gate["address"] for gate in waiting] == ["both/other"]
 
 
+@pytest.mark.parametrize(("typed", "asked"), [("\x03", 1), ("l\n", 2)])
+def test_ctrl_c_leaves_all_questions_and_later_one(
+    project: Path, at: Callable[..., Terminal], typed: str, asked: int
+) -> None:
+    (project / "two.yaml").write_text(TWO)
+    terminal = at("run", "two.yaml")
+    terminal.read_until(GATE)
+
+    terminal.press(typed)
+    if asked == 2:
+        terminal.read_while(lambda: terminal.shown.count(GATE) < 2)
+        terminal.press("l\n")
+
+    terminal.read_until("next: whorl approve")
+    assert terminal.code() == 4
+    assert terminal.shown.count(GATE) == asked
+    assert terminal.shown.count("both/other asks: Other?") == 1
+
+
 def test_an_iteration_is_accepted_or_sent_back_with_words(
     whorl: Whorl, project: Path, at: Callable[..., Terminal]
 ) -> None:

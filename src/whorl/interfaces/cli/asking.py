@@ -38,6 +38,10 @@ class Later(Exception):
     """The person leaves the question open."""
 
 
+class Left(Exception):
+    """The person leaves this and all other questions open."""
+
+
 @dataclass(slots=True)
 class Question:
     """What a run asks at an address."""
@@ -85,6 +89,8 @@ class Asker:
                 return await _answered(question, "\n".join(gate_lines(gate)))
             except Later:
                 self._later.add(question.address)
+            except Left:
+                return None
         return None
 
 
@@ -158,7 +164,7 @@ async def _line(question: Question, words: str) -> str:
     typed = await read_line(words, question.is_open)
     if typed is not None:
         return typed
-    raise Later if question.is_open() else Gone
+    raise Left if question.is_open() else Gone
 
 
 def _limit_reason(question: Question) -> str:
