@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from whorl.dialects import read_workflow
+from whorl.ir import Loop, Score, Task
+from whorl.ir.expressions import conditions_in
+from whorl.ir.walk import walk
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -75,3 +78,31 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 @pytest.mark.parametrize("path", EXAMPLES, ids=[path.name for path in EXAMPLES])
 def test_examples_load(path: Path) -> None:
     assert read_workflow(path.read_text(), path.name).workflow.body.nodes
+
+
+TEMPLATES = sorted((ROOT / "src" / "whorl" / "templates").glob("*.yaml"))
+ORKA = sorted((ROOT / "examples" / "orka").glob("*.yml"))
+SCORING = [*WORKFLOWS, *((str(one.name), one.read_text()) for one in (*EXAMPLES, *TEMPLATES))]
+SCORING = [(name, text) for name, text in SCORING if "score:" in text]
+SCALE = re.compile(r"from 0(\.0)?( \(.*?\))? to 1")
+
+
+@pytest.mark.parametrize(("name", "text"), SCORING, ids=[name for name, _ in SCORING])
+def test_whoever_is_asked_for_a_score_is_told_the_scale(name: str, text: str) -> None:
+    """A model that is told no scale answers 8 or 85, which no goal below 1 can use."""
+    workflow = read_workflow(text, name).workflow
+    loops = [node for _, node in walk(workflow.body) if isinstance(node, Loop)]
+    scored = [
+        loop for loop in loops if any(isinstance(c, Score) for c in conditions_in(loop.until))
+    ]
+    for loop in scored:
+        asks = [node for _, node in walk(loop.body) if isinstance(node, Task)]
+        assert any(SCALE.search(repr(node.inputs)) for node in asks), name
+    assert scored
+
+
+def test_agents_that_rate_are_told_the_scale() -> None:
+    rating = [path for path in ORKA if "score_extraction_pattern" in path.read_text()]
+
+    assert len(rating) == 4
+    assert [path.name for path in rating if not SCALE.search(path.read_text())] == []

@@ -2,65 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import re
-import select
-import signal
-import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
+from terminals import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pty = pytest.importorskip("pty", reason="this system has no pseudo terminals")
-
-
-STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-
-
-class Terminal:
-    """A command in a pseudo terminal, and all that it has shown."""
-
-    def __init__(self, *words: str) -> None:
-        path = os.pathsep.join(filter(None, sys.path))
-        sizes = {"TERM": "xterm", "COLUMNS": "100", "LINES": "40", "PYTHONPATH": path}
-        argv = [sys.executable, "-m", "whorl.interfaces.cli", *words]
-        self.shown = ""
-        self._code: int | None = None
-        self._process, self._master = pty.fork()
-        if self._process == 0:
-            os.execve(sys.executable, argv, os.environ | sizes)
-
-    def press(self, key: str) -> None:
-        os.write(self._master, key.encode())
-
-    def read_until(self, words: str, seconds: float = 30.0) -> None:
-        deadline = time.monotonic() + seconds
-        while words not in self.shown:
-            left = deadline - time.monotonic()
-            assert left > 0, f"{words!r} was not shown: {self.shown[-2000:]}"
-            if select.select([self._master], [], [], left)[0]:
-                try:
-                    read = os.read(self._master, 65_536).decode("utf-8", "replace")
-                    self.shown = STEERING.sub("", self.shown + read)
-                except OSError:  # the other side is closed
-                    assert words in self.shown, self.shown[-2000:]
-
-    def code(self) -> int:
-        if self._code is None:
-            _, status = os.waitpid(self._process, 0)
-            self._code = os.waitstatus_to_exitcode(status)
-        return self._code
-
-    def close(self) -> None:
-        if self._code is None:
-            os.kill(self._process, signal.SIGKILL)
-            self.code()
-        os.close(self._master)
+pytest.importorskip("pty", reason="this system has no pseudo terminals")
 
 
 @pytest.fixture

@@ -160,7 +160,7 @@ def test_diff_refuses(whorl: Whorl, run: str, words: tuple[str, ...], message: s
 def test_watch_of_a_run_that_ended_prints_its_result(whorl: Whorl, run: str) -> None:
     done = whorl("watch", "last")
 
-    assert (done.code, done.out) == (0, "the report\n")
+    assert (done.code, done.out) == (0, "text:\nthe report\n\ndraft:\ndraft three\n")
     events = [json.loads(text) for text in whorl("watch", "last", "--events").out.splitlines()]
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     assert events[0]["kind"] == "run.started"

@@ -135,7 +135,7 @@ def test_a_loop_without_money_says_so(whorl: Whorl) -> None:
 
     assert "polish: budget after 0 iterations" in done.err
     assert "the output is null" in whorl("run", "slow.yaml", "--budget", "0.00001").err
-    assert "--budget +0.50" in whorl("show").out
+    assert "--budget +0.00001" in whorl("show").out
 
 
 def test_why_a_run_is_paused(whorl: Whorl) -> None:

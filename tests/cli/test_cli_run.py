@@ -13,16 +13,50 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_plain_run_prints_only_the_output_on_stdout(whorl: Whorl) -> None:
+def test_plain_run_prints_only_the_outputs_on_stdout(whorl: Whorl) -> None:
     done = whorl("run", "polish.yaml", "a haiku")
 
     assert done.code == 0
-    assert done.out == "the report\n"
+    assert done.out == "text:\nthe report\n\ndraft:\ndraft three\n"
     assert "polish  1/5  score 0.41" in done.err
     assert "polish  2/5  score 0.63 (+.22)" in done.err
     assert "review.approved is false; score 0.63 < 0.95" in done.err
     assert "polish: condition_met (expression) after 3 iterations, returned iteration 3" in done.err
     assert "next: whorl why " in done.err
+
+
+SEVERAL = """
+whorl: 1
+name: several
+steps: {w: {ask: "Write it"}}
+outputs: {text: "{{ w }}", facts: {words: 2, ok: true}, nothing: null}
+"""
+
+
+def test_several_outputs_stand_below_their_names(whorl: Whorl, project: Path) -> None:
+    (project / "several.yaml").write_text(SEVERAL)
+
+    done = whorl("run", "several.yaml")
+
+    facts = '{\n  "words": 2,\n  "ok": true\n}'
+    assert done.out == f"text:\ndraft one\n\nfacts:\n{facts}\n\nnothing:\nnull\n"
+    assert "\n  null: nothing\n" in done.err
+
+
+@pytest.mark.parametrize("value", ['"{{ w }}"', '["{{ w }}"]'])
+def test_one_output_is_printed_as_it_is(whorl: Whorl, project: Path, value: str) -> None:
+    text = SEVERAL.partition("outputs")[0] + f"outputs: {{text: {value}}}\n"
+    (project / "one.yaml").write_text(text)
+
+    expected = {'"{{ w }}"': "draft one\n", '["{{ w }}"]': '[\n  "draft one"\n]\n'}
+    assert whorl("run", "one.yaml").out == expected[value]
+
+
+def test_a_forecast_below_a_cent_is_told(whorl: Whorl) -> None:
+    said = whorl("run", "gated.yaml", "--budget", "0.003").err
+
+    assert "the budget is $0.003" in said
+    assert "$0.00\n" not in said
 
 
 def test_worst_case_and_its_cost_are_shown_before_the_run(whorl: Whorl) -> None:
@@ -267,7 +301,7 @@ def test_control_characters_of_a_model_do_not_reach_the_terminal(
     done = whorl("run", "polish.yaml", "x")
 
     assert "\x1b" not in done.out
-    assert done.out == "a␛[2Jb\nc\n"
+    assert done.out.startswith("text:\na␛[2Jb\nc\n")
 
 
 @pytest.mark.parametrize(

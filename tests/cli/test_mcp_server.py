@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from retelling import retold
+
 mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
 ROOT = Path(__file__).parents[2]
+_KEPT = ("PATH", "HOME", "PYTHONPATH")
 SLOW = """
 whorl: 1
 name: slow
@@ -27,7 +31,7 @@ def talk(folder: Path, *words: str) -> Any:
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
-    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "whorl.interfaces.cli", "mcp", *words],
@@ -96,3 +100,40 @@ def test_mistakes_are_answers(place: Path) -> None:
     assert "needs the input 'text'" in missing.content[0].text
     assert unknown.is_error
     assert "nosuchrun" in unknown.content[0].text
+
+
+SEVERAL = """
+whorl: 1
+name: several
+outputs: {title: "Rain", facts: {words: 2}}
+steps: {nothing: {value: 1}}
+"""
+
+
+def test_several_outputs_stand_below_their_names(place: Path) -> None:
+    (place / "several.yaml").write_text(SEVERAL)
+
+    async def ask() -> Any:
+        async with talk(place, "several.yaml") as client:
+            return await client.call_tool("several", {})
+
+    answer = asyncio.run(ask())
+
+    assert [part.text for part in answer.content] == ['title:\nRain\n\nfacts:\n{\n  "words": 2\n}']
+    assert answer.structured_content["mark"] is None
+
+
+def test_a_mark_is_told_beside_the_output(place: Path) -> None:
+    command = [sys.executable, "-m", "whorl.interfaces.cli", "run", "polish.yaml"]
+    subprocess.run([*command, "a haiku about rain"], cwd=place, check=True, capture_output=True)
+    marked = retold(place, lambda event: {"mark": "limit"} if event.kind == "loop.finished" else {})
+
+    async def ask() -> Any:
+        async with talk(place, "polish.yaml") as client:
+            return await client.call_tool("whorl_result", {"run": marked})
+
+    answer = asyncio.run(ask())
+
+    assert answer.content[0].text.endswith("the cat counting drops.")
+    assert answer.content[1].text.startswith("! limit: a loop ended at its limit")
+    assert answer.structured_content["mark"] == "limit"

@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from retelling import retold
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from served import Client
 
 
@@ -259,3 +263,46 @@ def _path(address: str) -> str:
     import re
 
     return re.sub(r"\[[0-9]+\]|#[0-9]+", "", address)
+
+
+def test_a_run_that_ended_at_a_limit_is_marked(client: Client, project: Path) -> None:
+    run = client.start("polish.yaml", inputs={"task": "x"}, max_iterations=2)
+    client.wait(run, "succeeded")
+    marked = retold(
+        project, lambda event: {"mark": "limit"} if event.kind == "loop.finished" else {}
+    )
+
+    rows = {row["id"]: row["mark"] for row in client.get("/runs")["runs"]}
+    assert rows[marked] == "limit"
+    assert client.get(f"/runs/{marked}")["mark"] == "limit"
+    assert client.get(f"/runs/{marked}/loops")["loops"][0]["mark"] == "limit"
+    assert client.get(f"/runs/{marked}")["status"] == "succeeded"
+
+
+def test_a_loop_in_a_list_has_its_limit(client: Client, project: Path) -> None:
+    (project / "all.yaml").write_text(
+        """
+whorl: 1
+name: all
+steps:
+  all:
+    each: [1, 2, 3, 4]
+    at_once: 2
+    steps:
+      polish:
+        repeat:
+          at_most: 3
+          until: [{score: {from: "{{ review.score }}", at_least: 0.8}}]
+          steps:
+            review:
+              ask: "Review {{ item }}"
+              returns: {approved: boolean, score: number}
+"""
+    )
+    run = client.start("all.yaml")
+    row = client.wait(run, "succeeded")
+
+    assert row["loop"].startswith("all[")
+    assert (row["iteration"], row["iterations_max"], row["target"]) == (3, 3, 0.8)
+    loops = client.get(f"/runs/{run}/loops")["loops"]
+    assert [(loop["iterations_max"], loop["target"]) for loop in loops] == [(3, 0.8)] * 4

@@ -14,6 +14,7 @@ from journal_makers import event, iteration, started
 from whorl.errors import StoreError
 from whorl.runtimes.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.sqlite.schema import APPLICATION_ID, FORMAT_VERSION, MIGRATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,17 +50,40 @@ def test_a_newer_format_is_refused_and_the_file_is_left_alone(path: Path) -> Non
     store = SqliteStore(path)
     asyncio.run(started(store))
     store.close()
-    change(path, "PRAGMA user_version = 2")
+    change(path, f"PRAGMA user_version = {FORMAT_VERSION + 1}")
     before = {
         file.name: hashlib.sha256(file.read_bytes()).digest() for file in path.parent.iterdir()
     }
     changed_at = path.stat().st_mtime_ns
 
-    with pytest.raises(StoreError, match="has format 2; this version of Whorl knows") as caught:
+    with pytest.raises(StoreError, match="has format 3; this version of Whorl knows") as caught:
         SqliteStore(path)
     assert caught.value.code == "R901"
     assert hashlib.sha256(path.read_bytes()).digest() == before["runs.db"]
     assert path.stat().st_mtime_ns == changed_at
+
+
+def test_a_store_of_the_first_format_is_brought_up_to_date(path: Path) -> None:
+    path.parent.mkdir()
+    change(path, MIGRATIONS[1])
+    change(path, f"PRAGMA application_id = {APPLICATION_ID}")
+    change(path, "PRAGMA user_version = 1")
+    change(
+        path,
+        """
+        INSERT INTO runs VALUES(1, 'run-1', NULL, 'n', 'native', '', '', 1.0, 'h', 0, 0, 'failed');
+        INSERT INTO progress VALUES(1, 1, NULL, 3, 1.0, 0.5, 1, 2, 3, 0, NULL, 'l', 2, 7, NULL,
+            '', 'no');
+        INSERT INTO loops VALUES(1, 'l', 'running', 2, NULL);
+        """,
+    )
+
+    store = SqliteStore(path)
+    row = store.run("run-1")
+    store.close()
+
+    assert (row.status, row.loop, row.iteration, row.iterations_max) == ("failed", "l", 2, 7)
+    assert (row.error, row.cost_usd, row.mark) == ("no", 0.5, "")
 
 
 def test_another_programs_database_is_refused_and_left_alone(path: Path) -> None:

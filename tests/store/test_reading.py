@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import apsw
 import pytest
 from journal_makers import START, event, iteration, new_run, started
 
@@ -112,8 +113,10 @@ def test_the_budget_grows_when_a_run_is_continued(store: SqliteStore) -> None:
         )
         owner = await store.claim(run)
         await store.append(run, owner, loop(5, exit_reason="max_iterations"))
-        more = event("run.continued", at="polish", iterations=3, cost_usd=0.5)
-        await store.append(run, owner, [more])
+        asked = event("run.continued", at="polish", iterations=3, cost_usd=0.5)
+        limits: Json = {"iterations": 8}
+        told = event("loop.continued", "polish", limits=limits, run_limits={"cost_usd": 2.5})
+        await store.append(run, owner, [asked, told])
 
     asyncio.run(append())
     row = store.run("run-1")
@@ -189,6 +192,68 @@ def test_nested_loops_are_listed_apart_and_the_row_shows_the_outer_one(store: Sq
     assert [one.number for one in store.iterations(RUN, "outer")] == [1, 2]
     assert [one.score for one in store.iterations(RUN, "outer[2]/inner")] == [1, 2, 3]
     assert store.iterations(RUN, "inner") == []
+
+
+def test_a_row_knows_the_limit_of_whichever_loop_it_shows(store: SqliteStore) -> None:
+    """Loops of a list run side by side: the second one is shown when the first one has ended."""
+    first, second = "all[1]/polish", "all[2]/polish"
+    begun = [event("loop.started", name, limits={"iterations": 5}) for name in (first, second)]
+    ended = event("loop.finished", first, iterations=1, exit_reason="condition_met")
+    write(store, *begun, ended, event("iteration.started", f"{second}[4]", number=4))
+    row = store.run("run-1")
+
+    assert (row.loop, row.iteration, row.iterations_max) == (second, 4, 5)
+
+
+def test_a_request_that_is_refused_changes_no_row(store: SqliteStore) -> None:
+    refused = event("run.continued", at="polish", iterations=3, cost_usd=0.5)
+    write(store, *loop(3, exit_reason="max_iterations", mark="limit"), MET, refused, MET)
+    row = store.run("run-1")
+
+    assert (row.iterations_max, row.exit_reason, row.mark) == (5, "max_iterations", "limit")
+
+
+MET = event("run.finished", status="succeeded")
+LIMIT, BUDGET = ({"exit_reason": reason, "mark": mark} for reason, mark in (
+    ("max_iterations", "limit"), ("budget", "budget")))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("events", "mark"),
+    [
+        ([*loop(2, exit_reason="max_iterations"), MET], ""),
+        ([*loop(2, **LIMIT), MET], "limit"),
+        ([*loop(2, **LIMIT), *loop(2, "other", **BUDGET), MET], "budget"),
+        ([*loop(2, **BUDGET), *loop(2, "other", **LIMIT), MET], "budget"),
+        ([*loop(2, exit_reason="budget", mark="nonsense"), MET], ""),
+        ([*loop(2, **LIMIT)], ""),
+        ([*loop(2, **LIMIT), event("run.finished", status="failed")], ""),
+        ([*loop(2, **LIMIT), MET, event("loop.continued", "polish"), MET], ""),
+        ([*loop(2, **LIMIT), event("loop.finished", "polish", exit_reason="accepted"), MET], ""),
+        ([*loop(2, **LIMIT), *loop(1, "polish#2", exit_reason="condition_met"), MET], ""),
+        ([*loop(2, "polish#2", **LIMIT), *loop(1, "polish#3", exit_reason="failed"), MET], ""),
+        ([*loop(2, "polished", **LIMIT), *loop(1, "polish#2", exit_reason="failed"), MET], "limit"),
+        ([*loop(1, "g[1]/in", **LIMIT), *loop(1, "g#2[1]/in", **BUDGET), MET], "budget"),
+        ([*loop(1, "g#2/a", **LIMIT), *loop(1, "g#2/b", exit_reason="failed"), MET], "limit"),
+    ],
+)
+def test_a_run_that_succeeded_is_marked_where_a_loop_did_not(
+    store: SqliteStore, events: list[Event], mark: str
+) -> None:
+    write(store, *events)
+
+    assert store.run("run-1").mark == mark
+    assert [row.mark for row in store.runs()] == [mark]
+
+
+def test_marks_are_found_by_an_index_of_their_own(store: SqliteStore) -> None:
+    from whorl.runtimes.sqlite.reading.runs import _ONE
+
+    file = apsw.Connection(store.path)
+    plan = " ".join(row[-1] for row in file.execute(f"EXPLAIN QUERY PLAN {_ONE}", ("run-1",)))
+    file.close()
+
+    assert "loops_by_mark" in plan
 
 
 def test_iterations_come_in_pages(store: SqliteStore) -> None:

@@ -39,6 +39,52 @@ def test_counts_scores_and_differences() -> None:
     assert figures.difference(0.58, 0.63) == "-.05"
     assert figures.difference(3.0, 1.5) == "+1.50"
     assert figures.difference(None, 1.0) == ""
+    assert figures.difference(0.9, 0.9) == "+.00"
+    assert figures.difference(0.94996, 0.94991) == "+.00005"
+
+
+@pytest.mark.parametrize(
+    ("amount", "other", "words"),
+    [
+        (0.899, 0.9, "0.899"),
+        (0.9, 0.899, "0.90"),
+        (0.89996, 0.9, "0.89996"),
+        (0.9, 0.89996, "0.90"),
+        (0.9975, 0.999, "0.9975"),
+        (0.99748, 0.9975, "0.99748"),
+        (0.9975, 0.99748, "0.9975"),
+        (0.9 - 1e-12, 0.9, "0.899999999999"),
+        (86.9999, 87.0, "86.9999"),
+        (0.9, 0.9, "0.90"),
+        (1 / 3, 0.9, "0.3333"),
+        (0.1 + 0.2, 0.9, "0.30"),
+    ],
+)
+def test_scores_are_told_apart(amount: float, other: float, words: str) -> None:
+    assert figures.score(amount, other) == words
+
+
+def test_a_score_is_never_shown_rounder_than_it_is() -> None:
+    assert [figures.score(n) for n in (0.89996, 0.00001, 0.0)] == ["0.89996", "0.00001", "0.00"]
+
+
+def test_budgets_have_all_their_digits() -> None:
+    amounts = (0.5, 0.003, 0.00025, 1_234.5, 1.005)
+
+    assert [figures.allowed(n) for n in amounts] == [
+        "$0.50",
+        "$0.003",
+        "$0.00025",
+        "$1,234.50",
+        "$1.005",
+    ]
+    assert [figures.as_much_again(n) for n in (0.003, 0.5, 2.0, 0.0123456, None)] == [
+        "+0.003",
+        "+0.50",
+        "+2.00",
+        "+0.0123",
+        "+0.50",
+    ]
 
 
 def test_sparkline() -> None:
@@ -66,10 +112,18 @@ def test_fact_words() -> None:
     assert fact_words(score) == "score 0.40 < 0.95"
     assert fact_words(score | {"met": True, "score": 0.96}) == "score 0.96 ≥ 0.95"
     assert fact_words(score | {"met": None, "score": None}) == "no score"
+    close = score | {"score": 0.94999}
+    assert fact_words(close) == "score 0.94999 < 0.95"
+    bounds = {"outside": 9.0, "low": 0.0, "high": 1.0}
+    assert fact_words(score | bounds | {"met": None, "score": None}) == "score 9 is outside 0..1"
+    assert fact_words({"by": "stable", "met": False, "similarity": 0.9496}) == "94.96% alike"
     assert fact_words({"by": "judge", "met": None, "answer": ""}) == "judge: no clear answer"
     assert fact_words({"by": "stable", "met": True, "similarity": 0.97}) == "97% alike"
     met = {"met": True, "facts": [score, {"by": "plateau", "met": True, "stale": 2}]}
     assert verdict_words(met) == "2 iterations without a better score"  # type: ignore[arg-type]
+    outside = met | {"outside": {"score": 85, "low": 0.5, "high": 1.0}}
+    words = "2 iterations without a better score; score 85 is outside 0.5..1"
+    assert verdict_words(outside, 100) == words  # type: ignore[arg-type]
 
 
 def test_condition_words() -> None:

@@ -21,38 +21,31 @@ def row_of(*events: tuple[str, dict[str, Json]]) -> Progress:
 
 
 def test_a_request_that_is_journaled_twice_counts_once() -> None:
-    loop: dict[str, Json] = {"limits": {"iterations": 5}}
-    more: dict[str, Json] = {"at": "polish", "iterations": 3, "cost_usd": 0.5, "request": "r-1"}
     start: dict[str, Json] = {"limits": {"cost_usd": 1.0}}
+    more: dict[str, Json] = {"cost_usd": 0.5, "request": "r-1"}
 
-    row = row_of(
-        ("run.started", start),
-        ("loop.started", loop),
-        ("run.continued", more),
-        ("run.continued", more),
-    )
+    row = row_of(("run.started", start), ("run.resumed", more), ("run.resumed", more))
 
-    assert (row.iterations_max, row.budget_usd, row.last_seq) == (8, 1.5, 4)
-    again = row_of(
-        ("run.started", start),
-        ("loop.started", loop),
-        ("run.continued", more),
-        ("run.continued", more | {"request": "r-2"}),
-    )
-    assert (again.iterations_max, again.budget_usd) == (11, 2.0)
+    assert (row.budget_usd, row.last_seq) == (1.5, 3)
+    other = more | {"request": "r-2"}
+    again = row_of(("run.started", start), ("run.resumed", more), ("run.resumed", other))
+    assert again.budget_usd == 2.0
 
 
-def test_a_loop_that_has_ended_is_continued_from_where_it_is() -> None:
+def test_a_loop_that_goes_on_has_the_limits_that_the_run_tells() -> None:
     ended: tuple[tuple[str, dict[str, Json]], ...] = (
         ("run.started", {"limits": {"cost_usd": 1.0}}),
         ("loop.started", {"limits": {"iterations": 5}}),
         ("iteration.started", {"number": 3}),
         ("loop.finished", {"iterations": 3, "exit_reason": "budget"}),
     )
+    asked: dict[str, Json] = {"at": "polish", "iterations": 3, "cost_usd": 0.5}
+    told: dict[str, Json] = {"limits": {"iterations": 6}, "run_limits": {"cost_usd": 1.5}}
 
-    row = row_of(*ended, ("run.continued", {"at": "polish", "iterations": 3, "cost_usd": 0.5}))
+    row = row_of(*ended, ("run.continued", asked), ("loop.continued", told))
 
-    assert (row.iteration, row.iterations_max, row.budget_usd) == (3, 6, 1.5)
+    assert (row.iteration, row.budget_usd, row.exit_reason) == (3, 1.5, "")
+    assert [change.limit for change in row.loop_changes] == [5, None, 6]
 
 
 def test_an_iteration_that_the_budget_did_not_let_begin_is_not_counted() -> None:
@@ -62,7 +55,7 @@ def test_an_iteration_that_the_budget_did_not_let_begin_is_not_counted() -> None
         ("loop.finished", {"iterations": 0, "exit_reason": "budget"}),
     )
 
-    assert (row.iteration, row.iterations_max) == (0, 5)
+    assert row.iteration == 0
 
 
 def test_a_budget_that_is_raised_when_a_run_is_resumed_is_shown() -> None:

@@ -34,8 +34,8 @@ it("estimates the next iteration by the median and says how many the budget allo
   const loop = journal.loops.get("polish")!;
 
   expect(select.scoresOf(loop)).toEqual([0.42, 0.81, 0.93]);
-  expect(select.estimateNext(loop)).toMatchObject({ cost_usd: 0.00945, tokens: 99 });
-  expect(select.iterationsLeft(journal, loop)).toBe(49);
+  expect(select.estimateNext(loop)).toMatchObject({ cost_usd: 0.0102, tokens: 114 });
+  expect(select.iterationsLeft(journal, loop)).toBe(46);
   expect(select.median([])).toBe(0);
   expect(select.median([3, 1, 2, 10])).toBe(2.5);
 });

@@ -56,12 +56,14 @@ class Line:
             self.cost_usd += float(reserve.get("cost_usd") or 0.0)
 
 
-def roll_up(store: SqliteStore, runs: Iterable[RunId], by: By) -> list[Line]:
-    """The usage of runs under the headings of `by`, the dearest first."""
+def roll_up(store: SqliteStore, runs: Iterable[RunId], by: By, at: str = "") -> list[Line]:
+    """The usage of runs under the headings of `by`, the dearest first; only what lies `at` it."""
     lines: dict[str, Line] = {}
     for run in runs:
         name = store.run(run).name
         for event in _own_events(store, run):
+            if at and not _is_at(event.address, at):
+                continue
             usage = event.body.get("usage")
             if event.kind in _PAID and isinstance(usage, dict):
                 heading = _heading(by, run, name, event)
@@ -72,6 +74,11 @@ def roll_up(store: SqliteStore, runs: Iterable[RunId], by: By) -> list[Line]:
     if by == "iteration":
         return list(lines.values())
     return sorted(lines.values(), key=lambda line: (-line.cost_usd, -line.calls, line.name))
+
+
+def _is_at(address: str, place: str) -> bool:
+    """Whether an address is a place, lies in it, or is another attempt at it."""
+    return address == place or address.startswith((f"{place}/", f"{place}[", f"{place}#"))
 
 
 def _own_events(store: SqliteStore, run: RunId) -> Iterator[Event]:

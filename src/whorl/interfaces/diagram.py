@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from whorl.errors import safe
-from whorl.interfaces.figures import line, plural, seconds
+from whorl.interfaces.figures import allowed, line, plural, seconds
 from whorl.interfaces.wording import condition_words
 from whorl.ir import (
     Assign,
@@ -132,7 +132,7 @@ def limit_words(limits: LoopLimits | RunLimits) -> str:
         is_known = isinstance(limits.time_s, int | float)
         words.append(seconds(limits.time_s) if is_known else "a computed time")  # type: ignore[arg-type]
     if limits.cost_usd is not None:
-        words.append(f"${limits.cost_usd:,.2f}")
+        words.append(allowed(limits.cost_usd))
     words += [plural(limits.tokens, "token")] if limits.tokens is not None else []
     words += [plural(limits.calls, "call")] if limits.calls is not None else []
     return ", ".join(words)

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 from whorl.errors import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from whorl.language import Json
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _COLUMN_MIN = 6
+_DECIMALS_MAX = 15
+# By less than this numbers differ that are the same to whoever computed them.
+_NOISE = 1e-9
 _ZERO_WIDTH = frozenset({"Mn", "Me", "Cf"})
 
 
@@ -57,23 +60,65 @@ def count(amount: float) -> str:
     return f"{amount / 1_000_000:.1f}M"
 
 
-def score(amount: float | None) -> str:
-    """A score with two decimals, or more where two would hide it."""
+def allowed(amount: float) -> str:
+    """A sum that somebody set as a limit, with all its digits: $0.50, $0.003."""
+    return f"${_trimmed(f'{amount:,.9f}')}"
+
+
+def as_much_again(budget: float | None) -> str:
+    """What to add to a budget that is used up: the same again, as the command line takes it."""
+    amount = budget or 0.5
+    rounded = float(f"{amount:.3g}")
+    return f"+{_trimmed(f'{rounded:.9f}')}"
+
+
+def _trimmed(number: str) -> str:
+    """A number with at least two decimals and no needless zeros."""
+    whole, _, part = number.partition(".")
+    return f"{whole}.{part.rstrip('0'):0<2}"
+
+
+def score(amount: float | None, *others: float | None) -> str:
+    """A score with two decimals, or with as many as tell it apart from the others.
+
+    None is shown as a rounder number than it is: 0.89996 is not 0.90, and 0.00001 is not 0.00.
+    """
     if amount is None:
         return ""
     if amount == int(amount) and abs(amount) >= 10:
         return f"{amount:.0f}"
-    return f"{amount:.2f}" if round(amount, 2) == round(amount, 4) else f"{amount:.4f}".rstrip("0")
+    rounder = round(amount, 2)
+    apart = [rounder] if abs(amount - rounder) > _NOISE else []
+    apart += [other for other in others if other is not None and other != amount]
+    decimals = 4 if apart[:1] == [rounder] else 2
+    while decimals < _DECIMALS_MAX and round(amount, decimals) in {
+        round(other, decimals) for other in apart
+    }:
+        decimals += 1
+    return _trimmed(f"{amount:.{decimals}f}")
+
+
+def outside_words(outside: Mapping[str, Json]) -> str:
+    """A score that is not in its range: `score 9 is outside 0..1`."""
+    number, low, high = (outside.get(name) for name in ("score", "low", "high"))
+    return f"score {bare(number)} is outside {bare(low)}..{bare(high)}"
+
+
+def bare(number: Json) -> str:
+    """A number without needless decimals: 9, 0.5; nothing where there is none."""
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    return f"{number:.6g}" if is_number else ""
 
 
 def difference(now: float | None, before: float | None) -> str:
-    """How much a score has changed: +.22, -.05, +1.50."""
+    """How much a score has changed: +.22, -.05, +1.50, +.0004; +.00 where it is the same."""
     if now is None or before is None:
         return ""
-    amount = now - before
-    sign = "+" if amount >= 0 else "-"
-    words = f"{abs(amount):.2f}"
-    return sign + (words[1:] if words.startswith("0.") else words)
+    # What two decimal numbers differ by is not exact: 0.63 - 0.41 is a little above 0.22.
+    amount = round(now - before, 9)
+    shown = round(amount, 2) or float(f"{amount:.2g}")
+    words = _trimmed(f"{abs(shown):.9f}")
+    return ("+" if amount >= 0 else "-") + (words[1:] if words.startswith("0.") else words)
 
 
 def bytes_words(amount: float) -> str:

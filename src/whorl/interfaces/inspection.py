@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
 
 _ATTEMPT = re.compile(r"#([0-9]+)$")
+# So many loops are named where a person has to choose one.
+_NAMED_MAX = 8
 _ENDS = {"task.finished": "succeeded", "task.failed": "failed", "node.skipped": "skipped"}
 
 
@@ -56,9 +58,10 @@ def loop_named(store: SqliteStore, run: RunId, at: str) -> str:
     wanted = split_iteration(at)[0]
     if wanted in loops:
         return wanted
-    known = ", ".join(loops) or "none"
+    rest = f" and {len(loops) - _NAMED_MAX} more: `whorl show {run}`"
+    known = ", ".join(loops[:_NAMED_MAX]) + (rest if len(loops) > _NAMED_MAX else "")
     if wanted:
-        hint = did_you_mean(wanted, loops) or f"loops: {known}"
+        hint = did_you_mean(wanted, loops) or f"loops: {known or 'none'}"
         raise UsageError(f"run {run} has no loop {wanted!r}", help=hint, code="W907")
     outer = [address for address in loops if "[" not in address]
     if not loops:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from whorl.interfaces.python import Run, Session, Workflow
     from whorl.ir import Port
+    from whorl.language import Json
 
 WAIT_S = 20.0
 WAIT_MAX_S = 300.0
@@ -55,6 +56,11 @@ _RESULT = types.Tool(
         "additionalProperties": False,
     },
 )
+# What a client is told beside the output of a run that succeeded with a mark.
+_WARNINGS = {
+    "limit": "! limit: a loop ended at its limit before its condition was met",
+    "budget": "! budget: a loop ended because of the budget before its condition was met",
+}
 _CANCEL = types.Tool(
     name="whorl_cancel",
     description="Cancels a run.",
@@ -126,6 +132,7 @@ class WorkflowTools:
         told = {
             "run": result.run,
             "status": result.status,
+            "mark": run.mark,
             "output": result.output,
             "outputs": result.outputs,
             "loops": [
@@ -136,7 +143,8 @@ class WorkflowTools:
             "error": result.error,
         }
         if result.status == "succeeded":
-            return _said(written(result.output), told)
+            text = written(result.output) if len(result.outputs) == 1 else _headed(result.outputs)
+            return _said(text, told, beside=_WARNINGS.get(run.mark or "", ""))
         words = str(result.error["message"]) if result.error else f"run {run.id} is {result.status}"
         return _said(words, told, is_error=result.status == "failed")
 
@@ -187,7 +195,16 @@ def _seconds(value: object) -> float:
     return min(float(value), WAIT_MAX_S)
 
 
-def _said(text: str, told: dict[str, Any], *, is_error: bool = False) -> types.CallToolResult:
+def _headed(outputs: Mapping[str, Json]) -> str:
+    """Several outputs, each below its name."""
+    return "\n\n".join(f"{name}:\n{written(value)}" for name, value in outputs.items())
+
+
+def _said(
+    text: str, told: dict[str, Any], *, beside: str = "", is_error: bool = False
+) -> types.CallToolResult:
+    """An answer; what is said `beside` it is a part of its own, so that the output stays whole."""
     whole = json.loads(json.dumps(told))
-    content = types.TextContent(type="text", text=text)
-    return types.CallToolResult(content=[content], structured_content=whole, is_error=is_error)
+    parts = [text, beside] if beside else [text]
+    content: list[types.ContentBlock] = [types.TextContent(type="text", text=p) for p in parts]
+    return types.CallToolResult(content=content, structured_content=whole, is_error=is_error)

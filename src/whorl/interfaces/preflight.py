@@ -7,7 +7,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError, UsageError, did_you_mean
-from whorl.interfaces.figures import dollars
+from whorl.interfaces.figures import allowed, dollars
 from whorl.ir import Constant, Expression, Fields, Items, Judge, Loop, Task, from_json, to_json
 from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk, workflows_of
@@ -269,14 +269,14 @@ def _unpriced_words(told: Forecast) -> str:
     words = ", of a price that is not known"
     if told.budget_usd is None:
         return words
-    return f"{words}, so the budget of {dollars(told.budget_usd)} cannot hold them: {_PRICE_THEM}"
+    return f"{words}, so the budget of {allowed(told.budget_usd)} cannot hold them: {_PRICE_THEM}"
 
 
 def _cost_words(told: Forecast) -> str:
     cost, bound, budget = told.cost_usd, told.bound_usd, told.budget_usd
     if budget is not None and (bound is None or bound >= budget):
-        about = f", about {dollars(cost)}" if cost and cost < budget else ""
-        return f"{about}; at most {dollars(budget)}, the budget"
+        about = f", {_about(cost)}" if cost and cost < budget else ""
+        return f"{about}; at most {allowed(budget)}, the budget"
     if bound is not None:
         return f", at most {dollars(_rounded_up(bound))}" if bound else ""
     if not cost:
@@ -284,7 +284,12 @@ def _cost_words(told: Forecast) -> str:
     why = "prompts may be longer than they are in the file"
     if told.answer_tokens:
         why = f"answers may be longer than {told.answer_tokens:,} tokens"
-    return f", about {dollars(cost)}, an estimate: {why}"
+    return f", {_about(cost)}, an estimate: {why}"
+
+
+def _about(cost: float) -> str:
+    shown = dollars(cost)
+    return "less than $0.001" if shown.startswith("<") else f"about {shown}"
 
 
 def _rounded_up(amount: float) -> float:

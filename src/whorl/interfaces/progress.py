@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from whorl.interfaces.figures import line
-from whorl.interfaces.wording import verdict_words
+from whorl.interfaces.wording import score_cell, verdict_words
 from whorl.interpreter.address import split_iteration, unescape
 
 if TYPE_CHECKING:
@@ -48,7 +48,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """A finished iteration; `before` is the score of the one before it."""
+    """A finished iteration; `before` is the score of the one before it.
+
+    `shown_score` is the score as tables show it, told apart from what it was measured against.
+    """
 
     number: int
     status: str
@@ -58,8 +61,8 @@ class Iteration:
     tokens: int
     cost_usd: float
     is_met: bool
-    is_best: bool
     words: str
+    shown_score: str = ""
 
 
 @dataclass(slots=True)
@@ -74,9 +77,10 @@ class LoopProgress:
     iteration_at: float = 0.0
     iterations: deque[Iteration] = field(default_factory=lambda: deque(maxlen=ITERATIONS_MAX))
     score: float | None = None
-    best: tuple[int, float] | None = None
+    best: tuple[int, float | None] | None = None
     exit_reason: str = ""
     stopped_by: str = ""
+    mark: str = ""
     is_failed: bool = False
     returned: int | None = None
 
@@ -88,6 +92,7 @@ class Progress:
     run: str = ""
     workflow: str = ""
     status: str = "running"
+    mark: str = ""
     budget_usd: float | None = None
     started_at: float = 0.0
     at: float = 0.0
@@ -170,7 +175,7 @@ def _run_goes_on(progress: Progress, event: Event) -> None:
     if isinstance(iterations, int):
         ended = bool(loop.exit_reason)
         loop.limit = (loop.number if ended else max(loop.limit, loop.number)) + iterations
-    loop.exit_reason = loop.stopped_by = ""
+    loop.exit_reason = loop.stopped_by = loop.mark = ""
 
 
 def _run_paused(progress: Progress, event: Event) -> None:
@@ -274,12 +279,24 @@ def _loop_started(progress: Progress, event: Event) -> None:
     )
 
 
+def _loop_continued(progress: Progress, event: Event) -> None:
+    """What the limits are now, only the run itself knows."""
+    loop = progress.loops.setdefault(event.address, LoopProgress(event.address))
+    loop.exit_reason = loop.stopped_by = loop.mark = ""
+    limits: Any = event.body.get("limits")
+    if isinstance(limits, dict):
+        loop.limit = int(limits.get("iterations") or loop.limit)
+    of_run: Any = event.body.get("run_limits")
+    if isinstance(of_run, dict) and isinstance(of_run.get("cost_usd"), int | float):
+        progress.budget_usd = float(of_run["cost_usd"])
+
+
 def _iteration_started(progress: Progress, event: Event) -> None:
     address, number = split_iteration(event.address)
     loop = progress.loops.setdefault(address, LoopProgress(address))
     loop.number = number or loop.number + 1
     loop.iteration_at = event.at
-    loop.exit_reason = ""
+    loop.exit_reason = loop.mark = ""
     _drop_below(progress, f"{address}[")
 
 
@@ -291,22 +308,23 @@ def _iteration_finished(progress: Progress, event: Event) -> None:
         loop.number = max(0, loop.number - 1)
         return
     score = body.get("score")
+    measured = float(score) if isinstance(score, int | float) else None
     _, tokens, cost_usd = usage_of(event.body)
     done = Iteration(
         number=number or loop.number,
         status=str(body.get("status", "")),
-        score=float(score) if isinstance(score, int | float) else None,
+        score=measured,
         before=loop.score,
         seconds=float(body.get("seconds") or 0.0),
         tokens=tokens,
         cost_usd=cost_usd,
         is_met=bool(body.get("met")),
-        is_best=bool(body.get("best")),
-        words=verdict_words(event.body, 200),
+        words=verdict_words(body, 200),
+        shown_score=score_cell(body, measured),
     )
     loop.iterations.append(done)
     loop.score = done.score if done.score is not None else loop.score
-    if done.is_best and done.score is not None:
+    if body.get("best"):
         loop.best = (done.number, done.score)
     _drop_below(progress, f"{address}[")
 
@@ -317,7 +335,13 @@ def _loop_finished(progress: Progress, event: Event) -> None:
     loop.exit_reason = str(body.get("exit_reason") or "")
     loop.stopped_by = str(body.get("stopped_by") or "")
     loop.is_failed = bool(body.get("error")) or loop.exit_reason in ("failed", "cancelled")
+    loop.mark = str(body.get("mark") or "")
     loop.returned = body.get("returned_iteration")
+    if "best_iteration" in body:
+        # What iterations say about themselves is only that they were the best so far.
+        best = body["best_iteration"]
+        scores = [done.score for done in loop.iterations if done.number == best]
+        loop.best = (best, scores[-1] if scores else None) if isinstance(best, int) else None
     loop.number = int(body.get("iterations") or loop.number)
     _drop_below(progress, f"{event.address}[")
 
@@ -377,6 +401,7 @@ _CHANGES: dict[str, Callable[[Progress, Event], None]] = {
     "node.finished": _node_ended,
     "node.skipped": _node_ended,
     "loop.started": _loop_started,
+    "loop.continued": _loop_continued,
     "iteration.started": _iteration_started,
     "iteration.finished": _iteration_finished,
     "loop.finished": _loop_finished,

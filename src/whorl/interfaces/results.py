@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from whorl.interfaces.history import workflow_of
 from whorl.interfaces.preflight import asks_models
 from whorl.interfaces.secrecy import hidden_names
+from whorl.interfaces.wording import with_run
 from whorl.interpreter.events import Event
 from whorl.providers.secrets import HIDDEN
 from whorl.runtimes.folding import fold
@@ -89,6 +90,9 @@ def result_of(
     found = document(run, status, final, store, warnings=None if state["warned"] else [])
     if state["usage"].get("calls") and asks_models(machine.plan.workflow):
         found["warnings"] = [*_of_toy(store, run), *cast("list[Json]", found["warnings"])]
+    for told in (*cast("list[Any]", found["warnings"]), found["error"]):
+        if isinstance(told, dict) and told.get("message"):
+            told["message"] = with_run(str(told["message"]), run)
     return found
 
 

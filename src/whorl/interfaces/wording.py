@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, assert_never
 
-from whorl.interfaces.figures import dollars, line, plural, score
+from whorl.interfaces.figures import bare, dollars, line, outside_words, plural, score
 from whorl.ir import (
     AllOf,
     AnyOf,
@@ -127,21 +127,42 @@ def verdict_words(note: Mapping[str, Json], width_max: int = 60) -> str:
     told = [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
     if note.get("met"):
         told = [fact for fact in told if fact.get("met")] or told
-    words = "; ".join(fact_words(fact) for fact in told if len(fact) > 2)
-    if not words and note.get("by"):
-        words = str(note["by"])
-    return line(words, width_max)
+    words = [fact_words(fact) for fact in told if len(fact) > 2]
+    words = words or ([str(note["by"])] if note.get("by") else [])
+    outside = note.get("outside")
+    if isinstance(outside, dict) and outside_words(outside) not in words:
+        # Whatever ended the iteration, a score that does not count must not go unseen.
+        words.append(outside_words(outside))
+    return line("; ".join(words), width_max)
+
+
+def goals_of(note: Mapping[str, Any]) -> tuple[float, ...]:
+    """The scores that an iteration was measured against."""
+    facts = note.get("facts")
+    told = [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
+    goals = [fact.get("at_least") for fact in told if fact.get("by") == "score"]
+    return tuple(float(goal) for goal in goals if isinstance(goal, int | float))
+
+
+def score_cell(note: Mapping[str, Any], number: float | None) -> str:
+    """The score of an iteration in a table; one outside its range is marked: its words say why."""
+    outside = note.get("outside")
+    if number is None and isinstance(outside, dict):
+        return f"{bare(outside.get('score'))}!"
+    return score(number, *goals_of(note))
 
 
 def fact_words(fact: Mapping[str, Any]) -> str:
     """One condition's value, such as `score 0.40 < 0.95`."""
     match fact.get("by"):
         case "score":
-            number = fact.get("score")
+            number, goal = fact.get("score"), fact.get("at_least")
+            if fact.get("outside") is not None:
+                return outside_words({**fact, "score": fact["outside"]})
             if number is None:
                 return "no score"
             sign = "≥" if fact.get("met") else "<"
-            return f"score {score(number)} {sign} {score(fact.get('at_least'))}"
+            return f"score {score(number, goal)} {sign} {score(goal, number)}"
         case "judge":
             answer = line(str(fact.get("answer", "")), 80)
             return f"judge: {answer}" if answer else "judge: no clear answer"
@@ -150,7 +171,7 @@ def fact_words(fact: Mapping[str, Any]) -> str:
                 f"{line(str(fact.get('expression', '')), 60)} is {str(bool(fact['met'])).lower()}"
             )
         case "stable":
-            return f"{float(fact.get('similarity', 0)):.0%} alike"
+            return f"{bare(float(fact.get('similarity', 0)) * 100)}% alike"
         case "plateau":
             stale = plural(int(fact.get("stale") or 0), "iteration")
             return f"{stale} without a better score"
@@ -174,7 +195,7 @@ def condition_words(condition: Condition | None) -> str:
         case BranchTaken():
             return f"{condition.node} takes {condition.name!r}"
         case Stable():
-            return f"{condition.threshold:.0%} alike"
+            return f"{bare(condition.threshold * 100)}% alike"
         case Plateau():
             return f"no better score for {condition.patience}"
         case AnyOf() | AllOf():

@@ -39,7 +39,10 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run as lists show it. `status` is derived: running without an owner is interrupted."""
+    """A run as lists show it. `status` is derived: running without an owner is interrupted.
+
+    `mark` is `limit` or `budget` where a run succeeded with a loop that ended at one.
+    """
 
     id: RunId
     name: str
@@ -62,6 +65,7 @@ class RunRow:
     exit_reason: str = ""
     error: str = ""
     in_doubt: int = 0
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ class LoopRow:
     until: Json = None
     started_seq: int = 0
     finished_seq: int | None = None
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,9 @@ def _advance(rows: dict[str, LoopRow], event: Event) -> None:
         return
     if event.body.get("status") == "not_begun":
         number -= 1
-    rows[loop] = replace(row, state="running", iterations=number, exit_reason="", stopped_by="")
+    rows[loop] = replace(
+        row, state="running", iterations=number, exit_reason="", stopped_by="", mark=""
+    )
 
 
 def _finished(row: LoopRow, entry: Entry) -> LoopRow:
@@ -86,6 +88,7 @@ def _finished(row: LoopRow, entry: Entry) -> LoopRow:
         limits=row.limits,
         started_seq=row.started_seq,
         finished_seq=entry.seq,
+        mark=str(body.get("mark") or ""),
     )
 
 

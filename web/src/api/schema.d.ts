@@ -1001,6 +1001,11 @@ export interface components {
             limits: {
                 [key: string]: unknown;
             };
+            /**
+             * Mark
+             * @description where it ended at a limit or budget although its condition could have been met
+             */
+            mark: ("limit" | "budget") | null;
             /** Path */
             path: string;
             /** Returned Iteration */
@@ -1290,6 +1295,11 @@ export interface components {
              * @description address of the outermost loop that runs, or ran last
              */
             loop: string | null;
+            /**
+             * Mark
+             * @description of a run that succeeded with a loop that ended at a limit or budget
+             */
+            mark: ("limit" | "budget") | null;
             /** Name */
             name: string;
             /**
@@ -1365,6 +1375,11 @@ export interface components {
              * @description address of the outermost loop that runs, or ran last
              */
             loop: string | null;
+            /**
+             * Mark
+             * @description of a run that succeeded with a loop that ended at a limit or budget
+             */
+            mark: ("limit" | "budget") | null;
             /** Name */
             name: string;
             /**

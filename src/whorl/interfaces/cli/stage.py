@@ -9,11 +9,13 @@ import sys
 import time
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from whorl.errors import UsageError
+from whorl.errors import UsageError, safe
+from whorl.interfaces.cli.asking import Asker, Gone
+from whorl.interfaces.cli.options import print_json
 from whorl.interfaces.cli.view.audience import (
     DialectEvents,
     Events,
@@ -21,8 +23,9 @@ from whorl.interfaces.cli.view.audience import (
     Silence,
     check_words,
 )
-from whorl.interfaces.cli.view.closing import final_lines, show_result
+from whorl.interfaces.cli.view.closing import final_lines, print_outputs
 from whorl.interfaces.cli.view.plain import is_plain
+from whorl.interfaces.cli.view.prompt import is_attended
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.project import open_runtime
 from whorl.interfaces.results import full_result
@@ -31,7 +34,7 @@ from whorl.interfaces.wording import EXIT_CODES
 from whorl.interpreter.events import Event
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence, Set
 
     from whorl.interfaces.cli.view.audience import Audience
     from whorl.interfaces.project import Project
@@ -46,6 +49,9 @@ T = TypeVar("T")
 
 # Above this many entries the past is told by the loops alone, since reading all would take long.
 PAST_MAX = 20_000
+# How long a command waits until another process has taken its request.
+PATIENCE_S = 5.0
+POLL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +103,76 @@ class Stage:
 
     async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> int:
         """Drives a run to its end, a pause or a question; shows it; gives the exit code."""
+        await self._drive(run, requests)
+        return await self.settle(run)
+
+    async def follow(self, run: RunId) -> int:
+        """Shows a run that another process drives, until it ends."""
+        return await self.settle(run) if await self._follow(run) else 0
+
+    async def settle(self, run: RunId) -> int:
+        """Asks the person at the terminal what the run waits for; shows what it came to."""
+        asker = None if self.show.as_json or self.show.events or not is_attended() else Asker()
+        while asker is not None and not self.was_stopped:
+            result: dict[str, Any] = full_result(self.store, run)
+            if result["status"] == "running":
+                if not await self._follow(run):
+                    return 0
+                continue
+            if result["status"] != "waiting":
+                break
+            try:
+                event = await asker.answer(self.store, run, result["waiting_for"])
+                if event is None:
+                    break
+                if not await self.carry_out(run, event):
+                    return 0
+            except Gone:
+                say("it was answered elsewhere")
+            except UsageError as fault:
+                say(f"error[{fault.code}]: {safe(str(fault))}")
+        return self.finish(run, asker.shown if asker else frozenset())
+
+    async def carry_out(self, run: RunId, event: Event) -> bool:
+        """Brings a request to a run, and shows the run as it goes on; false: the person left it."""
+        before = self.store.run(run).last_seq
+        with fitting(run):
+            is_driven = await self.runtime.request(run, event)
+        if not is_driven:
+            await self._drive(run, [event])
+            return True
+        if not await self._taken(run, before):
+            # Its owner gave it up before the request came: whoever drives it next takes it.
+            await self._drive(run, ())
+            return True
+        say(f"run {run} is driven by another process, which goes on with it")
+        return await self._follow(run)
+
+    async def _taken(self, run: RunId, before: int) -> bool:
+        """Waits until the owner has journaled something; false: it has given the run up."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            row = self.store.run(run)
+            if row.last_seq > before:
+                return True
+            if row.status != "running" and not self.store.is_owned(run):
+                return False
+            await asyncio.sleep(POLL_S)
+        return True
+
+    async def _drive(self, run: RunId, requests: Sequence[Event]) -> None:
         self.audience.offer({"p": ("pause", lambda: self._pause(run))})
         self.audience.begin(past_of(self.store, run), self.runtime.plan(run).workflow)
         if self.show.events == "journal" and self.store.run(run).last_seq == 1:
             self.audience.entries(run, list(self.store.read(run)))
         try:
-            with self._leaving_on_signals(), fitting():
+            with self._leaving_on_signals(), fitting(run):
                 await self.runtime.drive(run, requests)
         finally:
-            self.audience.end(self._status(run))
-        return self.finish(run)
+            self.audience.end(self._status(run), self.store.run(run).mark)
 
-    async def follow(self, run: RunId) -> int:
-        """Shows a run that another process drives, until it ends."""
+    async def _follow(self, run: RunId) -> bool:
+        """Shows a run until nobody drives it; false: the person has left it before."""
         after = self.store.run(run).last_seq
         watching = asyncio.create_task(self._watch(run, after))
         self.audience.offer({"q": ("leave it alone", lambda: _cancel(watching))})
@@ -120,11 +183,10 @@ class Stage:
         except asyncio.CancelledError:
             has_left = True
         finally:
-            self.audience.end(self._status(run))
+            self.audience.end(self._status(run), self.store.run(run).mark)
         if has_left:
             say(f"run {run} goes on without you; next: whorl watch {run}")
-            return 0
-        return self.finish(run)
+        return not has_left
 
     async def _watch(self, run: RunId, after: int) -> None:
         async for entry in self.runtime.follow(run, after):
@@ -138,15 +200,17 @@ class Stage:
         event = Event("run.paused", "", time.time(), {"by": "person"})
         self._asking = asyncio.create_task(self.runtime.request(run, event))
 
-    def finish(self, run: RunId) -> int:
-        """Prints what the run came to; gives the exit code."""
+    def finish(self, run: RunId, known: Set[str] = frozenset()) -> int:
+        """Prints what the run came to, without questions that are known; gives the exit code."""
         result = full_result(self.store, run)
         status = str(result["status"])
-        if self.show.events:
-            for said in final_lines(self.store, run, result):
-                say(said)
+        if self.show.as_json:
+            print_json(result)
         else:
-            show_result(self.store, run, result, as_json=self.show.as_json)
+            if status == "succeeded" and not self.show.events:
+                print_outputs(result["outputs"])  # type: ignore[arg-type]
+            for said in final_lines(self.store, run, result, known=known):
+                say(said)
         return EXIT_CODES.get(status, 1)
 
     @contextmanager

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 Status: TypeAlias = Literal[
     "running", "succeeded", "failed", "waiting", "paused", "interrupted", "cancelled"
 ]
+Mark: TypeAlias = Literal["limit", "budget"]
 ExitReason: TypeAlias = Literal[
     "condition_met",
     "max_iterations",

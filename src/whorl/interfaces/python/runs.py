@@ -28,7 +28,7 @@ from whorl.runtimes.local import new_run_id
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
-    from whorl.interfaces.python.results import Status
+    from whorl.interfaces.python.results import Mark, Status
     from whorl.interfaces.python.session import Session
     from whorl.interfaces.python.values import JsonLike
     from whorl.interpreter.events import Event as JournalEvent
@@ -61,6 +61,11 @@ class Run:
     def status(self) -> Status:
         """running, waiting, paused, interrupted, or how it ended."""
         return cast("Status", self._store.run(self._run).status)
+
+    @property
+    def mark(self) -> Mark | None:
+        """`limit` or `budget` where the run succeeded with a loop that ended at one."""
+        return cast("Mark | None", self._store.run(self._run).mark or None)
 
     async def events(self, after: int = 0) -> AsyncIterator[Event]:
         """The entries of the journal as they become durable, until the run ends or waits."""

@@ -6,6 +6,7 @@ not there: a journal entry is never refused because of what a list would show.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -14,7 +15,7 @@ from whorl.interpreter.address import split_iteration
 from whorl.runtimes.sqlite.bodies import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
@@ -22,15 +23,22 @@ if TYPE_CHECKING:
 _ERROR_LENGTH_MAX: Final = 500
 _NUMBER_MAX: Final = 2**63
 _REQUESTS_KEPT: Final = 100
+_ATTEMPT: Final = re.compile(r"#[0-9]+")
+_MARKS: Final = ("limit", "budget")
 
 
 @dataclass(slots=True)
 class LoopChange:
-    """A loop that started (or started again), or finished, at an entry."""
+    """A loop that started (or started again) or finished at an entry, or else was reopened.
+
+    `limit` is how many iterations it may have from then on; None: as many as before.
+    """
 
     address: str
     started: int | None = None
     finished: int | None = None
+    limit: int | None = None
+    mark: str = ""
 
 
 @dataclass(slots=True)
@@ -49,7 +57,6 @@ class Progress:
     budget_usd: float | None = None
     loop: str = ""
     iteration: int = 0
-    iterations_max: int = 0
     score: float | None = None
     exit_reason: str = ""
     error: str = ""
@@ -74,7 +81,6 @@ class Progress:
             self.budget_usd,
             self.loop,
             self.iteration,
-            self.iterations_max,
             self.score,
             self.exit_reason,
             self.error,
@@ -131,13 +137,12 @@ def _run_continued(progress: Progress, event: Event) -> None:
 def _loop_continued(progress: Progress, event: Event) -> None:
     """What the limits are now, only the run itself knows."""
     if event.address == progress.loop:
-        limits = event.body.get("limits")
-        progress.iterations_max = _iterations_in(limits)
         progress.exit_reason = ""
     run_limits = event.body.get("run_limits")
     if isinstance(run_limits, dict):
         progress.budget_usd = _amount(run_limits.get("cost_usd"))
-    progress.loop_changes.append(LoopChange(event.address))
+    limit = _iterations_in(event.body.get("limits"))
+    progress.loop_changes.append(LoopChange(event.address, limit=limit))
 
 
 def _run_paused(progress: Progress, event: Event) -> None:
@@ -184,11 +189,11 @@ def _doubt_added(progress: Progress, event: Event) -> None:
 
 
 def _loop_started(progress: Progress, event: Event) -> None:
-    progress.loop_changes.append(LoopChange(event.address, started=progress.last_seq))
-    if progress.loop and not progress.exit_reason:
-        return
-    _show(progress, event.address)
-    progress.iterations_max = _iterations_in(event.body.get("limits"))
+    limit = _iterations_in(event.body.get("limits"))
+    change = LoopChange(event.address, started=progress.last_seq, limit=limit)
+    progress.loop_changes.append(change)
+    if not progress.loop or progress.exit_reason:
+        _show(progress, event.address)
 
 
 def _iterations_in(limits: Json) -> int:
@@ -213,7 +218,9 @@ def _iteration_finished(progress: Progress, event: Event) -> None:
 
 
 def _loop_finished(progress: Progress, event: Event) -> None:
-    progress.loop_changes.append(LoopChange(event.address, finished=progress.last_seq))
+    change = LoopChange(event.address, finished=progress.last_seq)
+    change.mark = mark_of(event.body.get("mark"))
+    progress.loop_changes.append(change)
     if event.address == progress.loop:
         if "iterations" in event.body:
             # One whose first call the budget refused has not begun.
@@ -226,7 +233,6 @@ def _show(progress: Progress, loop: str) -> None:
     """A run's row shows one loop: the outermost one that runs, or that ran last."""
     progress.loop = loop
     progress.iteration = 0
-    progress.iterations_max = 0
     progress.score = None
     progress.exit_reason = ""
 
@@ -237,9 +243,20 @@ def iteration_of(address: str, body: dict[str, Json]) -> tuple[str, int]:
     return loop, number if number is not None else count_of(body.get("number"))
 
 
+def attempts_around(address: str) -> Iterator[tuple[str, str]]:
+    """The places that an address lies in a further attempt at, each with that attempt."""
+    for found in _ATTEMPT.finditer(address):
+        yield address[: found.start()], address[: found.end()]
+
+
 def text_of(value: Json) -> str:
     """The value if it is a text, as the store can hold it, else an empty one."""
     return whole(value) if isinstance(value, str) else ""
+
+
+def mark_of(value: Json) -> str:
+    """What a loop ended at although its condition could have been met: `limit` or `budget`."""
+    return str(value) if value in _MARKS else ""
 
 
 def number_of(value: Json) -> float | None:

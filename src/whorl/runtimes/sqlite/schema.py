@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 APPLICATION_ID: Final = 0x57484F52  # "WHOR"
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 PAGE_SIZE: Final = 4096
 WAL_BYTES_MAX: Final = 64 * 1024 * 1024
 BODY_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -145,9 +145,23 @@ CREATE TABLE memories(
 ) WITHOUT ROWID;
 """
 
+# The limit of a loop belongs to the loop: a run's row shows now this loop, now that one.
+# The marks of a run are found by an index that holds nothing else, however many loops it has.
+LIMITS_AND_MARKS: Final = """
+ALTER TABLE loops ADD COLUMN iterations_max INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE loops ADD COLUMN mark TEXT NOT NULL DEFAULT '';
+UPDATE loops SET iterations_max = coalesce((SELECT iterations_max FROM progress
+    WHERE progress.run = loops.run AND progress.loop = loops.address), 0);
+ALTER TABLE progress DROP COLUMN iterations_max;
+CREATE INDEX loops_by_mark ON loops(run, mark) WHERE mark <> '';
+"""
+
 # Version n is reached from n - 1 by MIGRATIONS[n], inside the transaction that sets the version.
 # SQLite keeps the text of a definition: without the indentation it fits into one page.
-MIGRATIONS: Final[dict[int, str]] = {1: " ".join(TABLES.split())}
+MIGRATIONS: Final[dict[int, str]] = {
+    1: " ".join(TABLES.split()),
+    2: " ".join(LIMITS_AND_MARKS.split()),
+}
 
 # Each call of SQLite gives up Python's lock, and a busy event loop is slow to give it back:
 # statements that take up to 64 rows keep the number of calls per commit small.
@@ -167,13 +181,11 @@ SELECT_OWNERS: Final = by_row_count(
 )
 UPSERT_PROGRESS: Final = by_row_count(
     "INSERT INTO progress(run, owner, last_seq, updated_at, cost_usd, calls, input_tokens,"
-    " output_tokens, in_doubt, budget_usd, loop, iteration, iterations_max, score, exit_reason,"
-    " error) VALUES",
-    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    " output_tokens, in_doubt, budget_usd, loop, iteration, score, exit_reason, error) VALUES",
+    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     " ON CONFLICT(run) DO UPDATE SET last_seq=excluded.last_seq, updated_at=excluded.updated_at,"
     " cost_usd=excluded.cost_usd, calls=excluded.calls, input_tokens=excluded.input_tokens,"
     " output_tokens=excluded.output_tokens, in_doubt=excluded.in_doubt,"
     " budget_usd=excluded.budget_usd, loop=excluded.loop, iteration=excluded.iteration,"
-    " iterations_max=excluded.iterations_max, score=excluded.score,"
-    " exit_reason=excluded.exit_reason, error=excluded.error",
+    " score=excluded.score, exit_reason=excluded.exit_reason, error=excluded.error",
 )

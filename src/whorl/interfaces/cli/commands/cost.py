@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from whorl.errors import UsageError
 from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
 from whorl.interfaces.costs import WAYS, Line, roll_up
 from whorl.interfaces.figures import count, dollars, line, plural, table
+from whorl.interfaces.inspection import unknown_place
 from whorl.interfaces.naming import run_meant
 
 if TYPE_CHECKING:
@@ -23,22 +25,26 @@ RUNS_MAX = 10_000
 @click.command()
 @click.argument("run", metavar="[RUN]", required=False)
 @click.option("--by", type=click.Choice(WAYS), help="What to add up by. [default: model]")
+@click.option("--at", default="", metavar="ADDRESS", help="Only this loop, iteration or step.")
 @click.option("--limit", "-n", type=click.IntRange(1, RUNS_MAX), default=1_000, show_default=True,
               help="How many runs, newest first.")  # fmt: skip
 @json_option
 @located
-def cost(project: Project, *, run: str | None, by: Any, limit: int, as_json: bool) -> int:
+def cost(project: Project, *, run: str | None, by: Any, at: str, limit: int, as_json: bool) -> int:
     """Show what a RUN, or all runs, cost.
 
     \b
       whorl cost
       whorl cost last --by iteration
+      whorl cost last --at "all[2]/polish"
       whorl cost --by day --json
 
     Each call is counted once. Calls of models without a known price are told beside the sum:
     give their prices in [prices.MODEL] of whorl.toml.
     """
-    number, lines = _counted(project, run, by or "model", limit)
+    if at and run is None:
+        raise UsageError("--at is a place in one run", help="say which, such as `last`")
+    number, lines = _counted(project, run, by or "model", limit, at)
     total = _total(lines)
     if as_json:
         print_json(
@@ -57,7 +63,9 @@ def cost(project: Project, *, run: str | None, by: Any, limit: int, as_json: boo
     return 0
 
 
-def _counted(project: Project, run: str | None, by: By, limit: int) -> tuple[int, list[Line]]:
+def _counted(
+    project: Project, run: str | None, by: By, limit: int, at: str
+) -> tuple[int, list[Line]]:
     """How many runs were looked at, and what they used."""
     if run is None and not project.has_runs():
         return 0, []
@@ -68,7 +76,9 @@ def _counted(project: Project, run: str | None, by: By, limit: int) -> tuple[int
             chosen = [run_meant(store, run)]
         else:
             chosen = [row.id for row in store.runs(limit=limit)]
-        return len(chosen), roll_up(store, chosen, by)
+        if at and next(store.entries_at(chosen[0], at), None) is None:
+            raise unknown_place(store, chosen[0], at)
+        return len(chosen), roll_up(store, chosen, by, at)
     finally:
         store.close()
 

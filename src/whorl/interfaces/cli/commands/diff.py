@@ -10,10 +10,19 @@ import click
 from whorl.errors import UsageError, did_you_mean, safe
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.view.paint import paint
-from whorl.interfaces.figures import difference, dollars, line, score, seconds, written
+from whorl.interfaces.figures import (
+    difference,
+    dollars,
+    line,
+    outside_words,
+    score,
+    seconds,
+    written,
+)
 from whorl.interfaces.inspection import loop_named, sides
 from whorl.interfaces.naming import run_meant
 from whorl.interfaces.progress import usage_of
+from whorl.interfaces.wording import goals_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,10 +108,17 @@ def _summary(loop: str, one: IterationRow, other: IterationRow) -> str:
     return "  ".join(parts)
 
 
+def _score(row: IterationRow, beside: float | None) -> str:
+    return score(row.score, beside, *goals_of(row.note)) or "-"
+
+
 def _figures(one: IterationRow, other: IterationRow) -> Iterator[str]:
+    notes: list[Any] = [one.note, other.note]
     if one.score is not None or other.score is not None:
         change = difference(other.score, one.score)
-        yield f"score {score(one.score) or '-'} → {score(other.score) or '-'} {change}".rstrip()
+        first, second = _score(one, other.score), _score(other, one.score)
+        yield f"score {first} → {second} {change}".rstrip()
+    yield from (outside_words(note["outside"]) for note in notes if note.get("outside"))
     costs = [usage_of(row.note)[2] for row in (one, other)]
     if any(costs):
         yield f"cost {dollars(costs[0])} → {dollars(costs[1])}"

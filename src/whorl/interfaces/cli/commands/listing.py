@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
-from whorl.interfaces.cli.view.closing import MARKS
+from whorl.interfaces.cli.view.badges import badge
 from whorl.interfaces.cli.view.paint import paint, room
-from whorl.interfaces.figures import age, dollars, line, score, sparkline, table
+from whorl.interfaces.figures import age, allowed, dollars, line, score, sparkline, table
 
 if TYPE_CHECKING:
     from whorl.interfaces.project import Project
@@ -27,7 +27,7 @@ _ALWAYS = 3
 # What a narrow terminal goes without, in this order; the columns that are cut without names.
 _LESS = ("curve", "budget", "loop", "exit")
 _SHRINKING = (1, 3, 7)
-_EMPTY_AS_NULL = ("parent", "key", "loop", "exit_reason", "error")
+_EMPTY_AS_NULL = ("parent", "key", "loop", "exit_reason", "error", "mark")
 
 
 @click.command(name="ls")
@@ -86,8 +86,8 @@ def _show(store: SqliteStore, rows: list[RunRow]) -> None:
             break
     click.echo(paint(lines[0], dim=True))
     for said, row in zip(lines[1:], rows, strict=True):
-        mark = f"{MARKS[row.status][0]} {row.status}"
-        click.echo(paint(mark, MARKS[row.status][1]) + said[len(mark) :])
+        words, color = badge(row.status, row.mark)
+        click.echo(paint(words, color) + said[len(words) :])
 
 
 def _lines(facts: list[dict[str, str]], without: frozenset[str], width: int | None) -> list[str]:
@@ -111,7 +111,7 @@ def _facts(store: SqliteStore, row: RunRow) -> dict[str, str]:
     newest = store.newest_iterations(row.id, row.loop, _SPARKS) if row.loop else []
     of = f"/{row.iterations_max}" if row.iterations_max else ""
     return {
-        "status": f"{MARKS[row.status][0]} {row.status}",
+        "status": badge(row.status, row.mark)[0],
         "workflow": line(row.name, 24),
         "run": row.id,
         "key": line(row.key, 24),
@@ -120,7 +120,7 @@ def _facts(store: SqliteStore, row: RunRow) -> dict[str, str]:
         "score": score(row.score) if row.loop else "",
         "curve": sparkline([one.score for one in newest]),
         "cost": dollars(row.cost_usd) if row.cost_usd else "-",
-        "budget": f" / {dollars(row.budget_usd)}" if row.budget_usd is not None else "",
+        "budget": f" / {allowed(row.budget_usd)}" if row.budget_usd is not None else "",
         "exit": row.exit_reason,
         "age": age(time.time() - row.updated_at),
     }

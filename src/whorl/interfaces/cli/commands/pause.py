@@ -10,8 +10,7 @@ import click
 
 from whorl.errors import UsageError
 from whorl.interfaces.cli.options import json_option, located, print_json
-from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform
-from whorl.interfaces.cli.steering import PATIENCE_S, POLL_S
+from whorl.interfaces.cli.stage import PATIENCE_S, POLL_S, Show, Stage, on_stage, perform
 from whorl.interfaces.naming import run_meant
 from whorl.interfaces.results import full_result
 from whorl.interfaces.steering import asked, cancelled, fitting
@@ -70,7 +69,7 @@ async def _ask(project: Project, text: str, event: Event, wanted: str, as_json: 
 
 
 async def _bring(stage: Stage, run: RunId, event: Event, wanted: str) -> str:
-    with fitting():
+    with fitting(run):
         if not await stage.runtime.request(run, event):
             await stage.runtime.drive(run, [event])
     deadline = time.monotonic() + PATIENCE_S

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from whorl.errors import safe
 from whorl.interfaces.cli.options import print_json
 from whorl.interfaces.cli.stage import Show, say
 from whorl.interfaces.cli.view.audience import Events, Lines, Silence
-from whorl.interfaces.cli.view.closing import loop_words
-from whorl.interfaces.figures import plural, written
+from whorl.interfaces.cli.view.closing import print_outputs
+from whorl.interfaces.cli.view.loops import loop_words
+from whorl.interfaces.figures import plural
 from whorl.interfaces.preflight import calls_words
 from whorl.interfaces.rehearsal import rehearse
 from whorl.interfaces.wording import EXIT_CODES
@@ -40,8 +39,8 @@ def show_rehearsal(workflow: Workflow, start: Start, show: Show) -> int:
     if show.as_json:
         print_json(result)
     elif not show.events:
-        if result["output"] is not None:
-            click.echo(written(result["output"]))
+        if result["status"] == "succeeded":
+            print_outputs(result["outputs"])
         for loop in result["loops"]:
             say(f"  {loop_words(loop)}")
         if result["error"]:

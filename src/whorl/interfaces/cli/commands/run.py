@@ -150,7 +150,7 @@ async def _attach(stage: Stage, run: RunId, key: str) -> int:
     say(f"run {run} was started with the key {key!r} before; it {status_words(status)}")
     if status == "running":
         return await stage.follow(run)
-    return stage.finish(run)
+    return await stage.settle(run)
 
 
 def _detach(project: Project, run: RunId, *, as_json: bool) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,26 +20,25 @@ from whorl.interfaces.figures import (
     dollars,
     line,
     paragraphs,
-    score,
     seconds,
     table,
     written,
 )
 from whorl.interfaces.inspection import computed, results_of, unknown_place
 from whorl.interfaces.naming import run_meant
-from whorl.interfaces.progress import Progress, usage_of
+from whorl.interfaces.progress import LoopProgress, Progress, usage_of
 from whorl.interfaces.results import Request, full_result, requests_of
 from whorl.interfaces.secrecy import shown
-from whorl.interfaces.wording import request_words
+from whorl.interfaces.wording import exit_words, request_words
 from whorl.interpreter.address import split_iteration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whorl.interfaces.progress import Iteration, LoopProgress, Step
+    from whorl.interfaces.progress import Iteration, Step
     from whorl.interfaces.project import Project
     from whorl.language import Json
-    from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.journal import Entry, LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
 MARKS = {"succeeded": "✓", "failed": "✗", "skipped": "-", "running": "●", "retrying": "↻"}
@@ -46,6 +46,8 @@ MARKS |= {"waiting": "⏸", "rejected": "✗", "timed_out": "✗", "cancelled": 
 _VALUE_MAX = 400
 _ANSWERS_MAX = 1_000
 _REQUESTS_MAX = 20
+# Of more loops than this each is one line; its address shows its iterations.
+_TABLES_MAX = 20
 
 
 @click.command()
@@ -113,10 +115,9 @@ def _overview(store: SqliteStore, run: RunId) -> Iterator[str]:
     given: Any = next(iter(store.read(run, limit=1))).event.body.get("input")
     for name, value in (given if isinstance(given, dict) else {}).items():
         yield f"  {line(name, 40)} = {line(written(value), 100)}"
-    places: dict[str, Step | LoopProgress] = {**progress.steps, **progress.loops}
-    for address in sorted(places, key=lambda one: _began(places[one])):
-        place = places[address]
-        yield from ([step_words(place)] if address in progress.steps else loop_table(place))  # type: ignore[arg-type]
+    loops = store.loops(run)
+    yield from _places(progress, is_short=len(loops) > _TABLES_MAX)
+    yield from (_loop_line(row) for row in loops if row.address not in progress.loops)
     inside = [one for one in requests_of(store, run) if one.place not in progress.steps]
     yield from (f"  {request_words(one)}" for one in inside[-_REQUESTS_MAX:])
     result: dict[str, Any] = full_result(store, run)
@@ -126,12 +127,28 @@ def _overview(store: SqliteStore, run: RunId) -> Iterator[str]:
     yield from final_lines(store, run, result, asked="show")
 
 
+def _places(progress: Progress, *, is_short: bool) -> Iterator[str]:
+    """Steps and loops in the order in which they began; of very many loops a line each."""
+    places: dict[str, Step | LoopProgress] = {**progress.steps, **progress.loops}
+    for address in sorted(places, key=lambda one: places[one].started_at):
+        place = places[address]
+        if address in progress.steps:
+            yield step_words(place)  # type: ignore[arg-type]
+        else:
+            yield from islice(loop_table(place), 1 if is_short else None)  # type: ignore[arg-type]
+
+
+def _loop_line(row: LoopRow) -> str:
+    """A loop that lies further back than what is kept of a run's progress."""
+    told = LoopProgress(row.address, number=row.iterations, exit_reason=row.exit_reason)
+    told.stopped_by, told.mark = row.stopped_by, row.mark
+    limit = row.limits.get("iterations") if isinstance(row.limits, dict) else None
+    told.limit = limit if isinstance(limit, int) else 0
+    return next(loop_table(told))
+
+
 def _clock(at: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
-
-
-def _began(place: Step | LoopProgress) -> float:
-    return place.started_at
 
 
 def step_words(step: Step) -> str:
@@ -153,8 +170,8 @@ def step_words(step: Step) -> str:
 def loop_table(loop: LoopProgress) -> Iterator[str]:
     """A loop with a row for each of its finished iterations."""
     of = f"/{loop.limit}" if loop.limit else ""
-    ended = f"  {loop.exit_reason}" if loop.exit_reason else ""
-    yield f"↻ {line(loop.address, 60)}  {loop.number}{of}{ended}"
+    ended = f"  {exit_words(loop.exit_reason, loop.stopped_by)}" if loop.exit_reason else ""
+    yield f"{'!' if loop.mark else '↻'} {line(loop.address, 60)}  {loop.number}{of}{ended}"
     head = ("#", "score", "Δ", "time", "tokens", "cost", "verdict")
     cells = [iteration_cells(one, loop) for one in loop.iterations]
     width = room()
@@ -169,7 +186,7 @@ def iteration_cells(done: Iteration, loop: LoopProgress) -> tuple[str, ...]:
     star = "★" if loop.best and loop.best[0] == done.number else ""
     return (
         str(done.number),
-        score(done.score) + star,
+        done.shown_score + star,
         difference(done.score, done.before),
         seconds(done.seconds),
         count(done.tokens) if done.tokens else "",
@@ -213,7 +230,7 @@ def _inside(store: SqliteStore, run: RunId, address: str, entries: list[Entry]) 
     yield from map(step_words, steps.values())
     rows = [row for row in progress.loops[loop].iterations if row.number == number]
     for row in rows:
-        measured = f"score {score(row.score)}" if row.score is not None else ""
+        measured = f"score {row.shown_score}" if row.score is not None else ""
         words = "  ".join(part for part in (measured, verdict(row)) if part)
         yield from [words] if words else []
     for name, value in results_of(store, run, loop, (number,)).get(number, {}).items():

@@ -9,16 +9,17 @@ import click
 
 from whorl.interfaces.cli.options import json_option, located, print_json, run_option
 from whorl.interfaces.cli.stage import past_of
+from whorl.interfaces.cli.view.badges import badge
 from whorl.interfaces.cli.view.closing import (
-    MARKS,
     error_lines,
     gate_lines,
     next_command,
     pause_words,
     usage_words,
 )
+from whorl.interfaces.cli.view.loops import ONE_BY_ONE_MAX, all_loops, loops_lines
 from whorl.interfaces.cli.view.paint import paint
-from whorl.interfaces.figures import dollars, line, score, seconds, written
+from whorl.interfaces.figures import allowed, line, seconds, written
 from whorl.interfaces.history import loop_node, workflow_of
 from whorl.interfaces.naming import run_meant
 from whorl.interfaces.progress import name_of
@@ -109,6 +110,7 @@ def _document(
         "key": row.key or None,
         "parent": row.parent or None,
         "status": result["status"],
+        "mark": row.mark or None,
         "steps": steps,
         "loop": row.loop or None,
         "iteration": row.iteration,
@@ -130,24 +132,27 @@ def _rows(
     row = store.run(run)
     workflow = workflow_of(store, run)
     now_status = str(result["status"])
-    mark, color = MARKS.get(now_status, ("·", "white"))
     yield "run", f"{run}{f'  (fork of {row.parent})' if row.parent else ''}"
     if row.key:
         yield "key", line(row.key, 80)
     yield "workflow", f"{line(row.name, 80)}  {line(row.file, 120)}".rstrip()
-    yield "status", paint(f"{mark} {now_status}", color)
+    yield "status", paint(*badge(now_status, row.mark))
     until = time.time() if now_status == "running" else row.updated_at
     yield "duration", seconds(until - row.created_at)
     running = [step for step in progress.steps.values() if step.state in ("running", "retrying")]
     if running:
         yield "step", ", ".join(line(step.address, 60) for step in running[:5])
     machine = fold(store, run).machine
-    for loop in progress.loops.values():
-        yield from _loop_rows(loop, workflow)
-        yield from _last_result(machine, loop, workflow)
+    if len(result["loops"]) > ONE_BY_ONE_MAX:
+        told = [*loops_lines(result["loops"]), *all_loops(run, result["loops"])]
+        yield from (("" if at else "loops", said) for at, said in enumerate(told))
+    else:
+        for loop in progress.loops.values():
+            yield from _loop_rows(loop, workflow)
+            yield from _last_result(machine, loop, workflow)
     used = usage_words(result["usage"])
     if used:
-        of = f" of a budget of {dollars(row.budget_usd)}" if row.budget_usd is not None else ""
+        of = f" of a budget of {allowed(row.budget_usd)}" if row.budget_usd is not None else ""
         yield "used", used + of
     if result["paused_by"]:
         yield "paused", pause_words(result)
@@ -159,7 +164,7 @@ def _rows(
         yield "output", line(written(result["output"]), 200)
     for at, said in enumerate(error_lines(result["error"])):
         yield "" if at else "error", said
-    yield "next", next_command(run, result)
+    yield "next", next_command(store, run, result)
 
 
 def _loop_rows(loop: LoopProgress, workflow: Workflow) -> Iterator[tuple[str, str]]:
@@ -171,7 +176,7 @@ def _loop_rows(loop: LoopProgress, workflow: Workflow) -> Iterator[tuple[str, st
         yield "until", condition_words(node.until)
     if loop.iterations:
         last = loop.iterations[-1]
-        measured = f", score {score(last.score)}" if last.score is not None else ""
+        measured = f", score {last.shown_score}" if last.score is not None else ""
         words = f": {last.words}" if last.words else ""
         yield "last", f"iteration {last.number}{measured}{words}"
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.interfaces.cli.options import json_option, located, print_json, run_option
+from whorl.interfaces.cli.view.badges import badge
 from whorl.interfaces.cli.view.closing import error_lines, gate_lines, next_command, pause_words
+from whorl.interfaces.cli.view.loops import loops_lines
 from whorl.interfaces.cli.view.paint import room
-from whorl.interfaces.figures import line, plural, score, table
+from whorl.interfaces.figures import line, plural, table
 from whorl.interfaces.history import loop_node, workflow_of
-from whorl.interfaces.inspection import limit_now
+from whorl.interfaces.inspection import limit_now, loop_named
 from whorl.interfaces.naming import run_meant
 from whorl.interfaces.results import full_result, requests_of
 from whorl.interfaces.wording import (
@@ -21,6 +23,7 @@ from whorl.interfaces.wording import (
     reason_words,
     request_words,
     root_code,
+    score_cell,
     status_words,
     verdict_words,
 )
@@ -43,28 +46,32 @@ _WARNINGS_MAX = 20
 
 @click.command()
 @run_option
+@click.option("--at", default="", metavar="LOOP", help="Only this loop.")
 @json_option
 @located
-def why(project: Project, *, run: str, as_json: bool) -> int:
+def why(project: Project, *, run: str, at: str, as_json: bool) -> int:
     """Explain why the loops of a RUN ended: the conditions and their values per iteration.
 
     \b
       whorl why last
+      whorl why last --at "all[2]/polish"
     """
     store = project.open_store()
     try:
         found = run_meant(store, run)
+        meant = loop_named(store, found, at) if at else None
+        loops = [row for row in store.loops(found) if meant in (None, row.address)]
         if as_json:
-            print_json(_document(store, found))
+            print_json(_document(store, found, loops))
         else:
-            for said in _told(store, found):
+            for said in _told(store, found, loops):
                 click.echo(said)
     finally:
         store.close()
     return 0
 
 
-def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
+def _document(store: SqliteStore, run: RunId, rows: list[LoopRow]) -> dict[str, object]:
     result: dict[str, Any] = full_result(store, run)
     loops = [
         {
@@ -73,7 +80,7 @@ def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
             "stopped_by": row.stopped_by or None,
             "iterations": [one.note for one in _iterations(store, run, row)],
         }
-        for row in store.loops(run)
+        for row in rows
     ]
     told = ("status", "paused_by", "waiting_for", "warnings", "error")
     people = [{"kind": one.kind, "place": one.place, "body": one.body}
@@ -81,19 +88,24 @@ def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
     return {"run": run, "loops": loops, "people": people} | {name: result[name] for name in told}
 
 
-def _told(store: SqliteStore, run: RunId) -> Iterator[str]:
+def _told(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator[str]:
     result: dict[str, Any] = full_result(store, run)
-    following = next_command(run, result)
+    following = next_command(store, run, result)
     workflow = workflow_of(store, run)
-    yield f"run {run} of {line(store.run(run).name, 60)} {status_words(str(result['status']))}"
-    loops = store.loops(run)
+    found = store.run(run)
+    mark = f": {badge(found.status, found.mark)[0]}" if found.mark else ""
+    yield f"run {run} of {line(found.name, 60)} {status_words(str(result['status']))}{mark}"
     machine = fold(store, run).machine
     if len(loops) > _LOOPS_MAX:
-        yield f"(the last {_LOOPS_MAX} of {len(loops)} loops)"
-    for row in loops[-_LOOPS_MAX:]:
+        yield ""
+        yield from loops_lines(result["loops"])
+        shown = [row for row in loops if row.exit_reason != "condition_met"][:_LOOPS_MAX]
+        yield f"below: {len(shown)} that did not meet their condition; --at shows any other"
+        loops = shown
+    for row in loops:
         yield ""
         yield from _loop_told(store, run, row, workflow=workflow, machine=machine)
-    if not loops and not result["error"] and result["status"] == "succeeded":
+    if not result["loops"] and not result["error"] and result["status"] == "succeeded":
         yield "it has no loop; all its steps are done"
     requests = [f"  {request_words(one)}" for one in requests_of(store, run)]
     yield from ["", "people:", *requests[-_REQUESTS_MAX:]] if requests else []
@@ -135,7 +147,7 @@ def _loop_told(
         cells = [
             (
                 str(one.number),
-                score(one.score) + ("★" if one.number == row.best_iteration else ""),
+                score_cell(one.note, one.score) + ("★" if one.number == row.best_iteration else ""),
                 _verdict(one),
                 verdict_words(one.note, 400),
             )

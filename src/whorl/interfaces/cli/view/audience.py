@@ -14,13 +14,12 @@ from whorl.interfaces.figures import (
     difference,
     dollars,
     line,
-    score,
     seconds,
 )
 from whorl.interfaces.progress import Progress, name_of
 from whorl.interfaces.secrecy import shown
 from whorl.interfaces.vocabulary import judgement_lines
-from whorl.interfaces.wording import ending_words
+from whorl.interfaces.wording import ending_words, with_run
 
 if TYPE_CHECKING:
     from whorl.errors import StoreError
@@ -44,7 +43,7 @@ class Audience(Protocol):
     def begin(self, progress: Progress, workflow: Workflow) -> None:
         """The run has come this far, and goes on now."""
 
-    def end(self, status: str) -> None:
+    def end(self, status: str, mark: str) -> None:
         """Nobody drives the run any more; it is left in this state."""
 
     def let_go(self) -> None:
@@ -69,7 +68,7 @@ class Silence:
     def begin(self, progress: Progress, workflow: Workflow) -> None:
         """Nothing is shown."""
 
-    def end(self, status: str) -> None:
+    def end(self, status: str, mark: str) -> None:
         """Nothing is shown."""
 
     def let_go(self) -> None:
@@ -205,7 +204,8 @@ def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list
             place = event.address.partition("/:")[0]
             return [f"{line(place, 60)} asks: {line(str(body.get('message', '')), 200)}"]
         case "warning":
-            return [f"warning: {line(str(body.get('message', '')), 200)}"]
+            words = with_run(str(body.get("message", "")), progress.run)
+            return [f"warning: {line(words, 400)}"]
         case "task.finished" | "task.failed" if verbose:
             return [step_line(progress, event)]
     return []
@@ -217,7 +217,7 @@ def iteration_line(loop: LoopProgress, done: Iteration) -> str:
     change = difference(done.score, done.before)
     parts = [f"{line(loop.address, 40)}  {done.number}{of}"]
     if done.score is not None:
-        parts.append(f"score {score(done.score)}{f' ({change})' if change else ''}")
+        parts.append(f"score {done.shown_score}{f' ({change})' if change else ''}")
     parts.append(seconds(done.seconds))
     if done.tokens:
         parts.append(f"{count(done.tokens)} tok")

@@ -9,81 +9,87 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import safe
-from whorl.interfaces.cli.options import print_json
+from whorl.interfaces.cli.view.badges import badge
+from whorl.interfaces.cli.view.loops import all_loops, loops_lines
 from whorl.interfaces.cli.view.paint import paint
 from whorl.interfaces.figures import (
+    as_much_again,
     count,
     dollars,
     line,
     paragraphs,
     plural,
-    score,
     seconds,
     written,
 )
-from whorl.interfaces.wording import exit_words, root_code
+from whorl.interfaces.wording import root_code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Set
 
     from whorl.language import Json
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
 
-MARKS = {
-    "succeeded": ("✓", "green"),
-    "failed": ("✗", "red"),
-    "waiting": ("⏸", "yellow"),
-    "paused": ("⏸", "yellow"),
-    "interrupted": ("⏸", "yellow"),
-    "cancelled": ("✗", "yellow"),
-    "running": ("●", "yellow"),
-}
-_LOOPS_MAX = 8
 _SHOWN_MAX = 4_000
-# What a loop needs to go on, by the reason for which it ended.
-_AMOUNTS = {
-    "max_iterations": "--iterations 3",
-    "rejected": "--iterations 3",
-    "budget": "--budget +0.50",
-}
+# The reasons for which a loop ended that more iterations help against.
+_TOO_FEW = frozenset({"max_iterations", "rejected"})
 
 
-def show_result(store: SqliteStore, run: RunId, result: dict[str, Json], *, as_json: bool) -> None:
-    """Prints the result: JSON for programs; else the output, and the rest beside it."""
-    if as_json:
-        print_json(result)
-        return
-    if result["status"] == "succeeded" and result["output"] is not None:
-        text = written(result["output"])
-        click.echo(paragraphs(text) if sys.stdout.isatty() else text)
-    for said in final_lines(store, run, result):
-        click.echo(said, err=True)
+def print_outputs(outputs: dict[str, Json]) -> None:
+    """Prints what a run gave: one output as it is, several of them below their names."""
+    is_seen = sys.stdout.isatty()
+    for at, (name, value) in enumerate(outputs.items()):
+        text = written(value)
+        if len(outputs) > 1:
+            click.echo(("\n" if at else "") + paint(f"{line(name, 80)}:", bold=True))
+        elif value is None:
+            return
+        click.echo(paragraphs(text) if is_seen else text)
 
 
 def final_lines(
-    store: SqliteStore, run: RunId, result: dict[str, Any], *, asked: str = ""
+    store: SqliteStore,
+    run: RunId,
+    result: dict[str, Any],
+    *,
+    asked: str = "",
+    known: Set[str] = frozenset(),
 ) -> Iterator[str]:
-    """Exit reason, returned iteration, cost, run, next command, unless it is the one `asked`."""
+    """Exit reason, returned iteration, cost, run, next command, unless it is the one `asked`.
+
+    The questions at the addresses in `known` have been shown already.
+    """
     status = result["status"]
-    mark, color = MARKS.get(status, ("·", "white"))
     row = store.run(run)
-    head = paint(f"{mark} {status}", color, bold=True)
+    words, color = badge(status, row.mark)
+    head = paint(words, color, bold=True)
     used = usage_words(result["usage"])
     took = seconds(row.updated_at - row.created_at)
     yield f"{head}  {line(row.name, 60)}  {took}{f'  {used}' if used else ''}  run {run}"
-    for loop in result["loops"][-_LOOPS_MAX:]:
-        yield f"  {loop_words(loop)}"
-    if status == "succeeded" and result["outputs"] and result["output"] is None:
-        yield "  the output is null"
+    yield from (f"  {said}" for said in loops_lines(result["loops"]))
+    if asked != "show":
+        yield from (f"  {said}" for said in all_loops(run, result["loops"]))
+    if status == "succeeded":
+        yield from (f"  {said}" for said in _missing(result["outputs"]))
     if result["paused_by"]:
         yield f"  {pause_words(result)}"
     yield from (f"  {said}" for said in error_lines(result["error"]))
     for gate in result["waiting_for"]:
-        yield from (f"  {said}" for said in gate_lines(gate))
-    advice = next_command(run, result)
+        if gate["address"] not in known:
+            yield from (f"  {said}" for said in gate_lines(gate))
+    advice = next_command(store, run, result)
     if advice.split()[:2] != ["whorl", asked]:
         yield f"  next: {advice}"
+
+
+def _missing(outputs: dict[str, Json]) -> Iterator[str]:
+    """Which outputs have no value."""
+    missing = [line(name, 60) for name, value in outputs.items() if value is None]
+    if missing and len(outputs) == 1:
+        yield "the output is null"
+    elif missing:
+        yield f"null: {', '.join(missing)}"
 
 
 def error_lines(error: dict[str, Any] | None) -> Iterator[str]:
@@ -109,7 +115,8 @@ def gate_lines(gate: dict[str, Any]) -> Iterator[str]:
         if name:
             yield f"  {line(name, 60)}:"
         text = written(value)
-        cut = "…" if len(text) > _SHOWN_MAX else ""
+        rest = len(text) - _SHOWN_MAX
+        cut = f"… ({rest:,} more characters)" if rest > 0 else ""
         for said in paragraphs(text[:_SHOWN_MAX] + cut).split("\n"):
             yield f"    {said}"
 
@@ -120,20 +127,6 @@ def pause_words(result: dict[str, Any]) -> str:
         told = [str(one.get("message", "")) for one in result["warnings"] if one["code"] == "R103"]
         return safe(told[-1].partition(";")[0]) if told else "its budget is reached"
     return "a person paused it"
-
-
-def loop_words(loop: dict[str, Any]) -> str:
-    """A loop of the result document in one line."""
-    iterations = plural(loop["iterations"], "iteration")
-    words = f"{line(loop['path'], 60)}: {iterations} so far"
-    if loop["exit_reason"]:
-        reason = exit_words(loop["exit_reason"], loop["stopped_by"] or "")
-        words = f"{line(loop['path'], 60)}: {reason} after {iterations}"
-    if loop["returned_iteration"] is not None:
-        words += f", returned iteration {loop['returned_iteration']}"
-    if loop["score"] is not None:
-        words += f", score {score(loop['score'])}"
-    return words
 
 
 def usage_words(usage: dict[str, Any]) -> str:
@@ -151,18 +144,18 @@ def usage_words(usage: dict[str, Any]) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def next_command(run: str, result: dict[str, Any]) -> str:
+def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     """What a person would most probably want to do next."""
     match result["status"]:
         case "succeeded":
             usual = f"whorl why {run}" if result["loops"] else f"whorl show {run}"
-            return _more(run, result) or usual
+            return _more(store, run, result) or usual
         case "failed":
-            return _after_failure(run, result)
+            return _after_failure(store, run, result)
         case "waiting":
             return "   or   ".join(_answers(run, result["waiting_for"]))
         case "paused" if result["paused_by"] == "budget":
-            return f"whorl resume {run} --budget +0.50"
+            return f"whorl resume {run} --budget {as_much_again(store.run(run).budget_usd)}"
         case "paused" | "interrupted":
             return f"whorl resume {run}"
         case "running":
@@ -170,27 +163,39 @@ def next_command(run: str, result: dict[str, Any]) -> str:
     return f"whorl show {run}"
 
 
-def _more(run: str, result: dict[str, Any]) -> str:
+def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     """How the last loop that a limit or a person ended goes on, where it can."""
     open_ones = [one for one in result["loops"] if "[" not in one["path"]]
     for loop in reversed(open_ones):
-        amount = _AMOUNTS.get(loop["exit_reason"])
-        if amount:
-            at = f" --at {quote(loop['path'])}" if len(open_ones) > 1 else ""
-            return f"whorl continue {run}{at} {amount}"
+        if loop["exit_reason"] in _TOO_FEW:
+            amount = "--iterations 3"
+        elif loop["exit_reason"] == "budget":
+            amount = f"--budget {as_much_again(budget_of(store, run, loop['path']))}"
+        else:
+            continue
+        at = f" --at {quote(loop['path'])}" if len(open_ones) > 1 else ""
+        return f"whorl continue {run}{at} {amount}"
     return ""
 
 
-def _after_failure(run: str, result: dict[str, Any]) -> str:
+def budget_of(store: SqliteStore, run: RunId, loop: str) -> float | None:
+    """The dollars that a loop may spend: its own limit or the run's, whichever is lower."""
+    limits: list[Any] = [one.limits for one in store.loops(run) if one.address == loop]
+    own = [one.get("cost_usd") for one in limits if isinstance(one, dict)]
+    known = [one for one in (*own, store.run(run).budget_usd) if one is not None]
+    return min(known, default=None)
+
+
+def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     error = result["error"] or {}
     match error.get("code"):
         case "R110" | "R111":
             return f"whorl explain {error['code']}"
         case "R102":
             # Trying the loop again would only reach its limit again.
-            return _more(run, result) or f"whorl why {run}"
+            return _more(store, run, result) or f"whorl why {run}"
         case "R108":
-            return _more(run, result) or f"whorl resume {run}   (asks again)"
+            return _more(store, run, result) or f"whorl resume {run}   (asks again)"
     return f"whorl resume {run}   (tries again only what failed)"
 
 

@@ -70,9 +70,9 @@ class Live(Silence):
         self._keys.open()
         self._redrawing = asyncio.create_task(self._redraw_now_and_then())
 
-    def end(self, status: str) -> None:
+    def end(self, status: str, mark: str) -> None:
         """Closes the view; its last picture stays."""
-        self.progress.status = status
+        self.progress.status, self.progress.mark = status, mark
         self._close()
 
     def let_go(self) -> None:

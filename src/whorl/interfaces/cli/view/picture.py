@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from whorl.interfaces.cli.view.audience import verdict
-from whorl.interfaces.cli.view.closing import MARKS as STATUS_MARKS
+from whorl.interfaces.cli.view.badges import badge, loop_sign
 from whorl.interfaces.cli.view.states import UNSEEN, is_below, newest_loop, states_of, steps_below
 from whorl.interfaces.figures import (
+    allowed,
     count,
     difference,
     dollars,
@@ -37,7 +38,7 @@ SPARKS_MAX = 40
 BAR_WIDTH = 28
 _INSIDE_MAX = 8
 _HEAD = ("#", "score", "Δ", "time", "tokens", "cost")
-_WIDTHS = (3, 7, 6, 6, 7, 8)
+_WIDTHS = (3, 8, 7, 7, 7, 9)
 _STATES = {
     "running": ("●", "yellow"),
     "succeeded": ("✓", "green"),
@@ -74,14 +75,14 @@ def draw(view: View) -> list[Text]:
     return [*lines, *_footer(view)]
 
 
-def row_cells(done: Iteration) -> Text:
+def row_cells(done: Iteration, *, is_best: bool = False) -> Text:
     """A finished iteration as a row of the loop's table."""
     change = difference(done.score, done.before)
     color = "green" if change.startswith("+") else "red"
     cells = (
-        (f"{done.number:>{_WIDTHS[0]}}", "bold" if done.is_best else ""),
-        (f"{score(done.score):>{_WIDTHS[1]}}", ""),
-        (f"{change:>{_WIDTHS[2]}}", color),
+        (f"{done.number:>{_WIDTHS[0]}}", "bold" if is_best else ""),
+        (f" {done.shown_score:>{_WIDTHS[1] - 1}}", "bold" if is_best else ""),
+        (f" {change:>{_WIDTHS[2] - 1}}", color),
         (f"{seconds(done.seconds):>{_WIDTHS[3]}}", ""),
         (f"{count(done.tokens) if done.tokens else '':>{_WIDTHS[4]}}", ""),
         (f"{dollars(done.cost_usd) if done.cost_usd else '':>{_WIDTHS[5]}}", ""),
@@ -98,10 +99,10 @@ def row_cells(done: Iteration) -> Text:
 
 def _header(view: View) -> Text:
     progress = view.progress
-    mark, color = STATUS_MARKS.get(progress.status, ("·", "white"))
+    words, color = badge(progress.status, progress.mark)
     took = seconds(view.now - progress.started_at) if progress.started_at else ""
     return Text.assemble(
-        (f"{mark} {progress.status}", f"bold {color}"),
+        (words, f"bold {color}"),
         " ",
         (line(progress.workflow, 60), "bold"),
         f"  run {progress.run}  {took}",
@@ -182,7 +183,7 @@ def _loop(view: View, loop: LoopProgress, node: Loop, indents: tuple[str, str]) 
     of = f"/{loop.limit}" if loop.limit else ""
     ended = exit_words(loop.exit_reason, loop.stopped_by) if loop.exit_reason else ""
     until = condition_words(node.until)
-    mark, color = _loop_mark(loop)
+    mark, color = loop_sign(loop)
     title = Text.assemble((branch, "dim"), (f"{mark} ", color), (line(node.name, 60), "bold"))
     title.append("  iteration ").append(str(loop.number), "bold").append(of)
     title.append(f"   {ended}" if ended else f"   until {until}" if until else "")
@@ -192,19 +193,11 @@ def _loop(view: View, loop: LoopProgress, node: Loop, indents: tuple[str, str]) 
         head = "".join(f"{word:>{width}}" for word, width in zip(_HEAD, _WIDTHS, strict=True))
         yield Text.assemble((f"{below}{head}  verdict", "dim"))
     for done in shown:
-        yield Text.assemble((below, "dim"), row_cells(done))
+        is_best = loop.best is not None and loop.best[0] == done.number
+        yield Text.assemble((below, "dim"), row_cells(done, is_best=is_best))
     if not ended and loop.number > (shown[-1].number if shown else 0):
         yield Text.assemble((below, "dim"), _current(view, loop))
         yield from _block(view, node.body, _iteration_address(view, loop), below + "   ")
-
-
-def _loop_mark(loop: LoopProgress) -> tuple[str, str]:
-    """A limit ends a loop without its condition: that is no failure, and no success either."""
-    if not loop.exit_reason:
-        return "↻", "yellow"
-    if loop.is_failed:
-        return "✗", "red"
-    return "✓", "green" if loop.exit_reason in ("condition_met", "accepted") else "yellow"
 
 
 def _iteration_address(view: View, loop: LoopProgress) -> str:
@@ -237,16 +230,17 @@ def _footer(view: View) -> Iterator[Text]:
     lines: list[Text] = []
     if loop is not None and any(one is not None for one in scores):
         text = Text.assemble("score   ", (f"{sparkline(scores):<{BAR_WIDTH}}", "cyan"), "  ")
-        if loop.best is not None:
-            text.append("best ").append(score(loop.best[1]), "bold").append(f" @{loop.best[0]}")
         node = loop_node(view.workflow, loop.path)
         target = target_of(node.until) if node is not None else None
-        text.append(f"   target {score(target)}" if target is not None else "")
+        if loop.best is not None:
+            number, best = loop.best
+            text.append("best ").append(score(best, target), "bold").append(f" @{number}")
+        text.append(f"   target {score(target, *scores)}" if target is not None else "")
         lines.append(text)
     if progress.budget_usd:
         share = min(1.0, progress.cost_usd / progress.budget_usd)
         text = Text.assemble("budget  ", *_bar(share), "  ")
-        text.append(f"{dollars(progress.cost_usd)} / {dollars(progress.budget_usd)}")
+        text.append(f"{dollars(progress.cost_usd)} / {allowed(progress.budget_usd)}")
         text.append(_iterations_left(progress, loop))
         lines.append(text)
     elif progress.calls:

@@ -9,6 +9,7 @@ from whorl.interfaces.http.schemas.shape import Closed, JsonValue
 RunStatus = Literal[
     "running", "waiting", "paused", "interrupted", "succeeded", "failed", "cancelled"
 ]
+Mark = Literal["limit", "budget"]
 Action = Literal["pause", "resume", "cancel", "continue", "accept", "fork", "approve", "reject"]
 
 
@@ -37,6 +38,9 @@ class RunItem(Closed):
     target: float | None = Field(description="the score that the loop works towards")
     exit_reason: str | None
     stopped_by: str | None
+    mark: Mark | None = Field(
+        description="of a run that succeeded with a loop that ended at a limit or budget"
+    )
     error: str | None
 
 
@@ -159,6 +163,9 @@ class LoopItem(Closed):
     limits: dict[str, JsonValue]
     started_seq: int
     finished_seq: int | None
+    mark: Mark | None = Field(
+        description="where it ended at a limit or budget although its condition could have been met"
+    )
 
 
 class LoopList(Closed):

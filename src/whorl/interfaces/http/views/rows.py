@@ -61,6 +61,7 @@ def run_fields(desk: Desk, row: RunRow) -> dict[str, Any]:
         "target": aim.score,
         "exit_reason": row.exit_reason or None,
         "stopped_by": _stopped_by(row, newest, aim),
+        "mark": row.mark or None,
         "error": safe(row.error) or None,
     }
 
@@ -127,6 +128,7 @@ def loop_item(row: LoopRow, node: Loop | None, target: float | None, machine: Ma
         limits=row.limits if isinstance(row.limits, dict) else {},
         started_seq=row.started_seq,
         finished_seq=row.finished_seq,
+        mark=row.mark or None,  # type: ignore[arg-type]
     )
 
 

@@ -18,7 +18,13 @@ from whorl.runtimes.sqlite.bodies import (
 )
 from whorl.runtimes.sqlite.connection import fetch
 from whorl.runtimes.sqlite.faults import damaged
-from whorl.runtimes.sqlite.projections import count_of, iteration_of, number_of, text_of
+from whorl.runtimes.sqlite.projections import (
+    count_of,
+    iteration_of,
+    mark_of,
+    number_of,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -238,4 +244,5 @@ def _loop_row(row: tuple[Any, ...], first: dict[str, Json], last: dict[str, Json
         until=first.get("until"),
         started_seq=started,
         finished_seq=finished,
+        mark=mark_of(last.get("mark")),
     )

@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
     from whorl.runtimes.sqlite.reading.pool import Reader
 
+# Of the marks the first in the alphabet counts: a budget before a limit.
 _COLUMNS: Final = """
 SELECT number, runs.id, name, status, dialect, file, created_at, updated_at, coalesce(key, ''),
     parent, last_seq, cost_usd, calls, input_tokens + output_tokens, budget_usd, loop, iteration,
-    iterations_max, score, exit_reason, error, in_doubt,
+    coalesce((SELECT iterations_max FROM loops
+        WHERE loops.run = number AND address = progress.loop), 0),
+    score, exit_reason, error, in_doubt,
+    coalesce((SELECT min(mark) FROM loops WHERE loops.run = number AND mark <> ''), ''),
     owner, pid, started, boot, namespace, beat_at, beat_monotonic
 FROM runs JOIN progress ON run = number LEFT JOIN processes ON processes.id = process
 """
@@ -46,7 +50,7 @@ WHERE journal.id > ? AND journal.id <= ?
 _FORKS: Final = "SELECT id FROM runs WHERE parent = ? ORDER BY number LIMIT ?"
 _PAGE: Final = 200
 _NUMBER_MAX: Final = 2**62
-_SHOWN_FIELDS: Final = 22
+_SHOWN_FIELDS: Final = 23
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +158,8 @@ class Runs:
 
     def _shown(self, row: tuple[Any, ...]) -> RunRow:
         shown = RunRow(*row[1:_SHOWN_FIELDS])
+        if shown.status != "succeeded" and shown.mark:
+            shown = replace(shown, mark="")
         if shown.status == "running" and not self._is_driven(row, shown):
             return _interrupted(shown)
         return shown

@@ -13,7 +13,7 @@ from whorl.runtimes.sqlite import memory, payloads
 from whorl.runtimes.sqlite.bodies import to_text
 from whorl.runtimes.sqlite.connection import fetch
 from whorl.runtimes.sqlite.faults import fenced, refused
-from whorl.runtimes.sqlite.projections import Progress, advance
+from whorl.runtimes.sqlite.projections import Progress, advance, attempts_around
 from whorl.runtimes.sqlite.schema import (
     INSERT_ENTRIES,
     ROW_COUNTS,
@@ -37,7 +37,7 @@ _KNOWN_RUNS_MAX: Final = 20_000
 _SNAPSHOTS_KEPT: Final = 2
 _LOAD: Final = """
 SELECT number, owner, last_seq, updated_at, cost_usd, calls, input_tokens, output_tokens, in_doubt,
-    budget_usd, loop, iteration, iterations_max, score, exit_reason, error, status, status
+    budget_usd, loop, iteration, score, exit_reason, error, status, status
 FROM runs JOIN progress ON run = number WHERE id = ?
 """
 _INSERT_RUN: Final = """
@@ -45,23 +45,36 @@ INSERT INTO runs(id, key, name, dialect, file, parent, created_at, workflow_hash
     status) VALUES(?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '')
 """
 _INSERT_PROGRESS: Final = """
-INSERT INTO progress VALUES(?, 0, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, '', 0, 0, NULL, '', '')
+INSERT INTO progress VALUES(?, 0, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, '', 0, NULL, '', '')
 """
 _LOOP_STARTED: Final = """
-INSERT INTO loops(run, address, state, started) VALUES(?, ?, 'running', ?)
-ON CONFLICT(run, address) DO UPDATE SET state = 'running', finished = NULL
+INSERT INTO loops(run, address, state, started, iterations_max) VALUES(?, ?, 'running', ?, ?)
+ON CONFLICT(run, address) DO UPDATE SET state = 'running', finished = NULL, mark = '',
+    iterations_max = excluded.iterations_max
 """
 _LOOP_FINISHED: Final = """
-INSERT INTO loops(run, address, state, started, finished) VALUES(?, ?, 'finished', ?, ?)
-ON CONFLICT(run, address) DO UPDATE SET state = 'finished', finished = excluded.finished
+INSERT INTO loops(run, address, state, started, finished, mark)
+VALUES(?1, ?2, 'finished', ?3, ?3, ?4)
+ON CONFLICT(run, address) DO UPDATE SET state = 'finished', finished = excluded.finished,
+    mark = excluded.mark
 """
 _LOOP_REOPENED: Final = """
-UPDATE loops SET state = 'running', finished = NULL WHERE run = ? AND address = ?
+UPDATE loops SET state = 'running', finished = NULL, mark = '',
+    iterations_max = coalesce(?3, iterations_max) WHERE run = ?1 AND address = ?2
+"""
+# What an earlier attempt at a place came to no longer counts; '/', '[' and '#' open what is below.
+_SUPERSEDED: Final = """
+UPDATE loops SET mark = '' WHERE run = ?1 AND mark <> '' AND (address = ?2
+    OR (address > ?2 || '/' AND address < ?2 || '0')
+    OR (address > ?2 || '[' AND address < ?2 || '\\')
+    OR (address > ?2 || '#' AND address < ?2 || '$'))
+AND NOT (address = ?3 OR (address > ?3 || '/' AND address < ?3 || '0')
+    OR (address > ?3 || '[' AND address < ?3 || '\\'))
 """
 _ADVANCE: Final = """
 UPDATE progress SET last_seq = ?, updated_at = ?, cost_usd = ?, calls = ?, input_tokens = ?,
-    output_tokens = ?, in_doubt = ?, budget_usd = ?, loop = ?, iteration = ?, iterations_max = ?,
-    score = ?, exit_reason = ?, error = ?
+    output_tokens = ?, in_doubt = ?, budget_usd = ?, loop = ?, iteration = ?, score = ?,
+    exit_reason = ?, error = ?
 WHERE run = ? AND owner = ? AND last_seq = ?
 """
 _TRIM_SNAPSHOTS: Final = """
@@ -273,7 +286,7 @@ class Ledger:
             progress += state.row()
             if state.status != state.status_stored or state.loop_changes:
                 self._write_changes(state)
-        for part, count in in_chunks(progress, 16):
+        for part, count in in_chunks(progress, 15):
             self.connection.execute(UPSERT_PROGRESS[count], part)
 
     def _write_changes(self, state: Progress) -> None:
@@ -285,11 +298,15 @@ class Ledger:
         for change in state.loop_changes:
             place = (state.number, change.address)
             if change.finished is not None:
-                self.connection.execute(_LOOP_FINISHED, (*place, change.finished, change.finished))
+                ended = (*place, change.finished, change.mark)
+                self.connection.execute(_LOOP_FINISHED, ended)
             elif change.started is not None:
-                self.connection.execute(_LOOP_STARTED, (*place, change.started))
+                began = (*place, change.started, change.limit or 0)
+                self.connection.execute(_LOOP_STARTED, began)
+                for earlier, attempt in attempts_around(change.address):
+                    self.connection.execute(_SUPERSEDED, (state.number, earlier, attempt))
             else:
-                self.connection.execute(_LOOP_REOPENED, place)
+                self.connection.execute(_LOOP_REOPENED, (*place, change.limit))
         state.loop_changes.clear()
 
 
