@@ -117,7 +117,7 @@ export interface paths {
         put?: never;
         /**
          * Approve
-         * @description Says yes to what a run asks.
+         * @description Says yes to a question of a run. 409: it is answered already, or not asked.
          */
         post: operations["approve_api_runs__run__approve_post"];
         delete?: never;
@@ -386,7 +386,7 @@ export interface paths {
         put?: never;
         /**
          * Reject
-         * @description Says no to what a run asks.
+         * @description Says no to a question of a run. 409: it is answered already, or not asked.
          */
         post: operations["reject_api_runs__run__reject_post"];
         delete?: never;
@@ -631,11 +631,17 @@ export interface components {
         };
         /**
          * Decision
-         * @description A person's answer; `address` says to what, where several things wait.
+         * @description A person's answer to one question.
+         *
+         *     It is refused when that question is answered already or is not open: an answer that comes late,
+         *     or twice, never reaches another question.
          */
         Decision: {
-            /** Address */
-            address?: string | null;
+            /**
+             * Address
+             * @description the question that is answered, as `gates` of the run names it
+             */
+            address: string;
             /**
              * Feedback
              * @default
@@ -1290,6 +1296,11 @@ export interface components {
              * @description address of the outermost loop that runs, or ran last
              */
             loop: string | null;
+            /**
+             * Mark
+             * @description of a run that succeeded: what ended it before its goal was met
+             */
+            mark?: ("limit" | "budget") | null;
             /** Name */
             name: string;
             /**
@@ -1365,6 +1376,11 @@ export interface components {
              * @description address of the outermost loop that runs, or ran last
              */
             loop: string | null;
+            /**
+             * Mark
+             * @description of a run that succeeded: what ended it before its goal was met
+             */
+            mark?: ("limit" | "budget") | null;
             /** Name */
             name: string;
             /**

@@ -38,10 +38,11 @@ _NAMES_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What a loop works towards, and whether it asks a person."""
+    """What a loop works towards, whether it asks a person, and the limit that it began with."""
 
     score: float | None = None
     ask: str = "never"
+    iterations: int = 0
 
 
 class Desk:
@@ -78,10 +79,19 @@ class Desk:
         if key not in self._aims:
             if len(self._aims) >= _AIMS_MAX:
                 self._aims.clear()
-            path = next((row.path for row in self.store.loops(run) if row.address == loop), "")
-            node = loop_node(workflow_of(self.store, run), path)
-            self._aims[key] = Aim() if node is None else Aim(target_of(node.until), node.ask)
+            self._aims[key] = self._find_aim(run, loop)
         return self._aims[key]
+
+    def _find_aim(self, run: RunId, loop: str) -> Aim:
+        row = next((row for row in self.store.loops(run) if row.address == loop), None)
+        if row is None:
+            return Aim()
+        limit = row.limits.get("iterations") if isinstance(row.limits, dict) else None
+        most = limit if isinstance(limit, int) else 0
+        node = loop_node(workflow_of(self.store, run), row.path)
+        if node is None:
+            return Aim(iterations=most)
+        return Aim(target_of(node.until), node.ask, most)
 
     def told(self, row: RunRow, tell: Callable[[RunRow], BaseModel]) -> str:
         """A row as JSON, made once for all streams that tell of it."""

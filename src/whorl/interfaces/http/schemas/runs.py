@@ -38,6 +38,9 @@ class RunItem(Closed):
     exit_reason: str | None
     stopped_by: str | None
     error: str | None
+    mark: Literal["limit", "budget"] | None = Field(
+        default=None, description="of a run that succeeded: what ended it before its goal was met"
+    )
 
 
 class RunList(Closed):

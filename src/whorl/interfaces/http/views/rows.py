@@ -55,7 +55,8 @@ def run_fields(desk: Desk, row: RunRow) -> dict[str, Any]:
         "in_doubt": row.in_doubt,
         "loop": row.loop or None,
         "iteration": row.iteration,
-        "iterations_max": row.iterations_max,
+        # Of loops side by side the row may show one whose beginning it passed over.
+        "iterations_max": row.iterations_max or aim.iterations,
         "score": row.score,
         "scores": [one.score for one in newest if one.status != "not_begun"],
         "target": aim.score,
