@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { RunDetail } from "../api";
 import { ErrorNotice, Loading } from "../app/Notice";
 import { useClient, useLoad } from "../app/session";
-import { dollars } from "../journal/words";
+import { budget, dollars } from "../journal/words";
 import { ActionForm } from "./ActionForm";
 import { commands } from "./commands";
 import { amountOf, AmountField } from "./fields";
@@ -65,7 +65,7 @@ export function ContinueForm({ run, seen, loop, iterations, onCancel, onReload, 
     await client.continue(run.id, { loop: at, ...asked, seen });
     onDone();
   };
-  const used = run.budget_usd === null ? `${dollars(run.cost_usd)} spent, no budget` : `${dollars(run.cost_usd)} of ${dollars(run.budget_usd)} spent`;
+  const used = run.budget_usd === null ? `${dollars(run.cost_usd)} spent, no budget` : `${dollars(run.cost_usd, run.budget_usd)} of ${budget(run.budget_usd)} spent`;
   return (
     <ActionForm
       label="Continue"
