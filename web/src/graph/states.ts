@@ -130,7 +130,7 @@ function loopState(journal: Journal, address: string): CanvasState {
   if (!loop) return { ...IDLE, status: "idle", address };
   return {
     ...IDLE,
-    status: loop.status === "finished" ? (ENDS[loop.exitReason ?? ""] ?? "finished") : openStatus(journal, loop),
+    status: loop.status === "finished" ? (ENDS[loop.exitReason ?? ""] ?? (loop.mark ? "exhausted" : "finished")) : openStatus(journal, loop),
     address,
     cost_usd: loop.usage.cost_usd,
     tokens: tokensOf(loop.usage),
