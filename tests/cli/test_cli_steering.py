@@ -214,6 +214,10 @@ steps:
     wrong = whorl("approve", "last", "--at", "both/tow")
     assert "did you mean 'both/two'?" in wrong.err
     assert whorl("approve", "last", "--at", "both/two").code == 4
+    twice = whorl("reject", "last", "--at", "both/two")
+    assert twice.code == 2
+    assert "'both/two' was approved already" in twice.err
+    assert "open now: both/one" in twice.err
     assert whorl("approve", "last").code == 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from served import connected, make_project
 
 from retelling import retold
 
@@ -306,3 +307,33 @@ steps:
     assert (row["iteration"], row["iterations_max"], row["target"]) == (3, 3, 0.8)
     loops = client.get(f"/runs/{run}/loops")["loops"]
     assert [(loop["iterations_max"], loop["target"]) for loop in loops] == [(3, 0.8)] * 4
+
+
+SIDE_BY_SIDE = """
+whorl: 1
+name: side-by-side
+steps:
+  all:
+    each: [0.01, 0.2]
+    as: pause
+    at_once: 2
+    steps:
+      turns:
+        repeat:
+          at_most: 5
+          until: iteration == 4
+          steps:
+            nap: {wait: "{{ pause }}"}
+"""
+
+
+def test_the_limit_of_a_loop_inside_a_list_is_told(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    (tmp_path / "beside.yaml").write_text(SIDE_BY_SIDE)
+    with connected(tmp_path) as client:
+        run = client.start("beside.yaml")
+        found = client.wait(run, "succeeded")
+        (row,) = client.get("/runs")["runs"]
+
+    assert (found["loop"], found["iteration"], found["iterations_max"]) == ("all[2]/turns", 4, 5)
+    assert row["iterations_max"] == 5

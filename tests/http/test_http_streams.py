@@ -71,7 +71,7 @@ def test_a_live_stream_has_no_gap_and_outlives_the_end(client: Client) -> None:
         for event in events:
             found.append(event)
             if event.get("event") == "status" and event["data"]["status"] == "waiting":
-                client.post(f"/runs/{run}/approve", {"feedback": "fine"})
+                client.post(f"/runs/{run}/approve", {"address": "check", "feedback": "fine"})
             if event.get("event") == "end":
                 break
 

@@ -11,8 +11,10 @@
 
 from __future__ import annotations
 
+import json
 import os
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from browsed import AXE, CHROMIUM, FLAGS, Site, make_project, serious_findings
@@ -20,7 +22,7 @@ from browsed import AXE, CHROMIUM, FLAGS, Site, make_project, serious_findings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, BrowserContext, Page, Route
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +84,40 @@ def shown(site: Site, page: Page) -> Page:
     """The page, with the list of runs."""
     site.open(page)
     return page
+
+
+@pytest.fixture
+def marked(page: Page) -> Callable[[str, str], None]:
+    """Has answers of the server say that a run of theirs has a mark, whatever it ended by."""
+
+    marks: dict[str, str] = {}
+
+    def answer(route: Route) -> None:
+        given = route.fetch()
+        told = given.json()
+        for one in told.get("runs", [told]):
+            one["mark"] = marks.get(one["id"], one["mark"])
+        route.fulfill(response=given, json=told)
+
+    page.route(re.compile(r"/api/runs(/[^/?]+)?(\?.*)?$"), answer)
+    return marks.__setitem__
+
+
+@pytest.fixture
+def noted(site: Site, page: Page) -> Callable[[str, dict[tuple[str, str], dict[str, Any]]], None]:
+    """Adds to notes of a journal, by kind and address, what other runs would have there."""
+
+    def add(run: str, more: dict[tuple[str, str], dict[str, Any]]) -> None:
+        events = site.get(f"/runs/{run}/events", limit=1000)["events"]
+        for event in events:
+            event["body"] |= more.get((event["kind"], event["address"]), {})
+        stream = "".join(f"id: {one['seq']}\ndata: {json.dumps(one)}\n\n" for one in events)
+        page.route(
+            f"**/api/runs/{run}/events*",
+            lambda route: route.fulfill(content_type="text/event-stream", body=stream),
+        )
+
+    return add
 
 
 @pytest.fixture

@@ -172,6 +172,23 @@ def test_a_gate_is_answered_from_the_page_of_the_run(site: Site, page: Page) -> 
     assert site.wait(run, "succeeded")["result"]["outputs"] == {"ok": True, "words": "go on"}
 
 
+def test_words_for_a_gate_are_kept_when_somebody_else_answers(site: Site, page: Page) -> None:
+    run = site.ran("gated.yaml")
+    site.open(page, f"/runs/{run}")
+    page.get_by_text("Publish it?").first.wait_for()
+    page.keyboard.press("a")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Feedback").fill("not before Monday")
+    site.post(f"/runs/{run}/reject", {"address": "check"})
+    dialog.get_by_role("button", name="Approve").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("W905")
+    dialog.get_by_role("button", name="Try again").click()
+
+    expect(dialog).to_contain_text("Nothing is asked at check any more")
+    expect(dialog).to_contain_text("not before Monday")
+    assert site.wait(run, "succeeded")["result"]["outputs"] == {"ok": False, "words": ""}
+
+
 def test_a_fork_and_its_origin_are_drawn_on_one_chart(site: Site, page: Page) -> None:
     run = site.ran("review.yaml", {"task": "a parser"})
     fork = str(site.post(f"/runs/{run}/fork", {"at": "refine[2]"})["run"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from browsed import picture, wait_until
 from playwright.sync_api import expect
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from browsed import Site
-    from playwright.sync_api import Page
+    from playwright.sync_api import BrowserContext, Locator, Page, Route
 
 
 def decisions(site: Site, run: str) -> list[Any]:
@@ -28,14 +29,31 @@ def asked(site: Site, page: Page, workflow: str) -> str:
     return run
 
 
+def answered(page: Page) -> Locator:
+    """What stands in the place of the buttons once the question is answered."""
+    card = page.get_by_role("region", name="answered")
+    card.get_by_role("heading", name="✓ answered").wait_for()
+    return card
+
+
+def point_of(page: Page, name: str) -> tuple[float, float]:
+    """The middle of a button that works."""
+    button = page.get_by_role("button", name=name, exact=True)
+    button.click(trial=True)
+    box = button.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
 def test_the_question_and_what_it_is_about_are_shown(site: Site, page: Page) -> None:
     run = asked(site, page, "gated.yaml")
 
     expect(page.get_by_role("heading", name="Publish it?")).to_be_visible()
     expect(page.get_by_role("region", name="what it is about")).to_contain_text("A first draft.")
     expect(page.get_by_text("asked by a gate of the workflow")).to_be_visible()
-    expect(page.get_by_text(f"whorl approve {run}", exact=True)).to_be_visible()
-    expect(page.get_by_text(f"whorl reject {run}", exact=True)).to_be_visible()
+    expect(page.get_by_text(f"whorl approve {run} --at check", exact=True)).to_be_visible()
+    expect(page.get_by_text(f"whorl reject {run} --at check", exact=True)).to_be_visible()
+    assert page.url.endswith("/gate?address=check")
     picture(page, "gate")
 
 
@@ -44,7 +62,10 @@ def test_approving_with_words_lets_the_run_go_on(site: Site, page: Page) -> None
     page.get_by_label("Feedback").fill("it's good")
     expect(page.get_by_text(f"whorl approve {run} --feedback 'it'\\''s good'")).to_be_visible()
     page.get_by_role("button", name="Approve").click()
-    page.get_by_role("heading", name="Nothing waits for you").wait_for()
+    card = answered(page)
+    expect(card).to_contain_text("You answered: Approve “it's good”")
+    expect(card).to_contain_text("The run has succeeded.")
+    expect(card).not_to_contain_text("not sent")
 
     assert site.wait(run, "succeeded")["result"]["outputs"] == {"ok": True, "words": "it's good"}
 
@@ -62,7 +83,7 @@ def test_rejecting_tells_the_run(site: Site, page: Page) -> None:
     run = asked(site, page, "gated.yaml")
     page.get_by_label("Feedback").fill("not yet")
     page.get_by_role("button", name="Reject").click()
-    page.get_by_role("heading", name="Nothing waits for you").wait_for()
+    answered(page)
 
     outputs = site.wait(run, "succeeded", "failed")["result"]["outputs"]
     assert outputs == {"ok": False, "words": "not yet"}
@@ -71,15 +92,175 @@ def test_rejecting_tells_the_run(site: Site, page: Page) -> None:
 def test_two_presses_are_one_decision(site: Site, page: Page) -> None:
     run = asked(site, page, "gated.yaml")
     page.get_by_role("button", name="Approve").dblclick()
-    page.get_by_role("heading", name="Nothing waits for you").wait_for()
+    answered(page)
 
     assert len(decisions(site, run)) == 1
+
+
+LETTER = """
+whorl: 1
+name: letter
+steps:
+  letter:
+    repeat:
+      at_most: 5
+      ask_person: each
+      steps:
+        write: {ask: "Draft it. {{ person.feedback if person is defined else '' }}"}
+  publish: {approve: {message: "Send this letter?", show: "{{ letter.write }}"}}
+outputs: {sent: "{{ publish.approved }}"}
+"""
+
+
+@pytest.fixture
+def letter(site: Site, page: Page) -> str:
+    """A run that asks two questions one after the other, and the page with the first."""
+    (site.project / "letter.yaml").write_text(LETTER)
+    return asked(site, page, "letter.yaml")
+
+
+@pytest.mark.parametrize("pause_ms", [60, 150, 300, 600])
+def test_a_second_click_at_the_same_place_answers_nothing(
+    site: Site, page: Page, letter: str, pause_ms: int
+) -> None:
+    point = point_of(page, "Accept and finish")
+    page.mouse.click(*point)
+    page.wait_for_timeout(pause_ms)
+    page.mouse.click(*point)
+    link = answered(page).get_by_role("link", name="next question →")
+    link.wait_for()
+    page.mouse.click(*point)
+    page.wait_for_timeout(300)
+
+    assert [(one["approved"], one["by"]) for one in decisions(site, letter)] == [(True, "person")]
+    assert [gate["address"] for gate in site.get(f"/runs/{letter}")["gates"]] == ["publish"]
+    # The page stays with the question of its address until somebody goes on.
+    assert page.url.endswith("?address=letter%5B1%5D%2F%3Aask")
+    expect(page.get_by_role("heading", name="take it, or go on?")).to_be_visible()
+    expect(page.get_by_role("heading", name="Send this letter?")).to_have_count(0)
+    picture(page, f"gate-answered-{pause_ms}")
+
+
+def test_the_next_question_is_gone_to_and_takes_no_click_in_its_first_second(
+    site: Site, page: Page, letter: str
+) -> None:
+    page.get_by_role("button", name="Accept and finish").click()
+    answered(page).get_by_role("link", name="next question →").click()
+    page.get_by_role("heading", name="Send this letter?").wait_for()
+    box = page.get_by_role("button", name="Reject").bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 9, box["y"] + 9)
+    page.keyboard.press("a")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(300)
+    assert page.url.endswith("?address=publish")
+    assert len(decisions(site, letter)) == 1
+
+    page.get_by_role("button", name="Approve").click()
+    expect(answered(page)).to_contain_text("The run has succeeded.")
+    assert site.wait(letter, "succeeded")["result"]["outputs"] == {"sent": True}
+
+
+def test_words_are_kept_when_another_tab_answers(
+    site: Site, page: Page, context: BrowserContext, letter: str
+) -> None:
+    page.get_by_label("Feedback").fill("Half of what I wanted to")
+    other = context.new_page()
+    site.open(other, f"/runs/{letter}/gate")
+    other.get_by_label("Feedback").fill("shorter, please")
+    other.get_by_role("button", name="Another iteration").click()
+    answered(other)
+
+    card = answered(page)
+    expect(card).to_contain_text("Somebody else answered: Another iteration “shorter, please”")
+    expect(card).to_contain_text("What you wrote was not sent.")
+    expect(card.get_by_label("what you wrote")).to_have_text("Half of what I wanted to")
+    picture(page, "gate-answered-elsewhere")
+    page.reload()
+    expect(answered(page).get_by_label("what you wrote")).to_have_text("Half of what I wanted to")
+
+    answered(page).get_by_role("link", name="next question →").click()
+    page.get_by_text("letter[2]/:ask").first.wait_for()
+    expect(page.get_by_label("Feedback")).to_have_value("")
+    page.go_back()
+    answered(page).get_by_role("button", name="Discard it").click()
+    expect(page.get_by_label("what you wrote")).to_have_count(0)
+    assert "Half of" not in page.evaluate("() => JSON.stringify({...sessionStorage})")
+    assert [one.get("feedback") for one in decisions(site, letter)] == ["shorter, please"]
+    other.close()
+
+
+def test_words_outlive_a_reload_until_they_are_sent(site: Site, page: Page, letter: str) -> None:
+    page.get_by_label("Feedback").fill("A warmer greeting")
+    page.reload()
+    expect(page.get_by_label("Feedback")).to_have_value("A warmer greeting")
+    page.get_by_role("button", name="Another iteration").click()
+    expect(answered(page)).to_contain_text("You answered: Another iteration “A warmer greeting”")
+
+    assert "warmer" not in page.evaluate("() => JSON.stringify({...sessionStorage})")
+    assert decisions(site, letter)[0]["feedback"] == "A warmer greeting"
+
+
+def test_an_answer_that_comes_too_late_is_refused_and_kept(
+    site: Site, page: Page, letter: str
+) -> None:
+    address = "letter[1]/:ask"
+
+    def be_late(route: Route) -> None:
+        site.post(f"/runs/{letter}/reject", {"address": address, "feedback": "too long"})
+        route.continue_()
+
+    page.route("**/approve", be_late)
+    page.get_by_label("Feedback").fill("Fine with me")
+    with page.expect_response("**/approve") as answer:
+        page.get_by_role("button", name="Accept and finish").click()
+
+    assert answer.value.status == 409
+    card = answered(page)
+    expect(card).to_contain_text("Somebody else answered: Another iteration “too long”")
+    expect(card.get_by_label("what you wrote")).to_have_text("Fine with me")
+    assert [one["approved"] for one in decisions(site, letter)] == [False]
+
+
+ENDLESS = """
+whorl: 1
+name: endless
+steps:
+  work:
+    repeat:
+      until: "false"
+      ask_person: at_limit
+      at_most: 1
+      steps:
+        write: {ask: "Draft it"}
+"""
+
+
+def test_a_question_that_is_asked_again_does_not_take_the_place_of_the_first(
+    site: Site, page: Page
+) -> None:
+    (site.project / "endless.yaml").write_text(ENDLESS)
+    run = asked(site, page, "endless.yaml")
+    page.get_by_label("Feedback").fill("Not good yet")
+    page.get_by_label("More iterations").fill("1")
+    page.get_by_role("button", name="Continue").click()
+    card = page.get_by_role("region", name="answered")
+    expect(card).to_contain_text("no answer is needed")
+    expect(card.get_by_label("what you wrote")).to_have_text("Not good yet")
+    expect(page.get_by_role("heading", name="its limit of 1 iteration")).to_be_visible()
+
+    card.get_by_role("link", name="next question →").click()
+    page.get_by_role("heading", name="its limit of 2 iterations").wait_for()
+    page.get_by_role("button", name="Accept what there is").click()
+    answered(page)
+    assert site.wait(run, "succeeded")["exit_reason"] == "accepted"
 
 
 def test_another_iteration_is_asked_for_with_feedback(site: Site, page: Page) -> None:
     run = asked(site, page, "asking.yaml")
     page.get_by_label("Feedback").fill("longer, please")
     page.get_by_role("button", name="Another iteration").click()
+    answered(page).get_by_role("link", name="next question →").click()
     page.get_by_text("work[2]/:ask").first.wait_for()
 
     assert decisions(site, run)[0]["feedback"] == "longer, please"
@@ -91,7 +272,7 @@ def test_another_iteration_is_asked_for_with_feedback(site: Site, page: Page) ->
     picture(page, "gate-iteration-dark")
 
     page.get_by_role("button", name="Accept and finish").click()
-    page.get_by_role("heading", name="Nothing waits for you").wait_for()
+    answered(page)
     found = site.wait(run, "succeeded")
     assert found["iteration"] == 2
     assert found["stopped_by"] == found["result"]["loops"][0]["stopped_by"] == "person"
@@ -129,6 +310,7 @@ def test_a_gate_in_a_loop_shows_what_has_changed_since_it_was_rejected(
     (site.project / "publishing.yaml").write_text(PUBLISHING)
     run = asked(site, page, "publishing.yaml")
     page.get_by_role("button", name="Reject").click()
+    answered(page).get_by_role("link", name="next question →").click()
     page.get_by_text("work[2]/check").first.wait_for()
     page.get_by_label("difference to #1").check(force=True)
 
@@ -144,6 +326,9 @@ def test_of_several_questions_each_is_answered_by_itself(site: Site, page: Page)
     page.get_by_role("heading", name="Right?").wait_for()
     expect(page.get_by_text(f"whorl approve {run} --at both/right")).to_be_visible()
     page.get_by_role("button", name="Approve").click()
+    link = answered(page).get_by_role("link", name="next question →")
+    assert page.url.endswith("?address=both%2Fright")
+    link.click()
     page.get_by_role("heading", name="Left?").wait_for()
 
     assert [gate["address"] for gate in site.get(f"/runs/{run}")["gates"]] == ["both/left"]
@@ -180,17 +365,40 @@ def test_more_iterations_and_budget_are_given(site: Site, page: Page) -> None:
 def test_the_run_is_cancelled_from_the_question(site: Site, page: Page) -> None:
     run = asked(site, page, "asking.yaml")
     page.get_by_role("button", name="Cancel the run").click()
-    page.get_by_role("heading", name="Nothing waits for you").wait_for()
+    page.get_by_role("button", name="Really cancel?").click()
+    card = page.get_by_role("region", name="answered")
+    expect(card).to_contain_text("no answer is needed: the run was cancelled")
 
     assert site.wait(run, "cancelled")["exit_reason"] == "cancelled"
+
+
+@pytest.mark.parametrize(("screen", "label"), [("/gate", "Cancel the run"), ("", "Cancel")])
+def test_a_double_click_cancels_nothing(site: Site, page: Page, screen: str, label: str) -> None:
+    run = site.ran("asking.yaml")
+    site.open(page, f"/runs/{run}{screen}")
+    point = point_of(page, label)
+    for pause_ms in (60, 150, 300):
+        page.mouse.click(*point)
+        page.wait_for_timeout(pause_ms)
+        page.mouse.click(*point)
+        page.wait_for_timeout(200)
+    assert site.get(f"/runs/{run}")["status"] == "waiting"
+
+    page.mouse.click(*point)
+    sure = page.get_by_role("button", name="Really cancel?")
+    box = sure.bounding_box()
+    assert box is not None
+    assert not (box["x"] <= point[0] <= box["x"] + box["width"]) or box["y"] > point[1]
+    picture(page, f"cancel-sure-{'gate' if screen else 'run'}")
+    sure.click()
+    site.wait(run, "cancelled")
 
 
 def test_a_decision_elsewhere_is_seen_at_once(site: Site, page: Page) -> None:
     run = asked(site, page, "gated.yaml")
     site.cli("approve", run)
 
-    page.get_by_role("heading", name="Nothing waits for you").wait_for()
-    expect(page.get_by_role("status").filter(has_text="approved")).to_be_visible()
+    expect(answered(page)).to_contain_text("Somebody else answered: Approve")
 
 
 def test_a_run_that_asks_nothing_says_so(site: Site, page: Page) -> None:
@@ -198,12 +406,15 @@ def test_a_run_that_asks_nothing_says_so(site: Site, page: Page) -> None:
     site.open(page, f"/runs/{run}/gate")
 
     expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+    site.open(page, f"/runs/{run}/gate?address=draft")
+    expect(page.get_by_role("heading", name="Nothing is asked at draft")).to_be_visible()
 
 
 def test_the_answer_is_reached_by_keys(site: Site, page: Page) -> None:
     run = asked(site, page, "gated.yaml")
     page.keyboard.press("a")
     expect(page.get_by_role("button", name="Approve")).to_be_focused()
+    expect(page.get_by_role("button", name="Approve")).to_be_enabled()
     page.keyboard.press("Enter")
 
     site.wait(run, "succeeded")
@@ -211,4 +422,7 @@ def test_the_answer_is_reached_by_keys(site: Site, page: Page) -> None:
 
 def test_anybody_can_answer(site: Site, page: Page, check_access: Callable[[Page], None]) -> None:
     asked(site, page, "asking.yaml")
+    check_access(page)
+    page.get_by_role("button", name="Another iteration").click()
+    answered(page).get_by_role("link", name="next question →").wait_for()
     check_access(page)

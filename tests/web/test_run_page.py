@@ -51,13 +51,19 @@ def side(page: Page, part: str) -> Locator:
     return page.get_by_role("region", name=part, exact=True)
 
 
+def stands(site: Site, run: str) -> str:
+    """How a run that succeeded is shown: plainly only where neither limit nor budget ended it."""
+    mark = site.get(f"/runs/{run}")["mark"]
+    return f"! {mark}" if mark else "✓ succeeded"
+
+
 def test_the_head_says_how_it_stands(site: Site, page: Page, review: str) -> None:
     shows(site, page, f"/runs/{review}")
 
     head = page.locator(".run-head").inner_text()
     assert "review" in head
     assert review in head
-    assert "✓ succeeded" in head
+    assert stands(site, review) in head
     assert "/ $2.00" in head
     assert "tokens" in head
     buttons = page.get_by_role("group", name="steer the run").get_by_role("button")
@@ -76,7 +82,9 @@ def test_the_graph_shows_states_and_chips(site: Site, page: Page, review: str) -
     assert "until score ≥ 0.85" in loop.inner_text()
     chips = loop.get_by_role("button", name="iteration ")
     assert chips.count() == 4
-    assert chips.nth(3).get_attribute("title") == "iteration 4, succeeded, score 0.82, best"
+    assert (
+        chips.nth(3).get_attribute("title") == "iteration 4, succeeded, score 0.82, best, returned"
+    )
 
 
 def test_a_chip_points_everything_to_its_iteration(site: Site, page: Page, review: str) -> None:
@@ -144,6 +152,31 @@ def test_an_older_result_is_returned_instead(site: Site, page: Page) -> None:
 
     page.locator(".exit-banner").filter(has_text="returned #2").wait_for()
     assert "not the last" in page.locator(".exit-banner").inner_text()
+
+    # One star, at the best; the other mark is where the result comes from.
+    rows = side(page, "iterations").get_by_role("row")
+    assert [text.split()[0] for text in rows.all_inner_texts()[1:]] == ["1", "↩", "3", "★"]
+    titles = [chip.get_attribute("title") or "" for chip in page.locator(".chip").all()]
+    assert [title.partition("score ")[2] for title in titles] == [
+        "0.41",
+        "0.63, returned",
+        "0.58",
+        "0.82, best",
+    ]
+    curve = side(page, "score").get_by_role("img")
+    assert curve.locator(".star").count() == curve.locator(".returned").count() == 1
+    assert "iteration 2 returned" in (curve.get_attribute("aria-label") or "")
+    picture(page, "run-returned")
+    for button in ("Fork…", "Return #4 instead"):
+        page.get_by_role("button", name=button).first.click()
+        options = page.get_by_role("dialog").get_by_role("combobox").first.locator("option")
+        options.nth(3).wait_for(state="attached")
+        assert [text for text in options.all_inner_texts() if "★" in text or "↩" in text] == [
+            "#2 · score 0.63 ↩ returned",
+            "#4 · score 0.82 ★ best",
+        ]
+        page.keyboard.press("Escape")
+        page.get_by_role("dialog").wait_for(state="detached")
 
 
 def test_a_node_shows_what_it_was_given_and_gave(
@@ -316,3 +349,117 @@ def test_a_narrow_page_still_shows_everything(site: Site, page: Page, review: st
     side(page, "iterations").scroll_into_view_if_needed()
     assert side(page, "iterations").get_by_role("row").count() == 5
     picture(page, "run-narrow")
+
+
+@pytest.mark.parametrize("mark", ["limit", "budget"])
+def test_a_success_with_a_mark_is_no_plain_one(
+    site: Site, page: Page, review: str, mark: str, marked: Callable[[str, str], None]
+) -> None:
+    marked(review, mark)
+    shows(site, page, f"/runs/{review}")
+
+    badge = page.locator(".run-title .badge")
+    badge.filter(has_text=f"! {mark}").wait_for()
+    assert "tone-wait" in (badge.get_attribute("class") or "")
+    assert "before its goal was met" in (badge.get_attribute("title") or "")
+    banner = page.locator(".banner").filter(has_text=f"! {mark}")
+    assert "tone-wait" in (banner.get_attribute("class") or "")
+    assert page.locator(".run-head, .banners").filter(has_text="✓ succeeded").count() == 0
+    picture(page, f"run-mark-{mark}")
+
+
+def test_a_score_outside_its_range_is_no_point_of_the_curve(
+    site: Site, page: Page, review: str, noted: Callable[..., None]
+) -> None:
+    outside = {"score": None, "outside": {"score": 9, "low": 0, "high": 1}}
+    loop = {"mark": "limit", "best_iteration": 2, "returned_iteration": 4}
+    approved = {"approved": True}
+    noted(
+        review,
+        {
+            ("iteration.finished", "refine[2]"): approved,
+            ("iteration.finished", "refine[3]"): outside,
+            ("loop.finished", "refine"): loop,
+        },
+    )
+    shows(site, page, f"/runs/{review}?loop=refine&iteration=3")
+
+    curve = side(page, "score").get_by_role("img")
+    curve.locator('[data-outside="3"]').filter(has_text="▲ 9").wait_for()
+    assert curve.locator("[data-iteration]").count() == 3
+    assert curve.locator('[data-iteration="3"]').count() == 0
+    assert "iteration 3: 9 outside 0–1" in (curve.get_attribute("aria-label") or "")
+    rows = side(page, "iterations").get_by_role("row").all_inner_texts()[1:]
+    assert "9 outside 0–1" in rows[2]
+    assert [row.split()[0] for row in rows] == ["1", "★", "3", "↩"]
+    assert "9 outside 0–1: it does not count" in side(page, "verdict").inner_text()
+    page.locator(".exit-banner").filter(has_text="! limit · refine stopped").wait_for()
+    picture(page, "run-outside")
+    step(page, "refine/review").click()
+    page.locator(".drawer").filter(has_text="Score 9 outside 0–1").wait_for()
+    picture(page, "run-outside-drawer")
+    page.keyboard.press("Escape")
+    page.get_by_title("iteration 2, ").first.click()
+    side(page, "verdict").filter(has_text="✓ approved").wait_for()
+
+
+NEAR = """
+whorl: 1
+name: near
+budget: 0.485
+steps:
+  turns:
+    repeat:
+      until: {score: {from: "{{ share }}", at_least: 0.999}}
+      at_most: 3
+      steps:
+        share: {value: "{{ [0.994, 0.9965, 0.9975][iteration - 1] }}"}
+        write: {ask: "Draft it"}
+"""
+
+
+def test_a_miss_does_not_read_as_a_hit(site: Site, page: Page) -> None:
+    (site.project / "near.yaml").write_text(NEAR)
+    run = site.ran("near.yaml")
+    shows(site, page, f"/runs/{run}")
+
+    side(page, "verdict").filter(has_text="score 0.9975 < 0.999").wait_for()
+    told = side(page, "score").get_by_role("img").get_attribute("aria-label") or ""
+    assert "best 0.9975 in iteration 3" in told
+    assert "target 0.999" in told
+    rows = side(page, "iterations").get_by_role("row").all_inner_texts()[1:]
+    assert "0.994" in rows[0]
+    assert "0.9965" in rows[1]
+    assert "+0.0025" in rows[1]
+    assert "0.9975" in rows[2]
+    assert "/ $0.485" in page.locator(".run-head").inner_text()
+    picture(page, "run-near")
+
+
+SIDE_BY_SIDE = """
+whorl: 1
+name: beside
+steps:
+  all:
+    each: [0.01, 0.2]
+    as: pause
+    at_once: 2
+    steps:
+      turns:
+        repeat:
+          at_most: 5
+          until: iteration == 4
+          steps:
+            nap: {wait: "{{ pause }}"}
+"""
+
+
+def test_a_loop_inside_a_list_shows_its_limit(site: Site, page: Page) -> None:
+    (site.project / "beside.yaml").write_text(SIDE_BY_SIDE)
+    run = site.ran("beside.yaml")
+    site.open(page)
+    page.get_by_role("row").filter(has_text=run).filter(has_text="turns 4/5").wait_for()
+    shows(site, page, f"/runs/{run}")
+
+    assert "4/5" in step(page, "all/turns").inner_text()
+    assert "∞" not in page.locator(".main").inner_text()

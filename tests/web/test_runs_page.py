@@ -61,7 +61,8 @@ def test_a_row_says_how_a_run_stands(
     review.wait_for()
 
     told = review.inner_text()
-    assert "✓ succeeded" in told
+    mark = site.get(f"/runs/{runs['review']}")["mark"]
+    assert (f"! {mark}" if mark else "✓ succeeded") in told
     assert "refine 4/4" in told
     assert "max_iterations" in told
     assert "0.82" in told
@@ -72,6 +73,27 @@ def test_a_row_says_how_a_run_stands(
     assert "✗ failed" in row(shown, runs["failing"]).inner_text()
     check_access(shown)
     picture(shown, "runs")
+
+
+def test_a_success_with_a_mark_is_no_plain_one(
+    site: Site,
+    page: Page,
+    runs: dict[str, str],
+    marked: Callable[[str, str], None],
+    check_access: Callable[[Page], None],
+) -> None:
+    marked(runs["review"], "limit")
+    marked(runs["costly"], "budget")
+    site.open(page)
+    for name, mark in (("review", "limit"), ("costly", "budget")):
+        found = row(page, runs[name])
+        found.wait_for()
+        badge = found.locator(".badge").first
+        assert badge.inner_text() == f"! {mark}"
+        assert "tone-wait" in (badge.get_attribute("class") or "")
+        assert "✓" not in found.inner_text()
+    check_access(page)
+    picture(page, "runs-marked")
 
 
 def test_a_run_near_its_budget_is_marked(site: Site, shown: Page, runs: dict[str, str]) -> None:

@@ -47,6 +47,32 @@ describe("ScoreCurve", () => {
     expect(shown).toContain('data-iteration="1234"');
   });
 
+  it("marks the iteration that was returned", () => {
+    const shown = html(<ScoreCurve scores={[0.41, 0.63, 0.58]} best={2} returned={3} />);
+
+    expect(shown.match(/★/g)).toHaveLength(1);
+    expect(shown.match(/↩/g)).toHaveLength(1);
+    expect(shown).toContain("iteration 3: 0.58 (returned)");
+    expect(shown).toContain("iteration 3 returned");
+  });
+
+  it("marks scores outside their range at the edge, and draws no point for them", () => {
+    const shown = html(<ScoreCurve scores={[0.41, null, 0.58]} outside={[{ number: 2, score: 9, low: 0, high: 1 }]} onChoose={nothing} />);
+
+    expect(shown).toContain("iteration 2: 9 outside 0–1");
+    expect(shown).toContain("▲ 9");
+    expect(shown.match(/data-iteration/g)).toHaveLength(2);
+    expect(shown).not.toContain('data-iteration="2"');
+    expect(html(<ScoreCurve scores={[null]} outside={[{ number: 1, score: -3, low: 0, high: 1 }]} />)).toContain("▼ -3");
+  });
+
+  it("tells a miss from a hit by as many digits as it takes", () => {
+    const shown = html(<ScoreCurve scores={[0.994, 0.9975]} target={0.999} best={2} />);
+
+    expect(shown).toContain("target 0.999");
+    expect(shown).toContain("best 0.9975 in iteration 2");
+  });
+
   it("says so when there is nothing to draw", () => {
     expect(html(<ScoreCurve scores={[null]} />)).toContain("No scores");
     expect(html(<ScoreCurve scores={[0.5]} />)).not.toContain("NaN");
@@ -73,6 +99,19 @@ it("StatusBadge has a glyph and a word for every status", () => {
   }
 });
 
+it("StatusBadge shows no plain success where a limit or the budget ended it", () => {
+  for (const mark of ["limit", "budget"] as const) {
+    const shown = html(<StatusBadge status="succeeded" mark={mark} />);
+
+    expect(shown).toContain("tone-wait");
+    expect(shown).toContain(`</span> ${mark}`);
+    expect(shown).toContain("before its goal was met");
+    expect(shown).not.toContain("✓");
+    expect(html(<StatusBadge status="failed" mark={mark} />)).toContain("✗");
+  }
+  expect(html(<StatusBadge status="succeeded" mark={null} />)).toContain("✓");
+});
+
 describe("Chips", () => {
   const loop = journalOf("nested").loops.get("draft")!;
 
@@ -80,18 +119,34 @@ describe("Chips", () => {
     const shown = html(<Chips iterations={loop.iterations} best={loop.best} chosen={2} limit={6} onChoose={nothing} />);
 
     expect(shown).toContain("iteration 4, succeeded, score 0.82, best");
+    expect(shown.match(/★/g)).toHaveLength(1);
+    expect(shown).not.toContain("↩");
     expect(shown.match(/aria-pressed="true"/g)).toHaveLength(1);
     expect(shown.match(/chip-left/g)).toHaveLength(2);
+  });
+
+  it("mark the iteration that was returned, once", () => {
+    const shown = html(<Chips iterations={loop.iterations} best={4} returned={2} chosen={2} onChoose={nothing} />);
+
+    expect(shown).toContain("iteration 2, succeeded, score 0.63, returned");
+    expect(shown.match(/↩/g)).toHaveLength(1);
+  });
+
+  it("say that a score lies outside its range", () => {
+    const iterations = loop.iterations.map((one) => (one.number === 3 ? { ...one, score: null, outside: { score: 9, low: 0, high: 1 } } : one));
+
+    expect(html(<Chips iterations={iterations} best={4} chosen={2} onChoose={nothing} />)).toContain("iteration 3, succeeded, score 9 outside 0–1");
   });
 
   it("become buckets above 200, none of which hides the best or a failure", () => {
     const long = reduced(longRun(1_000)).loops.get("polish")!;
     const iterations = long.iterations.map((one) => (one.number === 500 ? { ...one, status: "failed" as const } : one));
-    const chips = chipsOf(iterations, 1_000);
+    const chips = chipsOf(iterations, { best: 1_000, returned: 7 });
 
     expect(chips).toHaveLength(200);
     expect(chips[0]).toMatchObject({ from: 1, to: 5 });
     expect(chips.filter((chip) => chip.hasBest)).toMatchObject([{ to: 1_000 }]);
+    expect(chips.filter((chip) => chip.hasReturned)).toMatchObject([{ from: 6, to: 10 }]);
     expect(chips.filter((chip) => chip.status === "failed")).toMatchObject([{ from: 496, to: 500 }]);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { addText, emptyJournal, reduce } from "../src/journal/reducer";
-import type { Journal, LoopState } from "../src/journal/types";
+import { markOfLoops, outsideOf } from "../src/journal/select";
+import type { Journal, Json, LoopState } from "../src/journal/types";
 import { events, journalOf, longRun, NAMES, reduced, result } from "./recorded";
 
 const plain = (journal: Journal) => {
@@ -186,6 +187,43 @@ describe("loops", () => {
     ]);
 
     expect(journal.loops.get("a")).toMatchObject({ number: 0, iterations: [] });
+  });
+});
+
+describe("marks", () => {
+  const loop = (...told: [kind: string, address: string, body: Record<string, Json>][]) => {
+    const journal = emptyJournal();
+    told.forEach(([kind, address, body], index) => reduce(journal, { seq: index + 1, kind, address, at: 1_000 + index, body }));
+    return journal;
+  };
+  const turn = (number: number, body: Record<string, Json>): [string, string, Record<string, Json>][] => [
+    ["iteration.started", `work[${number}]`, { number }],
+    ["iteration.finished", `work[${number}]`, { number, status: "succeeded", ...body }],
+  ];
+  const begun: [string, string, Record<string, Json>][] = [["run.started", "", {}], ["loop.started", "work", { limits: { iterations: 3 } }]];
+  const turns = [...turn(1, { score: 0.4, best: true }), ...turn(2, { score: 0.6, best: true, approved: true }), ...turn(3, { score: null, best: false, outside: { score: 9, low: 0, high: 1 } })];
+
+  it("have one best iteration: the newest while it runs, and what the loop says at its end", () => {
+    expect(loop(...begun, ...turns).loops.get("work")).toMatchObject({ best: 2, returned: null });
+    const ended = loop(...begun, ...turns, ["loop.finished", "work", { best_iteration: 1, returned_iteration: 3, mark: "limit" }]);
+    expect(ended.loops.get("work")).toMatchObject({ best: 1, returned: 3, mark: "limit" });
+    expect(markOfLoops(ended)).toBe("limit");
+    expect(loop(...begun, ...turns, ["loop.finished", "work", { mark: "else" }]).loops.get("work")).toMatchObject({ best: 2, mark: null });
+  });
+
+  it("are taken back when the loop goes on", () => {
+    const ended: [string, string, Record<string, Json>] = ["loop.finished", "work", { best_iteration: 2, returned_iteration: 3, mark: "budget" }];
+    const again = loop(...begun, ...turns, ended, ["run.continued", "", { at: "work", iterations: 1 }]);
+
+    expect(again.loops.get("work")).toMatchObject({ best: 2, returned: null, mark: null, status: "running" });
+    expect(markOfLoops(again)).toBeNull();
+  });
+
+  it("tell what approves, and scores outside their range", () => {
+    const work = loop(...begun, ...turns).loops.get("work")!;
+
+    expect(work.iterations.map((one) => [one.approved, one.score, one.outside?.score ?? null])).toEqual([[false, 0.4, null], [true, 0.6, null], [false, null, 9]]);
+    expect(outsideOf(work)).toEqual([{ number: 3, score: 9, low: 0, high: 1 }]);
   });
 });
 

@@ -53,7 +53,9 @@ describe("the list of runs", () => {
   it("says how far a run is and why it ended", () => {
     expect(loopWords(item("r1"))).toBe("2/4");
     expect(loopWords(item("r1", { loop: null }))).toBe("–");
-    expect(exitWords(item("r1", { exit_reason: "condition_met", stopped_by: "score" }))).toBe("condition_met (score)");
-    expect(exitWords(item("r1", { error: "'code' failed" }))).toBe("'code' failed");
+    const done = { status: "succeeded", exit_reason: "condition_met", stopped_by: "score" } as const;
+    expect(exitWords(item("r1", done))).toBe("condition_met (score)");
+    expect(exitWords(item("r1", { ...done, status: "waiting" }))).toBe("–");
+    expect(exitWords(item("r1", { status: "failed", error: "'code' failed" }))).toBe("'code' failed");
   });
 });

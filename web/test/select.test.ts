@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { pathOf, scopeOf, splitIteration } from "../src/journal/address";
 import * as select from "../src/journal/select";
-import { duration, tokens, verdictWords, visible } from "../src/journal/words";
+import { budget, dollars, duration, factWords, outsideWords, score, tokens, verdictWords, visible } from "../src/journal/words";
 import { journalOf } from "./recorded";
 
 it("reads addresses", () => {
@@ -67,4 +67,30 @@ it("says verdicts, durations and figures in words", () => {
   expect([0.42, 38, 152, 11_100].map(duration)).toEqual(["0.4s", "38s", "2m 32s", "3h 5m"]);
   expect([999, 8_200].map(tokens)).toEqual(["999", "8.2k"]);
   expect(visible("a\u001b[31m\u202eb\n")).toBe("a\ufffd[31m\ufffdb\n");
+});
+
+it("shows scores with as many digits as tell them apart", () => {
+  expect([0.5, 0.899, 0.9975, 1 / 3].map((number) => score(number))).toEqual(["0.50", "0.899", "0.9975", "0.3333"]);
+  expect(score(0.99996, 1)).toBe("0.99996");
+  expect(score(1, 0.99996)).toBe("1.00");
+  expect(score(0.9, 0.9)).toBe("0.90");
+  expect(factWords({ by: "score", met: false, score: 0.899, at_least: 0.9 })).toBe("score 0.899 < 0.90");
+  expect(factWords({ by: "score", met: false, score: 0.899999, at_least: 0.9 })).toBe("score 0.899999 < 0.90");
+  expect(factWords({ by: "stable", met: false, similarity: 0.9499 })).toBe("94.99% alike");
+});
+
+it("shows no cost as nothing, and no budget rounded", () => {
+  expect([0, 0.47123, 0.0225, 0.004, 0.00004, 1e-9].map((amount) => dollars(amount))).toEqual(["$0", "$0.47", "$0.0225", "$0.004", "$0.00004", "<$0.000001"]);
+  expect(dollars(0.1996, 0.2)).toBe("$0.1996");
+  expect([2, 0.185, 0.003, 0.000045].map(budget)).toEqual(["$2.00", "$0.185", "$0.003", "$0.000045"]);
+  for (let amount = 1e-9; amount < 10; amount *= 1.7) expect(dollars(amount)).toMatch(/[1-9]/);
+});
+
+it("says a score outside its range as what it is", () => {
+  const [first] = journalOf("polish").loops.get("polish")?.iterations ?? [];
+  const outside = { score: 9, low: 0, high: 1 };
+  const facts = [{ by: "score", met: null, score: null, at_least: 0.9 }, { by: "plateau", met: false, stale: 1 }];
+
+  expect(outsideWords(outside)).toBe("9 outside 0–1");
+  expect(verdictWords({ ...first!, met: false, score: null, outside, facts })).toBe("9 outside 0–1; 1 without a better score");
 });

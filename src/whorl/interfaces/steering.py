@@ -236,6 +236,8 @@ def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
         raise UsageError(f"several decisions are open: {places}", help="say which with --at",
                          code="W903")  # fmt: skip
     known = _decided_last(store, run, at)
+    if known and gates:
+        raise UsageError(known, help=f"open now: {places}", code="W905")
     if known:
         raise UsageError(
             f"run {run} asks nothing any more: {known}", help=f"`whorl show {run}`", code="W905"

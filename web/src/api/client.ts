@@ -98,8 +98,8 @@ export function createClient(options: ClientOptions) {
     continue: (id: string, more: api.Continue) => post<api.RunItem>(run(id, "/continue"), more),
     accept: (id: string, choice: api.Accept) => post<api.RunItem>(run(id, "/accept"), choice),
     fork: (id: string, fork: api.Fork) => post<api.Forked>(run(id, "/fork"), fork),
-    approve: (id: string, answer: api.Decision = {}) => post<api.RunItem>(run(id, "/approve"), answer),
-    reject: (id: string, answer: api.Decision = {}) => post<api.RunItem>(run(id, "/reject"), answer),
+    approve: (id: string, answer: api.Decision) => post<api.RunItem>(run(id, "/approve"), answer),
+    reject: (id: string, answer: api.Decision) => post<api.RunItem>(run(id, "/reject"), answer),
     validate: (request: api.Validation) => post<api.Validated>("/api/validate", request),
     workflows: (signal?: AbortSignal) => get<api.WorkflowList>("/api/workflows", {}, signal),
     workflowGraph: (file: string, signal?: AbortSignal) =>

@@ -117,7 +117,7 @@ export interface paths {
         put?: never;
         /**
          * Approve
-         * @description Says yes to what a run asks.
+         * @description Says yes to a question of a run. 409: it is answered already, or not asked.
          */
         post: operations["approve_api_runs__run__approve_post"];
         delete?: never;
@@ -386,7 +386,7 @@ export interface paths {
         put?: never;
         /**
          * Reject
-         * @description Says no to what a run asks.
+         * @description Says no to a question of a run. 409: it is answered already, or not asked.
          */
         post: operations["reject_api_runs__run__reject_post"];
         delete?: never;
@@ -631,11 +631,17 @@ export interface components {
         };
         /**
          * Decision
-         * @description A person's answer; `address` says to what, where several things wait.
+         * @description A person's answer to one question.
+         *
+         *     It is refused when that question is answered already or is not open: an answer that comes late,
+         *     or twice, never reaches another question.
          */
         Decision: {
-            /** Address */
-            address?: string | null;
+            /**
+             * Address
+             * @description the question that is answered, as `gates` of the run names it
+             */
+            address: string;
             /**
              * Feedback
              * @default
@@ -1297,7 +1303,7 @@ export interface components {
             loop: string | null;
             /**
              * Mark
-             * @description of a run that succeeded with a loop that ended at a limit or budget
+             * @description of a run that succeeded: what ended it before its goal was met
              */
             mark: ("limit" | "budget") | null;
             /** Name */
@@ -1377,7 +1383,7 @@ export interface components {
             loop: string | null;
             /**
              * Mark
-             * @description of a run that succeeded with a loop that ended at a limit or budget
+             * @description of a run that succeeded: what ended it before its goal was met
              */
             mark: ("limit" | "budget") | null;
             /** Name */
@@ -1605,6 +1611,11 @@ export interface components {
          */
         WorstCase: {
             /**
+             * Bound Usd
+             * @description the most, where something bounds it
+             */
+            bound_usd: number | null;
+            /**
              * Calls
              * @description the most
              */
@@ -1614,11 +1625,6 @@ export interface components {
              * @description an estimate
              */
             cost_usd: number | null;
-            /**
-             * Bound Usd
-             * @description the most, where something bounds it
-             */
-            bound_usd: number | null;
             /** Words */
             words: string;
         };

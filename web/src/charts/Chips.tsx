@@ -1,11 +1,14 @@
 /** The chips at the foot of a loop: each chooses an iteration. */
 import { useLayoutEffect, useRef, type KeyboardEvent } from "react";
 import type { Iteration } from "../journal";
+import { outsideWords, score as scoreWords } from "../journal/words";
 import { chipsOf, type Chip } from "./buckets";
+import { BestMark, ReturnedMark } from "./Marks";
 
 interface ChipsProps {
   iterations: readonly Iteration[];
   best: number | null;
+  returned?: number | null;
   chosen: number | null;
   onChoose: (number: number) => void;
   /** The limit of iterations: those that are left are shown faintly, if they are few. */
@@ -16,8 +19,8 @@ interface ChipsProps {
 
 const LEFT_MAX = 12;
 
-export function Chips({ iterations, best, chosen, onChoose, limit = null, label = "iterations", chipsMax }: ChipsProps) {
-  const chips = chipsOf(iterations, best, chipsMax);
+export function Chips({ iterations, best, returned = null, chosen, onChoose, limit = null, label = "iterations", chipsMax }: ChipsProps) {
+  const chips = chipsOf(iterations, { best, returned }, chipsMax);
   const last = iterations.at(-1)?.number ?? 0;
   const left = limit === null ? 0 : Math.max(0, limit - last);
   const move = (event: KeyboardEvent) => {
@@ -70,14 +73,11 @@ function ChipButton({ chip, chosen, onChoose }: { chip: Chip; chosen: number | n
       <span>{isOne ? chip.from : `${chip.from}–${chip.to}`}</span>
       <span className="sr-only">{[chip.status, chip.met ? "condition met" : ""].filter(Boolean).join(", ")}</span>
       {chip.score !== null && isOne && <ScoreBar score={chip.score} />}
-      {chip.score !== null && isOne && <span className="chip-score">{chip.score.toFixed(2)}</span>}
+      {chip.score !== null && isOne && <span className="chip-score">{scoreWords(chip.score)}</span>}
+      {chip.outside && <span className="chip-score outside">{outsideWords(chip.outside)}</span>}
       {glyph && <span aria-hidden="true">{glyph}</span>}
-      {chip.hasBest && (
-        <>
-          <span aria-hidden="true">★</span>
-          <span className="sr-only">best</span>
-        </>
-      )}
+      {chip.hasBest && <BestMark />}
+      {chip.hasReturned && <ReturnedMark />}
     </button>
   );
 }
@@ -95,7 +95,9 @@ function chipWords(chip: Chip): string {
   const which = chip.from === chip.to ? `iteration ${chip.from}` : `iterations ${chip.from} to ${chip.to}`;
   const parts = [which, chip.status];
   if (chip.met) parts.push("condition met");
-  if (chip.score !== null) parts.push(`score ${chip.score.toFixed(2)}`);
+  if (chip.score !== null) parts.push(`score ${scoreWords(chip.score)}`);
+  if (chip.outside) parts.push(`score ${outsideWords(chip.outside)}`);
   if (chip.hasBest) parts.push("best");
+  if (chip.hasReturned) parts.push("returned");
   return parts.join(", ");
 }

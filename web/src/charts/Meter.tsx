@@ -8,7 +8,10 @@ interface MeterProps {
   max: number | null;
   /** What running calls may still take, shown behind the value. */
   reserved?: number;
-  format: (value: number) => string;
+  /** The value in words, told apart from the other one where they differ. */
+  format: (value: number, other?: number) => string;
+  /** The limit in words, where they are others. */
+  formatMax?: (max: number) => string;
 }
 
 export type MeterLevel = "plain" | "near" | "over";
@@ -22,7 +25,7 @@ export function levelOf(value: number, max: number | null): MeterLevel {
 
 const WORDS: Record<MeterLevel, string> = { plain: "", near: "near its limit", over: "at its limit" };
 
-export function Meter({ label, value, max, reserved = 0, format }: MeterProps) {
+export function Meter({ label, value, max, reserved = 0, format, formatMax = format }: MeterProps) {
   if (max === null) {
     return (
       <span className="meter">
@@ -34,7 +37,7 @@ export function Meter({ label, value, max, reserved = 0, format }: MeterProps) {
   }
   const level = levelOf(value, max);
   const share = (amount: number) => `${Math.min(100, Math.max(0, (amount / max) * 100)).toFixed(1)}%`;
-  const text = `${format(value)} / ${format(max)}`;
+  const text = `${format(value, max)} / ${formatMax(max)}`;
   return (
     <span className={`meter meter-${level}`} title={`${label}: ${text}`}>
       <span className="meter-text">

@@ -1,4 +1,5 @@
 /** The scores of a loop in one word's height. */
+import { score as scoreWords } from "../journal/words";
 import { pointsOf, rangeOf, sample, scale } from "./sampling";
 
 interface SparklineProps {
@@ -26,8 +27,8 @@ export function Sparkline({ scores, target = null, width = 72, height = 18 }: Sp
 }
 
 function label(points: readonly { score: number }[], target: number | null): string {
-  const told = points.slice(-5).map((point) => point.score.toFixed(2));
-  return `scores ${told.join(", ")}${target === null ? "" : `, target ${target.toFixed(2)}`}`;
+  const told = points.slice(-5).map((point) => scoreWords(point.score, target));
+  return `scores ${told.join(", ")}${target === null ? "" : `, target ${scoreWords(target)}`}`;
 }
 
 const round = (value: number) => Math.round(value * 10) / 10;

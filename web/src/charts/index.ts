@@ -4,6 +4,7 @@ export { Chips } from "./Chips";
 export { Diff } from "./Diff";
 export { folded, linesOf, sides } from "./differences";
 export { Gantt } from "./Gantt";
+export { BestMark, markWords, ReturnedMark } from "./Marks";
 export { levelOf, Meter } from "./Meter";
 export { ScoreCurve, type Curve } from "./ScoreCurve";
 export { Sparkline } from "./Sparkline";

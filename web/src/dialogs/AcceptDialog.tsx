@@ -3,10 +3,12 @@ import { useState } from "react";
 import type { RunDetail } from "../api";
 import { ErrorNotice, Loading } from "../app/Notice";
 import { useClient, useLoad } from "../app/session";
+import { markWords } from "../charts";
 import { score as scoreWords } from "../journal/words";
 import { ActionForm } from "./ActionForm";
 import { commands } from "./commands";
 import { Field } from "./fields";
+import { loadChoices } from "./marked";
 import { Modal } from "./Modal";
 import type { DialogOf } from ".";
 
@@ -34,8 +36,8 @@ function AcceptForm({ run, request, onClose, onReload }: AcceptFormProps) {
   const client = useClient();
   const loop = request.loop ?? run.loop ?? "";
   const [number, setNumber] = useState(request.iteration);
-  const iterations = useLoad((api, signal) => api.iterations(run.id, loop, 0, 500, signal), [run.id, loop]);
-  const choices = (iterations.value?.iterations ?? []).filter((one) => one.status === "succeeded");
+  const loaded = useLoad((api, signal) => loadChoices(api, run.id, loop, signal), [run.id, loop]);
+  const choices = (loaded.value?.iterations ?? []).filter((one) => one.status === "succeeded");
   const chosen = choices.find((one) => one.number === number);
   const act = async () => {
     await client.accept(run.id, { loop, iteration: number, seen: run.last_seq });
@@ -51,8 +53,8 @@ function AcceptForm({ run, request, onClose, onReload }: AcceptFormProps) {
             {choices.map((one) => (
               <option key={one.number} value={one.number}>
                 #{one.number}
-                {one.score === null ? "" : ` · score ${scoreWords(one.score)}`}
-                {one.best ? " ★" : ""}
+                {one.score === null ? "" : ` · score ${scoreWords(one.score, run.target)}`}
+                {loaded.value && markWords(one.number, loaded.value.marked)}
               </option>
             ))}
           </select>

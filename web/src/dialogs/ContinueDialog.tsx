@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { RunDetail } from "../api";
 import { ErrorNotice, Loading } from "../app/Notice";
 import { useClient, useLoad } from "../app/session";
-import { dollars } from "../journal/words";
+import { budget, dollars } from "../journal/words";
 import { ActionForm } from "./ActionForm";
 import { commands } from "./commands";
 import { amountOf, AmountField } from "./fields";
@@ -43,7 +43,7 @@ export function ContinueDialog({ request, onClose }: ContinueProps) {
 }
 
 interface ContinueFormProps {
-  run: Pick<RunDetail, "id" | "loop" | "budget_usd" | "cost_usd">;
+  run: Pick<RunDetail, "id" | "loop" | "budget_usd" | "cost_usd" | "exit_reason">;
   /** The last entry of the journal that the page knows. */
   seen: number;
   loop?: string;
@@ -65,7 +65,7 @@ export function ContinueForm({ run, seen, loop, iterations, onCancel, onReload, 
     await client.continue(run.id, { loop: at, ...asked, seen });
     onDone();
   };
-  const used = run.budget_usd === null ? `${dollars(run.cost_usd)} spent, no budget` : `${dollars(run.cost_usd)} of ${dollars(run.budget_usd)} spent`;
+  const used = run.budget_usd === null ? `${dollars(run.cost_usd)} spent, no budget` : `${dollars(run.cost_usd, run.budget_usd)} of ${budget(run.budget_usd)} spent`;
   return (
     <ActionForm
       label="Continue"
@@ -80,7 +80,9 @@ export function ContinueForm({ run, seen, loop, iterations, onCancel, onReload, 
         <AmountField label="More budget" unit="dollars" text={money} onText={setMoney} help={used} />
       </div>
       <p className="help">
-        <code>{at}</code> goes on after its last iteration. Steps after the loop run again.
+        <code>{at}</code> goes on after its last iteration
+        {run.exit_reason === "condition_met" && at === run.loop ? "; its condition was met, so it stops when it is met again" : ""}. Steps after
+        the loop run again.
       </p>
     </ActionForm>
   );

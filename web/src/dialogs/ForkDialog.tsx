@@ -5,14 +5,15 @@ import { ErrorNotice, Loading } from "../app/Notice";
 import { navigate, runPath } from "../app/router";
 import { useClient, useLoad } from "../app/session";
 import { editedAs, textOf } from "../app/values";
-import { ScoreCurve } from "../charts";
+import { markWords, ScoreCurve } from "../charts";
 import { iterationAddress } from "../journal/address";
-import { score as scoreWords } from "../journal/words";
+import { budget as budgetWords, score as scoreWords } from "../journal/words";
 import { ActionForm } from "./ActionForm";
 import { changesOf, type Edits } from "./changes";
 import { commands } from "./commands";
 import { scoresBy, useFamilyCurves } from "./family";
 import { amountOf, AmountField, Field, ValueField } from "./fields";
+import { loadChoices, type Marked } from "./marked";
 import { Modal } from "./Modal";
 import type { DialogOf } from ".";
 
@@ -25,8 +26,8 @@ export function ForkDialog({ request, onClose }: ForkProps) {
   const { run: id, loop } = request;
   const loaded = useLoad(
     async (client, signal) => {
-      const [run, page] = await Promise.all([client.run(id, signal), client.iterations(id, loop, 0, 500, signal)]);
-      return { run, iterations: page.iterations };
+      const [run, choices] = await Promise.all([client.run(id, signal), loadChoices(client, id, loop, signal)]);
+      return { run, ...choices };
     },
     [id, loop],
   );
@@ -41,9 +42,10 @@ export function ForkDialog({ request, onClose }: ForkProps) {
 interface ForkFormProps extends ForkProps {
   run: RunDetail;
   iterations: readonly IterationItem[];
+  marked: Marked;
 }
 
-function ForkForm({ run, iterations, request, onClose }: ForkFormProps) {
+function ForkForm({ run, iterations, marked, request, onClose }: ForkFormProps) {
   const client = useClient();
   const { loop } = request;
   const [number, setNumber] = useState(request.iteration);
@@ -78,17 +80,17 @@ function ForkForm({ run, iterations, request, onClose }: ForkFormProps) {
               {iterations.map((one) => (
                 <option key={one.number} value={one.number}>
                   #{one.number}
-                  {one.score === null ? "" : ` · score ${scoreWords(one.score)}`}
-                  {one.best ? " ★" : ""}
+                  {one.score === null ? "" : ` · score ${scoreWords(one.score, run.target)}`}
+                  {markWords(one.number, marked)}
                 </option>
               ))}
             </select>
           )}
         </Field>
-        <AmountField label="Budget of the new run" unit="dollars" text={budget} onText={setBudget} help={run.budget_usd === null ? "none if empty" : `as before ($${run.budget_usd}) if empty`} />
+        <AmountField label="Budget of the new run" unit="dollars" text={budget} onText={setBudget} help={run.budget_usd === null ? "none if empty" : `as before (${budgetWords(run.budget_usd)}) if empty`} />
       </div>
       {iterations.some((one) => one.score !== null) && (
-        <ScoreCurve scores={scoresBy(iterations)} target={run.target} chosen={number} others={others} onChoose={choose} height={96} width={560} />
+        <ScoreCurve scores={scoresBy(iterations)} target={run.target} {...marked} chosen={number} others={others} onChoose={choose} height={96} width={560} />
       )}
       <ValueGroup title={`What iteration ${number} is given`} empty={emptyWords(given)} values={carried} edits={edits} onEdit={setEdits} isOpen />
       <ValueGroup title="Inputs of the run" empty="The workflow has no inputs." values={inputs} edits={edits} onEdit={setEdits} />

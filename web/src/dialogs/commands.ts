@@ -45,7 +45,7 @@ export const commands = {
     ),
   accept: (run: string, iteration: number, loop?: string) =>
     line("accept", run, "--iteration", String(iteration), ...option("--at", loop)),
-  decide: (verb: "approve" | "reject", run: string, feedback: string, address?: string) =>
+  decide: (verb: "approve" | "reject", run: string, feedback: string, address: string) =>
     line(verb, run, ...option("--feedback", feedback), ...option("--at", address)),
   cancel: (run: string, feedback = "") => line("cancel", run, ...option("--feedback", feedback)),
   diff: (run: string, one: number, other: number, node?: string, loop?: string) =>

@@ -1,5 +1,9 @@
-/** What a decision means, by what asks for it. */
+/** What a decision means, by what asks for it; which question is meant, and who has answered it. */
 import { splitIteration } from "../journal/address";
+import type { GateState } from "../journal/types";
+
+/** How many characters of feedback the server takes. */
+export const FEEDBACK_MAX = 100_000;
 
 export interface Choice {
   label: string;
@@ -30,6 +34,28 @@ const CHOICES: Record<string, Choices> = {
 
 export function choicesFor(reason: string): Choices {
   return CHOICES[reason] ?? (CHOICES["gate"] as Choices);
+}
+
+/** What was answered, in the words of the button. */
+export function answerWords(reason: string, approved: boolean): string {
+  return choicesFor(reason)[approved ? "approve" : "reject"].label;
+}
+
+const ANSWERERS: Record<string, string> = { python: "A Python program answered", "dry run": "The dry run answered" };
+
+export function answererWords(by: string, isMine: boolean): string {
+  return isMine ? "You answered" : (ANSWERERS[by] ?? "Somebody else answered");
+}
+
+export const isOpen = (gate: GateState): boolean => gate.decided === null && gate.gone === "";
+
+/**
+ * The question that is shown, as it stands now: an address that asks again asks something new, which
+ * must not take the place of what somebody reads.
+ */
+export function sameQuestion(shown: GateState | undefined, newest: GateState | undefined): GateState | undefined {
+  if (!shown || !newest || shown.seq === newest.seq) return newest ?? shown;
+  return isOpen(shown) ? { ...shown, gone: "it was asked again" } : shown;
 }
 
 const ASKERS: Record<string, string> = {

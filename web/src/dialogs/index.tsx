@@ -7,7 +7,7 @@ export type DialogRequest = { run: string; onDone?: () => void } & (
   | { kind: "fork"; loop: string; iteration: number }
   | { kind: "continue"; loop?: string; iterations?: number }
   | { kind: "accept"; loop?: string; iteration: number }
-  | { kind: "approve" | "reject"; address?: string }
+  | { kind: "approve" | "reject"; address: string }
 );
 
 export type DialogOf<Kind extends DialogRequest["kind"]> = Extract<DialogRequest, { kind: Kind }>;

@@ -2,7 +2,7 @@
 import { BaseEdge, EdgeLabelRenderer, getSmoothStepPath, Handle, Position, type Edge, type EdgeProps, type Node, type NodeProps } from "@xyflow/react";
 import { memo } from "react";
 import { Chips, CHIPS_MAX, lookOf, StatusBadge } from "../charts";
-import { dollars, tokens, visible } from "../journal/words";
+import { budget, dollars, tokens, visible } from "../journal/words";
 import { tokensOf } from "../journal";
 import type { Placed } from "./layout";
 import type { CanvasState, LoopChips } from "./states";
@@ -94,6 +94,7 @@ export const ContainerPiece = memo(function ContainerPiece({ data, selected }: N
           <Chips
             iterations={chips.iterations}
             best={chips.best}
+            returned={chips.returned}
             chosen={chips.chosen}
             limit={chips.limit}
             chipsMax={chipsThatFit(chips, data.placed.width - ROOM_FOR_USAGE)}
@@ -101,8 +102,8 @@ export const ContainerPiece = memo(function ContainerPiece({ data, selected }: N
             label={`iterations of ${node.name}`}
           />
           <span className="piece-usage">
-            {dollars(chips.usage.cost_usd)}
-            {chips.budget_usd === null ? "" : ` / ${dollars(chips.budget_usd)}`} · {tokens(tokensOf(chips.usage))} tok
+            {dollars(chips.usage.cost_usd, chips.budget_usd)}
+            {chips.budget_usd === null ? "" : ` / ${budget(chips.budget_usd)}`} · {tokens(tokensOf(chips.usage))} tok
           </span>
         </div>
       )}

@@ -19,6 +19,7 @@ export interface LoopChips {
   readonly address: string;
   readonly iterations: readonly Iteration[];
   readonly best: number | null;
+  readonly returned: number | null;
   readonly chosen: number | null;
   readonly limit: number | null;
   readonly usage: Usage;
@@ -62,6 +63,7 @@ export function loopChips(journal: Journal, graph: Graph, chosen: Chosen): Reado
       address: loop.address,
       iterations: loop.iterations,
       best: loop.best,
+      returned: loop.returned,
       chosen: chosen[loop.address] ?? (loop.number || null),
       limit: loop.limits.iterations ?? null,
       usage: loop.usage,
@@ -80,7 +82,7 @@ function itemChips(journal: Journal, address: string, chosen: Chosen): LoopChips
   if (count === 0) return null;
   const iterations = Array.from({ length: count }, (_, index) => itemOf(journal, address, index + 1));
   const usage = iterations.reduce((sum, one) => plus(sum, one.usage), NOTHING);
-  return { address, iterations, best: null, chosen: chosen[address] ?? count, limit: null, usage, budget_usd: null, version: journal.version };
+  return { address, iterations, best: null, returned: null, chosen: chosen[address] ?? count, limit: null, usage, budget_usd: null, version: journal.version };
 }
 
 function itemOf(journal: Journal, list: string, number: number): Iteration {
@@ -91,7 +93,7 @@ function itemOf(journal: Journal, list: string, number: number): Iteration {
   const status = isOpen ? "running" : nodes.some((node) => node.status === "failed") ? "failed" : "succeeded";
   const usage = attempts.reduce((sum, attempt) => plus(sum, attempt.usage), NOTHING);
   const startedAt = Math.min(...attempts.map((attempt) => attempt.startedAt));
-  return { number, address, status, startedAt, endedAt: null, seconds: null, score: null, met: null, best: false, by: "", facts: [], usage, error: null, seq: 0 };
+  return { number, address, status, startedAt, endedAt: null, seconds: null, score: null, outside: null, met: null, approved: false, best: false, by: "", facts: [], usage, error: null, seq: 0 };
 }
 
 function nodeState(journal: Journal, address: string): CanvasState {
@@ -128,7 +130,7 @@ function loopState(journal: Journal, address: string): CanvasState {
   if (!loop) return { ...IDLE, status: "idle", address };
   return {
     ...IDLE,
-    status: loop.status === "finished" ? (ENDS[loop.exitReason ?? ""] ?? "finished") : openStatus(journal, loop),
+    status: loop.status === "finished" ? (ENDS[loop.exitReason ?? ""] ?? (loop.mark ? "exhausted" : "finished")) : openStatus(journal, loop),
     address,
     cost_usd: loop.usage.cost_usd,
     tokens: tokensOf(loop.usage),
@@ -151,7 +153,7 @@ const ENDS: Record<string, string> = {
 function openStatus(journal: Journal, loop: LoopState): string {
   const iteration = iterationAddress(loop.address, loop.number);
   if (journal.open.has(`${iteration}/:judge`)) return "judging";
-  const isAsking = [...journal.gates.values()].some((gate) => gate.decided === null && gate.address.startsWith(`${iteration}/:`));
+  const isAsking = [...journal.asking].some((address) => address.startsWith(`${iteration}/:`) || address.startsWith(`${loop.address}/:`));
   return isAsking && journal.run.status === "waiting" ? "waiting" : "running";
 }
 

@@ -11,7 +11,7 @@ import {
   textFrom,
   type Change,
 } from "./places";
-import type { Fact, Iteration, IterationStatus, Journal, Json, Limits, LoopState } from "./types";
+import type { Fact, Iteration, IterationStatus, Journal, Json, Limits, LoopState, Mark, Outside } from "./types";
 import { isObject, NOTHING, usageFrom } from "./usage";
 
 function loopAt(journal: Journal, address: string, at: number): LoopState {
@@ -34,20 +34,21 @@ function loopAt(journal: Journal, address: string, at: number): LoopState {
     failed: [],
     exitReason: null,
     stoppedBy: null,
+    mark: null,
     usage: NOTHING,
     startedAt: at,
     endedAt: null,
   };
 }
 
-const REOPENED = { status: "running", exitReason: null, stoppedBy: null, endedAt: null } as const;
+const REOPENED = { status: "running", exitReason: null, stoppedBy: null, mark: null, returned: null, endedAt: null } as const;
 
 const loopStarted: Change = (journal, { address, at, body }) => {
   const place = placeOf(address);
   const loop = loopAt(journal, place, at);
-  const limits = isObject(body["limits"]) ? (body["limits"] as Limits) : {};
+  const limits = limitsFrom(body["limits"]);
   // A loop that runs a second time (a later step of a run that was continued) begins anew.
-  const anew = { iterations: [], number: 0, score: null, best: null, returned: null, failed: [] };
+  const anew = { iterations: [], number: 0, score: null, best: null, failed: [] };
   journal.loops.set(place, { ...loop, ...REOPENED, ...anew, limits, usage: NOTHING, startedAt: at });
 };
 
@@ -65,7 +66,9 @@ const iterationStarted: Change = (journal, { seq, address, at, body }) => {
     endedAt: null,
     seconds: null,
     score: null,
+    outside: null,
     met: null,
+    approved: false,
     best: false,
     by: "",
     facts: [],
@@ -97,7 +100,9 @@ const iterationFinished: Change = (journal, { seq, address, at, body }) => {
     endedAt: at,
     seconds: numberFrom(body["seconds"]),
     score,
+    outside: outsideFrom(body["outside"]),
     met: typeof body["met"] === "boolean" ? body["met"] : null,
+    approved: body["approved"] === true,
     best,
     by: textFrom(body["by"]),
     facts,
@@ -123,11 +128,12 @@ const loopFinished: Change = (journal, { address, at, body }) => {
     status: "finished",
     number: numberFrom(body["iterations"]) ?? loop.number,
     score: numberFrom(body["score"]),
-    best: numberFrom(body["best_iteration"]),
+    best: "best_iteration" in body ? numberFrom(body["best_iteration"]) : loop.best,
     returned: numberFrom(body["returned_iteration"]),
     failed: Array.isArray(failed) ? (failed as number[]) : loop.failed,
     exitReason: textFrom(body["exit_reason"]) || null,
     stoppedBy: textFrom(body["stopped_by"]) || null,
+    mark: markFrom(body["mark"]),
     usage: usageFrom(body["usage"]),
     endedAt: at,
   });
@@ -136,16 +142,30 @@ const loopFinished: Change = (journal, { address, at, body }) => {
 /** More iterations were given: the limit counts from where the loop stands. */
 const runContinued: Change = (journal, { body }) => {
   const loop = journal.loops.get(placeOf(textFrom(body["at"])));
-  if (!loop) return;
-  const more = numberFrom(body["iterations"]);
-  const from = loop.status === "finished" ? loop.number : Math.max(loop.limits.iterations ?? 0, loop.number);
-  const limits = more === null ? loop.limits : { ...loop.limits, iterations: from + more };
-  journal.loops.set(loop.address, { ...loop, ...REOPENED, limits });
+  if (loop) journal.loops.set(loop.address, { ...loop, ...REOPENED });
+};
+
+function limitsFrom(told: Json | undefined): Limits {
+  return isObject(told) ? (told as Limits) : {};
+}
+
+/** Only the run itself knows what the limits are now. */
+const loopContinued: Change = (journal, { address, body }) => {
+  const loop = journal.loops.get(address);
+  if (loop) journal.loops.set(loop.address, { ...loop, ...REOPENED, limits: limitsFrom(body["limits"]) });
 };
 
 function factsFrom(told: Json | undefined): Fact[] {
   return Array.isArray(told) ? (told.filter(isObject) as Fact[]) : [];
 }
+
+function outsideFrom(told: Json | undefined): Outside | null {
+  if (!isObject(told)) return null;
+  const [score, low, high] = [told["score"], told["low"], told["high"]].map(numberFrom);
+  return score == null || low == null || high == null ? null : { score, low, high };
+}
+
+const markFrom = (told: Json | undefined): Mark | null => (told === "limit" || told === "budget" ? told : null);
 
 export const loopChanges: Record<string, Change> = {
   "loop.started": loopStarted,
@@ -153,4 +173,5 @@ export const loopChanges: Record<string, Change> = {
   "iteration.finished": iterationFinished,
   "loop.finished": loopFinished,
   "run.continued": runContinued,
+  "loop.continued": loopContinued,
 };

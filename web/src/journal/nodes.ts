@@ -104,6 +104,7 @@ export const nodeChanges: Record<string, Change> = {
     if (!isInner(event.address)) begin(journal, event, { status: "waiting", kind: "gate" });
   },
   "gate.decided": (journal, { address, at, body }) => {
+    if (!journal.asking.has(address)) return;
     const status = body["approved"] === true ? "succeeded" : "failed";
     changeAttempt(journal, address, { status, endedAt: at });
   },

@@ -5,6 +5,7 @@
  * long the run is, and one that was taken in before is skipped, so streams may overlap.
  */
 import { placeOf } from "./address";
+import { gateChanges } from "./gates";
 import { loopChanges } from "./loops";
 import { nodeChanges } from "./nodes";
 import { changeAttempt, type Change } from "./places";
@@ -39,6 +40,7 @@ export function emptyJournal(): Journal {
     nodes: new Map(),
     loops: new Map(),
     gates: new Map(),
+    asking: new Set(),
     warnings: [],
     scopes: new Map([["", root]]),
     items: new Map(),
@@ -75,7 +77,7 @@ export function addText(journal: Journal, address: string, text: string, isWhole
 
 // Several parts may look at the same kind of event, each in its own file.
 const CHANGES = new Map<string, Change[]>();
-for (const changes of [runChanges, nodeChanges, loopChanges]) {
+for (const changes of [runChanges, nodeChanges, loopChanges, gateChanges]) {
   for (const [kind, change] of Object.entries(changes)) {
     CHANGES.set(kind, [...(CHANGES.get(kind) ?? []), change]);
   }

@@ -1,4 +1,4 @@
-/** What happens to a run as a whole: its status, its limits, its gates, its warnings. */
+/** What happens to a run as a whole: its status, its limits, its warnings. */
 import { cancelOpen, changeRun, faultFrom, textFrom, type Change } from "./places";
 import type { Limits, RunStatus } from "./types";
 import { isObject, NOTHING, usageFrom } from "./usage";
@@ -54,26 +54,11 @@ export const runChanges: Record<string, Change> = {
       ...(body["usage"] ? { usage: usageFrom(body["usage"]) } : {}),
     });
   },
-  "gate.waiting": (journal, { at, address, body }) => {
-    journal.gates.set(address, {
-      address,
-      reason: textFrom(body["reason"]),
-      message: textFrom(body["message"]),
-      show: body["show"] ?? null,
-      since: at,
-      decided: null,
-    });
-  },
-  "gate.decided": (journal, { at, address, body }) => {
-    const gate = journal.gates.get(address);
-    const [feedback, by] = [textFrom(body["feedback"]), textFrom(body["by"])];
-    const decided = { approved: body["approved"] === true, feedback, by, at };
-    if (gate) journal.gates.set(address, { ...gate, decided });
-    if (journal.run.status === "waiting") changeRun(journal, { status: "running" });
-  },
   warning: (journal, { seq, address, body }) => {
     if (journal.warnings.length >= WARNINGS_MAX) return;
     const { code, message } = faultFrom(body) ?? { code: "", message: "" };
-    journal.warnings.push({ code, message, address, seq });
+    // The commands in it can be pasted.
+    const pasted = message.replace(/(`whorl [a-z]+) RUN\b/g, `$1 ${journal.run.id}`);
+    journal.warnings.push({ code, message: pasted, address, seq });
   },
 };

@@ -1,7 +1,7 @@
 /** Questions to a journal that screens ask: pure, and cheap enough for every frame. */
 import { iterationAddress } from "./address";
 import { findIteration } from "./places";
-import type { GateState, Iteration, Journal, LoopState, NodeState, NodeStatus } from "./types";
+import type { GateState, Iteration, Journal, LoopState, Mark, NodeState, NodeStatus, Outside } from "./types";
 import { tokensOf } from "./usage";
 
 /** Which iteration of each loop is looked at, by the loop's address; where none is, the newest. */
@@ -55,6 +55,11 @@ export function scoresOf(loop: LoopState): (number | null)[] {
   return loop.iterations.map((one) => one.score);
 }
 
+/** Scores that their range does not allow, with the numbers of their iterations. */
+export function outsideOf(loop: LoopState): (Outside & { number: number })[] {
+  return loop.iterations.flatMap(({ number, outside }) => (outside ? [{ number, ...outside }] : []));
+}
+
 export interface Estimate {
   cost_usd: number;
   tokens: number;
@@ -90,10 +95,9 @@ export function median(numbers: readonly number[]): number {
   return sorted.length % 2 ? upper : ((sorted[middle - 1] ?? 0) + upper) / 2;
 }
 
-/** Gates that nobody has decided yet, oldest first; a run that has ended waits for nobody. */
+/** Gates that wait for an answer, oldest first. */
 export function openGates(journal: Journal): GateState[] {
-  if (["succeeded", "failed", "cancelled"].includes(journal.run.status)) return [];
-  return [...journal.gates.values()].filter((gate) => gate.decided === null);
+  return [...journal.asking].flatMap((address) => journal.gates.get(address) ?? []);
 }
 
 /** Where a node of the workflow is, for the chosen iterations of the loops around it. */
@@ -107,6 +111,12 @@ export function addressOf(journal: Journal, path: string, chosen: Chosen = {}): 
     address = iterationAddress(address, chosen[address] ?? Math.max(1, newest));
   });
   return address;
+}
+
+/** The mark of a run that succeeded, as far as its outermost loops tell; a limit comes before a budget. */
+export function markOfLoops(journal: Journal): Mark | null {
+  const marks = outerLoops(journal).map((loop) => loop.mark);
+  return marks.find((mark) => mark === "limit") ?? marks.find((mark) => mark !== null) ?? null;
 }
 
 /** The loops directly inside an iteration (or the run, for ""), in order. */

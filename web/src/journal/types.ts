@@ -92,6 +92,16 @@ export interface Fact {
   [name: string]: Json | undefined;
 }
 
+/** A score that its range does not allow: it counts for nothing, and is shown as what it is. */
+export interface Outside {
+  readonly score: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** What ended a loop, or a run that succeeded, before its goal was met. */
+export type Mark = "limit" | "budget";
+
 export type IterationStatus = "running" | "succeeded" | "failed" | "cut" | "cancelled";
 
 export interface Iteration {
@@ -102,7 +112,10 @@ export interface Iteration {
   readonly endedAt: number | null;
   readonly seconds: number | null;
   readonly score: number | null;
+  readonly outside: Outside | null;
   readonly met: boolean | null;
+  /** Whether it met what approves, and not only what ends the loop. */
+  readonly approved: boolean;
   /** Whether it was the best so far when it ended. */
   readonly best: boolean;
   readonly by: string;
@@ -135,23 +148,30 @@ export interface LoopState {
   /** The number of the newest iteration that has begun. */
   readonly number: number;
   readonly score: number | null;
+  /** The best iteration: as the loop told at its end, and until then the best so far. */
   readonly best: number | null;
+  /** The iteration whose result the loop has given; null while it goes on. */
   readonly returned: number | null;
   readonly failed: readonly number[];
   readonly exitReason: string | null;
   readonly stoppedBy: string | null;
+  readonly mark: Mark | null;
   readonly usage: Usage;
   readonly startedAt: number;
   readonly endedAt: number | null;
 }
 
+/** A question to a person. The same address may ask again: `seq` tells the questions apart. */
 export interface GateState {
   readonly address: string;
+  readonly seq: number;
   readonly reason: string;
   readonly message: string;
   readonly show: Json;
   readonly since: number;
   readonly decided: { approved: boolean; feedback: string; by: string; at: number } | null;
+  /** Why it needs no answer any more, although nobody has given one; "" while it does. */
+  readonly gone: string;
 }
 
 export interface Warned {
@@ -199,6 +219,8 @@ export interface Journal {
   readonly nodes: Map<string, NodeState>;
   readonly loops: Map<string, LoopState>;
   readonly gates: Map<string, GateState>;
+  /** Addresses of the gates that wait for an answer, oldest first. */
+  readonly asking: Set<string>;
   readonly warnings: Warned[];
   readonly scopes: Map<string, Scope>;
   /** How many items of a list (for-each) have been seen, by the list's address. */

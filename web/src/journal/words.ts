@@ -1,5 +1,5 @@
 /** What runs say about themselves, in plain words: the same that the terminal says. */
-import type { Fact, Iteration } from "./types";
+import type { Fact, Iteration, Mark, Outside } from "./types";
 
 const REASONS: Record<string, string> = {
   condition_met: "its condition was met",
@@ -32,13 +32,28 @@ export function reasonWords(reason: string, stoppedBy: string | null = null): st
   return REASONS[reason] ?? reason;
 }
 
+/** What a mark means: the run, or the loop, has a result that is not what it was after. */
+export const MARK_WORDS: Record<Mark, string> = {
+  limit: "it ended at a limit, before its goal was met",
+  budget: "it ended at its budget, before its goal was met",
+};
+
 /** What was found at the end of an iteration. */
 export function verdictWords(iteration: Iteration): string {
   if (iteration.error) return iteration.error.message;
   const met = iteration.facts.filter((fact) => fact.met);
   const told = iteration.met && met.length > 0 ? met : iteration.facts;
-  const words = told.filter((fact) => Object.keys(fact).length > 2).map(factWords);
-  return words.join("; ") || iteration.by;
+  const isScored = (fact: Fact) => fact.by !== "score" || typeof fact.score === "number";
+  const outside = iteration.outside ? [outsideWords(iteration.outside)] : [];
+  const facts = outside.length > 0 ? told.filter(isScored) : told;
+  const words = facts.filter((fact) => Object.keys(fact).length > 2).map(factWords);
+  return [...outside, ...words].join("; ") || iteration.by;
+}
+
+/** A score that does not count, such as `9 outside 0–1`. */
+export function outsideWords({ score: number, low, high }: Outside): string {
+  const plain = (value: number) => String(Number(value.toPrecision(12)));
+  return `${plain(number)} outside ${plain(low)}–${plain(high)}`;
 }
 
 /** One condition's value, such as `score 0.40 < 0.95`. */
@@ -46,13 +61,13 @@ export function factWords(fact: Fact): string {
   switch (fact.by) {
     case "score":
       if (typeof fact.score !== "number") return "no score";
-      return `score ${score(fact.score)} ${fact.met ? "≥" : "<"} ${score(fact.at_least ?? 0)}`;
+      return `score ${score(fact.score, fact.at_least)} ${fact.met ? "≥" : "<"} ${score(fact.at_least ?? 0, fact.score)}`;
     case "judge":
       return fact.answer ? `judge: ${fact.answer}` : "judge: no clear answer";
     case "expression":
       return `${fact.expression ?? ""} is ${String(Boolean(fact.met))}`;
     case "stable":
-      return `${Math.round((fact.similarity ?? 0) * 100)}% alike`;
+      return `${percent(fact.similarity ?? 0)} alike`;
     case "plateau":
       return `${fact.stale ?? 0} without a better score`;
     case "branch":
@@ -62,14 +77,40 @@ export function factWords(fact: Fact): string {
   }
 }
 
-/** A score with two digits, as the terminal shows it. */
-export function score(number: number): string {
-  return number.toFixed(2);
+type Others = (number | null | undefined)[];
+
+/** How many digits a number needs so that it does not read the same as others that differ from it. */
+function digitsFor(number: number, others: Others, least: number, most: number): number {
+  const isAlike = (digits: number) => others.some((other) => other != null && other !== number && other.toFixed(digits) === number.toFixed(digits));
+  let digits = least;
+  while (digits < most && isAlike(digits)) digits += 1;
+  return digits;
 }
 
-export function dollars(amount: number): string {
+/** A score with two to four digits, and more where only they tell it from its target, or others. */
+export function score(number: number, ...others: Others): string {
+  return trimmed(number.toFixed(digitsFor(number, others, 4, 15)));
+}
+
+/** Without zeros at the end, but for the first two digits. */
+const trimmed = (text: string): string => text.replace(/(\.\d\d\d*?)0+$/, "$1");
+
+/** A share of 1, rounded down: what is nearly all is not all. */
+const percent = (share: number): string => `${Math.floor(share * 10_000 + 1e-6) / 100}%`;
+
+const SMALLEST = 0.000001;
+
+/** An amount of money: cents, small ones with more digits, and never nothing for something. */
+export function dollars(amount: number, ...others: Others): string {
   if (amount === 0) return "$0";
-  return amount < 0.01 ? `$${amount.toFixed(4)}` : `$${amount.toFixed(2)}`;
+  if (amount < SMALLEST) return `<$${SMALLEST.toFixed(6)}`;
+  const least = amount >= 0.1 ? 2 : Math.max(4, 1 - Math.floor(Math.log10(amount)));
+  return `$${trimmed(amount.toFixed(digitsFor(amount, others, least, 6)))}`;
+}
+
+/** A budget as it was given: it is a promise, so nothing of it is rounded away. */
+export function budget(amount: number): string {
+  return amount < SMALLEST ? dollars(amount) : `$${trimmed(amount.toFixed(6))}`;
 }
 
 export function tokens(count: number): string {

@@ -174,7 +174,7 @@ function Similarity({ pair, node }: { pair: Comparison; node: string }) {
   if (!change) return null;
   return (
     <span className="similarity">
-      similarity of {step} <strong>{words.score(change.similarity)}</strong>
+      similarity of {step} <strong>{words.score(change.similarity, 1)}</strong>
     </span>
   );
 }

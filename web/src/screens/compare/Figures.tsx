@@ -8,13 +8,14 @@ interface Row {
   name: string;
   before: number | null;
   after: number | null;
-  format: (value: number) => string;
+  /** The value in words, told apart from another one where they differ. */
+  format: (value: number, against?: number | null) => string;
 }
 
 export function Figures({ run, pair }: { run: string; pair: Comparison }) {
   const { one, other } = pair;
   const rows: Row[] = [
-    { name: "score", before: one.score, after: other.score, format: words.score },
+    { name: "score", before: one.score, after: other.score, format: (value, against) => words.score(value, against) },
     { name: "cost", before: one.cost_usd, after: other.cost_usd, format: words.dollars },
     { name: "tokens", before: one.tokens, after: other.tokens, format: words.tokens },
     { name: "time", before: one.seconds, after: other.seconds, format: words.duration },
@@ -43,8 +44,8 @@ export function Figures({ run, pair }: { run: string; pair: Comparison }) {
           {rows.map((row) => (
             <tr key={row.name}>
               <th scope="row">{row.name}</th>
-              <td>{row.before === null ? "–" : row.format(row.before)}</td>
-              <td>{row.after === null ? "–" : row.format(row.after)}</td>
+              <td>{row.before === null ? "–" : row.format(row.before, row.after)}</td>
+              <td>{row.after === null ? "–" : row.format(row.after, row.before)}</td>
               <td>{difference(row)}</td>
             </tr>
           ))}
@@ -68,13 +69,14 @@ export function Figures({ run, pair }: { run: string; pair: Comparison }) {
 /** The signed difference; "" where there is none to tell. */
 export function difference({ before, after, format }: Row): string {
   if (before === null || after === null) return "";
-  const by = after - before;
-  const text = format(Math.abs(by));
+  // Differences of decimals must not show as 0.30000000000000004.
+  const by = Math.round((after - before) * 1e12) / 1e12;
+  const text = format(Math.abs(by), 0);
   if (text === format(0)) return "±0";
   return `${by > 0 ? "+" : "−"}${text}`;
 }
 
-const plain = (value: number): string => String(Math.round(value * 1_000) / 1_000);
+const plain = (value: number): string => String(Number(value.toPrecision(12)));
 
 function Verdicts({ side }: { side: CompareSide }) {
   return (

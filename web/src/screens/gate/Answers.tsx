@@ -1,48 +1,42 @@
 /** The answers: each is one call, with the command that does the same under it. */
-import { useId, useRef, useState } from "react";
+import { useId } from "react";
 import type { RunDetail } from "../../api";
 import { ErrorNotice } from "../../app/Notice";
 import { useClient } from "../../app/session";
 import { Command } from "../../dialogs/ActionForm";
+import { CancelButton } from "../../dialogs/CancelButton";
 import { commands } from "../../dialogs/commands";
 import { ContinueForm } from "../../dialogs/ContinueDialog";
-import { choicesFor } from "../../dialogs/gates";
+import { choicesFor, FEEDBACK_MAX } from "../../dialogs/gates";
 import type { GateState } from "../../journal";
+import type { Sending } from "./useSending";
 
 interface AnswersProps {
   run: RunDetail;
   gate: GateState;
   subject: { loop: string; number: number } | null;
   seen: number;
-  hasOthers: boolean;
+  feedback: string;
+  onFeedback: (text: string) => void;
+  sending: Sending;
 }
 
-export function Answers({ run, gate, subject, seen, hasOthers }: AnswersProps) {
+const CANCEL = "Cancel the run";
+
+export function Answers({ run, gate, subject, seen, feedback, onFeedback, sending }: AnswersProps) {
   const client = useClient();
   const id = useId();
-  const [feedback, setFeedback] = useState("");
-  const [sent, setSent] = useState<{ label: string; error: unknown } | null>(null);
-  const isSent = useRef(false);
   const choices = choicesFor(gate.reason);
-  const address = hasOthers ? gate.address : undefined;
-  const send = (label: string, call: () => Promise<unknown>) => {
-    if (isSent.current) return;
-    isSent.current = true;
-    setSent({ label, error: null });
-    call().catch((error: unknown) => {
-      isSent.current = false;
-      setSent({ label: "", error });
-    });
-  };
+  const { send } = sending;
   const decide = (verb: "approve" | "reject") => client[verb](run.id, { address: gate.address, feedback, seen });
-  const isBusy = sent !== null && sent.error === null;
+  const isBusy = sending.label !== "";
   const canExtend = subject !== null && gate.reason !== "gate" && gate.reason !== "in_doubt";
   return (
     <>
       <section className="card" aria-label="your answer">
         <div className="form-field">
           <label htmlFor={id}>Feedback</label>
-          <textarea id={id} rows={3} value={feedback} onChange={(event) => setFeedback(event.target.value)} />
+          <textarea id={id} rows={3} maxLength={FEEDBACK_MAX} value={feedback} onChange={(event) => onFeedback(event.target.value)} />
         </div>
         <div className="choices">
           {(["approve", "reject"] as const).map((verb) => {
@@ -57,27 +51,24 @@ export function Answers({ run, gate, subject, seen, hasOthers }: AnswersProps) {
                   disabled={isBusy}
                   onClick={() => send(choice.label, () => decide(verb))}
                 >
-                  {sent?.label === choice.label ? `${choice.label}…` : choice.label}
+                  {sending.label === choice.label ? `${choice.label}…` : choice.label}
                 </button>
                 <p className="help">{choice.help}</p>
-                <Command text={commands.decide(verb, run.id, feedback, address)} />
+                <Command text={commands.decide(verb, run.id, feedback, gate.address)} />
               </div>
             );
           })}
           <div className="choice">
-            <button
-              type="button"
-              className="button button-bad"
-              disabled={isBusy}
-              onClick={() => send("Cancel the run", () => client.cancel(run.id, { feedback, seen }))}
-            >
-              {sent?.label === "Cancel the run" ? "Cancel the run…" : "Cancel the run"}
-            </button>
+            <CancelButton
+              label={sending.label === CANCEL ? `${CANCEL}…` : CANCEL}
+              isDisabled={isBusy}
+              onCancel={() => send(CANCEL, () => client.cancel(run.id, { feedback, seen }))}
+            />
             <p className="help">It ends here; what it has made stays.</p>
             <Command text={commands.cancel(run.id, feedback)} />
           </div>
         </div>
-        {sent?.error != null && <ErrorNotice error={sent.error} onRetry={() => setSent(null)} />}
+        {sending.error !== null && <ErrorNotice error={sending.error} onRetry={sending.forget} />}
       </section>
       {canExtend && (
         <section className="card" aria-label="more">

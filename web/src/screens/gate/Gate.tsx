@@ -1,68 +1,94 @@
-/** What a run asks of a person: the question, what it is about, and the answers. */
-import { useEffect } from "react";
+/** What a run asks of a person: the question of the address, what it is about, and the answers. */
+import { useEffect, useState } from "react";
 import type { RunDetail } from "../../api";
 import { useNow } from "../../app/clock";
+import { Guarded } from "../../app/Guarded";
 import { KEY_LABELS, useKeys } from "../../app/keys";
 import { Empty, ErrorNotice, LiveIndicator, Loading } from "../../app/Notice";
 import { Link, navigate, runPath } from "../../app/router";
 import { RunProvider, useJournal, useRunState, useRunView } from "../../app/run";
 import { useLoad } from "../../app/session";
 import { StatusBadge } from "../../charts";
-import { askerWords, subjectOf } from "../../dialogs/gates";
+import { useDraft } from "../../dialogs/drafts";
+import { askerWords, isOpen, sameQuestion, subjectOf } from "../../dialogs/gates";
 import { openGates, words, type GateState } from "../../journal";
 import type { ScreenProps } from "..";
+import { Answered } from "./Answered";
 import { Answers } from "./Answers";
 import { Judgement } from "./Judgement";
 import { Subject } from "./Subject";
+import { useSending } from "./useSending";
 
 export default function GateScreen({ values, query }: ScreenProps) {
   const id = values["id"] ?? "";
+  const address = query["address"] ?? "";
   return (
     <RunProvider id={id}>
-      <Waiting id={id} address={query["address"] ?? ""} />
+      <Loaded id={id} address={address} />
     </RunProvider>
   );
 }
 
-function Waiting({ id, address }: { id: string; address: string }) {
-  const gates = useJournal(openGates);
+function Loaded({ id, address }: { id: string; address: string }) {
+  const state = useRunState();
   const lastSeq = useJournal((journal) => journal.lastSeq);
+  const detail = useLoad((client, signal) => client.run(id, signal), [id, state.status]);
+  // In the middle of an old journal, questions are open that were answered long ago.
+  const [isCaughtUp, setCaughtUp] = useState(false);
+  if (!isCaughtUp && detail.value && lastSeq >= detail.value.last_seq) setCaughtUp(true);
+  if (detail.error) return <ErrorNotice error={detail.error} onRetry={detail.reload} />;
+  if (!detail.value || !isCaughtUp) return <Loading what="the question" />;
+  return <Waiting key={address} run={detail.value} address={address} />;
+}
+
+function Waiting({ run, address }: { run: RunDetail; address: string }) {
   const state = useRunState();
   const connection = useRunView((view) => view.connection);
-  const detail = useLoad((client, signal) => client.run(id, signal), [id, state.status]);
-  const gate = gates.find((one) => one.address === address) ?? gates[0];
-  if (detail.error) return <ErrorNotice error={detail.error} onRetry={detail.reload} />;
-  const run = detail.value;
-  if (!run || (lastSeq === 0 && run.last_seq > 0)) return <Loading what="the question" />;
+  const gates = useJournal(openGates);
+  const newest = useJournal((journal) => journal.gates.get(address), [address]);
+  // The question stays as long as nobody goes on to another one, also where its address asks again.
+  const [shown, setShown] = useState(newest);
+  const gate = sameQuestion(shown, newest);
+  if (gate !== shown) setShown(gate);
+  const first = gates[0]?.address;
+  useEffect(() => {
+    // From here on the address says which question is meant.
+    if (!address && first) navigate(runPath(run.id, "/gate"), { address: first }, { replace: true });
+  }, [run.id, address, first]);
   return (
     <section className="screen screen-gate">
       <div className="screen-head">
-        <StatusBadge status={state.status} />
-        <Link to={runPath(id)}>{run.name}</Link>
-        <span className="faint">run {id}</span>
+        <StatusBadge status={state.status} mark={run.status === "succeeded" ? (run.mark ?? null) : null} />
+        <Link to={runPath(run.id)}>{run.name}</Link>
+        <span className="faint">run {run.id}</span>
         <LiveIndicator state={connection} />
       </div>
       {gates.length > 1 && (
         <nav className="gate-tabs" aria-label="open questions">
           {gates.map((one) => (
-            <Link key={one.address} className="button" to={runPath(id, "/gate")} query={{ address: one.address }} aria-current={one === gate ? "true" : undefined}>
+            <Link key={one.address} className="button" to={runPath(run.id, "/gate")} query={{ address: one.address }} aria-current={one === gate ? "true" : undefined}>
               {one.address}
             </Link>
           ))}
         </nav>
       )}
-      {gate ? <Question key={gate.address} run={run} gate={gate} seen={lastSeq} hasOthers={gates.length > 1} /> : <Nothing id={id} />}
+      {gate ? (
+        <Question key={gate.seq} run={run} gate={gate} next={gates.find((one) => one.seq !== gate.seq)} onNext={() => setShown(newest)} />
+      ) : (
+        <Nothing id={run.id} address={address} next={first} />
+      )}
     </section>
   );
 }
 
-function Nothing({ id }: { id: string }) {
-  const decided = useJournal((journal) => [...journal.gates.values()].findLast((gate) => gate.decided));
+function Nothing({ id, address, next }: { id: string; address: string; next: string | undefined }) {
   return (
-    <Empty title="Nothing waits for you">
-      {decided?.decided && (
-        <p role="status">
-          {decided.decided.approved ? "✓ approved" : "✗ sent back"}: {words.visible(decided.message)}
+    <Empty title={address ? `Nothing is asked at ${words.visible(address)}` : "Nothing waits for you"}>
+      {next && (
+        <p>
+          <Link to={runPath(id, "/gate")} query={{ address: next }}>
+            next question →
+          </Link>
         </p>
       )}
       <Link to={runPath(id)}>To the run</Link>
@@ -73,15 +99,18 @@ function Nothing({ id }: { id: string }) {
 interface QuestionProps {
   run: RunDetail;
   gate: GateState;
-  seen: number;
-  hasOthers: boolean;
+  next: GateState | undefined;
+  onNext: () => void;
 }
 
-function Question({ run, gate, seen, hasOthers }: QuestionProps) {
+function Question({ run, gate, next, onNext }: QuestionProps) {
   const subject = useJournal((journal) => subjectOf(gate.address, (loop) => journal.loops.get(loop)?.number ?? 1), [gate.address]);
+  const seen = useJournal((journal) => journal.lastSeq);
+  const [feedback, setFeedback] = useDraft(run.id, gate.address);
+  const sending = useSending(() => setFeedback(""));
   useEffect(() => {
     document.querySelector<HTMLElement>(".gate-question")?.focus();
-  }, [gate.address]);
+  }, []);
   useKeys({
     a: { label: KEY_LABELS.a, run: () => document.querySelector<HTMLElement>("#answer-approve")?.focus() },
     d: {
@@ -95,7 +124,7 @@ function Question({ run, gate, seen, hasOthers }: QuestionProps) {
         <p className="gate-head faint">
           <code>{gate.address}</code>
           <span>asked by {askerWords(gate.reason)}</span>
-          <Since at={gate.since} />
+          {isOpen(gate) && <Since at={gate.since} />}
         </p>
         <h1 className="gate-question" tabIndex={-1}>
           {words.visible(gate.message)}
@@ -105,7 +134,13 @@ function Question({ run, gate, seen, hasOthers }: QuestionProps) {
         <Subject run={run.id} gate={gate} subject={subject} />
         <div className="gate-side">
           {subject && <Judgement loop={subject.loop} number={subject.number} />}
-          <Answers run={run} gate={gate} subject={subject} seen={seen} hasOthers={hasOthers} />
+          {isOpen(gate) ? (
+            <Guarded label="answers">
+              <Answers run={run} gate={gate} subject={subject} seen={seen} feedback={feedback} onFeedback={setFeedback} sending={sending} />
+            </Guarded>
+          ) : (
+            <Answered run={run.id} gate={gate} isMine={sending.label !== ""} unsent={sending.label === "" ? feedback : ""} onDiscard={() => setFeedback("")} next={next} onNext={onNext} />
+          )}
         </div>
       </div>
     </>

@@ -1,7 +1,7 @@
 /** What was found about the iteration that is asked about: score, verdict, the judge's words. */
 import { useLoop } from "../../app/run";
 import { ScoreCurve } from "../../charts";
-import { iterationOf, scoresOf, words } from "../../journal";
+import { iterationOf, outsideOf, scoresOf, words } from "../../journal";
 
 export function Judgement({ loop, number }: { loop: string; number: number }) {
   const state = useLoop(loop);
@@ -9,13 +9,15 @@ export function Judgement({ loop, number }: { loop: string; number: number }) {
   // An iteration that still runs has no verdict yet; then the last one is told.
   const here = iterationOf(state, number);
   const told = here && here.endedAt !== null ? here : iterationOf(state, number - 1);
-  const hasScores = state.iterations.some((one) => one.score !== null);
+  const outside = outsideOf(state);
+  const hasScores = outside.length > 0 || state.iterations.some((one) => one.score !== null);
   if (!told && !hasScores) return null;
   return (
     <section className="card" aria-label="verdict">
       <h2>
         Verdict{told ? ` of #${told.number}` : ""}
-        {told?.score != null && <span className="faint"> · score {words.score(told.score)}</span>}
+        {told?.score != null && <span className="faint"> · score {words.score(told.score, state.target)}</span>}
+        {told?.outside && <span className="outside"> · score {words.outsideWords(told.outside)}</span>}
       </h2>
       {told && told.facts.length > 0 ? (
         <ul className="verdicts">
@@ -28,7 +30,7 @@ export function Judgement({ loop, number }: { loop: string; number: number }) {
       ) : (
         <p className="faint">No condition judges this loop: you do.</p>
       )}
-      {hasScores && <ScoreCurve scores={scoresOf(state)} target={state.target} best={state.best} chosen={number} height={100} />}
+      {hasScores && <ScoreCurve scores={scoresOf(state)} target={state.target} best={state.best} returned={state.returned} outside={outside} chosen={number} height={100} />}
     </section>
   );
 }

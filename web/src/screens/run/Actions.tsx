@@ -1,15 +1,14 @@
 /** The buttons that steer a run: those that the server would not refuse now. */
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import type { Client, RunDetail } from "../../api";
 import { errorWords } from "../../app/Notice";
 import { navigate } from "../../app/router";
 import { useRunStore, useRunView } from "../../app/run";
 import { useClient } from "../../app/session";
 import { openDialog } from "../../dialogs";
+import { CancelButton } from "../../dialogs/CancelButton";
 import { words } from "../../journal";
 import { loopLookedAt, numberLookedAt } from "./focus";
-
-const SURE_MS = 5_000;
 
 type Verb = "pause" | "resume" | "cancel";
 
@@ -56,7 +55,7 @@ export function Actions({ id, detail }: { id: string; detail: RunDetail | null }
           {detail?.status === "failed" ? "Retry what failed" : "Resume"}
         </button>
       )}
-      {can("cancel") && <CancelButton isDisabled={busy !== null} title={`whorl cancel ${id}`} onCancel={() => steer("cancel")} />}
+      {can("cancel") && <CancelButton label="Cancel" isDisabled={busy !== null} title={`whorl cancel ${id}`} onCancel={() => steer("cancel")} />}
       {can("fork") && hasLoop && (
         <button type="button" className="button" onClick={fork}>
           Fork…
@@ -69,25 +68,6 @@ export function Actions({ id, detail }: { id: string; detail: RunDetail | null }
       )}
       {error !== null && <Refused error={error} onClose={forget} />}
     </div>
-  );
-}
-
-/** Asks once more before it does what cannot be undone. */
-function CancelButton({ isDisabled, title, onCancel }: { isDisabled: boolean; title: string; onCancel: () => void }) {
-  const [isAsking, setAsking] = useState(false);
-  useEffect(() => {
-    if (!isAsking) return;
-    const timer = setTimeout(() => setAsking(false), SURE_MS);
-    return () => clearTimeout(timer);
-  }, [isAsking]);
-  const press = () => {
-    if (isAsking) onCancel();
-    setAsking(!isAsking);
-  };
-  return (
-    <button type="button" className={isAsking ? "button button-bad" : "button"} disabled={isDisabled} title={title} onClick={press}>
-      {isAsking ? "Really cancel?" : "Cancel"}
-    </button>
   );
 }
 

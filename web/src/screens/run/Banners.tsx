@@ -4,8 +4,11 @@ import type { RunDetail } from "../../api";
 import { Link, runPath } from "../../app/router";
 import { statusOf, useJournal, useRunState, useRunView } from "../../app/run";
 import { openDialog } from "../../dialogs";
-import { iterationOf, nameOf, openGates, words, type Fault, type LoopState } from "../../journal";
+import { iterationOf, nameOf, openGates, words, type Fault, type LoopState, type Mark } from "../../journal";
 import { otherToReturn } from "./focus";
+import { useMark } from "./useMark";
+
+const LOOPS_MAX = 5;
 
 interface BannersProps {
   id: string;
@@ -18,6 +21,7 @@ export function Banners({ id, detail, loop }: BannersProps) {
   const run = useRunState();
   const gates = useJournal(openGates);
   const warnings = useJournal((journal) => journal.warnings.slice(), []);
+  const mark = useMark(detail);
   return (
     <div className="banners">
       {status === "interrupted" && (
@@ -43,6 +47,7 @@ export function Banners({ id, detail, loop }: BannersProps) {
           <span className="pre">{words.visible(run.error.message)}</span>
         </Banner>
       )}
+      {mark && status === "succeeded" && mark !== loop?.mark && <Marked mark={mark} />}
       {loop?.status === "finished" && <Exit id={id} loop={loop} can={detail?.can ?? []} fault={run.status === "failed" ? run.error : null} />}
       {warnings.length > 0 && (
         <details className="banner tone-wait warnings">
@@ -77,15 +82,28 @@ function Waiting({ id, gates }: { id: string; gates: ReturnType<typeof openGates
   );
 }
 
+/** Where the loop that is looked at is not the one that a limit or the budget ended. */
+function Marked({ mark }: { mark: Mark }) {
+  const loops = useJournal((journal) => [...journal.loops.values()].filter((loop) => loop.mark === mark).map((loop) => loop.address), [mark]);
+  return (
+    <Banner tone="wait" glyph="!" title={mark}>
+      {words.MARK_WORDS[mark]}
+      {loops.length > 0 && `: ${words.visible(loops.slice(0, LOOPS_MAX).join(", "))}${loops.length > LOOPS_MAX ? ` and ${loops.length - LOOPS_MAX} more` : ""}`}
+    </Banner>
+  );
+}
+
 /** Why the loop stopped, what it gave, and what a person may want instead. */
 function Exit({ id, loop, can, fault }: { id: string; loop: LoopState; can: RunDetail["can"]; fault: Fault | null }) {
   const chosen = useRunView((view) => view.chosen);
   const other = otherToReturn(loop, chosen);
   const from = loop.returned ?? loop.best ?? loop.number;
   const isGood = loop.exitReason === "condition_met" || loop.exitReason === "accepted";
-  const tone = isGood ? "good" : loop.exitReason === "failed" ? "bad" : "wait";
+  const tone = loop.mark ? "wait" : isGood ? "good" : loop.exitReason === "failed" ? "bad" : "wait";
+  const glyph = loop.mark ? "!" : isGood ? "✓" : "■";
+  const why = `${nameOf(loop.address)} stopped: ${loop.exitReason ?? ""}${loop.stoppedBy ? ` (${loop.stoppedBy})` : ""}`;
   return (
-    <Banner tone={tone} glyph={isGood ? "✓" : "■"} title={`${nameOf(loop.address)} stopped: ${loop.exitReason ?? ""}${loop.stoppedBy ? ` (${loop.stoppedBy})` : ""}`} isExit>
+    <Banner tone={tone} glyph={glyph} title={[loop.mark ?? "", why].filter(Boolean).join(" · ")} isExit>
       <span className="pre">
         {fault && loop.exitReason === "failed"
           ? words.visible(`${fault.code} ${fault.message}`)
@@ -116,7 +134,7 @@ function Exit({ id, loop, can, fault }: { id: string; loop: LoopState; can: RunD
 export function returnedWords(loop: LoopState): string {
   if (loop.returned === null) return loop.number === 0 ? "no iteration began" : "returned no single iteration";
   const score = iterationOf(loop, loop.returned)?.score ?? null;
-  const told = score === null ? "" : ` (${words.score(score)})`;
+  const told = score === null ? "" : ` (${words.score(score, loop.target)})`;
   const best = loop.best === loop.returned ? `, the best${told}` : told;
   const last = loop.returned === loop.number ? "" : ", not the last";
   return `returned #${loop.returned}${best}${last}`;

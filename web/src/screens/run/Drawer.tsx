@@ -7,8 +7,9 @@ import { useLoad } from "../../app/session";
 import { Value } from "../../app/Value";
 import { StatusBadge } from "../../charts";
 import { canvasStates } from "../../graph";
-import { addressOf, scopeOf, splitIteration, tally, tokensOf, words, type Attempt, type Json } from "../../journal";
+import { addressOf, iterationOf, scopeOf, splitIteration, tally, tokensOf, words, type Attempt, type Json } from "../../journal";
 import { neighbour, readingOrder } from "./focus";
+import { OutsideNote } from "./Verdict";
 
 interface DrawerProps {
   id: string;
@@ -94,6 +95,7 @@ function NodeView({ id, address, graph, node, path }: NodeViewProps) {
       </div>
       <p className="figure faint drawer-figures">{figures(node, attempt).join(" · ")}</p>
       <Overall path={path} />
+      <Scored address={address} />
       {attempts.length > 1 && <Attempts attempts={attempts} shown={attempt} onPick={setPicked} />}
       {attempt?.status === "in_doubt" && (
         <p className="banner tone-wait">
@@ -152,6 +154,16 @@ function NodeView({ id, address, graph, node, path }: NodeViewProps) {
       )}
     </div>
   );
+}
+
+/** What is wrong with the score of the iteration that the node stands in. */
+function Scored({ address }: { address: string }) {
+  const outside = useJournal((journal) => {
+    const split = splitIteration(scopeOf(address));
+    const loop = split && journal.loops.get(split.loop);
+    return loop ? (iterationOf(loop, split.number)?.outside ?? null) : null;
+  }, [address]);
+  return outside && <OutsideNote outside={outside} />;
 }
 
 /** The node over all iterations: what "aggregated" comes to. */

@@ -80,8 +80,9 @@ function Unrolled({ graph, loop }: { graph: Graph; loop: LoopState }) {
 }
 
 function titleOf(loop: LoopState, number: number): string {
-  const score = iterationOf(loop, number)?.score ?? null;
-  return [`#${number}`, score === null ? "" : words.score(score), number === loop.best ? "★" : ""].filter(Boolean).join(" ");
+  const iteration = iterationOf(loop, number);
+  const score = iteration?.outside ? words.outsideWords(iteration.outside) : iteration?.score == null ? "" : words.score(iteration.score, loop.target);
+  return [`#${number}`, score, number === loop.best ? "★" : "", number === loop.returned ? "↩" : ""].filter(Boolean).join(" ");
 }
 
 function titled(graph: Graph, loop: string, titles: readonly string[]): Graph {

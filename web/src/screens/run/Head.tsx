@@ -7,18 +7,20 @@ import { statusOf, useRunState, useRunView } from "../../app/run";
 import { Meter, StatusBadge } from "../../charts";
 import { tokensOf, words } from "../../journal";
 import { Actions } from "./Actions";
+import { useMark } from "./useMark";
 
 const MOVING = ["running", "waiting"];
 
 export function Head({ id, name, detail }: { id: string; name: string; detail: RunDetail | null }) {
   const status = useRunView(statusOf);
   const connection = useRunView((view) => view.connection);
+  const mark = useMark(detail);
   return (
     <header className="run-head">
       <div className="run-title">
         <h1>{words.visible(name)}</h1>
         <span className="mono faint run-id">{id}</span>
-        <StatusBadge status={status} />
+        <StatusBadge status={status} mark={mark} />
         <Elapsed isMoving={MOVING.includes(status)} />
         {detail?.parent && (
           <span className="faint">
@@ -51,7 +53,7 @@ function Spent() {
   const used = tokensOf(usage);
   return (
     <div className="run-spent">
-      <Meter label="cost" value={usage.cost_usd} max={limits.cost_usd ?? null} reserved={reserved.cost_usd} format={words.dollars} />
+      <Meter label="cost" value={usage.cost_usd} max={limits.cost_usd ?? null} reserved={reserved.cost_usd} format={words.dollars} formatMax={words.budget} />
       {limits.tokens === undefined ? (
         <span className="figure faint" title={`${usage.input_tokens} in, ${usage.output_tokens} out, ${usage.calls} calls`}>
           {words.tokens(used)} tokens

@@ -1,7 +1,7 @@
 /** The iterations of a loop as a table: only the rows in view are drawn. */
 import { useMemo } from "react";
 import { useRunView } from "../../app/run";
-import { lookOf, VirtualTable, type Column } from "../../charts";
+import { BestMark, lookOf, ReturnedMark, VirtualTable, type Column } from "../../charts";
 import { tokensOf, words, type Iteration, type LoopState } from "../../journal";
 import { gainOf, gainWords } from "./focus";
 
@@ -38,9 +38,9 @@ const OF_SCORES = new Set(["score", "gain"]);
 
 function columnsOf(loop: LoopState, isScored: boolean): Column<Iteration>[] {
   const columns: Column<Iteration>[] = [
-    { key: "number", head: "#", isNumber: true, cell: (row) => <Number row={row} loop={loop} />, width: `${28 + 8 * String(loop.number).length}px` },
-    { key: "score", head: "score", isNumber: true, cell: (row) => (row.score === null ? "" : words.score(row.score)), width: "44px" },
-    { key: "gain", head: "Δ", isNumber: true, cell: (row) => <Gain gain={gainOf(loop, row)} />, width: "50px" },
+    { key: "number", head: "#", isNumber: true, cell: (row) => <Number row={row} loop={loop} />, width: `${40 + 8 * String(loop.number).length}px` },
+    { key: "score", head: "score", isNumber: true, cell: (row) => <Score row={row} target={loop.target} />, width: "54px" },
+    { key: "gain", head: "Δ", isNumber: true, cell: (row) => <Gain gain={gainOf(loop, row)} />, width: "66px" },
     { key: "time", head: "time", isNumber: true, cell: (row) => (row.seconds === null ? "…" : words.duration(row.seconds)), width: "50px" },
     { key: "tokens", head: "tok", isNumber: true, cell: (row) => words.tokens(tokensOf(row.usage)), width: "46px" },
     { key: "cost", head: "cost", isNumber: true, cell: (row) => words.dollars(row.usage.cost_usd), width: "64px" },
@@ -52,25 +52,34 @@ function columnsOf(loop: LoopState, isScored: boolean): Column<Iteration>[] {
 function Number({ row, loop }: { row: Iteration; loop: LoopState }) {
   return (
     <>
-      {row.number === loop.best && (
-        <span className="best" title="best">
-          ★<span className="sr-only">best </span>
-        </span>
-      )}
-      {row.number}
+      {row.number === loop.returned && <ReturnedMark />}
+      {row.number === loop.best && <BestMark />} {row.number}
     </>
   );
 }
 
+function Score({ row, target }: { row: Iteration; target: number | null }) {
+  // It needs the room of the next cell, which is empty: what does not count gains nothing.
+  if (row.outside) return <span className="outside">{words.outsideWords(row.outside)}</span>;
+  if (row.score === null) return null;
+  const text = words.score(row.score, target);
+  return <span title={text}>{text}</span>;
+}
+
 function Gain({ gain }: { gain: number | null }) {
-  const tone = gain === null || Math.abs(gain) < 0.005 ? "" : gain > 0 ? "gain-up" : "gain-down";
-  return <span className={tone}>{gainWords(gain)}</span>;
+  const tone = !gain ? "" : gain > 0 ? "gain-up" : "gain-down";
+  const text = gainWords(gain);
+  return (
+    <span className={tone} title={text}>
+      {text}
+    </span>
+  );
 }
 
 function Told({ row }: { row: Iteration }) {
   const whole = words.visible(row.status === "running" ? "" : words.verdictWords(row));
   // The score has a column of its own.
-  const text = whole.replace(/^score -?[\d.]+ /, "");
+  const text = row.outside ? "" : whole.replace(/^score -?[\d.]+ /, "");
   const { mark, said } = markOf(row);
   return (
     <span title={whole || said} className={`verdict${row.met ? " verdict-met" : ""}`}>
@@ -85,6 +94,7 @@ function markOf(row: Iteration): { mark: string; said: string } {
     const { glyph, word } = lookOf(row.status);
     return { mark: glyph, said: word };
   }
+  if (row.approved) return { mark: "✓", said: "approved" };
   if (row.met) return { mark: "✓", said: "met" };
   return row.facts.length === 0 ? { mark: "·", said: "done" } : { mark: "✗", said: "not met" };
 }

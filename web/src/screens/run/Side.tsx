@@ -4,7 +4,7 @@ import type { RunDetail } from "../../api";
 import { chooseIteration, useJournal, useRunStore, useRunView } from "../../app/run";
 import { ScoreCurve } from "../../charts";
 import { useFamilyCurves } from "../../dialogs/family";
-import { estimateNext, iterationsLeft, nameOf, scoresOf, words, type LoopState } from "../../journal";
+import { estimateNext, iterationsLeft, nameOf, outsideOf, scoresOf, words, type LoopState } from "../../journal";
 import { numberLookedAt } from "./focus";
 import { Iterations } from "./Iterations";
 import { Verdict } from "./Verdict";
@@ -31,7 +31,8 @@ function LoopSide({ id, detail, loop, target }: SideProps & { loop: LoopState })
   const number = numberLookedAt(loop, chosen);
   const family = useFamilyCurves(detail, loop.address);
   const scores = useMemo(() => padded(scoresOf(loop), loop.iterations[0]?.number ?? 1), [loop]);
-  const isScored = loop.iterations.some((one) => one.score !== null) || target !== null;
+  const outside = useMemo(() => outsideOf(loop), [loop]);
+  const isScored = loop.iterations.some((one) => one.score !== null) || outside.length > 0 || target !== null;
   const choose = useCallback((wanted: number) => chooseIteration(store, loop.address, wanted), [store, loop.address]);
   return (
     <>
@@ -41,7 +42,7 @@ function LoopSide({ id, detail, loop, target }: SideProps & { loop: LoopState })
             Score <span className="faint side-note">{words.visible(nameOf(loop.address))}</span>
             {loop.best !== null && <BestWords loop={loop} />}
           </h2>
-          <ScoreCurve scores={scores} target={loop.target ?? target} best={loop.best} chosen={number} onChoose={choose} others={family} width={372} height={132} />
+          <ScoreCurve scores={scores} target={loop.target ?? target} best={loop.best} returned={loop.returned} outside={outside} chosen={number} onChoose={choose} others={family} width={372} height={132} />
         </section>
       )}
       <section className="side-part side-iterations" aria-label="iterations">
@@ -67,7 +68,7 @@ function BestWords({ loop }: { loop: LoopState }) {
   if (!best || best.score === null) return null;
   return (
     <span className="side-note figure best">
-      <span aria-hidden="true">★</span> best #{best.number} {words.score(best.score)}
+      <span aria-hidden="true">★</span> best #{best.number} {words.score(best.score, loop.target)}
     </span>
   );
 }

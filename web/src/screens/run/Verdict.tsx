@@ -6,7 +6,7 @@ import { useLoad } from "../../app/session";
 import { Value } from "../../app/Value";
 import { StatusBadge } from "../../charts";
 import { openDialog } from "../../dialogs";
-import { iterationOf, judgesOf, words, type Fact, type Iteration, type LoopState, type NodeState } from "../../journal";
+import { iterationOf, judgesOf, words, type Fact, type Iteration, type LoopState, type NodeState, type Outside } from "../../journal";
 
 interface VerdictProps {
   id: string;
@@ -24,6 +24,7 @@ export function Verdict({ id, loop, number }: VerdictProps) {
         Verdict <span className="faint side-note figure">#{number}</span> <Outcome iteration={iteration} isJudging={judges.some((node) => node.status === "running")} />
       </h2>
       {iteration.error && <p className="problem">{words.visible(iteration.error.message)}</p>}
+      {iteration.outside && <OutsideNote outside={iteration.outside} />}
       <Facts iteration={iteration} />
       {judges.map((node) => (
         <Judge key={node.place} id={id} node={node} />
@@ -46,10 +47,10 @@ export function Verdict({ id, loop, number }: VerdictProps) {
 function Outcome({ iteration, isJudging }: { iteration: Iteration; isJudging: boolean }) {
   if (isJudging) return <StatusBadge status="judging" />;
   if (iteration.status !== "succeeded") return <StatusBadge status={iteration.status} />;
-  if (iteration.met) {
+  if (iteration.met || iteration.approved) {
     return (
       <span className="badge tone-good">
-        <span aria-hidden="true">✓</span> met
+        <span aria-hidden="true">✓</span> {iteration.approved ? "approved" : "met"}
       </span>
     );
   }
@@ -58,6 +59,15 @@ function Outcome({ iteration, isJudging }: { iteration: Iteration; isJudging: bo
     <span className="badge tone-idle">
       <span aria-hidden="true">✗</span> not met
     </span>
+  );
+}
+
+/** A score that does not count, and why. */
+export function OutsideNote({ outside }: { outside: Outside }) {
+  return (
+    <p className="outside">
+      <span aria-hidden="true">!</span> Score {words.outsideWords(outside)}: it does not count.
+    </p>
   );
 }
 

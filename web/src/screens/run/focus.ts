@@ -1,6 +1,6 @@
 /** What the page of a run looks at: which loop, which iteration, which node. Pure. */
 import type { Graph } from "../../api";
-import { addressOf, iterationOf, outerLoops, type Chosen, type Iteration, type Journal, type LoopState } from "../../journal";
+import { addressOf, iterationOf, outerLoops, words, type Chosen, type Iteration, type Journal, type LoopState } from "../../journal";
 
 /** The loop of a path where the chosen iterations put it; without one, the outermost that runs or ran last. */
 export function loopLookedAt(journal: Journal, path: string, chosen: Chosen): LoopState | undefined {
@@ -53,13 +53,14 @@ export function gainOf(loop: LoopState, iteration: Iteration): number | null {
   if (iteration.score === null) return null;
   for (let number = iteration.number - 1; number >= (loop.iterations[0]?.number ?? 1); number -= 1) {
     const before = iterationOf(loop, number)?.score ?? null;
-    if (before !== null) return iteration.score - before;
+    // Differences of decimals must not show as 0.30000000000000004.
+    if (before !== null) return Math.round((iteration.score - before) * 1e12) / 1e12;
   }
   return null;
 }
 
 export function gainWords(gain: number | null): string {
   if (gain === null) return "";
-  if (Math.abs(gain) < 0.005) return "0";
-  return `${gain > 0 ? "+" : "−"}${Math.abs(gain).toFixed(2)}`;
+  if (gain === 0) return "0";
+  return `${gain > 0 ? "+" : "−"}${words.score(Math.abs(gain), 0)}`;
 }

@@ -7,12 +7,12 @@ import { exitWords, loopWords } from "./list";
 
 export function columnsAt(now: number): readonly Column<RunItem>[] {
   return [
-    { key: "status", head: "Status", cell: (run) => <StatusBadge status={run.status} />, width: "122px" },
+    { key: "status", head: "Status", cell: (run) => <StatusBadge status={run.status} mark={run.mark ?? null} />, width: "122px" },
     { key: "workflow", head: "Workflow", cell: (run) => <Workflow run={run} /> },
     { key: "run", head: "Run", cell: (run) => <RunLink run={run} />, width: "190px" },
     { key: "loop", head: "Loop", cell: (run) => <Loop run={run} /> },
     { key: "score", head: "Score", cell: (run) => <Score run={run} />, width: "138px" },
-    { key: "cost", head: "Cost / budget", cell: (run) => <Meter label="cost" value={run.cost_usd} max={run.budget_usd} format={words.dollars} />, width: "206px" },
+    { key: "cost", head: "Cost / budget", cell: (run) => <Meter label="cost" value={run.cost_usd} max={run.budget_usd} format={words.dollars} formatMax={words.budget} />, width: "222px" },
     { key: "exit", head: "Exit", cell: (run) => <Exit run={run} /> },
     { key: "age", head: "Age", isNumber: true, cell: (run) => <Age run={run} now={now} />, width: "64px" },
   ];
@@ -60,7 +60,7 @@ function Score({ run }: { run: RunItem }) {
   return (
     <span className="score-cell">
       <Sparkline scores={run.scores} target={run.target} />
-      {run.score !== null && <span className="figure">{words.score(run.score)}</span>}
+      {run.score !== null && <span className="figure">{words.score(run.score, run.target)}</span>}
     </span>
   );
 }

@@ -51,8 +51,11 @@ export function loopWords(run: RunItem): string {
   return `${run.iteration}/${run.iterations_max || "∞"}`;
 }
 
-/** Why it ended, or what it waits for. */
+const ENDED = ["succeeded", "failed", "cancelled"];
+
+/** Why it ended; a run that goes on has none, whatever ended a loop of it. */
 export function exitWords(run: RunItem): string {
+  if (!ENDED.includes(run.status)) return "–";
   if (run.exit_reason) return run.stopped_by ? `${run.exit_reason} (${run.stopped_by})` : run.exit_reason;
   return run.error ?? "–";
 }

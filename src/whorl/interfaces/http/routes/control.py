@@ -115,13 +115,13 @@ async def accept(desk: AtDesk, run: TheRun, request: Accept) -> RunItem:
 
 @router.post("/{run}/approve", status_code=202)
 async def approve(desk: AtDesk, run: TheRun, request: Decision) -> RunItem:
-    """Says yes to what a run asks."""
+    """Says yes to a question of a run. 409: it is answered already, or not asked."""
     return await _decide(desk, run, request, approved=True)
 
 
 @router.post("/{run}/reject", status_code=202)
 async def reject(desk: AtDesk, run: TheRun, request: Decision) -> RunItem:
-    """Says no to what a run asks."""
+    """Says no to a question of a run. 409: it is answered already, or not asked."""
     return await _decide(desk, run, request, approved=False)
 
 
@@ -147,10 +147,9 @@ async def fork(desk: AtDesk, run: TheRun, request: Fork, response: Response) -> 
 
 
 async def _decide(desk: Desk, run: RunId, request: Decision, *, approved: bool) -> RunItem:
-    at = request.address or ""
-
     def make() -> Event:
-        return decided(desk.store, run, at, approved=approved, feedback=request.feedback)
+        at, words = request.address, request.feedback
+        return decided(desk.store, run, at, approved=approved, feedback=words)
 
     await desk.ask(run, make, request.seen)
     return run_item(desk, desk.store.run(run))

@@ -108,7 +108,13 @@ class Forked(Closed):
 
 
 class Decision(Request):
-    """A person's answer; `address` says to what, where several things wait."""
+    """A person's answer to one question.
 
-    address: Address | None = None
+    It is refused when that question is answered already or is not open: an answer that comes late,
+    or twice, never reaches another question.
+    """
+
+    address: Annotated[str, StringConstraints(min_length=1, max_length=4_000)] = Field(
+        description="the question that is answered, as `gates` of the run names it"
+    )
     feedback: Words = ""

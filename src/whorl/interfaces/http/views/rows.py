@@ -55,6 +55,7 @@ def run_fields(desk: Desk, row: RunRow) -> dict[str, Any]:
         "in_doubt": row.in_doubt,
         "loop": row.loop or None,
         "iteration": row.iteration,
+        # Of loops side by side the row may show one whose beginning it passed over.
         "iterations_max": row.iterations_max,
         "score": row.score,
         "scores": [one.score for one in newest if one.status != "not_begun"],
