@@ -66,8 +66,9 @@ def order_of(draft: Draft, actions: Mapping, *, parallel: bool = False) -> Order
 def _is_bare(action: Value) -> bool:
     kind = text_at(action, "type").lower()
     if kind == "retry":
-        inner = find(action, "action")
-        kind = text_at(inner if inner is not None else find(action, "inputs"), "type").lower()
+        kind = (
+            text_at(action, "action", "type") or text_at(action, "inputs", "action", "type")
+        ).lower()
     return kind in BARE
 
 

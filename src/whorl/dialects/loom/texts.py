@@ -16,9 +16,12 @@ if TYPE_CHECKING:
     from whorl.source import Value
 
 LIBRARY = "loom"
-_VARIABLE = re.compile(r"\bvariables\(\s*'((?:[^']|'')*)'\s*\)", re.IGNORECASE)
+_VARIABLE = re.compile(
+    r"""\bvariables\(\s*(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)")\s*\)""", re.IGNORECASE
+)
 _READS_INPUTS = re.compile(
-    r"\bresult\(|\[\s*'inputs'\s*\]|\.inputs\b|\bactions?\([^()]*'inputs'", re.IGNORECASE
+    r"""\bresult\(|\[\s*['"]inputs['"]\s*\]|\.inputs\b|\bactions?\([^()]*['"]inputs['"]""",
+    re.IGNORECASE,
 )
 _READS_RESULTS = re.compile(
     r"\b(?:body|outputs|actions|items?|result|action|iterationIndexes|utcNow|rand|guid)\(",
@@ -103,7 +106,8 @@ def variables_in(value: Value | None) -> list[Scalar]:
 
 def names_read(text: str) -> list[str]:
     """The names of the variables that a string reads."""
-    return [name.replace("''", "'") for name in _VARIABLE.findall(text)]
+    found = _VARIABLE.findall(text)
+    return [one.replace("''", "'") or other.replace('""', '"') for one, other in found]
 
 
 def reads_more(text: str) -> bool:
@@ -177,11 +181,14 @@ def text_term(text: str) -> str:
 
 def _closing(text: str, start: int) -> int:
     """Where the expression that begins here ends: a brace that stands in no literal."""
-    is_quoted = False
+    quote = ""
     for index in range(start, len(text)):
-        if text[index] == "'":
-            is_quoted = not is_quoted
-        elif text[index] == "}" and not is_quoted:
+        mark = text[index]
+        if mark == quote:
+            quote = ""
+        elif not quote and mark in "'\"":
+            quote = mark
+        elif not quote and mark == "}":
             return index
     return len(text)
 
