@@ -210,10 +210,7 @@ def _warn_unchanging(action: Action, condition: Value) -> None:
     texts = [scalar.text for scalar in scalars_in(condition)]
     spelled = {name for text in texts for name in names_read(text)}
     read = {name.lower() for name in spelled}
-    special = {name.lower() for name in LOOP_NAMES}
-    if not read or any(map(reads_more, texts)):
-        return
-    if any(name in special or name.endswith(tuple(f"_{s}" for s in special)) for name in read):
+    if not read or any(map(reads_more, texts)) or any(map(is_of_a_loop, read)):
         return
     if read & set_in(action.setting("actions")):
         return
@@ -224,6 +221,12 @@ def _warn_unchanging(action: Action, condition: Value) -> None:
         label="never changes",
         help='set it in the loop: {"type": "setVariable", "name": ..., "value": ...}',
     )
+
+
+def is_of_a_loop(name: str) -> bool:
+    """Whether a variable bears the name of one that a loop gives."""
+    own = tuple(word.lower() for word in LOOP_NAMES)
+    return name.lower() in own or name.lower().endswith(tuple(f"_{word}" for word in own))
 
 
 def set_in(value: Value | None) -> set[str]:

@@ -12,7 +12,7 @@ from whorl.source import Mapping, Scalar, Sequence
 if TYPE_CHECKING:
     from whorl.dialects.loom.draft import Draft
     from whorl.ir.fields import Wanted
-    from whorl.source import Value
+    from whorl.source import Entry, Value
 
 _STATUSES: dict[str, Wanted] = {
     "succeeded": "succeeded",
@@ -51,7 +51,7 @@ def order_of(draft: Draft, actions: Mapping, *, parallel: bool = False) -> Order
     for entry in actions:
         written = find(entry.value, "runAfter")
         if isinstance(written, Mapping):
-            after[entry.name] = _read(draft, written, names)
+            after[entry.name] = _read(draft, entry.name, written, names)
         elif before and draft.lenient and not parallel:
             after[entry.name] = (ir.After(before, ("succeeded",)),)
         else:
@@ -84,24 +84,39 @@ def _last(after: dict[str, tuple[ir.After, ...]]) -> str:
     return (leaves or others or [""])[-1]
 
 
-def _read(draft: Draft, written: Mapping, names: dict[str, str]) -> tuple[ir.After, ...]:
+def _read(draft: Draft, name: str, written: Mapping, names: dict[str, str]) -> tuple[ir.After, ...]:
     found: list[ir.After] = []
+    triggers = {trigger.lower() for trigger in draft.triggers} - names.keys()
     for entry in written:
-        listed = entry.value if isinstance(entry.value, Sequence) else Sequence((), entry.key.span)
-        statuses: list[Wanted] = []
-        for item in listed:
-            status = _STATUSES.get(item.text.lower()) if isinstance(item, Scalar) else None
-            if status is None:
-                draft.report(
-                    "W007",
-                    f"runAfter of {entry.name!r} names a status that there is not",
-                    item.span,
-                    label="unknown status",
-                    help="write Succeeded, Failed, Skipped or TimedOut",
-                )
-            else:
-                statuses.append(status)
-        wait = ir.After(names.get(entry.name.lower(), entry.name), tuple(statuses or ["succeeded"]))
-        draft.places.remember_part(wait, entry.key.span)
-        found.append(wait)
+        statuses = _statuses(draft, entry)
+        if entry.name.lower() not in triggers:
+            node = names.get(entry.name.lower(), entry.name)
+            found.append(ir.After(node, statuses))
+            draft.places.remember_part(found[-1], entry.key.span)
+        elif "succeeded" not in statuses:
+            # A run begins when its trigger has succeeded.
+            draft.report(
+                "W010",
+                f"{name!r} never runs: it waits for a failure of the trigger {entry.name!r}",
+                entry.key.span,
+                label="has always succeeded",
+                help="write Succeeded, or leave it out",
+            )
     return tuple(found)
+
+
+def _statuses(draft: Draft, entry: Entry) -> tuple[Wanted, ...]:
+    statuses: list[Wanted] = []
+    for item in entry.value if isinstance(entry.value, Sequence) else ():
+        status = _STATUSES.get(item.text.lower()) if isinstance(item, Scalar) else None
+        if status is None:
+            draft.report(
+                "W007",
+                f"runAfter of {entry.name!r} names a status that there is not",
+                item.span,
+                label="unknown status",
+                help="write Succeeded, Failed, Skipped or TimedOut",
+            )
+        else:
+            statuses.append(status)
+    return tuple(statuses) or ("succeeded",)

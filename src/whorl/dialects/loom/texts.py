@@ -99,11 +99,6 @@ def _fields(draft: Draft, value: Mapping) -> ir.Value:
     return ir.Constant(constant)
 
 
-def variables_in(value: Value | None) -> list[Scalar]:
-    """The strings of a value that may read variables."""
-    return [scalar for scalar in scalars_in(value) if "variables(" in scalar.text.lower()]
-
-
 def names_read(text: str) -> list[str]:
     """The names of the variables that a string reads."""
     found = _VARIABLE.findall(text)

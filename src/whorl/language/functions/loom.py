@@ -271,6 +271,14 @@ def given_of(run: Run, names: Value) -> Value:
     return {name: value for name, value in found.items() if value is not None}
 
 
+def given_beside(run: Run, place: Value, names: Value) -> Value:
+    """A table of the scope with those of the names that the run was given something for."""
+    table, given = fact(run, place), given_of(run, names)
+    assert isinstance(table, dict)
+    assert isinstance(given, dict)
+    return table | given
+
+
 def _function(
     name: str, call: object, parameters: tuple[str, ...] = (), *, borrows: bool = False
 ) -> FunctionEntry:
@@ -295,6 +303,7 @@ LOOM: tuple[FunctionEntry, ...] = (
     _function("http_outputs", http_outputs, ("reply",)),
     _function("appended", appended, ("sets", "name"), borrows=True),
     _function("given_of", given_of, ("names",), borrows=True),
+    _function("given_beside", given_beside, ("place", "names"), borrows=True),
     _function("trigger_body", trigger_body, ("body", "given")),
     _function("main_of", main_of, ("outputs",), borrows=True),
     _function("fail_with", fail_with, ("message",)),
