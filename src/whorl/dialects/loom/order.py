@@ -12,6 +12,7 @@ from whorl.source import Mapping, Scalar, Sequence
 if TYPE_CHECKING:
     from whorl.dialects.loom.draft import Draft
     from whorl.ir.fields import Wanted
+    from whorl.language import Json
     from whorl.source import Entry, Value
 
 _STATUSES: dict[str, Wanted] = {
@@ -30,16 +31,16 @@ BARE = frozenset({"compose"})
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Who waits for whom; `last` is the action whose result counts as that of the block."""
+    """Who waits for whom; the result of the block is that of the first of `last` that has one."""
 
     after: dict[str, tuple[ir.After, ...]]
     bare: dict[str, bool]
-    last: str
+    last: tuple[str, ...]
 
     @property
-    def is_last_bare(self) -> bool:
-        """Whether the result of the last action stands without a body around it."""
-        return self.bare.get(self.last, False)
+    def ends(self) -> list[Json]:
+        """The last actions, each with whether its result stands without a body around it."""
+        return [[name, self.bare[name]] for name in self.last]
 
 
 def order_of(draft: Draft, actions: Mapping, *, parallel: bool = False) -> Order:
@@ -57,7 +58,7 @@ def order_of(draft: Draft, actions: Mapping, *, parallel: bool = False) -> Order
         else:
             after[entry.name] = ()
         bare[entry.name] = _is_bare(entry.value)
-        if all("succeeded" in wait.statuses for wait in after[entry.name]):
+        if _is_usual(after[entry.name]):
             # An action that only deals with failures is none that others follow by standing below.
             before = entry.name
     return Order(after, bare, _last(after))
@@ -72,16 +73,24 @@ def _is_bare(action: Value) -> bool:
     return kind in BARE
 
 
-def _last(after: dict[str, tuple[ir.After, ...]]) -> str:
+def _last(after: dict[str, tuple[ir.After, ...]]) -> tuple[str, ...]:
+    """The last action; one that only deals with failures counts where there was one to deal with.
+
+    Otherwise the result is that of the action before it.
+    """
     awaited = {wait.node for waits in after.values() for wait in waits}
-    # An action that only deals with failures gives no result of the whole.
-    leaves = [
-        name
-        for name, waits in after.items()
-        if name not in awaited and all("succeeded" in wait.statuses for wait in waits)
-    ]
-    others = [name for name in after if name not in awaited]
-    return (leaves or others or [""])[-1]
+    leaves = [name for name in after if name not in awaited]
+    usual = [name for name in leaves if _is_usual(after[name])]
+    found = (usual or leaves)[-1:]
+    for name in found:
+        if not _is_usual(after[name]):
+            before = (wait.node for wait in after[name] if wait.node in after)
+            found += [node for node in before if node not in found]
+    return tuple(found)
+
+
+def _is_usual(waits: tuple[ir.After, ...]) -> bool:
+    return all("succeeded" in wait.statuses for wait in waits)
 
 
 def _read(draft: Draft, name: str, written: Mapping, names: dict[str, str]) -> tuple[ir.After, ...]:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from whorl.source import Value
 
 LIBRARY = "loom"
-_VARIABLE = re.compile(
-    r"""\bvariables\(\s*(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)")\s*\)""", re.IGNORECASE
+_NAMED = re.compile(
+    r"""\b(variables|body|outputs)\(\s*(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)")\s*\)""",
+    re.IGNORECASE,
 )
 _READS_INPUTS = re.compile(
     r"""\bresult\(|\[\s*['"]inputs['"]\s*\]|\.inputs\b|\bactions?\([^()]*['"]inputs['"]""",
@@ -101,8 +102,19 @@ def _fields(draft: Draft, value: Mapping) -> ir.Value:
 
 def names_read(text: str) -> list[str]:
     """The names of the variables that a string reads."""
-    found = _VARIABLE.findall(text)
-    return [one.replace("''", "'") or other.replace('""', '"') for one, other in found]
+    return [name for function, name in _named_in(text) if function == "variables"]
+
+
+def results_read(text: str) -> list[tuple[str, str]]:
+    """The names of the actions whose results a string reads, each behind the function."""
+    return [found for found in _named_in(text) if found[0] != "variables"]
+
+
+def _named_in(text: str) -> list[tuple[str, str]]:
+    return [
+        (function.lower(), one.replace("''", "'") or other.replace('""', '"'))
+        for function, one, other in _NAMED.findall(text)
+    ]
 
 
 def reads_more(text: str) -> bool:

@@ -41,10 +41,12 @@ def read_definition(draft: Draft, form: Form) -> ir.Workflow:
     draft.reads_inputs = reads_inputs(definition)
     _collect_variables(draft, actions)
     order = order_of(draft, actions)
+    body = read_block(draft, actions, order, Scene())
+    order = _without_secure(draft, order, body)
     workflow = ir.Workflow(
         name=form.name or _stem(draft.document.file),
         dialect="loom",
-        body=read_block(draft, actions, order, Scene()),
+        body=body,
         outputs=_outputs(draft, definition, order),
         main_input=BODY,
         statuses=STATUSES,
@@ -59,7 +61,7 @@ def read_definition(draft: Draft, form: Form) -> ir.Workflow:
     return replace(
         workflow,
         inputs=tuple(ports.values()),
-        hidden_outputs=_hidden_outputs(draft, definition, order, workflow.body),
+        hidden_outputs=_hidden_outputs(draft, definition, order, body),
         variables=(
             ("$settings", _facts(parameters.settings)),
             *parameters.variables,
@@ -146,7 +148,7 @@ def _outputs(draft: Draft, definition: Mapping, order: Order) -> tuple[tuple[str
         names: list[Json] = [*draft.responses]
         return tuple(found) or (("body", computed("response_of", names)),)
     if not found and order.last:
-        found.append((_RESULT, computed("final_of", order.last, order.is_last_bare)))
+        found.append((_RESULT, computed("final_of", order.ends)))
     return tuple(found)
 
 
@@ -158,7 +160,13 @@ def _hidden_outputs(
     is_asked_for = isinstance(written, Mapping) and bool(written.entries)
     if is_asked_for or draft.responses or not order.last:
         return ()
-    return (_RESULT,) if hides(body, order.last, draft.workflows) else ()
+    return (_RESULT,) if hides(body, order.last[0], draft.workflows) else ()
+
+
+def _without_secure(draft: Draft, order: Order, body: ir.Block) -> Order:
+    """What deals with the failures of a secure action is shown; that action's result is not."""
+    others = (name for name in order.last[1:] if not hides(body, name, draft.workflows))
+    return replace(order, last=(*order.last[:1], *others))
 
 
 def _stem(file: str) -> str:

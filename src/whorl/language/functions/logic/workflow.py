@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 
 _NAMES_MAX = 1_000
+_FAILED = ("Failed", "TimedOut", "Cancelled")
 
 
 def named(
@@ -119,6 +120,16 @@ def _body_of(given: Value) -> Value:
 def actions(run: Run, name: Value, part: Value) -> Value:
     record = _record("actions", run, name)
     return record if part is None else forgiving_item(record, text("actions", 1, part))
+
+
+def settled(run: Run, name: Value, function: Value) -> bool:
+    """Tell whether what a function reads of an action is no remainder of a failure."""
+    table = run.lookup("$actions")
+    record = table.get(find_key(table, str(name)) or "") if isinstance(table, dict) else None
+    if not isinstance(record, dict) or record.get("status") not in _FAILED:
+        return True
+    # How a call failed may be asked for; what it replied then is no result.
+    return function != "body" and record.get("outputs") is not None
 
 
 def trigger(run: Run) -> Value:
@@ -306,6 +317,12 @@ def _form_entries() -> tuple[FunctionEntry, ...]:
 
 
 WORKFLOW: tuple[FunctionEntry, ...] = (
+    Family("internal")(
+        "$settled(action, function)",
+        settled,
+        "whether an action has not failed, for the condition of a loop",
+        reads="$actions",
+    ),
     *_by_name(),
     *_differing(lenient=False),
     _workflow.borrowing("trigger()", trigger, "the record of the trigger", reads="$trigger"),
