@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.findings import REPORTED_MAX
 from whorl.dialects.loom.action import find
 from whorl.dialects.loom.loops import is_of_a_loop
 from whorl.dialects.loom.parameters import known_parameters
 from whorl.dialects.loom.templates import is_deployed
-from whorl.errors import did_you_mean
 from whorl.ir.checks.scopes import uses_in
 from whorl.ir.checks.suggest import suggest
 from whorl.ir.expressions import expressions_in
@@ -96,8 +96,8 @@ def undeclared_variables(draft: Draft, workflow: ir.Workflow) -> list[str]:
 def undeclared_parameters(draft: Draft, form: Form, workflow: ir.Workflow) -> list[str]:
     """The parameters that are only mentioned."""
     known = _lowered(known_parameters(draft, form))
-    found = (one for one in references_in(workflow) if one.function == "parameters" and one.name)
-    return [one.name for one in found if one.name.lower() not in known]
+    found = (one.name for one in references_in(workflow) if one.function == "parameters")
+    return [name for lowered, name in _lowered(found).items() if name and lowered not in known]
 
 
 def check_references(draft: Draft, form: Form, workflow: ir.Workflow) -> None:
@@ -105,7 +105,7 @@ def check_references(draft: Draft, form: Form, workflow: ir.Workflow) -> None:
     known = _Known(draft, form, workflow)
     warned: set[Finding] = set()
     for one in references_in(workflow):
-        found = known.finding(one)
+        found = None if draft.is_full else known.finding(one)
         if found is None or found in warned:
             continue
         if not found.is_certain:
@@ -139,6 +139,7 @@ class _Known:
         self.actions = _lowered([*written, *draft.triggers])
         self.actions |= {lowered: found[0][-1].name for lowered, found in self.chains.items()}
         self.scopes = _lowered(draft.scopes)
+        self.compared: dict[str, str] = {}
         self.itemised = {
             id(found)
             for _, node in walk(workflow.body)
@@ -175,8 +176,18 @@ class _Known:
     ) -> Finding | None:
         if name.lower() in known:
             return None
-        advice = suggest(name, known.values()) or f"there is no {noun}{where} at all"
+        advice = self._advice(name, known.values()) or f"there is no {noun}{where} at all"
         return Finding(f"there is no {noun} {name!r}{where}", advice, not self.is_part)
+
+    def _advice(self, name: str, known: Iterable[str]) -> str:
+        """The nearest name, or what there is, for as many names as anybody reads about."""
+        if name not in self.compared and len(self.compared) < REPORTED_MAX:
+            self.compared[name] = suggest(name, known)
+        return self.compared.get(name, "")
+
+    def _nearest(self, name: str, known: Iterable[str]) -> str:
+        advice = self._advice(name, known)
+        return advice if advice.startswith("did you mean") else ""
 
     def _item(self, one: Reference) -> Finding | None:
         is_in_each = any(isinstance(node, ir.ForEach) for node in _holders(one.use.view))
@@ -189,7 +200,7 @@ class _Known:
         """A parameter that is like no other may be one of a file that is not at hand."""
         if name.lower() in self.parameters:
             return None
-        nearest = did_you_mean(name, self.parameters.values())
+        nearest = self._nearest(name, self.parameters.values())
         is_certain = bool(nearest) or (self.has_parameters and not self.parameters)
         message = f"there is no parameter {name!r}"
         if not is_certain or self.is_part:
@@ -209,7 +220,7 @@ class _Known:
         if draft.lenient and is_of_a_loop(name):
             known = _lowered(loops)
             return self._unknown("variable", name, known, " of a loop around this place")
-        nearest = did_you_mean(name, [*known.values(), *loops])
+        nearest = self._nearest(name, [*known.values(), *loops])
         if nearest and not draft.lenient and not self.is_part:
             return Finding(f"there is no variable {name!r}", nearest)
         otherwise = "it is null" if draft.lenient else "what reads it fails"
