@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 
 def is_hidden(node: Node, called: Mapping[str, Workflow]) -> bool:
     """Whether the result of a node is, or may hold, what a secure task gave."""
+    held = (inside for _, block in blocks_of(node) for _, inside in walk(block))
+    return any(_is_secure(one, called) for one in (node, *held))
+
+
+def _is_secure(node: Node, called: Mapping[str, Workflow]) -> bool:
     if isinstance(node, Task):
         return node.secure_outputs
     if isinstance(node, Call):
         return node.workflow in called and bool(called[node.workflow].hidden_outputs)
-    return any(
-        is_hidden(inside, called) for _, block in blocks_of(node) for _, inside in walk(block)
-    )
+    return False
 
 
 def hides(block: Block, name: str, called: Mapping[str, Workflow]) -> bool:

@@ -13,7 +13,9 @@ from whorl import ir
 from whorl.dialects import read_workflow
 from whorl.errors import InvalidWorkflow
 
-INNER: dict[str, Any] = {"x": {"type": "compose", "inputs": {"@{1}": ["@item()", {"a": None}]}}}
+INNER: dict[str, Any] = {
+    "x": {"type": "compose", "inputs": {"@{1}": ["@variables('n')", {"a": None}]}}
+}
 EVERYTHING: dict[str, Any] = {
     "parameters": {"p": {"type": "string", "defaultValue": "d"}},
     "triggers": {"manual": {"type": "Request", "inputs": {"schema": {"properties": {"q": {}}}}}},
@@ -43,7 +45,9 @@ EVERYTHING: dict[str, Any] = {
         "wait": {"type": "wait", "inputs": {"interval": {"count": "@int('1')", "unit": "second"}}},
         "if": {
             "type": "if",
-            "condition": {"and": [{"equals": ["@item()", 1]}, {"not": {"empty": ["@{1}"]}}]},
+            "condition": {
+                "and": [{"equals": ["@variables('n')", 1]}, {"not": {"empty": ["@{1}"]}}]
+            },
             "then": {"type": "terminate", "inputs": {"runStatus": "Failed"}},
             "else": {"actions": INNER},
         },
@@ -89,6 +93,8 @@ EVERYTHING: dict[str, Any] = {
 SCALARS: list[Any] = [
     *(None, True, 0, -1, 1.5, 10**18, "", "x", "@", "@@", "@{", "@{1}", "@add(1", "PT5S", "[x()]"),
     *({}, [], [1], {"a": 1}, {"type": "compose"}, "@variables('n')", "until", "Succeeded"),
+    *("@item()", "@body('do')", "@outputs('nope')", "@result('each')", "@items('each')"),
+    *("@iterationIndexes('outer')", "@variables('outer_loopIndex')", "@parameters('q')"),
 ]
 
 

@@ -11,7 +11,7 @@ from loom_runs import read
 
 from whorl import ir
 from whorl.dialects import read_workflow
-from whorl.errors import UsageError
+from whorl.errors import InvalidWorkflow, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,6 +114,70 @@ def test_parameters_stand_in_a_file_beside_the_definition(tmp_path: Path) -> Non
     ran = run_in(tmp_path, STANDARD, given={"Colour": "red"})
 
     assert ran.output == "beside own red"
+
+
+def test_parameters_of_a_folder_below_are_those_of_another_definition(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "parameters.json").write_text(json.dumps(VALUES))
+    ran = run_in(tmp_path, STANDARD, given={"a": "given", "c": "here"})
+
+    assert ran.output == "given own here"
+
+
+def test_a_part_of_a_definition_may_refer_to_the_rest_of_it() -> None:
+    """What it needs is not in the file: a warning each, and a failure where it is read."""
+    show = {"type": "Compose", "inputs": ["@body('Rest')", "@parameters('p')", "@variables('v')"]}
+    query = {"type": "Query", "inputs": {"from": "@items('Each')", "where": "@true"}}
+    warnings = read({"Show": show, "Query": query}).warnings
+
+    assert [found.message for found in warnings] == [
+        "there is no action 'Rest'",
+        "there is no parameter 'p'; without `-i p=VALUE` what reads it fails",
+        "variable 'v' is set nowhere; without `-i v=VALUE` what reads it fails",
+        "there is no for-each 'Each' around this place",
+    ]
+
+
+def test_each_place_of_a_name_that_is_wrong_is_told_and_a_warning_once() -> None:
+    both = ["@body('shwo')", "@body('shwo')", "@variables('page')", "@variables('page')"]
+    show = {"type": "compose", "inputs": 1}
+    with pytest.raises(InvalidWorkflow) as caught:
+        read({"actions": {"show": show, "x": {"type": "compose", "inputs": both}}})
+
+    assert [(found.code, found.help) for found in caught.value.diagnostics] == [
+        ("W005", "did you mean 'show'?")
+    ] * 2
+    both = both[2:]
+    found = read({"actions": {"show": show, "x": {"type": "compose", "inputs": both}}}).warnings
+
+    assert [one.code for one in found] == ["W005"]
+
+
+def test_a_variable_that_is_misspelt_is_told_with_the_nearest_one() -> None:
+    """In Loom's files it may still be an input of the run."""
+    page = {"type": "setVariable", "name": "page", "value": 1}
+    show = {"type": "compose", "inputs": "@variables('pgae')"}
+    (found,) = read({"actions": {"set": page, "show": show}}).warnings
+
+    assert (found.code, found.help) == ("W005", "did you mean 'page'?")
+
+
+def test_actions_of_the_tools_of_an_agent_are_known_by_name() -> None:
+    tool = {"actions": {"Look": {"type": "Http", "inputs": {"method": "GET", "uri": "x"}}}}
+    agent = {"type": "Agent", "inputs": {"parameters": {}}, "tools": {"t": tool}}
+    show = {"type": "Compose", "inputs": "@body('Look')", "runAfter": {"A": ["Succeeded"]}}
+
+    assert read({"definition": {"actions": {"A": agent, "Show": show}}}).warnings == ()
+
+
+def test_side_by_side_is_a_warning_where_azure_is_not_meant() -> None:
+    one = {"type": "activity", "inputs": {"activityType": "a"}}
+    two = {"type": "compose", "inputs": "@body('one')"}
+    both = {"both": {"type": "parallel", "actions": {"one": one, "two": two}}}
+
+    assert [found.message for found in read({"actions": both}).warnings] == [
+        "'one' need not have run when 'two' reads it"
+    ]
 
 
 def test_a_value_given_to_the_run_counts_more_than_the_file(tmp_path: Path) -> None:

@@ -125,6 +125,29 @@ def test_an_exponential_retry_doubles_within_a_tenth_and_within_its_bounds() -> 
     assert waits[0] != 1.0
 
 
+@pytest.mark.parametrize("kind", ["fixed", "exponential"])
+@pytest.mark.parametrize("bounds", [{}, {"maxInterval": "PT2S"}])
+@pytest.mark.parametrize("is_inside", [True, False])
+def test_a_least_wait_that_is_written_raises_the_interval(
+    kind: str, bounds: dict[str, str], is_inside: bool
+) -> None:
+    policy = {"type": kind, "count": 2, "interval": "PT1S", "minimumInterval": "PT4S"} | bounds
+    inputs: dict[str, Any] = {"uri": "https://api.test/x"}
+    call = {"type": "http", "inputs": inputs | ({"retry": policy} if is_inside else {})}
+    call |= {} if is_inside else {"retry": policy}
+    ran = run({"actions": {"call": call}}, web={"GET /x": [(500, "")]})
+
+    assert waits_of(ran) == [4, 4]
+
+
+def test_the_usual_least_wait_raises_no_interval() -> None:
+    policy = {"type": "exponential", "count": 1, "interval": "PT0.1S"}
+    call = {"type": "http", "inputs": {"uri": "https://api.test/x"}, "retry": policy}
+    (wait,) = waits_of(run({"actions": {"call": call}}, web={"GET /x": [(500, "")]}))
+
+    assert 0.1 <= wait <= 0.11
+
+
 def test_a_retry_without_conditions_tries_again_after_every_error() -> None:
     def flaky(input: Any) -> str:  # noqa: A002
         raise_on_first(input)

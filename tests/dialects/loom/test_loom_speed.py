@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
+from typing import Any
 
-from loom_runs import PROJECT, run
+import pytest
+from loom_runs import PROJECT, read, run
+
+from whorl.errors import InvalidWorkflow
 
 
 def test_expressions_and_a_durable_foreach_reach_their_goals() -> None:
@@ -42,3 +47,27 @@ def test_what_appending_keeps_grows_with_the_items_not_with_their_square() -> No
 
     assert ran.status == "succeeded"
     assert len(ran.machine.snapshot()) < 400 * 300
+
+
+def test_many_wrong_names_are_told_at_once() -> None:
+    """Names are compared for those that are told, not for all that a hostile file has."""
+    actions: dict[str, Any] = {
+        f"A{number}": {"type": "Compose", "inputs": [f"@outputs('B{number}{i}')" for i in range(6)]}
+        for number in range(1_000)
+    }
+    begun = time.process_time()
+    with pytest.raises(InvalidWorkflow) as caught:
+        read({"definition": {"actions": actions}})
+
+    assert len(caught.value.diagnostics) == 100
+    assert time.process_time() - begun < 5
+
+
+def test_scopes_in_scopes_are_read_at_once() -> None:
+    action: dict[str, Any] = {"type": "Compose", "inputs": 1}
+    for depth in range(26):
+        action = {"type": "Scope", "actions": {f"S{depth}": action}}
+    begun = time.process_time()
+
+    assert read({"definition": {"actions": {"Top": action}}}).workflow.body.nodes
+    assert time.process_time() - begun < 5

@@ -24,7 +24,7 @@ SCOPE = MappingScope(
             "upper": {"KEY": 1, "key": 2, "Key": 3},
             "flag": False,
         },
-        "$actions": {"Say it (twice)": {"outputs": {"body": "hi"}}},
+        "$actions": {"Say it (twice)": {"outputs": {"body": "hi"}}, "Not yet": None},
     }
 )
 
@@ -175,8 +175,8 @@ def test_lenient_forgives_what_is_missing() -> None:
 
     assert lenient("@variables('object').missing.more") is None
     assert lenient("@variables('unheard of')") is None
-    assert lenient("@body('unheard of').status") is None
-    assert lenient("@equals(body('unheard of').status, 'complete')") is False
+    assert lenient("@body('Not yet').status") is None
+    assert lenient("@equals(body('Not yet').status, 'complete')") is False
     assert lenient("@not(@variables('flag'))") is True
     assert lenient("@concat(@variables('text'), @string(1))") == "abc1"
     assert lenient("v=@{@variables('text')}") == "v=abc"
@@ -184,6 +184,33 @@ def test_lenient_forgives_what_is_missing() -> None:
     assert lenient("@variables('object').list[1].deep") is True
     assert lenient("@append(variables('unheard of'), 1)") == [1]
     assert lenient("@append(createArray(1), null)") == [1, None]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "@body('unheard of')",
+        "@outputs('unheard of')",
+        "@actions('unheard of')",
+        "@result('unheard of')",
+        "@parameters('unheard of')",
+        "@items('unheard of')",
+        "@secret('unheard of')",
+    ],
+)
+def test_lenient_does_not_forgive_names_of_nothing(source: str) -> None:
+    with pytest.raises(LanguageError) as caught:
+        value(source, syntax="logic-lenient")
+
+    assert "'unheard of' is not defined" in caught.value.message
+
+
+def test_lenient_takes_texts_in_both_quotes() -> None:
+    assert value("""@concat("it's ", '"', "a""b")""", syntax="logic-lenient") == """it's "a"b"""
+    with pytest.raises(LanguageError) as caught:
+        value('@concat("a)', syntax="logic-lenient")
+
+    assert caught.value.help == "the text has no closing quote"
 
 
 def test_lenient_is_strict_about_types() -> None:

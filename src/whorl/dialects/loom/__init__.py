@@ -8,6 +8,7 @@ from whorl.dialects.loom.block import read_block
 from whorl.dialects.loom.draft import Draft
 from whorl.dialects.loom.forms import form_of, is_lenient
 from whorl.dialects.loom.parameters import values_beside
+from whorl.dialects.loom.references import check_references
 from whorl.dialects.loom.templates import template_of
 from whorl.dialects.loom.workflow import read_definition
 from whorl.dialects.reader import Reading
@@ -54,6 +55,7 @@ class LoomReader:
             )
         if not draft.diagnostics:
             draft.adopt(check(workflow, draft.places))
+            check_references(draft, form, workflow)
         if draft.diagnostics:
             raise InvalidWorkflow(draft.diagnostics)
         return Reading(workflow, tuple(draft.warnings), draft.sources)

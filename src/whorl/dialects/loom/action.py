@@ -10,6 +10,7 @@ from whorl.source import Mapping, Scalar
 if TYPE_CHECKING:
     from whorl.dialects.loom.draft import Draft
     from whorl.errors import Span
+    from whorl.language import Json
     from whorl.source import Value
 
 
@@ -19,8 +20,7 @@ class Around:
 
     names: tuple[str, ...]
     place: str
-    last: str
-    bare: bool
+    ends: list[Json]
 
 
 @dataclass(frozen=True, slots=True)

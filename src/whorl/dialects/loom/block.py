@@ -210,5 +210,7 @@ def _read_retry(action: Action) -> ir.Node:
         return ir.Compute(name=action.name, value=ir.Constant(None))
     kind = text_at(inner, "type").lower()
     held = Action(action.draft, action.name, kind, inner, action.span, action.scene)
+    check_fields(held)
+    check_options(held)
     node = _finished(held, read_action(held))
     return replace(node, retry=retry_of(action) or default_retry(action.draft))

@@ -84,8 +84,8 @@ def read_if(action: Action) -> ir.Node:
     taken = read_body(action, yes, scene=_inside(action, "case.true"), alone=f"{action.name}_then")
     other = read_body(action, no, scene=_inside(action, "default"), alone=f"{action.name}_else")
     shown: dict[str, Json] = {
-        "true": [taken.order.last, taken.order.is_last_bare],
-        "false": [other.order.last, other.order.is_last_bare],
+        "true": taken.order.ends,
+        "false": other.order.ends,
     }
     return ir.Branch(
         name=action.name,
@@ -113,14 +113,14 @@ def read_switch(action: Action) -> ir.Node:
         if isinstance(wanted, Scalar) and not is_action:
             value = wanted.value
         cases.append(ir.Case(entry.name, body.block, equals=ir.Constant(value)))
-        shown[entry.name] = [body.order.last, body.order.is_last_bare]
+        shown[entry.name] = body.order.ends
     default = action.setting("default")
     other: ir.Case | None = None
     if default is not None:
         scene = _inside(action, "default")
         body = read_body(action, default, scene=scene, alone=f"{action.name}_default")
         other = ir.Case("default", body.block)
-        shown["default"] = [body.order.last, body.order.is_last_bare]
+        shown["default"] = body.order.ends
     return ir.Branch(
         name=action.name,
         subject=value_of(draft, subject),
@@ -137,14 +137,13 @@ def read_foreach(action: Action) -> ir.Node:
         _missing(action, "foreach", "@body('fetch').items")
     scene = replace(_inside(action), is_in_each=True)
     body = read_body(action, action.setting("actions"), scene=scene, alone=f"{action.name}_item")
-    last = body.order
     return ir.ForEach(
         name=action.name,
         items=value_of(action.draft, items),
         body=body.block,
         item_name="$item",
         concurrency=_concurrency(action),
-        shape=bodied(computed("each_last", IT, last.last, last.is_last_bare)),
+        shape=bodied(computed("each_last", IT, body.order.ends)),
     )
 
 

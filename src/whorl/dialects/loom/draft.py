@@ -47,6 +47,8 @@ class Draft(Findings):
     types: dict[str, str] = field(default_factory=dict)
     # Where each name of an action stands first, by the name in lower case.
     named: dict[str, Span] = field(default_factory=dict)
+    # The names of what starts the workflow.
+    triggers: tuple[str, ...] = ()
     # Whether some expression reads what actions were given.
     reads_inputs: bool = False
     # The loops by path, with the words that their authors wrote.

@@ -94,10 +94,12 @@ def default_retry(draft: Draft) -> ir.Retry:
 
 def retry_of(action: Action) -> ir.Retry | None:
     """How often an action is tried again."""
-    policy = find(action.fields, "retry") or find(action.fields, "retryPolicy")
-    if policy is None and isinstance(action.inputs, Mapping):
-        policy = find(action.inputs, "retryPolicy")
-    if not isinstance(policy, Mapping):
+    names = ("retry", "retryPolicy")
+    # What stands under `inputs` of a compose is its value.
+    holders = (action.fields,) if action.type == "compose" else (action.fields, action.inputs)
+    found = (find(holder, name) for holder in holders for name in names)
+    policy = next((one for one in found if isinstance(one, Mapping)), None)
+    if policy is None:
         return None
     draft = action.draft
     kind = text_at(policy, "type").lower() or "exponential"
@@ -111,9 +113,9 @@ def retry_of(action: Action) -> ir.Retry | None:
             help="write fixed, exponential or none",
         )
         return None
-    found = ir.Retry(times=0) if kind == "none" else _read_policy(draft, policy, kind)
+    read = ir.Retry(times=0) if kind == "none" else _read_policy(draft, policy, kind)
     # How long to wait for a retry that never comes means nothing.
-    return found if found.times else ir.Retry(times=0)
+    return read if read.times else ir.Retry(times=0)
 
 
 def _read_policy(draft: Draft, policy: Mapping, kind: str) -> ir.Retry:
@@ -125,7 +127,10 @@ def _read_policy(draft: Draft, policy: Mapping, kind: str) -> ir.Retry:
 def _seed(draft: Draft, policy: Mapping, kind: str) -> ir.Retry:
     wait = seconds(draft, find(policy, "interval"), 5.0)
     most = find(policy, "maxInterval") or find(policy, "maximumInterval")
+    # The usual least wait shortens no interval; one that is written raises it.
+    least = seconds(draft, find(policy, "minimumInterval"), min(1.0, wait))
     if kind == "fixed":
+        wait = max(wait, least)
         return ir.Retry(
             times=_count(draft, policy, 3),
             wait_s=wait,
@@ -139,7 +144,7 @@ def _seed(draft: Draft, policy: Mapping, kind: str) -> ir.Retry:
         wait_s=wait * (1 + JITTER / 2),
         backoff=2.0,
         wait_max_s=seconds(draft, most, 60.0),
-        wait_min_s=min(seconds(draft, find(policy, "minimumInterval"), 1.0), wait),
+        wait_min_s=least,
         jitter=JITTER / 2 / (1 + JITTER / 2),
         on=_on(policy),
     )

@@ -19,11 +19,15 @@ _DEPTH_MAX = 30
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A definition, and the values of parameters that stand around it."""
+    """A definition, and the values of parameters that stand around it.
+
+    Actions without a definition are a part of one: the rest may have what they refer to.
+    """
 
     definition: Mapping
     name: str = ""
     parameters: Mapping | None = None
+    is_part: bool = False
 
 
 def form_of(root: Value) -> Form | None:
@@ -32,7 +36,8 @@ def form_of(root: Value) -> Form | None:
         return None
     if _is_action(root):
         name = text_at(root, "name") or text_at(root, "type")
-        return Form(_around(Mapping((Entry(Scalar(name, root.span), root),), root.span)), name)
+        actions = Mapping((Entry(Scalar(name, root.span), root),), root.span)
+        return Form(_around(actions), name, is_part=True)
     for path in ((), ("definition",), ("properties", "definition")):
         holder = find_deep(root, *path) if path else root
         if isinstance(holder, Mapping) and isinstance(find(holder, "actions"), Mapping):
@@ -44,7 +49,7 @@ def form_of(root: Value) -> Form | None:
     if resource is not None:
         return resource
     if len(root) > 0 and all(_is_action(entry.value) for entry in root):
-        return Form(_around(root))
+        return Form(_around(root), is_part=True)
     return None
 
 

@@ -9,7 +9,7 @@ from whorl.dialects.loom.block import OWN
 from whorl.dialects.loom.control import actions_in
 from whorl.dialects.loom.forms import form_of
 from whorl.dialects.loom.linting_limits import Place, limits_of_azure, refused
-from whorl.dialects.loom.loops import LOOP_NAMES, set_in
+from whorl.dialects.loom.loops import is_of_a_loop, set_in
 from whorl.dialects.loom.texts import names_read, scalars_in
 from whorl.errors import Diagnostic
 from whorl.source import Mapping, Scalar
@@ -75,13 +75,12 @@ def _action(entry: Entry, action: Mapping, around: Place) -> Iterator[Diagnostic
 
 def _names(action: Mapping) -> Iterator[Diagnostic]:
     """The variables of a loop, in what an action itself says."""
-    special = tuple(name.lower() for name in LOOP_NAMES)
     for entry in action:
         if entry.name in ("actions", "then", "else", "cases", "default", "action"):
             continue
         held = find(entry.value, "actions") is None
         for scalar in scalars_in(entry.value) if held else ():
-            if any(name.lower().endswith(special) for name in names_read(scalar.text)):
+            if any(map(is_of_a_loop, names_read(scalar.text))):
                 message = "Azure has no variables of loops"
                 yield refused(message, scalar.span, "count in a variable of your own")
 

@@ -20,13 +20,17 @@ from whorl.dialects.loom.texts import (
     expression,
     has_expression,
     names_read,
+    quote,
     reads_more,
+    results_read,
     scalars_in,
     text_term,
 )
 from whorl.dialects.loom.variables import SETTING, declared, name_of
 from whorl.dialects.loom.vocabulary import AZURE_LIMIT_WORDS, LIMIT_WORDS
 from whorl.ir.hidden import is_hidden
+from whorl.ir.walk import walk
+from whorl.language import LanguageError, parse
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
@@ -64,7 +68,7 @@ def read_loop(action: Action) -> ir.Node:
     return ir.Loop(
         name=action.name,
         body=body.block,
-        until=ir.When(condition_of(action.draft, condition, inverted=action.type == "while")),
+        until=_until(action, condition, None if is_azure else body.block),
         check=_check(action, is_azure),
         limits=_limits(action, is_azure),
         on_limit=_on_limit(action, is_azure),
@@ -86,6 +90,36 @@ def read_loop(action: Action) -> ir.Node:
     )
 
 
+def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
+    """When the loop stops; by the seed's rules not by what a failed action of the body left."""
+    draft = action.draft
+    test = condition_of(draft, condition, inverted=action.type == "while")
+    inside = {node.name.lower() for _, node in walk(body)} if body is not None else set()
+    reads = {
+        f"$settled({quote(name)}, {quote(function)})": None
+        for scalar in scalars_in(condition)
+        for function, name in results_read(scalar.text)
+        if name.lower() in inside
+    }
+    if not reads or test.source[1:2] in "@{" or not _is_parsed(test):
+        return ir.When(test)
+    prefix = f"if(and({', '.join(reads)}), "
+    guarded = ir.Expression(test.syntax, f"@{prefix}{test.source[1:]}, false)")
+    if isinstance(condition, Scalar) and test.source == condition.text:
+        draft.places.remember(guarded, condition, -len(prefix))
+    else:
+        draft.places.remember_part(guarded, condition.span)
+    return ir.When(guarded, test.source)
+
+
+def _is_parsed(test: ir.Expression) -> bool:
+    try:
+        return bool(parse(test))
+    except LanguageError:
+        # It is told as it is written.
+        return False
+
+
 def _on_limit(action: Action, is_azure: bool) -> Literal["finish", "fail", "time_out"]:
     if not is_azure:
         return "fail"
@@ -105,10 +139,11 @@ def _keep_words(action: Action, condition: Value) -> None:
 
 def _told(action: Action, around: Around, body: ir.Block) -> tuple[tuple[str, ir.Value], ...]:
     """The result of an iteration, unless the action that gives it keeps it to itself."""
-    last = next((node for node in body.nodes if node.name == around.last), None)
-    if last is None or is_hidden(last, action.draft.workflows):
+    names = [end[0] for end in around.ends if isinstance(end, list)]
+    last = [node for node in body.nodes if node.name in names]
+    if not last or any(is_hidden(node, action.draft.workflows) for node in last):
         return ()
-    return (("result", computed("own_result", around.last, around.bare)),)
+    return (("result", computed("own_result", around.ends)),)
 
 
 def _check(action: Action, is_azure: bool) -> Literal["before", "between"]:
@@ -127,14 +162,14 @@ def _around(action: Action) -> Around:
         names[own.value] = None
     actions = actions_in(action.setting("actions"), f"{action.name}_action")
     order = order_of(action.draft, actions)
-    return Around(tuple(names), f"loop:{action.path}", order.last, order.is_last_bare)
+    return Around(tuple(names), f"loop:{action.path}", order.ends)
 
 
 def _shape(around: Around) -> ir.Value:
     """The result of the last iteration, how many there were, and why they ended."""
     return ir.Fields(
         (
-            ("body", computed("last_of", IT, around.last, around.bare)),
+            ("body", computed("last_of", IT, around.ends)),
             ("iterations", ir.Expression("jinja", "it.loop.iterations", LIBRARY)),
             ("exitReason", ir.Expression("jinja", "it.loop.exit_reason", LIBRARY)),
         )
@@ -147,7 +182,7 @@ def _bound(scene: Scene, is_azure: bool) -> tuple[tuple[str, ir.Value], ...]:
     for around in scene.loops:
         values: tuple[ir.Value, ...] = (
             computed("fact", f"{around.place}:index"),
-            computed("last_before", f"{around.place}:previous", around.last, around.bare),
+            computed("last_before", f"{around.place}:previous", around.ends),
             computed("fact", f"{around.place}:number"),
             computed("milliseconds", f"{around.place}:started"),
         )
@@ -210,10 +245,7 @@ def _warn_unchanging(action: Action, condition: Value) -> None:
     texts = [scalar.text for scalar in scalars_in(condition)]
     spelled = {name for text in texts for name in names_read(text)}
     read = {name.lower() for name in spelled}
-    special = {name.lower() for name in LOOP_NAMES}
-    if not read or any(map(reads_more, texts)):
-        return
-    if any(name in special or name.endswith(tuple(f"_{s}" for s in special)) for name in read):
+    if not read or any(map(reads_more, texts)) or any(map(is_of_a_loop, read)):
         return
     if read & set_in(action.setting("actions")):
         return
@@ -224,6 +256,12 @@ def _warn_unchanging(action: Action, condition: Value) -> None:
         label="never changes",
         help='set it in the loop: {"type": "setVariable", "name": ..., "value": ...}',
     )
+
+
+def is_of_a_loop(name: str) -> bool:
+    """Whether a variable bears the name of one that a loop gives."""
+    own = tuple(word.lower() for word in LOOP_NAMES)
+    return name.lower() in own or name.lower().endswith(tuple(f"_{word}" for word in own))
 
 
 def set_in(value: Value | None) -> set[str]:

@@ -12,7 +12,8 @@ from whorl.source import Mapping, Scalar, Sequence
 if TYPE_CHECKING:
     from whorl.dialects.loom.draft import Draft
     from whorl.ir.fields import Wanted
-    from whorl.source import Value
+    from whorl.language import Json
+    from whorl.source import Entry, Value
 
 _STATUSES: dict[str, Wanted] = {
     "succeeded": "succeeded",
@@ -30,16 +31,16 @@ BARE = frozenset({"compose"})
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Who waits for whom; `last` is the action whose result counts as that of the block."""
+    """Who waits for whom; the result of the block is that of the first of `last` that has one."""
 
     after: dict[str, tuple[ir.After, ...]]
     bare: dict[str, bool]
-    last: str
+    last: tuple[str, ...]
 
     @property
-    def is_last_bare(self) -> bool:
-        """Whether the result of the last action stands without a body around it."""
-        return self.bare.get(self.last, False)
+    def ends(self) -> list[Json]:
+        """The last actions, each with whether its result stands without a body around it."""
+        return [[name, self.bare[name]] for name in self.last]
 
 
 def order_of(draft: Draft, actions: Mapping, *, parallel: bool = False) -> Order:
@@ -51,13 +52,13 @@ def order_of(draft: Draft, actions: Mapping, *, parallel: bool = False) -> Order
     for entry in actions:
         written = find(entry.value, "runAfter")
         if isinstance(written, Mapping):
-            after[entry.name] = _read(draft, written, names)
+            after[entry.name] = _read(draft, entry.name, written, names)
         elif before and draft.lenient and not parallel:
             after[entry.name] = (ir.After(before, ("succeeded",)),)
         else:
             after[entry.name] = ()
         bare[entry.name] = _is_bare(entry.value)
-        if all("succeeded" in wait.statuses for wait in after[entry.name]):
+        if _is_usual(after[entry.name]):
             # An action that only deals with failures is none that others follow by standing below.
             before = entry.name
     return Order(after, bare, _last(after))
@@ -66,41 +67,65 @@ def order_of(draft: Draft, actions: Mapping, *, parallel: bool = False) -> Order
 def _is_bare(action: Value) -> bool:
     kind = text_at(action, "type").lower()
     if kind == "retry":
-        inner = find(action, "action")
-        kind = text_at(inner if inner is not None else find(action, "inputs"), "type").lower()
+        kind = (
+            text_at(action, "action", "type") or text_at(action, "inputs", "action", "type")
+        ).lower()
     return kind in BARE
 
 
-def _last(after: dict[str, tuple[ir.After, ...]]) -> str:
+def _last(after: dict[str, tuple[ir.After, ...]]) -> tuple[str, ...]:
+    """The last action; one that only deals with failures counts where there was one to deal with.
+
+    Otherwise the result is that of the action before it.
+    """
     awaited = {wait.node for waits in after.values() for wait in waits}
-    # An action that only deals with failures gives no result of the whole.
-    leaves = [
-        name
-        for name, waits in after.items()
-        if name not in awaited and all("succeeded" in wait.statuses for wait in waits)
-    ]
-    others = [name for name in after if name not in awaited]
-    return (leaves or others or [""])[-1]
-
-
-def _read(draft: Draft, written: Mapping, names: dict[str, str]) -> tuple[ir.After, ...]:
-    found: list[ir.After] = []
-    for entry in written:
-        listed = entry.value if isinstance(entry.value, Sequence) else Sequence((), entry.key.span)
-        statuses: list[Wanted] = []
-        for item in listed:
-            status = _STATUSES.get(item.text.lower()) if isinstance(item, Scalar) else None
-            if status is None:
-                draft.report(
-                    "W007",
-                    f"runAfter of {entry.name!r} names a status that there is not",
-                    item.span,
-                    label="unknown status",
-                    help="write Succeeded, Failed, Skipped or TimedOut",
-                )
-            else:
-                statuses.append(status)
-        wait = ir.After(names.get(entry.name.lower(), entry.name), tuple(statuses or ["succeeded"]))
-        draft.places.remember_part(wait, entry.key.span)
-        found.append(wait)
+    leaves = [name for name in after if name not in awaited]
+    usual = [name for name in leaves if _is_usual(after[name])]
+    found = (usual or leaves)[-1:]
+    for name in found:
+        if not _is_usual(after[name]):
+            before = (wait.node for wait in after[name] if wait.node in after)
+            found += [node for node in before if node not in found]
     return tuple(found)
+
+
+def _is_usual(waits: tuple[ir.After, ...]) -> bool:
+    return all("succeeded" in wait.statuses for wait in waits)
+
+
+def _read(draft: Draft, name: str, written: Mapping, names: dict[str, str]) -> tuple[ir.After, ...]:
+    found: list[ir.After] = []
+    triggers = {trigger.lower() for trigger in draft.triggers} - names.keys()
+    for entry in written:
+        statuses = _statuses(draft, entry)
+        if entry.name.lower() not in triggers:
+            node = names.get(entry.name.lower(), entry.name)
+            found.append(ir.After(node, statuses))
+            draft.places.remember_part(found[-1], entry.key.span)
+        elif "succeeded" not in statuses:
+            # A run begins when its trigger has succeeded.
+            draft.report(
+                "W010",
+                f"{name!r} never runs: it waits for a failure of the trigger {entry.name!r}",
+                entry.key.span,
+                label="has always succeeded",
+                help="write Succeeded, or leave it out",
+            )
+    return tuple(found)
+
+
+def _statuses(draft: Draft, entry: Entry) -> tuple[Wanted, ...]:
+    statuses: list[Wanted] = []
+    for item in entry.value if isinstance(entry.value, Sequence) else ():
+        status = _STATUSES.get(item.text.lower()) if isinstance(item, Scalar) else None
+        if status is None:
+            draft.report(
+                "W007",
+                f"runAfter of {entry.name!r} names a status that there is not",
+                item.span,
+                label="unknown status",
+                help="write Succeeded, Failed, Skipped or TimedOut",
+            )
+        else:
+            statuses.append(status)
+    return tuple(statuses) or ("succeeded",)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from whorl.dialects.loom.forms import Form
     from whorl.source import Value
 
-_NAMED = re.compile(r"\b(parameters|appsetting)\(\s*'((?:[^']|'')*)'\s*\)", re.IGNORECASE)
+_SETTING = re.compile(r"\bappsetting\(\s*'((?:[^']|'')*)'\s*\)", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -24,6 +24,7 @@ class Parameters:
     """The parameters as inputs of the run; some have expressions over app settings instead."""
 
     ports: list[ir.Port] = field(default_factory=list)
+    mentioned: list[str] = field(default_factory=list)
     computed: dict[str, ir.Value] = field(default_factory=dict)
     settings: list[str] = field(default_factory=list)
 
@@ -33,6 +34,14 @@ class Parameters:
         given = [(port.name, computed("fact", port.name)) for port in self.ports]
         return ir.Fields((*given, *self.computed.items()))
 
+    @property
+    def variables(self) -> tuple[tuple[str, ir.Value], ...]:
+        """The table as a variable; those that are only mentioned are in it if they are given."""
+        if not self.mentioned:
+            return (("$parameters", self.table),)
+        joined = computed("given_beside", "$declared", [*self.mentioned])
+        return (("$declared", self.table), ("$parameters", joined))
+
 
 def values_beside(draft: Draft) -> Mapping | None:
     """The values in `parameters.json` beside a definition, or in a file that bears its name."""
@@ -40,7 +49,8 @@ def values_beside(draft: Draft) -> Mapping | None:
     stem = file.rpartition(".")[0] or file
     names = [f"{stem}.parameters.json", "parameters.json", "../parameters.json"]
     reference = draft.files.find([name for name in names if name != file])
-    if draft.lenient or reference is None:
+    # A file of that name further below belongs to another definition.
+    if draft.lenient or reference not in names:
         return None
     document = draft.files.open(reference, draft.document.root.span)
     draft.sources[document.file] = document.text
@@ -49,28 +59,31 @@ def values_beside(draft: Draft) -> Mapping | None:
     return found if isinstance(found, Mapping) else None
 
 
-def read_parameters(draft: Draft, form: Form, beside: Mapping | None) -> Parameters:
-    """The parameters that the definition declares, that have values, or that are mentioned."""
+def known_parameters(draft: Draft, form: Form) -> dict[str, Value | None]:
+    """The parameters that the definition declares or that have values, with these."""
     found: dict[str, tuple[str, Value | None]] = {}
     written = find(form.definition, "parameters")
     for entry in written if isinstance(written, Mapping) else ():
         found[entry.name.lower()] = (entry.name, find(entry.value, "defaultValue"))
-    for values in (beside, form.parameters):
+    for values in (draft.beside, form.parameters):
         for entry in values or ():
             given = find(entry.value, "value")
             if given is not None:
                 name = found.get(entry.name.lower(), (entry.name, None))[0]
                 found[entry.name.lower()] = (name, given)
-    for name in referred(form.definition, "parameters"):
-        found.setdefault(name.lower(), (name, None))
-    told = Parameters(settings=referred(form.definition, "appsetting"))
-    for name, value in found.values():
+    return dict(found.values())
+
+
+def read_parameters(draft: Draft, form: Form, mentioned: list[str]) -> Parameters:
+    """The known parameters, and those that are only mentioned."""
+    told = Parameters(settings=settings_in(form.definition), mentioned=mentioned)
+    for name, value in known_parameters(draft, form).items():
         _add(draft, told, name, value)
     return told
 
 
 def _add(draft: Draft, told: Parameters, name: str, value: Value | None) -> None:
-    settings = [] if value is None else referred(value, "appsetting")
+    settings = [] if value is None else settings_in(value)
     if settings:
         told.computed[name] = value_of(draft, value)
         told.settings += [one for one in settings if one not in told.settings]
@@ -79,11 +92,10 @@ def _add(draft: Draft, told: Parameters, name: str, value: Value | None) -> None
     told.ports.append(ir.Port(name, required=False, default=default))
 
 
-def referred(value: Value, function: str) -> list[str]:
-    """The names that calls of a function mention."""
+def settings_in(value: Value) -> list[str]:
+    """The names of the app settings that a value mentions."""
     found: dict[str, str] = {}
     for scalar in scalars_in(value):
-        for called, name in _NAMED.findall(scalar.text):
-            if called.lower() == function:
-                found.setdefault(name.lower(), name.replace("''", "'"))
+        for name in _SETTING.findall(scalar.text):
+            found.setdefault(name.lower(), name.replace("''", "'"))
     return list(found.values())

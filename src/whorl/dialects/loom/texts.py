@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from whorl.source import Value
 
 LIBRARY = "loom"
-_VARIABLE = re.compile(r"\bvariables\(\s*'((?:[^']|'')*)'\s*\)", re.IGNORECASE)
+_NAMED = re.compile(
+    r"""\b(variables|body|outputs)\(\s*(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)")\s*\)""",
+    re.IGNORECASE,
+)
 _READS_INPUTS = re.compile(
-    r"\bresult\(|\[\s*'inputs'\s*\]|\.inputs\b|\bactions?\([^()]*'inputs'", re.IGNORECASE
+    r"""\bresult\(|\[\s*['"]inputs['"]\s*\]|\.inputs\b|\bactions?\([^()]*['"]inputs['"]""",
+    re.IGNORECASE,
 )
 _READS_RESULTS = re.compile(
     r"\b(?:body|outputs|actions|items?|result|action|iterationIndexes|utcNow|rand|guid)\(",
@@ -96,14 +100,21 @@ def _fields(draft: Draft, value: Mapping) -> ir.Value:
     return ir.Constant(constant)
 
 
-def variables_in(value: Value | None) -> list[Scalar]:
-    """The strings of a value that may read variables."""
-    return [scalar for scalar in scalars_in(value) if "variables(" in scalar.text.lower()]
-
-
 def names_read(text: str) -> list[str]:
     """The names of the variables that a string reads."""
-    return [name.replace("''", "'") for name in _VARIABLE.findall(text)]
+    return [name for function, name in _named_in(text) if function == "variables"]
+
+
+def results_read(text: str) -> list[tuple[str, str]]:
+    """The names of the actions whose results a string reads, each behind the function."""
+    return [found for found in _named_in(text) if found[0] != "variables"]
+
+
+def _named_in(text: str) -> list[tuple[str, str]]:
+    return [
+        (function.lower(), one.replace("''", "'") or other.replace('""', '"'))
+        for function, one, other in _NAMED.findall(text)
+    ]
 
 
 def reads_more(text: str) -> bool:
@@ -177,11 +188,14 @@ def text_term(text: str) -> str:
 
 def _closing(text: str, start: int) -> int:
     """Where the expression that begins here ends: a brace that stands in no literal."""
-    is_quoted = False
+    quote = ""
     for index in range(start, len(text)):
-        if text[index] == "'":
-            is_quoted = not is_quoted
-        elif text[index] == "}" and not is_quoted:
+        mark = text[index]
+        if mark == quote:
+            quote = ""
+        elif not quote and mark in "'\"":
+            quote = mark
+        elif not quote and mark == "}":
             return index
     return len(text)
 

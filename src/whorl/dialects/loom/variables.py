@@ -205,7 +205,7 @@ def _shape(sets: list[tuple[str, ir.Value]], operation: str) -> ir.Value:
     value = (
         computed("appended", it, name)
         if operation == "append"
-        else computed("last_of", it, name, True)
+        else computed("last_of", it, [[name, True]])
     )
     body = ir.Fields((("name", ir.Constant(name)), ("value", value)))
     return ir.Fields((("body", body),))

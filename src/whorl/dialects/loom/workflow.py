@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.loom.action import Scene, find, find_deep, text_at
 from whorl.dialects.loom.block import read_block
-from whorl.dialects.loom.loops import LOOP_NAMES, set_in
 from whorl.dialects.loom.order import order_of
 from whorl.dialects.loom.parameters import read_parameters
-from whorl.dialects.loom.texts import computed, names_read, reads_inputs, scalars_in, value_of
+from whorl.dialects.loom.references import undeclared_parameters, undeclared_variables
+from whorl.dialects.loom.texts import computed, reads_inputs, value_of
 from whorl.dialects.loom.variables import SETTING, declared, name_of, type_of
 from whorl.dialects.loom.vocabulary import STATUSES, VOCABULARY
 from whorl.ir.hidden import hides
-from whorl.source import Mapping, Scalar
+from whorl.source import Mapping
 
 if TYPE_CHECKING:
     from whorl.dialects.loom.draft import Draft
@@ -35,32 +36,39 @@ def read_definition(draft: Draft, form: Form) -> ir.Workflow:
     assert isinstance(actions, Mapping)
     static = find(definition, "staticResults")
     draft.static_results = static if isinstance(static, Mapping) else None
+    triggers = find(definition, "triggers")
+    draft.triggers = tuple(e.name for e in triggers) if isinstance(triggers, Mapping) else ()
     draft.reads_inputs = reads_inputs(definition)
     _collect_variables(draft, actions)
     order = order_of(draft, actions)
     body = read_block(draft, actions, order, Scene())
-    parameters = read_parameters(draft, form, draft.beside)
-    undeclared = _undeclared_variables(draft, definition)
-    fields = _trigger_fields(definition)
-    ports = {port.name: port for port in parameters.ports}
-    for name in (*parameters.settings, *undeclared, BODY, HEADERS, QUERIES, *fields):
-        ports.setdefault(name, ir.Port(name, required=False))
-    return ir.Workflow(
+    order = _without_secure(draft, order, body)
+    workflow = ir.Workflow(
         name=form.name or _stem(draft.document.file),
         dialect="loom",
         body=body,
-        inputs=tuple(ports.values()),
-        main_input=BODY,
         outputs=_outputs(draft, definition, order),
+        main_input=BODY,
+        statuses=STATUSES,
+    )
+    parameters = read_parameters(draft, form, undeclared_parameters(draft, form, workflow))
+    undeclared = undeclared_variables(draft, workflow)
+    fields = _trigger_fields(definition)
+    ports = {port.name: port for port in parameters.ports}
+    others = (*parameters.mentioned, *parameters.settings, *undeclared)
+    for name in (*others, BODY, HEADERS, QUERIES, *fields):
+        ports.setdefault(name, ir.Port(name, required=False))
+    return replace(
+        workflow,
+        inputs=tuple(ports.values()),
         hidden_outputs=_hidden_outputs(draft, definition, order, body),
         variables=(
             ("$settings", _facts(parameters.settings)),
-            ("$parameters", parameters.table),
+            *parameters.variables,
             ("$variables", _undeclared(draft, undeclared)),
-            ("$trigger", _trigger(definition, fields)),
+            ("$trigger", _trigger(draft, fields)),
             ("$scopes", ir.Constant({name: [*held] for name, held in draft.scopes.items()})),
         ),
-        statuses=STATUSES,
         vocabulary=VOCABULARY | {"loops": draft.loops} if draft.loops else VOCABULARY,
         workflows=tuple(draft.workflows.items()),
     )
@@ -94,48 +102,6 @@ def _collect_variables(draft: Draft, actions: Mapping) -> None:
         queue.extend(entry.value for entry in value)
 
 
-def _undeclared_variables(draft: Draft, definition: Mapping) -> list[str]:
-    """The variables that no action initialises: they may be given to the run."""
-    initialised = _initialised(find(definition, "actions"))
-    is_set = set_in(find(definition, "actions"))
-    special = tuple(name.lower() for name in LOOP_NAMES)
-    found: dict[str, str] = {}
-    for scalar in scalars_in(definition):
-        for name in names_read(scalar.text):
-            lowered = name.lower()
-            if lowered in initialised or lowered.endswith(special) or lowered in found:
-                continue
-            found[lowered] = draft.variable(name)
-            if lowered not in is_set:
-                _warn_undeclared(draft, name, scalar)
-    for lowered in sorted(is_set - initialised - found.keys()):
-        found[lowered] = draft.variable(lowered)
-    return list(found.values())
-
-
-def _warn_undeclared(draft: Draft, name: str, scalar: Scalar) -> None:
-    otherwise = "it is null" if draft.lenient else "what reads it fails"
-    draft.warn(
-        "W005",
-        f"variable {name!r} is set nowhere; without `-i {name}=VALUE` {otherwise}",
-        scalar.span,
-        label="not declared",
-        help=f'declare it: {{"type": "InitializeVariable", "inputs": {{"variables": '
-        f'[{{"name": "{name}", "type": "string", "value": ""}}]}}}}',
-    )
-
-
-def _initialised(value: Value | None) -> set[str]:
-    found: set[str] = set()
-    if isinstance(value, Mapping):
-        if text_at(value, "type").lower() == "initializevariable":
-            listed = find_deep(value, "inputs", "variables") or find(value, "variables")
-            found |= {text_at(item, "name").lower() for item in declared(listed)}
-        for entry in value:
-            found |= _initialised(entry.value)
-    return found
-
-
 def _trigger_fields(definition: Mapping) -> list[str]:
     """The fields that the schema of a request names: each may be given to the run by name."""
     triggers = find(definition, "triggers")
@@ -146,10 +112,8 @@ def _trigger_fields(definition: Mapping) -> list[str]:
     return []
 
 
-def _trigger(definition: Mapping, fields: list[str]) -> ir.Value:
+def _trigger(draft: Draft, fields: list[str]) -> ir.Value:
     """The record of the trigger: what the run was given."""
-    triggers = find(definition, "triggers")
-    names = [entry.name for entry in triggers] if isinstance(triggers, Mapping) else []
     given = computed("fact", BODY).source
     listed = ", ".join(f"{_quoted(name)}: {computed('fact', name).source}" for name in fields)
     body = ir.Expression("jinja", f"trigger_body({given}, {{ {listed} }})", "loom")
@@ -162,7 +126,7 @@ def _trigger(definition: Mapping, fields: list[str]) -> ir.Value:
     )
     return ir.Fields(
         (
-            ("name", ir.Constant(names[0] if names else "manual")),
+            ("name", ir.Constant(draft.triggers[0] if draft.triggers else "manual")),
             ("status", ir.Constant("Succeeded")),
             ("outputs", outputs),
         )
@@ -184,7 +148,7 @@ def _outputs(draft: Draft, definition: Mapping, order: Order) -> tuple[tuple[str
         names: list[Json] = [*draft.responses]
         return tuple(found) or (("body", computed("response_of", names)),)
     if not found and order.last:
-        found.append((_RESULT, computed("final_of", order.last, order.is_last_bare)))
+        found.append((_RESULT, computed("final_of", order.ends)))
     return tuple(found)
 
 
@@ -196,7 +160,13 @@ def _hidden_outputs(
     is_asked_for = isinstance(written, Mapping) and bool(written.entries)
     if is_asked_for or draft.responses or not order.last:
         return ()
-    return (_RESULT,) if hides(body, order.last, draft.workflows) else ()
+    return (_RESULT,) if hides(body, order.last[0], draft.workflows) else ()
+
+
+def _without_secure(draft: Draft, order: Order, body: ir.Block) -> Order:
+    """What deals with the failures of a secure action is shown; that action's result is not."""
+    others = (name for name in order.last[1:] if not hides(body, name, draft.workflows))
+    return replace(order, last=(*order.last[:1], *others))
 
 
 def _stem(file: str) -> str:

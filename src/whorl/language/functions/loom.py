@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _MISFITS_SHOWN = 3
 _TOLD_MAX = 4_000
 _TOLD_LIMITS = Limits(items_max=500)
+# The statuses of calls that failed.
+_FAILED_FROM = 400
 _QUOTED = (",", '"', "\n", "\r")
 
 
@@ -39,20 +41,27 @@ def fact(run: Run, name: Value) -> Value:
     return None if found is UNDEFINED else found
 
 
-def last_of(run: Run, results: Value, action: Value, bare: Value) -> Value:
-    """The result of one action among the results of a block; null where there is none."""
+def last_of(run: Run, results: Value, ends: Value) -> Value:
+    """The result of the first of these actions that has one, among the results of a block."""
     del run
-    if not isinstance(results, dict) or not isinstance(action, str):
-        return None
-    return _unwrapped(results.get(action), bare)
+    assert isinstance(ends, list)
+    given = results if isinstance(results, dict) else {}
+    for place, (name, bare) in enumerate(ends):
+        value = given.get(name)
+        # The others are those whose failures the first one deals with.
+        result = None if place and _is_of_a_failure(value, bare) else _unwrapped(value, bare)
+        if result is not None:
+            return result
+    return None
 
 
-def own_result(run: Run, action: Value, bare: Value) -> Value:
-    """The result of an action of the iteration that is just ending, or what kind it is of.
+def own_result(run: Run, ends: Value) -> Value:
+    """The result of the iteration that is just ending, or what kind it is of.
 
     It is told after each iteration, so one that grows with the loop must not be told whole.
     """
-    result = _unwrapped(fact(run, action), bare)
+    assert isinstance(ends, list)
+    result = last_of(run, {name: fact(run, name) for name, _ in ends}, ends)
     if isinstance(result, str):
         return result if len(result) <= _TOLD_MAX else f"{result[:_TOLD_MAX]}..."
     try:
@@ -62,9 +71,9 @@ def own_result(run: Run, action: Value, bare: Value) -> Value:
     return result
 
 
-def last_before(run: Run, place: Value, action: Value, bare: Value) -> Value:
-    """The result of the last action of the iteration before."""
-    return last_of(run, fact(run, place), action, bare)
+def last_before(run: Run, place: Value, ends: Value) -> Value:
+    """The result of the iteration before."""
+    return last_of(run, fact(run, place), ends)
 
 
 def milliseconds(run: Run, place: Value) -> Value:
@@ -79,7 +88,7 @@ def taken_of(run: Run, results: Value, cases: Value) -> Value:
         return None
     name = results.get("branch")
     taken = cases.get(name) if isinstance(name, str) else None
-    return last_of(run, results, taken[0], taken[1]) if isinstance(taken, list) else None
+    return last_of(run, results, taken) if isinstance(taken, list) else None
 
 
 def results_of(run: Run, results: Value, bare: Value) -> Value:
@@ -90,18 +99,20 @@ def results_of(run: Run, results: Value, bare: Value) -> Value:
     return {name: _unwrapped(results.get(name), is_bare) for name, is_bare in bare.items()}
 
 
-def each_last(run: Run, items: Value, action: Value, bare: Value) -> Value:
+def each_last(run: Run, items: Value, ends: Value) -> Value:
     """The result of the last action, for each item."""
     if not isinstance(items, list):
         return None
     run.spend(len(items))
-    return [last_of(run, item, action, bare) for item in items]
+    return [last_of(run, item, ends) for item in items]
 
 
-def final_of(run: Run, action: Value, bare: Value) -> Value:
-    """The result of an action of the run."""
-    record = _record(run, action)
-    return None if record is None else _unwrapped(record.get("outputs"), bare)
+def final_of(run: Run, ends: Value) -> Value:
+    """The result of the last action of the run."""
+    assert isinstance(ends, list)
+    records = {name: _record(run, name) for name, _ in ends}
+    outputs = {name: record.get("outputs") for name, record in records.items() if record}
+    return last_of(run, outputs, ends)
 
 
 def response_of(run: Run, names: Value) -> Value:
@@ -251,6 +262,12 @@ def _record(run: Run, name: Value) -> dict[str, Json] | None:
     return record if isinstance(record, dict) else None
 
 
+def _is_of_a_failure(value: Value, bare: Value) -> bool:
+    """Whether it is the reply of a call that failed."""
+    status = value.get("statusCode") if isinstance(value, dict) and not bare else None
+    return isinstance(status, int) and status >= _FAILED_FROM
+
+
 def _unwrapped(value: Value, bare: Value) -> Value:
     if bare or not isinstance(value, dict):
         return value
@@ -271,6 +288,14 @@ def given_of(run: Run, names: Value) -> Value:
     return {name: value for name, value in found.items() if value is not None}
 
 
+def given_beside(run: Run, place: Value, names: Value) -> Value:
+    """A table of the scope with those of the names that the run was given something for."""
+    table, given = fact(run, place), given_of(run, names)
+    assert isinstance(table, dict)
+    assert isinstance(given, dict)
+    return table | given
+
+
 def _function(
     name: str, call: object, parameters: tuple[str, ...] = (), *, borrows: bool = False
 ) -> FunctionEntry:
@@ -281,20 +306,21 @@ def _function(
 
 LOOM: tuple[FunctionEntry, ...] = (
     _function("fact", fact, ("name",), borrows=True),
-    _function("last_of", last_of, ("results", "action", "bare"), borrows=True),
-    _function("own_result", own_result, ("action", "bare"), borrows=True),
-    _function("last_before", last_before, ("place", "action", "bare"), borrows=True),
+    _function("last_of", last_of, ("results", "ends"), borrows=True),
+    _function("own_result", own_result, ("ends",), borrows=True),
+    _function("last_before", last_before, ("place", "ends"), borrows=True),
     _function("milliseconds", milliseconds, ("place",)),
     _function("taken_of", taken_of, ("results", "cases"), borrows=True),
     _function("results_of", results_of, ("results", "bare"), borrows=True),
-    _function("each_last", each_last, ("items", "action", "bare"), borrows=True),
-    _function("final_of", final_of, ("action", "bare"), borrows=True),
+    _function("each_last", each_last, ("items", "ends"), borrows=True),
+    _function("final_of", final_of, ("ends",), borrows=True),
     _function("response_of", response_of, ("names",), borrows=True),
     _function("parsed", parsed, ("answer",)),
     _function("checked_content", checked_content, ("inputs",)),
     _function("http_outputs", http_outputs, ("reply",)),
     _function("appended", appended, ("sets", "name"), borrows=True),
     _function("given_of", given_of, ("names",), borrows=True),
+    _function("given_beside", given_beside, ("place", "names"), borrows=True),
     _function("trigger_body", trigger_body, ("body", "given")),
     _function("main_of", main_of, ("outputs",), borrows=True),
     _function("fail_with", fail_with, ("message",)),

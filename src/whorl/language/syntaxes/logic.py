@@ -12,7 +12,10 @@ def read_logic(source: str, library: str) -> tree.Tree:
 
 
 def read_lenient_logic(source: str, library: str) -> tree.Tree:
-    """Read a string; `@` may stand before a nested call, and what is missing is null."""
+    """Read a string by Loom's rules.
+
+    `@` may stand before a nested call, texts also in double quotes, and what is missing is null.
+    """
     return _read(source, library, lenient=True)
 
 

@@ -84,7 +84,8 @@ class ExpressionReader:
     def _advance(self, position: int | None = None) -> Token:
         """Go to the next token; returns the one before it."""
         passed = self.token
-        self.token = next_token(self.source, passed.end if position is None else position)
+        start = passed.end if position is None else position
+        self.token = next_token(self.source, start, lenient=self.lenient)
         if self.token.start - self.start > EXPRESSION_MAX:
             raise LimitExceeded(
                 f"expression has more than {EXPRESSION_MAX} characters",
@@ -97,9 +98,15 @@ class ExpressionReader:
                 f"character {self.token.text!r} at position '{self.token.start - self.start}' "
                 "is not expected",
                 self.token.start,
-                "texts stand in single quotes" if self.token.text == '"' else "",
+                self._advice(),
             )
         return passed
+
+    def _advice(self) -> str:
+        if self.token.text not in ("'", '"'):
+            return ""
+        is_other = self.token.text == '"' and not self.lenient
+        return "texts stand in single quotes" if is_other else "the text has no closing quote"
 
     def _take(self, kind: str, name: str) -> Token:
         if self.token.kind != kind:
@@ -133,7 +140,8 @@ class ExpressionReader:
             self._advance()
         token = self._advance()
         if token.kind == "text":
-            return tree.Literal(token.text[1:-1].replace("''", "'"), token.start)
+            quote = token.text[0]
+            return tree.Literal(token.text[1:-1].replace(quote * 2, quote), token.start)
         if token.kind == "number":
             return self._number(token.text, token.start)
         if token.kind == "." and self.token.kind == "number" and self.token.text[0].isdecimal():

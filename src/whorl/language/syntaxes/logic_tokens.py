@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_TOKEN = re.compile(
-    r"""(?P<text>'[^']*+(?:''[^']*+)*+')
+_SINGLE = r"""'[^']*+(?:''[^']*+)*+'"""
+_DOUBLE = r'''"[^"]*+(?:""[^"]*+)*+"'''
+_OTHERS = r"""
       |(?P<number>(?:[+-]?[0-9]+\.?[0-9]*|[+-]\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![^.,(){}@\[\]?'\s]))
       |(?P<mark>[.,(){}@\[\]?])
-      |(?P<name>[^.,(){}@\[\]?'"\s]+)""",
-    re.VERBOSE,
-)
+      |(?P<name>[^.,(){}@\[\]?'"\s]+)"""
+_TOKEN = re.compile(f"(?P<text>{_SINGLE}){_OTHERS}", re.VERBOSE)
+_LENIENT_TOKEN = re.compile(f"(?P<text>{_SINGLE}|{_DOUBLE}){_OTHERS}", re.VERBOSE)
 _SPACE = re.compile(r"\s*")
 
 CLOSING = frozenset(("end", "}"))
@@ -48,14 +49,14 @@ class Token:
         return _DESCRIPTIONS.get(self.kind, self.kind)
 
 
-def next_token(source: str, position: int) -> Token:
-    """Return the word at a position, after white space."""
+def next_token(source: str, position: int, *, lenient: bool) -> Token:
+    """Return the word at a position, after white space; lenient, a text may have double quotes."""
     space = _SPACE.match(source, position)
     assert space is not None
     start = space.end()
     if start == len(source):
         return Token("end", "", start, start)
-    found = _TOKEN.match(source, start)
+    found = (_LENIENT_TOKEN if lenient else _TOKEN).match(source, start)
     if found is None:
         return Token("invalid", source[start], start, start + 1)
     kind = found.lastgroup

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 
 _NAMES_MAX = 1_000
+_FAILED = ("Failed", "TimedOut", "Cancelled")
 
 
 def named(
@@ -75,10 +76,10 @@ def variable(lenient: bool, run: Run, name: Value) -> Value:
     return named("variables", "$variables", "variable", run, name, lenient=lenient)
 
 
-def result(lenient: bool, run: Run, name: Value) -> Value:
+def result(run: Run, name: Value) -> Value:
     if run.lookup("$scopes") is UNDEFINED:
-        return named("result", "$results", "scope", run, name, lenient=lenient)
-    inside = named("result", "$scopes", "scope", run, name, lenient=lenient)
+        return named("result", "$results", "scope", run, name)
+    inside = named("result", "$scopes", "scope", run, name)
     known = run.lookup("$actions")
     if not isinstance(inside, list) or not isinstance(known, dict):
         return None
@@ -87,16 +88,24 @@ def result(lenient: bool, run: Run, name: Value) -> Value:
     return [record for record in records if record is not None]
 
 
-def _record(function: str, run: Run, name: Value, lenient: bool) -> Value:
-    return named(function, "$actions", "workflow action", run, name, lenient=lenient)
+def _record(function: str, run: Run, name: Value) -> Value:
+    """Return the record of an action, or of the trigger where it bears the name."""
+    try:
+        return named(function, "$actions", "workflow action", run, name)
+    except EvaluationError:
+        started = run.lookup("$trigger")
+        own = started.get("name") if isinstance(started, dict) else None
+        if isinstance(name, str) and isinstance(own, str) and name.lower() == own.lower():
+            return started
+        raise
 
 
-def outputs(function: str, lenient: bool, run: Run, name: Value) -> Value:
-    return forgiving_item(_record(function, run, name, lenient), "outputs")
+def outputs(function: str, run: Run, name: Value) -> Value:
+    return forgiving_item(_record(function, run, name), "outputs")
 
 
 def body(function: str, lenient: bool, run: Run, name: Value) -> Value:
-    given = outputs(function, lenient, run, name)
+    given = outputs(function, run, name)
     if lenient and not (isinstance(given, dict) and find_key(given, "body") is not None):
         # Whatever an action gives is its body there, unless it says which part of it is.
         return given
@@ -108,9 +117,19 @@ def _body_of(given: Value) -> Value:
     return forgiving_item(given, "body") if isinstance(given, dict) else None
 
 
-def actions(lenient: bool, run: Run, name: Value, part: Value) -> Value:
-    record = _record("actions", run, name, lenient)
+def actions(run: Run, name: Value, part: Value) -> Value:
+    record = _record("actions", run, name)
     return record if part is None else forgiving_item(record, text("actions", 1, part))
+
+
+def settled(run: Run, name: Value, function: Value) -> bool:
+    """Tell whether what a function reads of an action is no remainder of a failure."""
+    table = run.lookup("$actions")
+    record = table.get(find_key(table, str(name)) or "") if isinstance(table, dict) else None
+    if not isinstance(record, dict) or record.get("status") not in _FAILED:
+        return True
+    # How a call failed may be asked for; what it replied then is no result.
+    return function != "body" and record.get("outputs") is not None
 
 
 def trigger(run: Run) -> Value:
@@ -197,9 +216,40 @@ def _part(function: str, given: Value, index: Value) -> Value:
     return forgiving_item(parts[number], "body")
 
 
-def _by_name(lenient: bool) -> tuple[FunctionEntry, ...]:
-    """Return the functions that take the name of something; lenient ones give null for others."""
-    family = Family("workflow")
+_workflow = Family("workflow")
+
+
+def _differing(lenient: bool) -> tuple[FunctionEntry, ...]:
+    """Return the functions that differ where what is missing is null."""
+    variables = _workflow.borrowing(
+        "variables(name)",
+        partial(variable, lenient),
+        "the value of a variable, or of a variable of the loop",
+        reads="$variables",
+    )
+    bodies = (
+        ("body(action)", "the body of an action's outputs"),
+        ("actionBody(action)", "the body of an action's outputs; an old name"),
+    )
+    reading = (
+        _workflow.borrowing(
+            signature,
+            partial(body, signature.partition("(")[0], lenient),
+            doc,
+            reads="$actions",
+        )
+        for signature, doc in bodies
+    )
+    return (variables, *reading)
+
+
+def lenient_entries() -> tuple[FunctionEntry, ...]:
+    """Return the functions that differ where what is missing is null."""
+    return _differing(lenient=True)
+
+
+def _by_name() -> tuple[FunctionEntry, ...]:
+    """Return the functions that take the name of something."""
     tables = (
         ("parameters(name)", "$parameters", "workflow parameter", "the value of a parameter"),
         ("items(loop)", "$items", "loop", "the current item of a loop"),
@@ -209,53 +259,27 @@ def _by_name(lenient: bool) -> tuple[FunctionEntry, ...]:
         ("agentParameters(name)", "$agent_parameters", "agent parameter", "what a model chose"),
     )
     entries = [
-        family.borrowing(
+        _workflow.borrowing(
             signature,
-            partial(named, signature.partition("(")[0], place, noun, lenient=lenient),
+            partial(named, signature.partition("(")[0], place, noun),
             doc,
             reads=place,
         )
         for signature, place, noun, doc in tables
     ]
-    entries.append(
-        family.borrowing(
-            "variables(name)",
-            partial(variable, lenient),
-            "the value of a variable, or of a variable of the loop",
-            reads="$variables",
-        )
-    )
     reading = (
-        ("body(action)", body, "the body of an action's outputs"),
-        ("outputs(action)", outputs, "the outputs of an action"),
-        ("actionBody(action)", body, "the body of an action's outputs; an old name"),
-        ("actionOutputs(action)", outputs, "the outputs of an action; an old name"),
+        ("outputs(action)", partial(outputs, "outputs"), "the outputs of an action"),
+        (
+            "actionOutputs(action)",
+            partial(outputs, "actionOutputs"),
+            "the outputs of an action; an old name",
+        ),
+        ("result(scope)", result, "the records of the actions in a scope or loop"),
+        ("actions(action, part?)", actions, "a record"),
     )
     for signature, call, doc in reading:
-        bound = partial(call, signature.partition("(")[0], lenient)
-        entries.append(family.borrowing(signature, bound, doc, reads="$actions"))
-    entries.append(
-        family.borrowing(
-            "result(scope)",
-            partial(result, lenient),
-            "the records of the actions in a scope or loop",
-            reads="$actions",
-        )
-    )
-    entries.append(
-        family.borrowing(
-            "actions(action, part?)", partial(actions, lenient), "a record", reads="$actions"
-        )
-    )
+        entries.append(_workflow.borrowing(signature, call, doc, reads="$actions"))
     return tuple(entries)
-
-
-def lenient_entries() -> tuple[FunctionEntry, ...]:
-    """Return the functions that differ where what is missing is null."""
-    return _by_name(lenient=True)
-
-
-_workflow = Family("workflow")
 
 
 def _form_entries() -> tuple[FunctionEntry, ...]:
@@ -293,7 +317,14 @@ def _form_entries() -> tuple[FunctionEntry, ...]:
 
 
 WORKFLOW: tuple[FunctionEntry, ...] = (
-    *_by_name(lenient=False),
+    Family("internal")(
+        "$settled(action, function)",
+        settled,
+        "whether an action has not failed, for the condition of a loop",
+        reads="$actions",
+    ),
+    *_by_name(),
+    *_differing(lenient=False),
     _workflow.borrowing("trigger()", trigger, "the record of the trigger", reads="$trigger"),
     _workflow.borrowing(
         "triggerOutputs()", trigger_outputs, "the outputs of the trigger", reads="$trigger"
