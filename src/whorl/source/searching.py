@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 # A project may be a home folder by mistake; loading a file must not walk through all of it.
 FOLDERS_MAX = 500
 DEPTH_MAX = 6
-FILES_MAX = 1_000
+# More than anybody opens, so that whoever stops earlier knows that there are others.
+FILES_MAX = 2_000
 ENTRIES_MAX = 20_000
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 

@@ -174,6 +174,13 @@ def test_only_so_many_files_are_looked_at_and_each_once(text: str, most: int) ->
     assert all("nearest files" in found.message for found in caught.value.diagnostics)
 
 
+def test_files_that_were_not_looked_at_are_told_of(tmp_path: Path) -> None:
+    write(tmp_path, {f"{number}.yaml": "x: 1" for number in range(FILES_MAX)})
+    write(tmp_path, {"z/z.yaml": workflow("work")})
+
+    assert "among the 1,000 nearest files" in mistake(tmp_path, "work").message
+
+
 def test_nothing_is_looked_at_where_a_file_has_the_name() -> None:
     files = Counted(10, workflow("known"))
 
