@@ -107,7 +107,7 @@ def test_a_failed_notification_is_a_line_and_no_failed_run(
     process = spawn("run", "polish.yaml", "x")
     out, err = process.communicate(timeout=30)
 
-    assert (process.returncode, out) == (0, "the report\n")
+    assert (process.returncode, out) == (0, "text:\nthe report\n\ndraft:\ndraft three\n")
     assert "nobody was told of it" in err
     assert "s3cret-hook" not in err
 

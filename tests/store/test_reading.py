@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import apsw
 import pytest
 from journal_makers import START, event, iteration, new_run, started
 
@@ -246,14 +245,18 @@ def test_a_run_that_succeeded_is_marked_where_a_loop_did_not(
     assert [row.mark for row in store.runs()] == [mark]
 
 
-def test_marks_are_found_by_an_index_of_their_own(store: SqliteStore) -> None:
-    from whorl.runtimes.sqlite.reading.runs import _ONE
+def test_marks_are_the_same_whether_written_at_once_or_one_by_one(store: SqliteStore) -> None:
+    events = [*loop(1, **BUDGET), *loop(1, "other", **LIMIT), event("loop.continued", "polish")]
+    write(store, *events, MET)
 
-    file = apsw.Connection(store.path)
-    plan = " ".join(row[-1] for row in file.execute(f"EXPLAIN QUERY PLAN {_ONE}", ("run-1",)))
-    file.close()
+    async def append() -> None:
+        run, owner = await started(store, "run-2")
+        for one in (*events, MET):
+            await store.append(run, owner, [one])
 
-    assert "loops_by_mark" in plan
+    asyncio.run(append())
+
+    assert [row.mark for row in store.runs()] == ["limit", "limit"]
 
 
 def test_iterations_come_in_pages(store: SqliteStore) -> None:

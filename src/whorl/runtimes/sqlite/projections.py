@@ -62,6 +62,7 @@ class Progress:
     error: str = ""
     status: str = "running"
     status_stored: str = ""
+    mark: str = ""
     loop_changes: list[LoopChange] = field(default_factory=list)
     # The requests of people that this process has written down, by their names.
     requests: deque[str] = field(default_factory=lambda: deque(maxlen=_REQUESTS_KEPT))

@@ -146,14 +146,13 @@ CREATE TABLE memories(
 """
 
 # The limit of a loop belongs to the loop: a run's row shows now this loop, now that one.
-# The marks of a run are found by an index that holds nothing else, however many loops it has.
 LIMITS_AND_MARKS: Final = """
 ALTER TABLE loops ADD COLUMN iterations_max INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE loops ADD COLUMN mark TEXT NOT NULL DEFAULT '';
 UPDATE loops SET iterations_max = coalesce((SELECT iterations_max FROM progress
     WHERE progress.run = loops.run AND progress.loop = loops.address), 0);
 ALTER TABLE progress DROP COLUMN iterations_max;
-CREATE INDEX loops_by_mark ON loops(run, mark) WHERE mark <> '';
+ALTER TABLE progress ADD COLUMN mark TEXT NOT NULL DEFAULT '';
 """
 
 # Version n is reached from n - 1 by MIGRATIONS[n], inside the transaction that sets the version.

@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 
     from whorl.runtimes.sqlite.reading.pool import Reader
 
-# Of the marks the first in the alphabet counts: a budget before a limit.
 _COLUMNS: Final = """
 SELECT number, runs.id, name, status, dialect, file, created_at, updated_at, coalesce(key, ''),
     parent, last_seq, cost_usd, calls, input_tokens + output_tokens, budget_usd, loop, iteration,
     coalesce((SELECT iterations_max FROM loops
         WHERE loops.run = number AND address = progress.loop), 0),
     score, exit_reason, error, in_doubt,
-    coalesce((SELECT min(mark) FROM loops WHERE loops.run = number AND mark <> ''), ''),
+    progress.mark,
     owner, pid, started, boot, namespace, beat_at, beat_monotonic
 FROM runs JOIN progress ON run = number LEFT JOIN processes ON processes.id = process
 """

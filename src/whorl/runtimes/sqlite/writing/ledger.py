@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal import NewRun, RunId
     from whorl.runtimes.sqlite.bodies import Encoded
     from whorl.runtimes.sqlite.connection import Column
+    from whorl.runtimes.sqlite.projections import LoopChange
     from whorl.runtimes.sqlite.writing.appends import Append, AppendOutcome
     from whorl.runtimes.sqlite.writing.ownership import Ownership
 
@@ -37,7 +38,7 @@ _KNOWN_RUNS_MAX: Final = 20_000
 _SNAPSHOTS_KEPT: Final = 2
 _LOAD: Final = """
 SELECT number, owner, last_seq, updated_at, cost_usd, calls, input_tokens, output_tokens, in_doubt,
-    budget_usd, loop, iteration, score, exit_reason, error, status, status
+    budget_usd, loop, iteration, score, exit_reason, error, status, status, mark
 FROM runs JOIN progress ON run = number WHERE id = ?
 """
 _INSERT_RUN: Final = """
@@ -45,7 +46,7 @@ INSERT INTO runs(id, key, name, dialect, file, parent, created_at, workflow_hash
     status) VALUES(?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '')
 """
 _INSERT_PROGRESS: Final = """
-INSERT INTO progress VALUES(?, 0, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, '', 0, NULL, '', '')
+INSERT INTO progress VALUES(?, 0, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, '', 0, NULL, '', '', '')
 """
 _LOOP_STARTED: Final = """
 INSERT INTO loops(run, address, state, started, iterations_max) VALUES(?, ?, 'running', ?, ?)
@@ -71,6 +72,9 @@ UPDATE loops SET mark = '' WHERE run = ?1 AND mark <> '' AND (address = ?2
 AND NOT (address = ?3 OR (address > ?3 || '/' AND address < ?3 || '0')
     OR (address > ?3 || '[' AND address < ?3 || '\\'))
 """
+_MARK_OF: Final = "SELECT mark FROM loops WHERE run = ? AND address = ?"
+# Of the marks of its loops a run has the first in the alphabet: a budget before a limit.
+_MARKS_LEFT: Final = "SELECT min(mark) FROM loops WHERE run = ? AND mark <> ''"
 _ADVANCE: Final = """
 UPDATE progress SET last_seq = ?, updated_at = ?, cost_usd = ?, calls = ?, input_tokens = ?,
     output_tokens = ?, in_doubt = ?, budget_usd = ?, loop = ?, iteration = ?, score = ?,
@@ -295,19 +299,38 @@ class Ledger:
             self.connection.execute(
                 "UPDATE runs SET status = ? WHERE number = ?", (state.status, state.number)
             )
+        if state.loop_changes:
+            self._write_loops(state)
+
+    def _write_loops(self, state: Progress) -> None:
+        """Writes what became of loops, and the mark that the run has by them."""
+        before = state.mark
         for change in state.loop_changes:
-            place = (state.number, change.address)
-            if change.finished is not None:
-                ended = (*place, change.finished, change.mark)
-                self.connection.execute(_LOOP_FINISHED, ended)
-            elif change.started is not None:
-                began = (*place, change.started, change.limit or 0)
-                self.connection.execute(_LOOP_STARTED, began)
-                for earlier, attempt in attempts_around(change.address):
-                    self.connection.execute(_SUPERSEDED, (state.number, earlier, attempt))
-            else:
-                self.connection.execute(_LOOP_REOPENED, (*place, change.limit))
+            if self._write_loop(state, change):
+                state.mark = self.connection.execute(_MARKS_LEFT, (state.number,)).get or ""
+            elif change.mark:
+                state.mark = min(change.mark, state.mark or change.mark)
         state.loop_changes.clear()
+        if state.mark != before:
+            marked = (state.mark, state.number)
+            self.connection.execute("UPDATE progress SET mark = ? WHERE run = ?", marked)
+
+    def _write_loop(self, state: Progress, change: LoopChange) -> bool:
+        """Writes what became of a loop; true: a mark that was there is gone."""
+        place = (state.number, change.address)
+        known = self.connection.execute(_MARK_OF, place).get if state.mark else ""
+        is_gone = bool(known) and known != change.mark
+        if change.finished is not None:
+            self.connection.execute(_LOOP_FINISHED, (*place, change.finished, change.mark))
+        elif change.started is not None:
+            began = (*place, change.started, change.limit or 0)
+            self.connection.execute(_LOOP_STARTED, began)
+            for earlier, attempt in attempts_around(change.address) if state.mark else ():
+                self.connection.execute(_SUPERSEDED, (state.number, earlier, attempt))
+                is_gone = is_gone or self.connection.changes() > 0
+        else:
+            self.connection.execute(_LOOP_REOPENED, (*place, change.limit))
+        return is_gone
 
 
 def in_chunks(flat: Sequence[Column], width: int) -> Iterator[tuple[Sequence[Column], int]]:
