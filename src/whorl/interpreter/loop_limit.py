@@ -132,7 +132,7 @@ def reached(machine: Machine, key: str, what: Reached) -> None:
         fail_loop(machine, key, cause, status=status, reason=reason)
     else:
         if can_be_met(loop.until):
-            machine.warn(frame["address"], "R102", advice)
+            machine.warn(frame["address"], "R102", advice, once=f"R102 {frame['node']} {reason}")
         frame["phase"] = "limit"
         end_loop(machine, key, reason)
 
@@ -150,7 +150,9 @@ def _raised_by(loop: Loop, what: Reached, address: str) -> str:
     if what.reason == "timeout":
         return f"`{field}`"
     flag = raising(what.limit, what.more) if what.limit else "--iterations 3"
-    return f"`{field}`, or `whorl continue RUN --at '{address}' {flag}`"
+    # More money alone is for all loops that lack it: one of many need not be named.
+    at = "" if what.limit and "[" in address else f"--at '{address}' "
+    return f"`{field}`, or `whorl continue RUN {at}{flag}`"
 
 
 def _filled(words: str, limits: dict[str, Any]) -> str:

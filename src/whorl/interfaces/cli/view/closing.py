@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -155,7 +156,8 @@ def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
         case "waiting":
             return "   or   ".join(_answers(run, result["waiting_for"]))
         case "paused" if result["paused_by"] == "budget":
-            return f"whorl resume {run} --budget {as_much_again(store.run(run).budget_usd)}"
+            again = as_much_again(store.run(run).budget_usd)
+            return _advised(result) or f"whorl resume {run} --budget {again}"
         case "paused" | "interrupted":
             return f"whorl resume {run}"
         case "running":
@@ -163,8 +165,20 @@ def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     return f"whorl show {run}"
 
 
+def _advised(result: dict[str, Any]) -> str:
+    """The command in the last warning that has one: its amount is enough."""
+    for warning in reversed(result["warnings"]):
+        if warning["code"] in ("R102", "R103"):
+            found = re.findall(r"`(whorl (?:resume|continue) [^`]*)`", str(warning["message"]))
+            if found:
+                return str(found[-1])
+    return ""
+
+
 def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     """How the last loop that a limit or a person ended goes on, where it can."""
+    if result["loops"] and result["loops"][-1].get("mark") == "budget" and _advised(result):
+        return _advised(result)
     open_ones = [one for one in result["loops"] if "[" not in one["path"]]
     for loop in reversed(open_ones):
         if loop["exit_reason"] in _TOO_FEW:
