@@ -1,0 +1,123 @@
+"""Budgets at the command line: the advice can be pasted, and completes what stopped."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from command_line import Done, Whorl
+
+MANY = """
+whorl: 1
+name: many
+steps:
+  all:
+    each: [x, y, z]
+    at_once: 1
+    steps:
+      polish:
+        repeat:
+          until: iteration == 3
+          at_most: 4
+          steps:
+            write: {ask: "Write {{ item }} {{ iteration }}", max_tokens: 10}
+outputs: {count: "{{ all | map(attribute='polish') | select | list | length }}"}
+"""
+PRICED = """
+[defaults]
+provider = "canned"
+model = "m"
+
+[providers.canned]
+kind = "scripted"
+
+[[providers.canned.replies]]
+match = "Write"
+replies = ["one two"]
+
+[prices.m]
+input = 1000
+output = 1000
+"""
+
+
+@pytest.fixture
+def many(project: Path) -> str:
+    (project / "whorl.toml").write_text(PRICED)
+    (project / "many.yaml").write_text(MANY)
+    return "many.yaml"
+
+
+def advised(done: Done) -> list[str]:
+    """The command of the last line."""
+    found = re.findall(r"next: whorl (.*)", done.err)
+    return shlex.split(found[-1])
+
+
+def test_the_advice_is_followed_until_all_is_done(whorl: Whorl, many: str) -> None:
+    free = whorl("run", many, "--json").json["usage"]
+    done = whorl("run", many, "--budget", "0.05")
+    for _ in range(20):
+        if done.code == 0 and "budget" not in done.err:
+            break
+        done = whorl(*advised(done))
+
+    result = whorl("resume", "last", "--json").json
+    assert done.code == 0
+    assert [loop["exit_reason"] for loop in result["loops"]] == ["condition_met"] * 3
+    assert result["usage"]["calls"] == free["calls"]
+    assert result["usage"]["cost_usd"] == pytest.approx(free["cost_usd"])
+
+
+def test_a_loop_whose_first_call_is_refused_has_no_iteration(whorl: Whorl, many: str) -> None:
+    done = whorl("run", many, "--budget", "0.001", "--json")
+
+    assert done.code == 5
+    assert (done.json["status"], done.json["paused_by"]) == ("paused", "budget")
+    assert done.json["loops"][0]["iterations"] == 0
+
+
+def test_each_command_names_the_other_where_it_does_not_apply(whorl: Whorl, many: str) -> None:
+    paused = whorl("run", many, "--budget", "0.001", "--json").json["run"]
+    wrong = whorl("continue", paused, "--budget", "+1")
+    ended = whorl("run", many, "--max-iterations", "1", "--json").json["run"]
+    over = whorl("resume", ended, "--budget", "+1")
+
+    assert (wrong.code, over.code) == (2, 2)
+    assert f"`whorl resume {paused} --budget +1`" in wrong.err
+    assert "the run has ended already: succeeded" in over.err
+
+
+def test_what_will_happen_is_said_before(whorl: Whorl, many: str) -> None:
+    run = whorl("run", many, "--json").json["run"]
+
+    several = whorl("continue", run, "--iterations", "1")
+    one = whorl("continue", run, "--at", "all[2]/polish", "--iterations", "1")
+
+    assert several.code == 2
+    assert "say which loop with --at: all[1]/polish, all[2]/polish, all[3]/polish" in several.err
+    assert one.code == 0
+    said = "'all[2]/polish' goes on after 3 iterations for at most 1 more iteration; "
+    assert f"{said}its condition was met, so it stops when it is met again" in one.err
+    assert whorl("resume", run, "--json").json["loops"][1]["iterations"] == 4
+
+
+def test_more_iterations_without_money_are_refused(whorl: Whorl, many: str) -> None:
+    limited = MANY.replace("at_most: 4", "at_most: {iterations: 4, calls: 2}")
+    whorl("run", many, "--json")
+    with open(many, "w") as file:
+        file.write(limited)
+    run = whorl("run", many, "--json").json["run"]
+
+    refused = whorl("continue", run, "--at", "all[1]/polish", "--iterations", "2")
+    done = whorl("continue", run, "--calls", "+5", "--json")
+
+    assert refused.code == 2
+    assert "the calls budget of loop 'polish' allows no call: add `--calls +1`" in refused.err
+    assert [loop["iterations"] for loop in done.json["loops"]] == [3, 3, 3]
