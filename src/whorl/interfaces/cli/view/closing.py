@@ -177,7 +177,7 @@ def _advised(result: dict[str, Any]) -> str:
 
 def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     """How the last loop that a limit or a person ended goes on, where it can."""
-    if result["loops"] and result["loops"][-1].get("mark") == "budget" and _advised(result):
+    if any(loop["exit_reason"] == "budget" for loop in result["loops"]) and _advised(result):
         return _advised(result)
     open_ones = [one for one in result["loops"] if "[" not in one["path"]]
     for loop in reversed(open_ones):
