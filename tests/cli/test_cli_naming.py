@@ -118,7 +118,7 @@ def test_resume_drops_no_money_in_silence(whorl: Whorl, run: str) -> None:
     done = whorl("resume", run, "--budget", "+0.50")
 
     assert done.code == 2
-    assert f"whorl continue {run} --budget +0.5" in done.err
+    assert f"`whorl continue {run} --iterations 3 --budget +0.5` goes on with a loop" in done.err
 
 
 def test_resume_of_a_cancelled_run_advises_what_is_possible(whorl: Whorl) -> None:

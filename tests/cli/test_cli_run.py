@@ -55,7 +55,7 @@ def test_one_output_is_printed_as_it_is(whorl: Whorl, project: Path, value: str)
 def test_a_forecast_below_a_cent_is_told(whorl: Whorl) -> None:
     said = whorl("run", "gated.yaml", "--budget", "0.003").err
 
-    assert "the budget is $0.003" in said
+    assert "at most $0.003, the budget" in said
     assert "$0.00\n" not in said
 
 

@@ -185,17 +185,17 @@ def _may_resume(machine: Machine, body: dict[str, Any]) -> None:
     if status in ("succeeded", "cancelled"):
         words = f"the run has ended already: {status}"
         if any(_is_reopenable(machine, key) for key in _ended_for_budget(machine)):
-            more = _flags(body) or "--budget +1"
+            more = flags(body) or "--budget +1"
             words += f"; loops that stopped for their budget go on with `whorl continue RUN {more}`"
         _check(False, words)
     _check(status != "failed" or _began(machine), _NOTHING_TO_RETRY)
     short = short_loop(machine)
-    if status == "paused" and short and _flags(body):
+    if status == "paused" and short and flags(body):
         words = f"the budget of loop {short!r} is too small, not that of the run; it goes on with "
-        _check(False, f"{words}`whorl continue RUN --at '{short}' {_flags(body)}`")
+        _check(False, f"{words}`whorl continue RUN --at '{short}' {flags(body)}`")
 
 
-def _flags(body: dict[str, Any]) -> str:
+def flags(body: dict[str, Any]) -> str:
     """The amounts of a request as flags of the command line."""
     amounts = [(loop_limit.NAMES[name], body[name]) for name in _AMOUNTS if body.get(name)]
     return " ".join(f"{loop_limit.FLAGS[limit]} +{amount:g}" for limit, amount in amounts)
@@ -208,12 +208,12 @@ def to_continue(machine: Machine, body: dict[str, Any]) -> list[str]:
     """
     at, iterations = body.get("at"), body.get("iterations")
     if machine.status == "paused" and machine.state.get("paused_by") == "budget":
-        short, more = short_loop(machine), _flags(body) or "--budget +1"
+        short, more = short_loop(machine), flags(body) or "--budget +1"
         words = f"the run is paused for its budget: it goes on with `whorl resume RUN {more}`"
         _check(bool(short), words)
         _check(at in (None, "", short), f"the loop that is short of money is {short!r}")
         return [_loop_at(machine, short)]
-    if not at and not iterations and _flags(body):
+    if not at and not iterations and flags(body):
         keys = [key for key in _ended_for_budget(machine) if _is_reopenable(machine, key)]
         _check(bool(keys), "no loop of this run stopped for its budget")
     else:

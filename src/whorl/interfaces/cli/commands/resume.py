@@ -11,9 +11,9 @@ from whorl.interfaces.cli.options import located, more_options, show_options
 from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform, say
 from whorl.interfaces.cli.steering import steer
 from whorl.interfaces.naming import run_meant
-from whorl.interfaces.steering import fitting, resumed
-from whorl.interfaces.wording import status_words
-from whorl.interpreter.control import objection
+from whorl.interfaces.steering import resumed
+from whorl.interfaces.wording import status_words, with_run
+from whorl.interpreter.control import flags, objection
 from whorl.runtimes.folding import fold
 
 if TYPE_CHECKING:
@@ -77,8 +77,13 @@ def _say_ended(stage: Stage, run: RunId, status: str, more: More) -> None:
         new = f"`whorl fork {run} --at '{loops[0]}[K]'`" if loops else "`whorl run FILE`"
         ended = f"run {run} was cancelled; {new} starts a new one"
     elif more.amounts():
-        with fitting(run):
-            raise UsageError(objection(fold(stage.store, run).machine, resumed(more)) or ended)
+        words = objection(fold(stage.store, run).machine, resumed(more)) or ended
+        at = f" --at '{loops[-1]}'" if len(loops) > 1 else ""
+        amounts = flags(more.amounts())
+        advice = f"`whorl continue {run}{at} --iterations 3 {amounts}` goes on with a loop of it"
+        if not loops or "whorl continue" in words:
+            advice = f"`whorl show {run}`"
+        raise UsageError(with_run(words, run), help=advice, code="W905")
     say(ended)
 
 
