@@ -121,6 +121,7 @@ def test_the_budget_grows_when_a_run_is_continued(store: SqliteStore) -> None:
     row = store.run("run-1")
 
     assert (row.budget_usd, row.iterations_max, row.exit_reason) == (2.5, 8, "")
+    assert [found.limits for found in store.loops(RUN)] == [{"iterations": 8, "cost_usd": 1}]
     assert [found.state for found in store.loops(RUN)] == ["running"]
 
 

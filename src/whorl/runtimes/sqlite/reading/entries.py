@@ -58,7 +58,9 @@ _ITERATIONS_BACKWARDS: Final = (
     + """INDEXED BY iterations_by_run WHERE run = ?1 AND kind = 34 AND seq < ?2 AND (address = ?3
     OR (address >= ?3 || '[' AND address < ?3 || '\\')) ORDER BY seq DESC LIMIT ?4"""
 )
-_LOOPS: Final = "SELECT address, state, started, finished FROM loops WHERE run = ? ORDER BY started"
+_LOOPS: Final = """
+SELECT address, state, started, finished, iterations_max FROM loops WHERE run = ? ORDER BY started
+"""
 _PAGE: Final = 256
 _BEST_SOUGHT: Final = 100
 _SEQ_MAX: Final = 2**62
@@ -174,7 +176,7 @@ class Entries:
             return int(connection.execute(known, (number, loop)).get or 1)
 
     def _loop(self, run: str, number: int, row: tuple[Any, ...]) -> LoopRow:
-        address, _, started, finished = row
+        address, _, started, finished, _ = row
         first = self._page(_ONE, (number, started), run)
         last = self._page(_ONE, (number, finished), run) if finished is not None else []
         beginning = first[0].event.body if first else {}
@@ -226,8 +228,11 @@ def _iterations_of(loop: str, entries: list[Entry]) -> Iterator[IterationRow]:
 
 
 def _loop_row(row: tuple[Any, ...], first: dict[str, Json], last: dict[str, Json]) -> LoopRow:
-    address, state, started, finished = row
+    address, state, started, finished, limit = row
     failures = last.get("failed_iterations")
+    limits = first.get("limits")
+    if isinstance(limits, dict) and limit:
+        limits = limits | {"iterations": limit}
     return LoopRow(
         address=address,
         path=text_of(last.get("path")) or text_of(first.get("path")) or address,
@@ -240,7 +245,7 @@ def _loop_row(row: tuple[Any, ...], first: dict[str, Json], last: dict[str, Json
         returned_iteration=count_of(last.get("returned_iteration")) or None,
         failed_iterations=tuple(map(count_of, failures)) if isinstance(failures, list) else (),
         usage=last.get("usage"),
-        limits=first.get("limits"),
+        limits=limits,
         until=first.get("until"),
         started_seq=started,
         finished_seq=finished,
