@@ -103,7 +103,9 @@ def request_words(request: Request) -> str:
         case _:
             words = f"continued with {more_words(body)}"
     feedback = line(request.feedback, 400)
-    return f"{line(request.place, 60)} was {words}{f': {feedback}' if feedback else ''}"
+    return (
+        f"{line(request.place, 60) or 'the run'} was {words}{f': {feedback}' if feedback else ''}"
+    )
 
 
 def reason_words(reason: str, stopped_by: str = "") -> str:

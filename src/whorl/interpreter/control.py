@@ -15,7 +15,7 @@ from whorl.interpreter import (
     task_clock,
 )
 from whorl.interpreter.address import split_iteration
-from whorl.interpreter.loop_record import loop_of, stop_clock
+from whorl.interpreter.loop_record import keep_accepted, loop_of, stop_clock
 from whorl.interpreter.loop_result import end_loop
 from whorl.interpreter.outcomes import error, failed
 
@@ -277,6 +277,7 @@ def _continue_loop(machine: Machine, key: str, more: int) -> None:
     """Lets a loop go on, for so many more iterations; its limit is raised, never lowered."""
     frame = machine.frames[key]
     is_over = "ended" in frame or frame["phase"] == "limit"
+    has_failed = frame.get("ended") in ("failed", "timed_out")
     limits = frame["limits"]
     if more:
         begun = frame["count"] if is_over else max(limits["iterations"], frame["count"])
@@ -292,6 +293,8 @@ def _continue_loop(machine: Machine, key: str, more: int) -> None:
     loop_limit.arm(machine, key)
     if "shelf" in frame:
         loop.take_up(machine, key)
+    elif has_failed:
+        machine.revive(key)
     else:
         loop.next_iteration(machine, key)
 
@@ -311,6 +314,7 @@ def _accepted(machine: Machine, body: dict[str, Any]) -> None:
     frame["accepted_collected"] = body.get("collected") or {}
     frame["accepted_score"] = body.get("score")
     frame["score"] = body.get("score")
+    keep_accepted(machine, key)
     end_loop(machine, key, "accepted", by="person", iteration=number)
 
 

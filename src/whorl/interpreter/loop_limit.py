@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter import budget, loop_shelf
 from whorl.interpreter.address import inner
 from whorl.interpreter.loop_record import close_iteration, loop_of
-from whorl.interpreter.loop_result import disarm, end_loop, fail_loop
+from whorl.interpreter.loop_result import disarm, end_loop, fail_loop, returned
 from whorl.interpreter.outcomes import error
 from whorl.interpreter.verdict import can_be_met
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
+    from whorl.interpreter.frames import Frame
     from whorl.interpreter.machine import Machine
     from whorl.ir import Loop
 
@@ -79,9 +81,12 @@ def before_iteration(machine: Machine, key: str) -> Reached | None:
         return Reached("timeout", f"its time of {seconds:g} s")
     spent = budget.exhausted(machine, key)
     if spent is not None:
-        limit = frame["limits"][spent]
+        limit = float(frame["limits"][spent])
+        over = budget.missing(frame, spent, {})
         words = f"its {NAMES[spent]} budget of {limit:g}"
-        return Reached("budget", words, NAMES[spent], more=float(limit))
+        # Another iteration may need as much as those before.
+        more = max(limit, over + (limit + over) / max(1, frame["count"]))
+        return Reached("budget", words, NAMES[spent], more=more)
     return None
 
 
@@ -100,7 +105,7 @@ def reached(machine: Machine, key: str, what: Reached) -> None:
     loop = loop_of(machine, key)
     reason = what.reason
     message = f"loop {frame['name']!r} reached {what.words} before it was done{what.also}"
-    advice = f"{message}; raise {_raised_by(loop, what, frame['address'])}"
+    advice = f"{message}; raise {_raised_by(loop, what, frame)}"
     if reason == "budget":
         frame["short_of_run"] = what.of_run
     own = dict(loop.limit_words).get(reason)
@@ -110,6 +115,7 @@ def reached(machine: Machine, key: str, what: Reached) -> None:
     if loop.on_limit == "pause" or loop.ask == "at_limit":
         frame["phase"] = "limit"
         frame["limit_reason"] = reason
+        number, results = returned(machine, key)
         address = inner(frame["address"], "limit")
         machine.expect(address, key, "gate")
         machine.note(
@@ -117,8 +123,8 @@ def reached(machine: Machine, key: str, what: Reached) -> None:
             address,
             {
                 "reason": "limit",
-                "message": f"{message}: accept what there is, continue, or reject?",
-                "show": frame.get("previous"),
+                "message": f"{message}: accept {_offer(frame, number)}, continue, or reject?",
+                "show": results,
             },
         )
     elif loop.on_limit == "finish" and reason == "timeout" and "last" not in frame:
@@ -132,12 +138,14 @@ def reached(machine: Machine, key: str, what: Reached) -> None:
         fail_loop(machine, key, cause, status=status, reason=reason)
     else:
         if can_be_met(loop.until):
-            machine.warn(frame["address"], "R102", advice, once=f"R102 {frame['node']} {reason}")
+            limits = machine.state["limits"] if what.of_run else frame["limits"]
+            once = f"R102 {frame['node']} {reason} {what.limit} {json.dumps(limits)}"
+            machine.warn(frame["address"], "R102", advice, once=once)
         frame["phase"] = "limit"
         end_loop(machine, key, reason)
 
 
-def _raised_by(loop: Loop, what: Reached, address: str) -> str:
+def _raised_by(loop: Loop, what: Reached, frame: Frame) -> str:
     """The field that raises a limit, and the command where there is one."""
     fields = dict(loop.limit_fields)
     if what.of_run:
@@ -147,12 +155,19 @@ def _raised_by(loop: Loop, what: Reached, address: str) -> str:
             field = f"{field}.{what.limit}"
     else:
         field = fields.get(what.limit) or fields.get(what.reason, "the limit")
-    if what.reason == "timeout":
+    address = frame["address"]
+    if what.reason == "timeout" or frame["loop"] is not None:
+        # The loop around it goes on: it cannot be opened again.
         return f"`{field}`"
     flag = raising(what.limit, what.more) if what.limit else "--iterations 3"
     # More money alone is for all loops that lack it: one of many need not be named.
     at = "" if what.limit and "[" in address else f"--at '{address}' "
     return f"`{field}`, or `whorl continue RUN {at}{flag}`"
+
+
+def _offer(frame: Frame, number: int | None) -> str:
+    """What is taken where a person accepts at a limit."""
+    return "what there is" if number in (None, frame.get("last")) else f"iteration {number}"
 
 
 def _filled(words: str, limits: dict[str, Any]) -> str:

@@ -28,7 +28,7 @@ def end_loop(
     if failure is not None and failure["number"] == frame["count"] and iteration is None:
         fail_loop(machine, key, failure["error"], reason=reason)
         return
-    number, results = _returned(machine, key)
+    number, results = returned(machine, key)
     collected = frame.get("collected", {})
     if iteration is not None:
         number, results = iteration, frame["accepted"]
@@ -64,7 +64,7 @@ def fail_loop(
     frame = machine.frames[key]
     if "limits" in frame:
         disarm(machine, key)
-        number, _ = _returned(machine, key)
+        number, _ = returned(machine, key)
         summary = _summary(machine, key, reason, "", number) | {"error": cause}
         machine.note("loop.finished", frame["address"], summary)
     frame["reason"] = reason
@@ -85,7 +85,7 @@ def abandon_loop(machine: Machine, key: str) -> None:
 
 def tell_end(machine: Machine, key: str, reason: str, **facts: Json) -> None:
     """Says how a loop ended, which gives no result to anybody."""
-    number, _ = _returned(machine, key)
+    number, _ = returned(machine, key)
     summary = _summary(machine, key, reason, "", number) | facts
     machine.note("loop.finished", machine.frames[key]["address"], summary)
 
@@ -100,7 +100,8 @@ _TOLD = (
 )
 
 
-def _returned(machine: Machine, key: str) -> tuple[int | None, dict[str, Json]]:
+def returned(machine: Machine, key: str) -> tuple[int | None, dict[str, Json]]:
+    """The iteration that the loop returns, and its results."""
     frame = machine.frames[key]
     match loop_of(machine, key).returns:
         case "best":

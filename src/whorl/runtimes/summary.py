@@ -140,7 +140,7 @@ def loop_document(row: LoopRow) -> dict[str, Json]:
         "returned_iteration": row.returned_iteration,
         "failed_iterations": list(row.failed_iterations),
         "usage": usage_document(usage),
-    }
+    } | ({"mark": row.mark} if row.mark else {})
 
 
 def usage_document(usage: dict[str, Any]) -> dict[str, Json]:

@@ -89,7 +89,8 @@ def _say_given(stage: Stage, run: RunId, event: Event) -> None:
     loop = event.body.get("at")
     if lines or not loop:
         return
-    is_paused = full_result(stage.store, run)["status"] == "paused"
+    result = full_result(stage.store, run)
+    is_paused = result["status"] == "paused" and result.get("paused_by") != "budget"
     after = f"; the run stays paused until `whorl resume {run}`" if is_paused else ""
     say(f"{loop!r} gets {more_words(event.body)}{after}")
 

@@ -157,7 +157,7 @@ def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
             return "   or   ".join(_answers(run, result["waiting_for"]))
         case "paused" if result["paused_by"] == "budget":
             again = as_much_again(store.run(run).budget_usd)
-            return _advised(result) or f"whorl resume {run} --budget {again}"
+            return _advised(result, "R103") or f"whorl resume {run} --budget {again}"
         case "paused" | "interrupted":
             return f"whorl resume {run}"
         case "running":
@@ -165,10 +165,10 @@ def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     return f"whorl show {run}"
 
 
-def _advised(result: dict[str, Any]) -> str:
-    """The command in the last warning that has one: its amount is enough."""
+def _advised(result: dict[str, Any], code: str) -> str:
+    """The command in the last warning of a code that has one: its amount is enough."""
     for warning in reversed(result["warnings"]):
-        if warning["code"] in ("R102", "R103"):
+        if warning["code"] == code:
             found = re.findall(r"`(whorl (?:resume|continue) [^`]*)`", str(warning["message"]))
             if found:
                 return str(found[-1])
@@ -177,8 +177,9 @@ def _advised(result: dict[str, Any]) -> str:
 
 def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     """How the last loop that a limit or a person ended goes on, where it can."""
-    if any(loop["exit_reason"] == "budget" for loop in result["loops"]) and _advised(result):
-        return _advised(result)
+    advised = _advised(result, "R102")
+    if advised and any(loop["exit_reason"] == "budget" for loop in result["loops"]):
+        return advised
     open_ones = [one for one in result["loops"] if "[" not in one["path"]]
     for loop in reversed(open_ones):
         if loop["exit_reason"] in _TOO_FEW:
@@ -202,6 +203,8 @@ def budget_of(store: SqliteStore, run: RunId, loop: str) -> float | None:
 
 def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     error = result["error"] or {}
+    if root_code(error) == "P118":
+        return _with_room(store, run, str(error.get("path")))
     match error.get("code"):
         case "R110" | "R111":
             return f"whorl explain {error['code']}"
@@ -211,6 +214,17 @@ def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> st
         case "R108":
             return _more(store, run, result) or f"whorl resume {run}   (asks again)"
     return f"whorl resume {run}   (tries again only what failed)"
+
+
+def _with_room(store: SqliteStore, run: RunId, path: str) -> str:
+    """How a call goes on whose answer a budget cut: with as much again for what held it."""
+    around = [row for row in store.loops(run) if path.startswith(f"{row.address}[")]
+    for row in reversed(around):
+        own = row.limits.get("cost_usd") if isinstance(row.limits, dict) else None
+        if isinstance(own, int | float):
+            again = as_much_again(own)
+            return f"whorl continue {run} --at {quote(row.address)} --budget {again}"
+    return f"whorl resume {run} --budget {as_much_again(store.run(run).budget_usd)}"
 
 
 def _answers(run: str, gates: list[dict[str, Any]]) -> Iterator[str]:

@@ -212,7 +212,8 @@ def _entry(connection: apsw.Connection, run: str, seq: int, *row: Any) -> Entry:
 
 
 def _iterations_of(loop: str, entries: list[Entry]) -> Iterator[IterationRow]:
-    for entry in entries:
+    # One that went on after it was cut short has been told of before: its last note has all.
+    for entry in {entry.event.address: entry for entry in entries}.values():
         note = entry.event.body
         found, number = iteration_of(entry.event.address, note)
         if found == loop:
