@@ -130,7 +130,7 @@ def warnings_of(run: str, journal: Readable) -> list[Json]:
 def loop_document(row: LoopRow) -> dict[str, Json]:
     """One loop of the result document."""
     usage = row.usage if isinstance(row.usage, dict) else {}
-    return {
+    found: dict[str, Json] = {
         "path": row.address,
         "iterations": row.iterations,
         "exit_reason": row.exit_reason or None,
@@ -140,7 +140,10 @@ def loop_document(row: LoopRow) -> dict[str, Json]:
         "returned_iteration": row.returned_iteration,
         "failed_iterations": list(row.failed_iterations),
         "usage": usage_document(usage),
-    } | ({"mark": row.mark} if row.mark else {})
+    }
+    if row.mark:
+        found["mark"] = row.mark
+    return found
 
 
 def usage_document(usage: dict[str, Any]) -> dict[str, Json]:
