@@ -79,11 +79,15 @@ def _tree(random: Random, depth: int) -> ir.Condition:
     return random.choice((ir.AnyOf, ir.AllOf))(parts)
 
 
-def _approves(condition: ir.Condition, turn: Turn, asked: bool) -> bool | None:
-    """Whether a condition finds a turn good; None: it says nothing about that."""
+def _approves(condition: ir.Condition, turn: Turn, asked: list[bool]) -> bool | None:
+    """Whether a condition finds a turn good; None: it says nothing about that.
+
+    `asked` says of each judge, in the order in which they are written, whether it was asked.
+    """
     match condition:
         case ir.AnyOf():
-            return any(_approves(part, turn, asked) for part in condition.conditions)
+            found = [_approves(part, turn, asked) for part in condition.conditions]
+            return any(found)
         case ir.AllOf():
             told = [_approves(part, turn, asked) for part in condition.conditions]
             known = [one for one in told if one is not None]
@@ -95,7 +99,7 @@ def _approves(condition: ir.Condition, turn: Turn, asked: bool) -> bool | None:
                 return None
             return turn.counted is not None and turn.counted >= condition.at_least
         case ir.Judge():
-            return asked and turn.verdict == "met"
+            return asked.pop(0) and turn.verdict == "met"
     return None
 
 
@@ -113,13 +117,13 @@ def _loop(random: Random) -> ir.Loop:
     )
 
 
-def _run(loop: ir.Loop, turns: list[Turn]) -> tuple[Machine, dict[int, bool]]:
-    """Runs the loop; gives which iterations a judge was asked about."""
+def _run(loop: ir.Loop, turns: list[Turn]) -> tuple[Machine, set[str]]:
+    """Runs the loop; gives the addresses of the judges that were asked."""
     outputs = (("kept", _read("loop.kept")), ("work", _read("loop.work")))
     workflow = ir.Workflow(name="w", body=ir.Block((loop,)), outputs=outputs)
     machine = Machine(Plan(workflow))
     machine.feed(Event("run.started", "", 0.0, {}))
-    asked: dict[int, bool] = {}
+    asked: set[str] = set()
     while not machine.done:
         for command in machine.poll():
             address = getattr(command, "address", "")
@@ -127,7 +131,7 @@ def _run(loop: ir.Loop, turns: list[Turn]) -> tuple[Machine, dict[int, bool]]:
             turn = turns[number - 1]
             body: dict[str, Any] = {"value": turn.value}
             if ":judge" in address:
-                asked[number] = True
+                asked.add(address)
                 body = {"value": {"verdict": turn.verdict, "answer": "so"}}
             if turn.fails and ":judge" not in address:
                 fault = {"code": "P101", "message": "no", "retryable": False}
@@ -135,6 +139,11 @@ def _run(loop: ir.Loop, turns: list[Turn]) -> tuple[Machine, dict[int, bool]]:
             else:
                 machine.feed(Event("task.finished", address, 0.0, body))
     return machine, asked
+
+
+def _judges(asked: set[str], number: int) -> list[bool]:
+    names = ("judge", *(f"judge{index}" for index in range(2, 20)))
+    return [f"loop[{number}]/:{name}" in asked for name in names]
 
 
 def _check(seed: int) -> str:
@@ -149,7 +158,7 @@ def _check(seed: int) -> str:
         assert machine.status == "failed"
         return "failed"
     assert loop.until is not None
-    approved = {n: bool(_approves(loop.until, t, n in asked)) for n, t in done.items()}
+    approved = {n: bool(_approves(loop.until, t, _judges(asked, n))) for n, t in done.items()}
     ranked = [(approved[n], -1.0 if t.counted is None else t.counted, -n) for n, t in done.items()]
     best = [one for one in ranked if one[0] or one[1] >= 0]
     expected_best = -max(best)[2] if best else None

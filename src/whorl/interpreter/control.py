@@ -287,6 +287,7 @@ def _continue_loop(machine: Machine, key: str, more: int) -> None:
         frame.pop("stop_at", None)
     told: dict[str, Any] = {"limits": dict(limits), "run_limits": dict(machine.state["limits"])}
     machine.note("loop.continued", frame["address"], told)
+    _open_around(machine, key)
     if not is_over:
         return
     _reopen(machine, key)
@@ -306,6 +307,7 @@ def _accepted(machine: Machine, body: dict[str, Any]) -> None:
     number = int(body["iteration"])
     _check(1 <= number <= frame["count"], f"{frame['name']!r} has no iteration {number}")
     _check(frame.get("accepted_number") != number, f"iteration {number} is accepted already")
+    _open_around(machine, key)
     if "ended" not in frame:
         loop_limit.cut_short(machine, key, "cut")
     loop_shelf.discard(machine, key)
@@ -467,6 +469,16 @@ def _is_in_body(frame: Frame) -> bool:
     return "ended" not in frame and frame["phase"] == "body"
 
 
+def _open_around(machine: Machine, key: str) -> None:
+    """Takes up the iterations around a loop that were put aside, the outermost first."""
+    above = machine.frames[key]["parent"]
+    if above is not None:
+        _open_around(machine, above)
+        if "shelf" in machine.frames[above]:
+            _reopen(machine, above)
+            loop.take_up(machine, above)
+
+
 def _reopen(machine: Machine, key: str) -> None:
     """Opens everything around a loop again; what follows it will run again."""
     frame = machine.frames[key]
@@ -482,10 +494,6 @@ def _reopen(machine: Machine, key: str) -> None:
             block.reopen(machine, above, machine.frames[below].get("name", ""))
         elif around["kind"] == "foreach":
             foreach.reopen(machine, above, below)
-        elif around["kind"] == "loop" and was_ended:
-            _reopen(machine, above)
-            loop.take_up(machine, above)
-            was_ended = False
         around.pop("ended", None)
         below, above = above, around["parent"]
     _set_going(machine)

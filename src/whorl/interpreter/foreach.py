@@ -95,7 +95,11 @@ def reopen(machine: Machine, key: str, child: str) -> None:
     index = machine.frames[child]["index"]
     frame["failures"].pop(str(index), None)
     frame["results"][index] = None
-    frame["left"] += 1
+    if str(index) in frame.get("lost", ()):
+        # It was to be tried again anyhow, and counts as one that is left.
+        frame["lost"].remove(str(index))
+    else:
+        frame["left"] += 1
     _arm(machine, key, index)
 
 

@@ -184,6 +184,8 @@ def budget_reached(machine: Machine, key: str, what: Reached) -> None:
         close_iteration(machine, key, status="not_begun")
         _drop_body(machine, key)
         frame["count"] -= 1
+        # What was checked before it need not be checked again.
+        frame["checked"] = True
     else:
         loop_shelf.put_aside(machine, key)
     reached(machine, key, what)
