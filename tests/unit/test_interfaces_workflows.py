@@ -100,7 +100,7 @@ def test_forecast_says_at_most_only_where_something_bounds_the_cost() -> None:
     assert "estimate" not in limited
     assert words_of(loop).endswith(", at most $0.25")
     assert words_of("steps: {a: {ask: x}}", budget_usd=0.001).endswith(
-        "; at most $0.0010, the budget"
+        "; at most $0.001, the budget"
     )
 
 

@@ -614,7 +614,9 @@ export interface components {
         };
         /**
          * Continue
-         * @description Reopens a loop for more iterations; at least one of the two amounts is needed.
+         * @description Reopens a loop for more iterations, or every loop that stopped for its budget.
+         *
+         *     At least one of the amounts is needed.
          */
         Continue: {
             /**
@@ -622,12 +624,22 @@ export interface components {
              * @description added to the budget
              */
             budget_usd?: number | null;
+            /**
+             * Calls
+             * @description added to the budget
+             */
+            calls?: number | null;
             /** Iterations */
             iterations?: number | null;
             /** Loop */
             loop?: string | null;
             /** Seen */
             seen?: number | null;
+            /**
+             * Tokens
+             * @description added to the budget
+             */
+            tokens?: number | null;
         };
         /**
          * Decision
@@ -1214,6 +1226,8 @@ export interface components {
             failed_iterations: number[];
             /** Iterations */
             iterations: number;
+            /** Mark */
+            mark?: ("limit" | "budget") | null;
             /** Path */
             path: string;
             /** Returned Iteration */
@@ -1234,8 +1248,18 @@ export interface components {
              * @description added to the budget
              */
             budget_usd?: number | null;
+            /**
+             * Calls
+             * @description added to the budget
+             */
+            calls?: number | null;
             /** Seen */
             seen?: number | null;
+            /**
+             * Tokens
+             * @description added to the budget
+             */
+            tokens?: number | null;
         };
         /**
          * RunDetail
@@ -1303,7 +1327,7 @@ export interface components {
             loop: string | null;
             /**
              * Mark
-             * @description of a run that succeeded: what ended it before its goal was met
+             * @description of a run that succeeded with a loop that ended at a limit or budget
              */
             mark: ("limit" | "budget") | null;
             /** Name */
@@ -1383,7 +1407,7 @@ export interface components {
             loop: string | null;
             /**
              * Mark
-             * @description of a run that succeeded: what ended it before its goal was met
+             * @description of a run that succeeded with a loop that ended at a limit or budget
              */
             mark: ("limit" | "budget") | null;
             /** Name */

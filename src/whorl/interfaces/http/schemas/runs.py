@@ -75,6 +75,7 @@ class ResultLoop(Closed):
     returned_iteration: int | None
     failed_iterations: list[int]
     usage: UsageItem
+    mark: Literal["limit", "budget"] | None = None
 
 
 class Result(Closed):

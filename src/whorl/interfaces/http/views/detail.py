@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _ENDED = frozenset({"succeeded", "failed", "cancelled"})
 _KINDS = {"pause": "run.paused", "resume": "run.resumed", "cancel": "run.cancelled"}
+# Whether any loop can go on is asked of so many; a list may hold thousands.
+_LOOPS_LOOKED_AT = 100
 
 
 def run_detail(desk: Desk, run: RunId) -> RunDetail:
@@ -62,6 +64,7 @@ def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[Action]:
     if row.status in ("paused", "interrupted"):
         found.discard("pause")
     loops = [frame["address"] for frame in machine.frames.values() if frame["kind"] == "loop"]
+    del loops[_LOOPS_LOOKED_AT:]
     for action, kind in (("continue", "run.continued"), ("accept", "run.accepted")):
         asked = (Event(kind, "", machine.now, {"at": loop, "iteration": 1}) for loop in loops)
         if row.status != "cancelled" and any(objection(machine, one) is None for one in asked):
