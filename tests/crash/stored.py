@@ -119,11 +119,12 @@ class StoredCase:
         """How many of the requests are in the journal, by the number of their events."""
         made = 0
         for number, request in enumerate(self._resting, start=1):
-            asked -= len(request.get("together", (0,))) if "wait" not in request else 0
+            if "wait" in request or "refused" in request:
+                continue
+            asked -= len(request.get("together", (0,)))
             if asked < 0:
                 return made
-            if "wait" not in request:
-                made = number
+            made = number
         return made
 
     async def _live(self, store: CountingStore, loop: StoreLoop) -> RunId:
