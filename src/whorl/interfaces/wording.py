@@ -169,9 +169,11 @@ def fact_words(fact: Mapping[str, Any]) -> str:
             answer = line(str(fact.get("answer", "")), 80)
             return f"judge: {answer}" if answer else "judge: no clear answer"
         case "expression":
-            return (
-                f"{line(str(fact.get('expression', '')), 60)} is {str(bool(fact['met'])).lower()}"
-            )
+            said = line(str(fact.get("expression", "")), 60)
+            if fact["met"] is None:
+                lost: Any = fact.get("failed") or []
+                return f"{said} is not known: {', '.join(map(repr, lost))} failed"
+            return f"{said} is {str(bool(fact['met'])).lower()}"
         case "stable":
             return f"{bare(float(fact.get('similarity', 0)) * 100)}% alike"
         case "plateau":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter.address import attempted, inner
 from whorl.interpreter.block import results
 from whorl.interpreter.evaluation import value_of
+from whorl.interpreter.frames import children_of
 from whorl.interpreter.loop_record import (
     close_iteration,
     facts_of,
@@ -224,13 +225,29 @@ def _weigh(machine: Machine, key: str) -> None:
     if until is None or (loop.check != "after" and not before):
         _decide(machine, key, Verdict("not_met"))
         return
-    verdict = Weighing(frame, machine.scope_at(frame["inner"])).weigh(until)
+    lost = frozenset() if before else _lost_steps(machine, frame)
+    verdict = Weighing(frame, machine.scope_at(frame["inner"]), lost).weigh(until)
     if verdict.state == "open":
         frame["asking"] = verdict.judge
         frame["judged"][str(verdict.judge)] = {"votes": []}
         ask_judge(machine, key)
         return
     _decide(machine, key, verdict)
+
+
+def _lost_steps(machine: Machine, frame: Frame) -> frozenset[str]:
+    """The steps of an iteration that failed, though it went on, and that have left no value."""
+    found: set[str] = set()
+    blocks = [frame["body"]] if frame.get("body") else []
+    for key in blocks:
+        inside = machine.frames[key]
+        if inside["kind"] == "block":
+            values = machine.state["scopes"][inside["scope"]]["values"]
+            ends = inside["ends"].items()
+            found |= {n for n, end in ends if end.get("tolerated") and values.get(n) is None}
+        if inside["kind"] in ("block", "branch", "group"):
+            blocks += children_of(inside)
+    return frozenset(found)
 
 
 def _decide(machine: Machine, key: str, verdict: Verdict) -> None:

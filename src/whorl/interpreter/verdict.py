@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from whorl.interpreter.evaluation import value_of
 from whorl.ir import AllOf, AnyOf, BranchTaken, Constant, Judge, Plateau, Score, Stable, When
-from whorl.language import pattern, to_text, truth
+from whorl.language import free_names, pattern, to_text, truth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,12 +124,14 @@ def similarity(one: str, other: str) -> float:
 class Weighing:
     """Goes through a condition once, telling its parts by the order in which they are written.
 
-    What an iteration measured and what judges said of it is in the frame of the loop.
+    What an iteration measured and what judges said of it is in the frame of the loop. Steps that
+    are `lost` have failed and left nothing that an expression could be true of.
     """
 
-    def __init__(self, frame: Frame, scope: Scope) -> None:
+    def __init__(self, frame: Frame, scope: Scope, lost: frozenset[str] = frozenset()) -> None:
         self._frame = frame
         self._scope = scope
+        self._lost = lost
         self._scores = 0
         self._stables = 0
         self._judges = 0
@@ -139,9 +141,7 @@ class Weighing:
         """The verdict on a condition; `open` where a judge is needed and has not answered."""
         match condition:
             case When():
-                met = truth(condition.test, self._scope)
-                said = condition.described or condition.test.source
-                return _verdict(met, "expression", {"expression": said})
+                return self._when(condition)
             case Score():
                 return self._score(condition)
             case Judge():
@@ -159,6 +159,16 @@ class Weighing:
                 return self._all(condition)
             case _:
                 assert_never(condition)
+
+    def _when(self, condition: When) -> Verdict:
+        facts: dict[str, Json] = {"expression": condition.described or condition.test.source}
+        if self._lost:
+            read = {use.name for use in free_names(condition.test)} & self._lost
+            if read:
+                failed: list[Json] = [*sorted(read)]
+                facts |= {"by": "expression", "met": None, "failed": failed}
+                return Verdict("inconclusive", "expression", (facts,))
+        return _verdict(truth(condition.test, self._scope), "expression", facts)
 
     def _score(self, condition: Score) -> Verdict:
         scored: list[float | None] = self._frame.get("scored", [])
