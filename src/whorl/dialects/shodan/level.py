@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from whorl.dialects.shodan.fields import flag_of
 from whorl.dialects.shodan.parts import PortSpec
 from whorl.dialects.shodan.sources import called, given, output, packed, quoted
 
@@ -95,6 +96,14 @@ class Level:
     def members(self) -> list[GraphNode]:
         """The nodes of this level."""
         return self.graph.members(self.holder)
+
+    def tolerated(self) -> list[GraphNode]:
+        """The nodes of this level that the others go on after when they fail."""
+        return [
+            node
+            for node in self.members
+            if flag_of(node.fields, "continueOnFailure") and not node.type.startswith("interface-")
+        ]
 
     @property
     def gives_inputs(self) -> bool:
