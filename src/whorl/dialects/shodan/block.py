@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.shodan.fields import flag_of
 from whorl.dialects.shodan.loops.loop import read_loop
 from whorl.dialects.shodan.nodes.agent import read_agent
 from whorl.dialects.shodan.nodes.component import read_component
@@ -59,6 +58,7 @@ def build_block(
     found: list[ir.Node] = []
     for node, nodes in built:
         found.extend(_ordered(sorted(level.before(node.id), key=order.__getitem__), nodes))
+    found.extend(_ordered([nodes[-1].name for _, nodes in built], _settled(level)))
     return ir.Block(tuple(found), concurrency=CONCURRENCY)
 
 
@@ -89,18 +89,13 @@ def _ordered(before: list[str], nodes: list[ir.Node]) -> list[ir.Node]:
     return found
 
 
-def tolerated(level: Level) -> list[ir.Node]:
-    """Nodes that fail the run at its end, for those that failed while the others went on."""
-    found: list[ir.Node] = []
-    for node in level.members:
-        if flag_of(node.fields, "continueOnFailure") and not node.type.startswith("interface-"):
-            check = called("settled", given(node.id), quoted(node.id))
-            found.append(
-                ir.Compute(
-                    name=level.free_name(f"{node.id}.status"),
-                    value=expression(check),
-                    after=(ir.After(node.id),),
-                    place=f"{node.span.line}:{node.span.column}",
-                )
-            )
-    return found
+def _settled(level: Level) -> list[ir.Node]:
+    """Nodes that fail a level at its end, for those that failed while the others went on."""
+    return [
+        ir.Compute(
+            name=level.free_name(f"{node.id}.status"),
+            value=expression(called("settled", given(node.id), quoted(node.id))),
+            place=f"{node.span.line}:{node.span.column}",
+        )
+        for node in level.tolerated()
+    ]

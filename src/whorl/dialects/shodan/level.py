@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from whorl.dialects.shodan.fields import flag_of, table_of, text_of
 from whorl.dialects.shodan.parts import PortSpec
 from whorl.dialects.shodan.sources import called, given, output, packed, quoted
 
@@ -95,6 +96,26 @@ class Level:
     def members(self) -> list[GraphNode]:
         """The nodes of this level."""
         return self.graph.members(self.holder)
+
+    def tolerated(self) -> list[GraphNode]:
+        """The nodes that the others go on after when they fail, and that fail this level then.
+
+        An exit code by which the loop itself decides is a result, and no failure.
+        """
+        found = [node for node in self.members if not node.type.startswith("interface-")]
+        found = [node for node in found if flag_of(node.fields, "continueOnFailure")]
+        deciders = self._decide_by_exit_code()
+        return [node for node in found if node not in deciders]
+
+    def _decide_by_exit_code(self) -> list[GraphNode | None]:
+        loop = self.loop.node.fields if self.loop is not None else None
+        tables = [loop and table_of(loop, name) for name in ("continueWhile", "exitWhen")]
+        compared = [text_of(table, "output") for table in tables if table]
+        return [
+            self.named(name.removesuffix(".exitCode"))
+            for name in compared
+            if name.endswith(".exitCode")
+        ]
 
     @property
     def gives_inputs(self) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.shodan.block import build_block, tolerated
+from whorl.dialects.shodan.block import build_block
 from whorl.dialects.shodan.fields import table_of, text_of
 from whorl.dialects.shodan.level import Level
 from whorl.dialects.shodan.nodes.files import root_folder
@@ -27,7 +27,7 @@ def read_file(draft: Draft, root: Mapping) -> ir.Workflow:
     header = table_of(root, "metadata") or Mapping((), root.span)
     draft.folder = root_folder(draft, header)
     usual = draft.document.file.rpartition("/")[2].partition(".")[0]
-    workflow = _workflow(draft, root, text_of(header, "name") or usual, is_outermost=True)
+    workflow = _workflow(draft, root, text_of(header, "name") or usual)
     check_ports(draft)
     return replace(
         workflow,
@@ -48,14 +48,12 @@ def _read_inline(draft: Draft, name: str) -> ir.Workflow:
     return _workflow(draft, draft.components[name], name)
 
 
-def _workflow(draft: Draft, root: Mapping, name: str, *, is_outermost: bool = False) -> ir.Workflow:
+def _workflow(draft: Draft, root: Mapping, name: str) -> ir.Workflow:
     graph = read_graph(draft, root)
     has_interface = any(node.type == "interface-input" for node in graph.nodes.values())
     level = Level(draft, graph, ports={}, has_interface=has_interface)
     _take_interface(level, root)
     body = build_block(level, _read_inline)
-    if is_outermost:
-        body = replace(body, nodes=(*body.nodes, *tolerated(level)))
     outputs = _outputs(level, root)
     assert level.ports is not None
     ports = list(level.ports.values())

@@ -33,16 +33,20 @@ def answered(run: Run, value: Value) -> Value:
 
 
 def ended(run: Run, value: Value, last: Value) -> Value:
-    """What a loop gives at its handles."""
+    """What a loop gives at its handles; an iteration that reached no exit changes no result."""
     found = value if isinstance(value, dict) else {}
     told = found.get("loop")
     facts = told if isinstance(told, dict) else {}
     reason = facts.get("exit_reason")
     if reason == "condition_met":
         reason = _REASONS.get(str(facts.get("stopped_by")), reason)
+    results = found.get("iterations", [])
+    output = found.get(str(last))
+    if output is None and isinstance(results, list):
+        output = next((one for one in reversed(results) if one is not None), None)
     return {
-        "output": found.get(str(last)),
-        "iterations": found.get("iterations", []),
+        "output": output,
+        "iterations": results,
         "count": facts.get("iterations", 0),
         "exit_reason": reason,
     }

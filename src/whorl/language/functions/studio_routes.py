@@ -25,13 +25,34 @@ _FENCED = re.compile(r"```[a-zA-Z]*\s*+(.*?)```", re.DOTALL)
 _SENTENCE = re.compile(r"[^.!?;\n]++[.!?;\n]?")
 # A sentence with one of these denies something, makes it depend, or tells what another text says.
 _HEDGED = re.compile(
-    r"\b(?:not|never|no|cannot|neither|nor|hardly|barely|almost|nearly|far from|without|if|unless"
+    r"\b(?:not|never|no|nothing|none|nobody|cannot|neither|nor|hardly|barely|almost|nearly|partly"
+    r"|far from|without|false|wrong|if|unless"
     r"|until|once|when|before|after|(?:to|should|would|could|will|can|must|may|might) be"
     r"|says|said|saying|claims|states|reads|asks|wants|tells|told|contains|quotes)\b"
     r"|n['’]t\b|\?$",
     re.IGNORECASE,
 )
 _REASON = r"[\s*_`\"'“”‘’()\[\]]*(?:$|[:!;.–—]|-\s|because\b|since\b|as\b)"
+_DENIED = re.compile(
+    r"\b(?:not|never|no|nothing|none|nobody|cannot|neither|nor|hardly|far from)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+# What takes a name back right behind it: "done: false", "done? not yet", "done once it is tested".
+_TAKEN_BACK = re.compile(
+    r"[\s*_`\"'“”‘’()\[\]{}]*+(?:\?|[.,:;!|=>–—-]*+[\s*_`\"'“”‘’]*+(?:false\b|0\s*$"
+    r"|no\s*(?:$|[.,;!])|not (?:yet|really|quite)\b|(?:is|was) not\b|(?:is|was)n['’]t\b"
+    r"|(?:if|when|once|unless)\b))",
+    re.IGNORECASE,
+)
+# What may stand between the names where several are listed: "done/continue", "done or continue".
+_LISTED = re.compile(r"(?:[\s*_`\"'“”‘’()\[\]{},:|/&+=–—-]|\b(?:or|and|vs)\b)*+", re.IGNORECASE)
+_LABEL = re.compile(
+    r"(?:(?:my|the|final|selected|chosen)\s+)*+(?:answer|branch|category|choice|decision|route"
+    r"|verdict)[*_`\s]*+[:=]",
+    re.IGNORECASE,
+)
+_DECIDING = frozenset({"branch", "selectedbranch", "category", "choice", "decision", "route"})
+_EXPLAINING = frozenset({"reason", "reasoning", "explanation", "why", "rationale", "comment"})
 
 
 def choose(run: Run, answer: Value, branches: Value, value: Value, fallback: Value) -> Value:
@@ -62,22 +83,53 @@ def _category(run: Run, answer: Value, branches: Value) -> tuple[str, str] | Non
     answer: a text that is judged must not end the loop because its words are quoted.
     """
     names = [str(name) for name in items(branches, "choose") if str(name)]
-    said = run.text(answer)[:_READ_MAX]
+    said = _unwrapped(run.text(answer)[:_READ_MAX])
     run.check_text(len(said) * (1 + len(names)), "choose")
     fence = _FENCED.search(said)
     inside = (fence[1] if fence else said).strip()
-    if inside.startswith("{"):
+    if inside.startswith(("{", "[")):
         with suppress(EvaluationError):
             return _in_json(run, inside, names)
     words = said.strip(_AROUND)
+    label = _LABEL.match(words)
     spans = _spans(words, names)
-    first = next((name for name, start, _ in spans if start == 0), None)
-    if first is not None:
-        return first, words[len(first) :].strip(_AROUND[:-1])
-    is_one = len({name for name, _, _ in spans}) == 1
-    if is_one and (not set(names) >= _JUDGED or _is_said(said, spans[0][0])):
-        return spans[0][0], words
-    return None
+    if spans and not words[label.end() if label else 0 : spans[0][1]].strip(_AROUND):
+        name, _, end = spans[0]
+        if _is_taken_back(said.lstrip(_AROUND), spans):
+            return None
+        return name, words if label else words[end:].strip(_AROUND[:-1])
+    if len({name for name, _, _ in spans}) != 1:
+        return None
+    is_judged = set(names) >= _JUDGED
+    is_meant = _is_said(said, spans[0][0]) if is_judged else not _is_denied(words, spans)
+    return (spans[0][0], words) if is_meant else None
+
+
+def _unwrapped(said: str) -> str:
+    """An answer without the thoughts before it and the tag around it."""
+    said = said.strip()
+    if said.startswith("<think>"):
+        said = said.rpartition("</think>")[2].strip()
+    inside = said.removeprefix("<answer>").removesuffix("</answer>")
+    return said if "<" in inside else inside
+
+
+def _is_taken_back(text: str, spans: list[tuple[str, int, int]]) -> bool:
+    """Whether the first name is denied, asked or made to depend, or only the first of a list."""
+    name, _, end = spans[0]
+    if _TAKEN_BACK.match(text, end):
+        return True
+    other = next((start for another, start, _ in spans if another != name), None)
+    return other is not None and _LISTED.fullmatch(text, end, other) is not None
+
+
+def _is_denied(words: str, spans: list[tuple[str, int, int]]) -> bool:
+    """Whether what stands before a name in its sentence denies it, or what stands behind it."""
+    for _, start, end in spans:
+        sentence = re.split(r"[.!?;\n]", words[:start])[-1]
+        if _DENIED.search(sentence) or _TAKEN_BACK.match(words, end):
+            return True
+    return False
 
 
 def _spans(words: str, names: list[str]) -> list[tuple[str, int, int]]:
@@ -106,15 +158,19 @@ def _is_said(said: str, name: str) -> bool:
 def _in_json(run: Run, text: str, names: list[str]) -> tuple[str, str] | None:
     """The branch that a field of an object names, or whose own field is true; texts explain it."""
     found = from_json(run, text)
+    if isinstance(found, list):
+        found = {"branch": found[0]} if len(found) == 1 else {}
     fields = found if isinstance(found, dict) else {}
     known = {name.casefold(): name for name in names}
+    deciding = {key for key in fields if key.casefold() in _DECIDING}
+    deciding = deciding or {key for key in fields if key.casefold() not in _EXPLAINING}
     texts = {key: part for key, part in fields.items() if isinstance(part, str)}
-    named = {key: known.get(part.strip(_AROUND).casefold()) for key, part in texts.items()}
+    named = {key: known.get(texts[key].strip(_AROUND).casefold()) for key in deciding & set(texts)}
     flags = {known.get(key.casefold()) for key, part in fields.items() if part is True}
     chosen = {name for name in (*named.values(), *flags) if name is not None}
     if len(chosen) != 1:
         return None
-    return chosen.pop(), "\n".join(part for key, part in texts.items() if named[key] is None)
+    return chosen.pop(), "\n".join(part for key, part in texts.items() if named.get(key) is None)
 
 
 def match(run: Run, value: Value, branches: Value) -> Value:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.shodan.fields import span_of, table_of, text_of
 from whorl.dialects.shodan.ports import Reference, slot_types
-from whorl.dialects.shodan.sources import called, expression, literal, output, quoted
+from whorl.dialects.shodan.sources import called, expression, given, literal, output, quoted
 from whorl.ir.checks.suggest import suggest
 from whorl.language.functions.shodan import OPERATORS
 from whorl.source import plain
@@ -110,7 +110,7 @@ def read_exit(inner: Level, body: ir.Block) -> ir.Block:
         name=name,
         loop=inner.loop.node.id,
         after=(ir.After(node),),
-        when=expression(test),
+        when=expression(_settled_before(inner, node, test)),
     )
     nodes = [
         replace(one, after=(*one.after, ir.After(name)))
@@ -119,3 +119,13 @@ def read_exit(inner: Level, body: ir.Block) -> ir.Block:
         for one in body.nodes
     ]
     return replace(body, nodes=(*nodes, leave))
+
+
+def _settled_before(inner: Level, node: str, test: str) -> str:
+    """A loop that is left fails, too, for a node that failed before the one that says so."""
+    checks = [
+        called("settled", given(one.id), quoted(one.id))
+        for one in inner.tolerated()
+        if inner.leads_to(node, one.id)
+    ]
+    return " and ".join((test, *checks))
