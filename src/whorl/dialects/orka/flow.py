@@ -1,8 +1,8 @@
 """The order of agents: one after the other or side by side, forks, joins, routers and failovers.
 
 An agent that fails is passed over, as in the public system; but where the last one that answers
-fails, so does the section, because then there is no answer. In a loop any failure is one of the iteration, and
-nothing follows a loop that has failed.
+fails, so does the section, because then there is no answer. In a loop any failure is one of the
+iteration, and nothing follows a loop that has failed.
 """
 
 from __future__ import annotations
@@ -304,9 +304,12 @@ class _Weaver:
         table: dict[str, Json] = {
             entry.name: [s.text for s in scalars_of(entry.value)] for entry in routes or ()
         }
-        chosen = computed("orka_route", f"previous_outputs[{literal(name)}]", literal(table))
+        said = f"previous_outputs[{literal(name)}]"
+        told = (said, literal(table), literal(agent.id))
+        # In a loop, an iteration in which no way was taken must not count as a good one.
+        chosen = computed("orka_route", *told, literal(self._scene.is_loop))
         self._draft.places.remember_part(chosen, agent.span_of("decision_key"))
-        return ir.Compute(value=chosen, **common)
+        return ir.Compute(value=chosen, warns=computed("orka_misread", *told), **common)
 
 
 def _behind(node: ir.Node, name: str) -> ir.Node:
