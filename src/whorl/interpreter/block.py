@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from whorl.interpreter import records
 from whorl.interpreter.address import attempted, inner, join
-from whorl.interpreter.evaluation import OverlayScope, value_of
+from whorl.interpreter.evaluation import OverlayScope, value_of, values_over
 from whorl.interpreter.outcomes import failed, is_failure, language_failure, succeeded
 from whorl.interpreter.retrying import may_help, pause
 from whorl.ir import Assign, Call, Compute, Task
-from whorl.language import EvaluationError, LanguageError, truth
+from whorl.language import LanguageError, truth
 
 if TYPE_CHECKING:
     from typing import Any
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.plan import BlockPlan
     from whorl.ir import Node
     from whorl.ir.fields import After
-    from whorl.language import Json, Scope
+    from whorl.language import Json
 
 # How a node ended is kept by its name: status, and where needed: cause of a skip, whether a failure
 # is tolerated, the number of the attempt, the error. Most nodes just succeed.
@@ -34,7 +34,6 @@ _SKIPPED_BY_CONDITION: dict[str, Any] = {"status": "skipped", "cause": "conditio
 _SKIPPED_BY_ORDER: dict[str, Any] = {"status": "skipped", "cause": "order"}
 _SKIPPED_BY_HALT: dict[str, Any] = {"status": "skipped", "cause": "halt"}
 
-ITEMS_MAX = 100_000
 _LEAVES = frozenset({"task", "wait", "gate", "signal"})
 _KINDS = {
     "Task": "task",
@@ -381,25 +380,16 @@ def _arm(machine: Machine, node: Node, child: str) -> None:
 def _compute(machine: Machine, frame: Frame, node: Compute | Assign) -> Outcome:
     scope = machine.scope(frame)
     if isinstance(node, Compute):
-        value = value_of(node.value, scope) if node.over is None else _computed_over(node, scope)
+        value = value_of(node.value, scope) if node.over is None else values_over(node, scope)
     else:
         value = _assign(machine, frame, node)
+    if isinstance(node, Compute) and node.warns is not None:
+        words = value_of(node.warns, OverlayScope({"it": value}, scope))
+        if isinstance(words, str):
+            machine.warn(join(frame["address"], node.name), "R113", words)
     if node.shape is not None:
         value = value_of(node.shape, OverlayScope({"it": value}, scope))
     return succeeded(value)
-
-
-def _computed_over(node: Compute, scope: Scope) -> list[Json]:
-    assert node.over is not None
-    items = value_of(node.over, scope)
-    if not isinstance(items, list) or len(items) > ITEMS_MAX:
-        raise EvaluationError(f"{node.name!r} needs a list of at most {ITEMS_MAX} items")
-    found: list[Json] = []
-    for item in items:
-        inside = OverlayScope({"$item": item}, scope)
-        if node.keep is None or truth(node.keep, inside):
-            found.append(value_of(node.value, inside))
-    return found
 
 
 def _assign(machine: Machine, frame: Frame, node: Assign) -> dict[str, Json]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.ir.values import Constant, Expression, Items
-from whorl.language import UNDEFINED, evaluate, to_text
+from whorl.language import UNDEFINED, EvaluationError, evaluate, to_text, truth
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Frame
-    from whorl.ir import Value
+    from whorl.ir import Compute, Value
     from whorl.language import Json, Scope, Undefined
 
 Scopes: TypeAlias = "dict[str, dict[str, Json]]"
 
+ITEMS_MAX = 100_000
 # Facts of the run, by the names that expressions know them by.
 _FACTS = {"$now": "at", "$run": "run"}
 
@@ -104,3 +105,17 @@ def value_of(value: Value, scope: Scope) -> Json:
 def text_of(value: Value, scope: Scope) -> str:
     """The text that a written value stands for here."""
     return to_text(value_of(value, scope))
+
+
+def values_over(node: Compute, scope: Scope) -> list[Json]:
+    """The values of a node that computes one for each item of a list."""
+    assert node.over is not None
+    items = value_of(node.over, scope)
+    if not isinstance(items, list) or len(items) > ITEMS_MAX:
+        raise EvaluationError(f"{node.name!r} needs a list of at most {ITEMS_MAX} items")
+    found: list[Json] = []
+    for item in items:
+        inside = OverlayScope({"$item": item}, scope)
+        if node.keep is None or truth(node.keep, inside):
+            found.append(value_of(node.value, inside))
+    return found

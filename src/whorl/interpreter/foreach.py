@@ -15,7 +15,7 @@ from whorl.language import LanguageError
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Outcome
+    from whorl.interpreter.frames import Frame, Outcome
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
 
@@ -180,20 +180,31 @@ def _outcome(machine: Machine, key: str) -> Outcome:
     well = len(found) - len(frame["failures"])
     node = _node(machine, key)
     rate, wanted = well / len(found), node.min_success_rate
-    if rate >= wanted:
+    if well == len(found):
         return succeeded(found)
-    first = min(frame["failures"], key=int)
-    cause = dict(frame["failures"][first])
-    many = len(frame["failures"])
-    cause["message"] = f"item {int(first) + 1} of {frame['name']!r}: {cause['message']}"
-    if many > 1:
-        cause["message"] += f" (and {many - 1} more)"
+    cause = _first_failure(frame)
+    if rate >= wanted:
+        whom = "it" if well == len(found) - 1 else "them"
+        words = f"{cause['message']}; the run went on without {whom}"
+        machine.warn(frame["address"], cause["code"], words)
+        return succeeded(found)
     if wanted * node.items_max < 1:
         cause["message"] += f"; none of {len(found)} items succeeded"
     elif wanted < 1:
         cause["message"] += f"; {well} of {len(found)} items succeeded ({rate:.3g}), "
         cause["message"] += f"and min_success_rate is {wanted:g}"
     return failed(cause, value=found)
+
+
+def _first_failure(frame: Frame) -> dict[str, Any]:
+    """The error of the first item that failed; its message tells how many more there are."""
+    first = min(frame["failures"], key=int)
+    cause = dict(frame["failures"][first])
+    cause["message"] = f"item {int(first) + 1} of {frame['name']!r}: {cause['message']}"
+    many = len(frame["failures"])
+    if many > 1:
+        cause["message"] += f" (and {many - 1} more)"
+    return cause
 
 
 def _node(machine: Machine, key: str) -> ForEach:

@@ -136,12 +136,13 @@ class Call(NodeFields):
 class Compute(NodeFields):
     """Computes a value; with `over`, one for each item of a list that `keep` is true of.
 
-    Each item is visible as `$item` while its value is computed.
+    Each item is visible as `$item` while its value is computed. `warns` is as that of a task.
     """
 
     value: Value
     over: Value | None = None
     keep: Expression | None = None
+    warns: Value | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -175,6 +175,7 @@ def test_the_state_of_a_loop_begins_with_empty_texts() -> None:
 
 def test_outputs_of_workflows() -> None:
     assert value("main_output(it)", it={"a": 1, "b": 2}) == "1"
-    assert value("main_output(it)", it={}) == ""
+    assert value("main_output(it)", it={}) is None
+    assert value("main_output(it)", it={"a": None}) is None
     assert value("merged(a, b)", a={"x": "1", "y": "1"}, b={"y": "2"}) == {"x": "1", "y": "2"}
     assert value("merged(a, b)", b={"y": "2"}) == {"y": "2"}

@@ -33,6 +33,8 @@ FRAGMENTS = {
 CRITERIA = '{"improvement": {"better_than_previous": true, "significant_delta": true}}'
 ANSWERS = [
     ("true or false for each criterion", [CRITERIA]),
+    # Without the name of a route, its router does not know where to go.
+    ("Return ONLY one of these exact strings", ['{"response": "safeguard_gate"}']),
     (
         "Answer with one JSON",
         ['{"response": "It lacks more depth. SCORE: 0.5", "confidence": 0.5}'],

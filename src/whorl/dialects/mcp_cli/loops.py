@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 HISTORY_KEEP = 1_000
 _OUTPUT = ir.Expression("jinja", "output")
 _SHAPE: tuple[tuple[str, ir.Value], ...] = (
-    ("output", ir.Expression("jinja", "it.output | default('')")),
+    ("output", ir.Expression("jinja", "it.output | default('', true)")),
     ("iterations", ir.Expression("jinja", "it.loop.iterations | string")),
     ("exit_reason", ir.Expression("jinja", "it.loop.exit_reason")),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -42,7 +43,10 @@ def read_workflow(draft: Draft) -> ir.Workflow:
         find_order(draft, items, variables),
         read_execution(draft),
     )
-    nodes = tuple(read_node(page, item) for item in items)
+    nodes = [read_node(page, item) for item in items]
+    if nodes:
+        # Its result is that of the workflow, which has none where it failed.
+        nodes[-1] = replace(nodes[-1], on_failure="halt")
     draft.mentions.update((name, one.span) for name, one in variables.inputs.items())
     if variables.reads_input:
         draft.mentions[MAIN] = draft.root.span
@@ -53,7 +57,7 @@ def read_workflow(draft: Draft) -> ir.Workflow:
         main_input=MAIN,
         open_inputs=True,
         body=ir.Block(
-            nodes, concurrency=page.execution.workers, on_failure=page.execution.on_failure
+            tuple(nodes), concurrency=page.execution.workers, on_failure=page.execution.on_failure
         ),
         outputs=_outputs(items, variables),
         variables=_env(draft),

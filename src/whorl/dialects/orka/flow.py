@@ -1,8 +1,8 @@
 """The order of agents: one after the other or side by side, forks, joins, routers and failovers.
 
-An agent that fails is passed over, as in the public system; but where the last one fails, so does
-the section, because then there is no answer. In a loop any failure is one of the iteration, and
-nothing follows a loop that has failed.
+An agent that fails is passed over, as in the public system; but where the last one that answers
+fails, so does the section, because then there is no answer. In a loop any failure is one of the
+iteration, and nothing follows a loop that has failed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from whorl.dialects.orka.agents import (
     targets_of,
 )
 from whorl.dialects.orka.answering import ANSWERING, read_failover, timeout_of
+from whorl.dialects.orka.known import SILENT
 from whorl.dialects.orka.loop import read_loop
 from whorl.dialects.orka.order import Words, dependencies, sorted_by_dependencies
 from whorl.dialects.orka.values import (
@@ -107,15 +108,26 @@ class _Weaver:
                 self._place(target.text, steps, queue)
 
     def _in_order(self, steps: list[str], path: str) -> list[ir.Node]:
-        last = len(steps) - 1
-        while last > 0 and steps[last] in self._routers:
-            last -= 1
+        first = self._first_deciding(steps)
+        deciding = self._with_asked(set(steps[first:]))
         nodes: list[ir.Node] = []
-        for index, name in enumerate(steps):
+        for name in steps:
             after = (nodes[-1].name,) if nodes else ()
-            is_last = index >= last and (index > last or last == len(steps) - 1)
-            nodes.append(self._node(name, after, path, is_last=is_last))
+            nodes.append(self._node(name, after, path, decides=name in deciding))
         return nodes
+
+    def _first_deciding(self, steps: list[str]) -> int:
+        """Where the last ones begin that answer: an agent, or a router with its choices."""
+        speaking = [index for index, name in enumerate(steps) if self._speaks(name)]
+        first = speaking[-1] if speaking else len(steps) - 1
+        while first > 0 and steps[first] in self._routers:
+            first -= 1
+        return first
+
+    def _speaks(self, name: str) -> bool:
+        """Whether an agent answers, or one that it holds."""
+        agent = self._section.find(name)
+        return agent is not None and any(one.type not in SILENT for one in self._held(agent))
 
     def _side_by_side(self, steps: list[str]) -> list[ir.Node]:
         read: dict[str, Words] = {}
@@ -130,11 +142,37 @@ class _Weaver:
         for name, routers in self._routers.items():
             if name in waits:
                 waits[name] = tuple(dict.fromkeys((*waits[name], *routers)))
-        awaited = {name for found in waits.values() for name in found}
+        deciding = self._deciding(steps, waits)
         return [
-            self._node(name, waits[name], self._scene.path, is_last=name not in awaited)
+            self._node(name, waits[name], self._scene.path, decides=name in deciding)
             for name in steps
         ]
+
+    def _deciding(self, steps: list[str], waits: dict[str, tuple[str, ...]]) -> set[str]:
+        """Those that no other answer comes after, and the routers that choose among them."""
+        before: set[str] = set()
+        waiting = [other for name in steps if self._speaks(name) for other in waits[name]]
+        while waiting:
+            name = waiting.pop()
+            if name not in before:
+                before.add(name)
+                waiting.extend(waits.get(name, ()))
+        found = set(steps) - before
+        waiting = list(found)
+        while waiting:
+            routers = set(self._routers.get(waiting.pop(), ())) - found
+            found |= routers
+            waiting.extend(routers)
+        return self._with_asked(found)
+
+    def _with_asked(self, deciding: set[str]) -> set[str]:
+        """These, and the agents whose answer a router among them cannot do without."""
+        found = set(deciding)
+        for agent in filter(None, map(self._section.find, deciding)):
+            routes = mapping_of(agent.get("routing_map")) if agent.type == "router" else None
+            if routes is not None and not {"", "default"} & {one.name.lower() for one in routes}:
+                found.add(text_of(agent.get("decision_key")))
+        return found
 
     def _report_waits(self, name: str) -> None:
         agent = self._section.find(name)
@@ -146,7 +184,7 @@ class _Weaver:
             help="read the results of some agents by name, or run them one after the other",
         )
 
-    def _node(self, name: str, after: tuple[str, ...], path: str, *, is_last: bool) -> ir.Node:
+    def _node(self, name: str, after: tuple[str, ...], path: str, *, decides: bool) -> ir.Node:
         agent = self._section.find(name)
         assert agent is not None
         here = f"{path}/{name}" if path else name
@@ -156,7 +194,7 @@ class _Weaver:
             "name": name,
             "after": tuple(ir.After(other) for other in after),
             "when": computed("orka_routed", literal(routers), literal(name)) if routers else None,
-            "on_failure": "halt" if is_last or self._is_needed(agent) else "continue",
+            "on_failure": "halt" if decides or self._is_needed(agent) else "continue",
             "timeout_s": timeout_of(self._draft, agent),
             "place": f"{agent.span.line}:{agent.span.column}",
         }
@@ -179,6 +217,10 @@ class _Weaver:
         """Whether nothing can follow where an agent fails: in a loop, and where it holds one."""
         if self._scene.is_loop:
             return True
+        return any(one.type == "loop" for one in self._held(agent))
+
+    def _held(self, agent: Agent) -> list[Agent]:
+        """An agent with those that it runs where it is a fork."""
         held = {agent.id: agent}
         waiting = [agent]
         while waiting:
@@ -188,7 +230,7 @@ class _Weaver:
                 if part is not None and name not in held:
                     held[name] = part
                     waiting.append(part)
-        return any(one.type == "loop" for one in held.values())
+        return list(held.values())
 
     def _read_fork(self, agent: Agent, common: Common, path: str) -> ir.Node:
         self._fork = agent.id
@@ -262,9 +304,12 @@ class _Weaver:
         table: dict[str, Json] = {
             entry.name: [s.text for s in scalars_of(entry.value)] for entry in routes or ()
         }
-        chosen = computed("orka_route", f"previous_outputs[{literal(name)}]", literal(table))
+        said = f"previous_outputs[{literal(name)}]"
+        told = (said, literal(table), literal(agent.id))
+        # In a loop, an iteration in which no way was taken must not count as a good one.
+        chosen = computed("orka_route", *told, literal(self._scene.is_loop))
         self._draft.places.remember_part(chosen, agent.span_of("decision_key"))
-        return ir.Compute(value=chosen, **common)
+        return ir.Compute(value=chosen, warns=computed("orka_misread", *told), **common)
 
 
 def _behind(node: ir.Node, name: str) -> ir.Node:

@@ -58,11 +58,10 @@ def is_true(run: Run, value: Value) -> bool:
     return run.text(value).strip().lower() not in _FALSE
 
 
-def main_output(run: Run, outputs: Value) -> str:
-    """The text of the first output of a workflow that was called."""
-    if not isinstance(outputs, dict):
-        return run.text(outputs)
-    return run.text(next(iter(outputs.values()), None))
+def main_output(run: Run, outputs: Value) -> str | None:
+    """The text of the first output of a workflow that was called; null where it gave none."""
+    found = next(iter(outputs.values()), None) if isinstance(outputs, dict) else outputs
+    return None if found is None else run.text(found)
 
 
 def joined(run: Run, outputs: Value) -> str:

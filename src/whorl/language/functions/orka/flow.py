@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 UNCLASSIFIED = "not-classified"
 _YES = re.compile(r"\b(?:yes|true|correct|right|affirmative)\b", re.IGNORECASE)
 _NO = re.compile(r"\b(?:no|not|false|incorrect|wrong|negative)\b", re.IGNORECASE)
+_YES_OR_NO = frozenset({"true", "false", "yes", "no"})
+_SENTENCE_END = re.compile(r"[.!?;\n]")
+_DENIAL = re.compile(r"\b(?:no|not|never|neither|nor|cannot|hardly|without)\b|n['’]t\b")
+_SHOWN_MAX = 200
 _ERROR = re.compile(r"\s*(?:\[?\w*agent error|error\b|exception\b)", re.IGNORECASE)
 
 
@@ -204,11 +208,38 @@ def structured(run: Run, it: Value, fields: Value) -> Value:
     return {**defaults, **found} if found else {**defaults, "response": response_of(it)}
 
 
-def route(run: Run, value: Value, choices: Value) -> Value:
-    """The agents that a router sends the run to: by its literal value, or by yes and no."""
+def route(run: Run, value: Value, choices: Value, router: Value, strict: Value) -> Value:
+    """The agents that a router sends the run to; none where it does not understand the answer."""
+    found = _route(run, value, choices)
+    if found is None and strict is True:
+        raise EvaluationError(_misread(run, value, choices, router))
+    return [] if found is None else found
+
+
+def misread(run: Run, value: Value, choices: Value, router: Value) -> Value:
+    """What to warn of where a router does not understand the answer; null where it does."""
+    if _route(run, value, choices) is not None:
+        return None
+    return f"{_misread(run, value, choices, router)}; ask for the name alone in the prompt"
+
+
+def _misread(run: Run, value: Value, choices: Value, router: Value) -> str:
+    said = " ".join(run.text(response_of(value))[: 2 * _SHOWN_MAX].split())
+    shown = f"{said[:_SHOWN_MAX]}..." if len(said) > _SHOWN_MAX else said
+    names = ", ".join(choices) if isinstance(choices, dict) else ""
+    return (
+        f"router {run.text(router)!r} runs no agent, because the answer {shown!r} does not say "
+        f"which of its routes ({names}) it means"
+    )
+
+
+def _route(run: Run, value: Value, choices: Value) -> Value:
+    """The agents by the literal answer, by a route that it names, or by yes and no; else null."""
     table = choices if isinstance(choices, dict) else {}
     said = response_of(value)
-    text = "" if said is UNDEFINED or said is None else run.text(said).strip()
+    text = "" if said is UNDEFINED or said is None else run.text(said)
+    # Some models think aloud before they answer.
+    text = text.rpartition("</think>")[2].strip()
     folded = {name.lower(): targets for name, targets in table.items()}
     if not text and "" not in table and "default" not in folded:
         raise EvaluationError("there is nothing to decide by: the agent before has given nothing")
@@ -218,13 +249,20 @@ def route(run: Run, value: Value, choices: Value) -> Value:
     said_so = text.lower()
     run.spend((1 + len(folded)) * (1 + (len(said_so) >> 6)))
     named = [name for name in folded if name and _has_word(run, said_so, name)]
-    if len(named) == 1:
+    if len(named) == 1 and not _is_denied(said_so, named[0]):
         return folded[named[0]]
-    word = "true" if binary(run, said) else "false"
+    word = "true" if binary(run, text if isinstance(said, str) else said) else "false"
     for name in (word, {"true": "yes", "false": "no"}[word], "default"):
         if name in folded:
             return folded[name]
-    return []
+    # A route for yes alone, or for no alone: the other answer means nobody.
+    return [] if _YES_OR_NO & folded.keys() else None
+
+
+def _is_denied(text: str, name: str) -> bool:
+    """Whether a sentence denies a name before it says it, as in `not short`."""
+    before = _SENTENCE_END.split(text[: text.find(name)])[-1]
+    return _DENIAL.search(before) is not None
 
 
 def _has_word(run: Run, text: str, word: str) -> bool:
@@ -329,7 +367,8 @@ FLOW_FUNCTIONS: tuple[FunctionEntry, ...] = (
     _entry("orka_binary", binary, "whether an answer says yes", "it"),
     _entry("orka_category", category, "the category that an answer names", "it", "options"),
     _entry("orka_structured", structured, "an object with these fields", "it", "fields"),
-    _entry("orka_route", route, "where a router sends the run", "value", "choices"),
+    _entry("orka_route", route, "where a router goes", "value", "choices", "router", "strict"),
+    _entry("orka_misread", misread, "what a router warns of", "value", "choices", "router"),
     _entry("orka_routed", routed, "whether a router sent the run here", "routers", "agent"),
     _entry("orka_join", join, "what branches gave, together", "fork", "names"),
     _entry("orka_unusable", none_usable, "whether the next one is tried", "names"),
