@@ -14,7 +14,8 @@ from whorl.interfaces.history import iteration_results, loop_node
 from whorl.interfaces.results import open_gates, requests_of
 from whorl.interfaces.wording import status_words, with_run
 from whorl.interpreter.address import split_iteration
-from whorl.interpreter.control import Refused, chosen_loop, to_continue
+from whorl.interpreter.continuing import Refused, to_continue
+from whorl.interpreter.control import chosen_loop
 from whorl.interpreter.events import Event
 from whorl.runtimes.folding import fold
 

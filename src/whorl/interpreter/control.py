@@ -4,39 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import (
-    block,
-    budget,
-    foreach,
-    loop,
-    loop_limit,
-    loop_shelf,
-    run,
-    task_clock,
-)
+from whorl.interpreter import block, loop, loop_limit, loop_shelf, run
 from whorl.interpreter.address import split_iteration
+from whorl.interpreter.continuing import (
+    Refused,
+    check,
+    check_reopenable,
+    continued,
+    ended_for_budget,
+    flags,
+    is_reopenable,
+    loop_at,
+    open_around,
+    raise_limits,
+    reopen,
+    set_going,
+    short_loop,
+    to_continue,
+)
 from whorl.interpreter.loop_record import keep_accepted, loop_of, stop_clock
 from whorl.interpreter.loop_result import end_loop
 from whorl.interpreter.outcomes import error, failed
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Frame
     from whorl.interpreter.machine import Machine
 
 _NOTHING_TO_RETRY = "nothing in this run can be tried again; start a new one"
-_AT_LIMIT = frozenset({"max_iterations", "timeout", "budget"})
-# What budgets count.
-_AMOUNTS = tuple(loop_limit.NAMES)
-# A call needs at least one call and one token; what it costs is not known before.
-_LEAST = {"calls": 1, "tokens": 1, "cost_usd": 1e-9}
 # How many requests a run remembers, and how much of the name of each.
 REQUESTS_KEPT = 100
 REQUEST_LENGTH = 64
-
-
-class Refused(ValueError):
-    """A request that makes no sense for the run as it is."""
 
 
 def receive(machine: Machine, event: Event) -> None:
@@ -89,11 +86,11 @@ def objection(machine: Machine, event: Event) -> str | None:
             case "run.continued":
                 to_continue(machine, event.body)
             case "run.accepted":
-                _check_reopenable(machine, _loop_at(machine, event.body.get("at")))
+                check_reopenable(machine, loop_at(machine, event.body.get("at")))
             case "run.paused":
-                _check(machine.status in ("running", "waiting"), f"the run is {machine.status}")
+                check(machine.status in ("running", "waiting"), f"the run is {machine.status}")
             case "run.cancelled":
-                _check(not machine.done, f"the run has ended already: {machine.status}")
+                check(not machine.done, f"the run has ended already: {machine.status}")
             case "run.resumed":
                 _may_resume(machine, event.body)
     except Refused as refusal:
@@ -108,17 +105,12 @@ def _began(machine: Machine) -> bool:
 
 def chosen_loop(machine: Machine, at: str = "", *, at_limit: bool = False) -> str:
     """The address of the loop that a request means; raises Refused where that is not clear."""
-    return str(machine.frames[_loop_at(machine, at, at_limit=at_limit)]["address"])
-
-
-def _check(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise Refused(otherwise)
+    return str(machine.frames[loop_at(machine, at, at_limit=at_limit)]["address"])
 
 
 def _started(machine: Machine, body: dict[str, Any]) -> None:
     state = machine.state
-    _check(state["status"] == "new", "the run has been started already")
+    check(state["status"] == "new", "the run has been started already")
     limits = machine.plan.workflow.limits
     own = {"cost_usd": limits.cost_usd, "tokens": limits.tokens, "calls": limits.calls}
     state["limits"] = {name: value for name, value in own.items() if value is not None}
@@ -141,7 +133,7 @@ def _started(machine: Machine, body: dict[str, Any]) -> None:
 
 
 def _paused(machine: Machine, body: dict[str, Any]) -> None:
-    _check(machine.status in ("running", "waiting"), f"the run is {machine.status}, not running")
+    check(machine.status in ("running", "waiting"), f"the run is {machine.status}, not running")
     machine.state["status"] = "paused"
     machine.state["paused_by"] = body.get("by") or "person"
 
@@ -150,32 +142,17 @@ def _resumed(machine: Machine, body: dict[str, Any]) -> None:
     state = machine.state
     _may_resume(machine, body)
     if state["status"] == "failed":
-        _check(_began(machine), _NOTHING_TO_RETRY)
-        _raise_limits([state], body)
-        _set_going(machine)
+        check(_began(machine), _NOTHING_TO_RETRY)
+        raise_limits([state], body)
+        set_going(machine)
         machine.revive(state["root"])
     else:
-        _raise_limits([state], body)
-        _set_going(machine)
-
-
-def _set_going(machine: Machine) -> None:
-    """A run that had ended or was paused runs again."""
-    state = machine.state
-    if machine.done:
-        state["status"] = "running"
-        state["result"] = None
-        run.arm(machine)
-    elif state["status"] == "paused":
-        state["status"] = "running"
-        for name in ("paused_by", "short_loop"):
-            state.pop(name, None)
-        task_clock.start_anew(machine)
-        machine.ask_again()
+        raise_limits([state], body)
+        set_going(machine)
 
 
 def _cancelled(machine: Machine, body: dict[str, Any]) -> None:
-    _check(not machine.done, f"the run has ended already: {machine.status}")
+    check(not machine.done, f"the run has ended already: {machine.status}")
     words = "cancelled" + (f": {body['feedback']}" if body.get("feedback") else "")
     run.end_now(machine, failed(error("R107", words, ""), status="cancelled"))
 
@@ -184,134 +161,29 @@ def _may_resume(machine: Machine, body: dict[str, Any]) -> None:
     status = machine.status
     if status in ("succeeded", "cancelled"):
         words = f"the run has ended already: {status}"
-        if any(_is_reopenable(machine, key) for key in _ended_for_budget(machine)):
+        if any(is_reopenable(machine, key) for key in ended_for_budget(machine)):
             more = flags(body) or "--budget +1"
             words += f"; loops that stopped for their budget go on with `whorl continue RUN {more}`"
-        _check(False, words)
-    _check(status != "failed" or _began(machine), _NOTHING_TO_RETRY)
+        check(False, words)
+    check(status != "failed" or _began(machine), _NOTHING_TO_RETRY)
     short = short_loop(machine)
     if status == "paused" and short and flags(body):
         words = f"the budget of loop {short!r} is too small, not that of the run; it goes on with "
-        _check(False, f"{words}`whorl continue RUN --at '{short}' {flags(body)}`")
-
-
-def flags(body: dict[str, Any]) -> str:
-    """The amounts of a request as flags of the command line."""
-    amounts = [(loop_limit.NAMES[name], body[name]) for name in _AMOUNTS if body.get(name)]
-    return " ".join(f"{loop_limit.FLAGS[limit]} +{amount:g}" for limit, amount in amounts)
-
-
-def to_continue(machine: Machine, body: dict[str, Any]) -> list[str]:
-    """The loops that a request to continue means; raises Refused where that makes no sense.
-
-    More money alone is for every loop that stopped for its budget.
-    """
-    at, iterations = body.get("at"), body.get("iterations")
-    if machine.status == "paused" and machine.state.get("paused_by") == "budget":
-        short, more = short_loop(machine), flags(body) or "--budget +1"
-        words = f"the run is paused for its budget: it goes on with `whorl resume RUN {more}`"
-        _check(bool(short), words)
-        _check(at in (None, "", short), f"the loop that is short of money is {short!r}")
-        return [_loop_at(machine, short)]
-    if not at and not iterations and flags(body):
-        keys = [key for key in _ended_for_budget(machine) if _is_reopenable(machine, key)]
-        _check(bool(keys), "no loop of this run stopped for its budget")
-    else:
-        keys = [_loop_at(machine, at, at_limit=True)]
-        _check_reopenable(machine, keys[0])
-    if machine.status != "cancelled":
-        _check_money(machine, keys, body)
-    return keys
-
-
-def _check_money(machine: Machine, keys: list[str], body: dict[str, Any]) -> None:
-    """Refuses to go on where the budgets allow no call."""
-    raised = _to_raise(machine, keys)
-    for key in keys:
-        frame = machine.frames[key]
-        if "ended" not in frame and frame["phase"] != "limit":
-            continue
-        for around, scope in budget.keyed_scopes(machine, key):
-            for name in _AMOUNTS:
-                needed = budget.missing(scope, name, frame.get("needs") or _LEAST)
-                more = body.get(name, 0) if any(scope is one for one in raised) else 0
-                if needed > more + 1e-12:
-                    whose = "the run" if around == "run" else f"loop {scope['name']!r}"
-                    limit = loop_limit.NAMES[name]
-                    flag = loop_limit.raising(limit, max(needed, scope["limits"][name] / 2))
-                    words = f"the {limit} budget of {whose} allows no call: add `{flag}`"
-                    _check(False, words)
-
-
-def short_loop(machine: Machine) -> str:
-    """The loop whose own budget the run is paused for, unless it has come to an end meanwhile."""
-    short = str(machine.state.get("short_loop") or "")
-    loops = (f for f in machine.frames.values() if f["kind"] == "loop" and "ended" not in f)
-    return short if any(frame["address"] == short for frame in loops) else ""
-
-
-def _ended_for_budget(machine: Machine) -> list[str]:
-    """Inner loops first: opening one opens those around it."""
-    keys = [
-        key
-        for key, frame in machine.frames.items()
-        if frame["kind"] == "loop" and "ended" in frame and frame.get("reason") == "budget"
-    ]
-    return keys[::-1]
-
-
-def _continued(machine: Machine, body: dict[str, Any]) -> None:
-    keys = to_continue(machine, body)
-    _raise_limits(_to_raise(machine, keys), body)
-    for key in keys:
-        for name in ("short_of_run", "needs"):
-            machine.frames[key].pop(name, None)
-        _continue_loop(machine, key, int(body.get("iterations") or 0))
-    if machine.status == "paused" and machine.state.get("paused_by") == "budget":
-        _set_going(machine)
-    elif machine.status == "paused":
-        machine.note("run.waiting", "", {"status": "paused"})
-
-
-def _continue_loop(machine: Machine, key: str, more: int) -> None:
-    """Lets a loop go on, for so many more iterations; its limit is raised, never lowered."""
-    frame = machine.frames[key]
-    is_over = "ended" in frame or frame["phase"] == "limit"
-    has_failed = frame.get("ended") in ("failed", "timed_out")
-    limits = frame["limits"]
-    if more:
-        begun = frame["count"] if is_over else max(limits["iterations"], frame["count"])
-        limits["iterations"] = max(limits["iterations"], begun + more)
-        frame["stop_at"] = begun + more
-    else:
-        frame.pop("stop_at", None)
-    told: dict[str, Any] = {"limits": dict(limits), "run_limits": dict(machine.state["limits"])}
-    machine.note("loop.continued", frame["address"], told)
-    _open_around(machine, key)
-    if not is_over:
-        return
-    _reopen(machine, key)
-    loop_limit.arm(machine, key)
-    if "shelf" in frame:
-        loop.take_up(machine, key)
-    elif has_failed:
-        machine.revive(key)
-    else:
-        loop.next_iteration(machine, key)
+        check(False, f"{words}`whorl continue RUN --at '{short}' {flags(body)}`")
 
 
 def _accepted(machine: Machine, body: dict[str, Any]) -> None:
-    key = _loop_at(machine, body.get("at"))
-    _check_reopenable(machine, key)
+    key = loop_at(machine, body.get("at"))
+    check_reopenable(machine, key)
     frame = machine.frames[key]
     number = int(body["iteration"])
-    _check(1 <= number <= frame["count"], f"{frame['name']!r} has no iteration {number}")
-    _check(frame.get("accepted_number") != number, f"iteration {number} is accepted already")
-    _open_around(machine, key)
+    check(1 <= number <= frame["count"], f"{frame['name']!r} has no iteration {number}")
+    check(frame.get("accepted_number") != number, f"iteration {number} is accepted already")
+    open_around(machine, key)
     if "ended" not in frame:
         loop_limit.cut_short(machine, key, "cut")
     loop_shelf.discard(machine, key)
-    _reopen(machine, key)
+    reopen(machine, key)
     frame["accepted"], frame["accepted_number"] = body.get("results") or {}, number
     frame["accepted_collected"] = body.get("collected") or {}
     frame["accepted_score"] = body.get("score")
@@ -327,10 +199,10 @@ def _forked(machine: Machine, body: dict[str, Any]) -> None:
     by versions that could not stop there stand at the end of the event in which it began.
     """
     address, number = split_iteration(str(body["at"]))
-    key = _loop_at(machine, address)
+    key = loop_at(machine, address)
     frame = machine.frames[key]
     if body.get("exact"):
-        _check(frame["count"] == number, f"{address!r} is at iteration {frame['count']}")
+        check(frame["count"] == number, f"{address!r} is at iteration {frame['count']}")
     machine.stopped_at = ""
     state = machine.state
     state["run"] = body.get("run", state["run"])
@@ -394,117 +266,12 @@ def _set_values(machine: Machine, key: str, values: dict[str, Any]) -> None:
             frame["carry"][name] = value
 
 
-def _to_raise(machine: Machine, keys: list[str]) -> list[dict[str, Any]]:
-    """The budgets that stopped the loops: their own, or that of the run, once.
-
-    A loop that ended for another reason gets more of both.
-    """
-    scopes: list[dict[str, Any]] = []
-    for key in keys:
-        frame = machine.frames[key]
-        of_run = frame.get("short_of_run")
-        if of_run is not True:
-            scopes.append(frame)
-        if of_run is not False and not any(one is machine.state for one in scopes):
-            scopes.append(machine.state)
-    return scopes
-
-
-def _raise_limits(scopes: list[dict[str, Any]], body: dict[str, Any]) -> None:
-    for name in _AMOUNTS:
-        for scope in scopes:
-            if body.get(name) and name in scope["limits"]:
-                scope["limits"][name] += body[name]
-
-
-def _loop_at(machine: Machine, at: object, *, at_limit: bool = False) -> str:
-    """The frame of the loop at an address; without one, the only loop that it can be."""
-    loops = {f["address"]: key for key, f in machine.frames.items() if f["kind"] == "loop"}
-    if at:
-        address = str(at)
-        _check(address in loops, f"no loop {address!r} is open to that; there are: {_list(loops)}")
-        return loops[address]
-    outer = {a: key for a, key in loops.items() if machine.frames[key]["loop"] is None}
-    if at_limit and len(outer) > 1:
-        outer = {a: k for a, k in outer.items() if machine.frames[k].get("reason") in _AT_LIMIT}
-    _check(bool(loops), "the run has no loop (yet)")
-    _check(len(outer) == 1, f"say which loop with --at: {_list(outer or loops)}")
-    return next(iter(outer.values()))
-
-
-def _list(loops: dict[str, str]) -> str:
-    return ", ".join(sorted(loops)) or "none"
-
-
-def _is_reopenable(machine: Machine, key: str) -> bool:
-    return _closed_by(machine, key) is None
-
-
-def _check_reopenable(machine: Machine, key: str) -> None:
-    around = _closed_by(machine, key)
-    if around is not None:
-        address, name = machine.frames[key]["address"], around["name"]
-        words = f"{address!r} lies in an iteration of loop {name!r} that is over: fork there"
-        _check(False, f"{words} instead")
-
-
-def _closed_by(machine: Machine, key: str) -> Frame | None:
-    """The loop around a loop that has ended whose iteration is over, so that it cannot go on."""
-    frame = machine.frames[key]
-    if "ended" not in frame:
-        return None
-    above = frame["parent"]
-    while above is not None:
-        around = machine.frames[above]
-        if around["kind"] == "loop" and not _is_in_body(around):
-            return around
-        above = around["parent"]
-    return None
-
-
-def _is_in_body(frame: Frame) -> bool:
-    """Whether an iteration of a loop is under way, or put aside as it was."""
-    if "shelf" in frame:
-        return bool(frame["shelf"]["phase"] == "body")
-    return "ended" not in frame and frame["phase"] == "body"
-
-
-def _open_around(machine: Machine, key: str) -> None:
-    """Takes up the iterations around a loop that were put aside, the outermost first."""
-    above = machine.frames[key]["parent"]
-    if above is not None:
-        _open_around(machine, above)
-        if "shelf" in machine.frames[above]:
-            _reopen(machine, above)
-            loop.take_up(machine, above)
-
-
-def _reopen(machine: Machine, key: str) -> None:
-    """Opens everything around a loop again; what follows it will run again."""
-    frame = machine.frames[key]
-    for name in ("ended", "reason", "accepted_number"):
-        frame.pop(name, None)
-    loop_limit.forget_question(machine, key)
-    below, above = key, frame["parent"]
-    was_ended = True
-    while above is not None and was_ended:
-        around = machine.frames[above]
-        was_ended = "ended" in around
-        if around["kind"] == "block":
-            block.reopen(machine, above, machine.frames[below].get("name", ""))
-        elif around["kind"] == "foreach":
-            foreach.reopen(machine, above, below)
-        around.pop("ended", None)
-        below, above = above, around["parent"]
-    _set_going(machine)
-
-
 _RECEIVERS = {
     "run.started": _started,
     "run.paused": _paused,
     "run.resumed": _resumed,
     "run.cancelled": _cancelled,
-    "run.continued": _continued,
+    "run.continued": continued,
     "run.accepted": _accepted,
     "run.forked": _forked,
 }

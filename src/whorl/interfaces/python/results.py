@@ -65,6 +65,7 @@ class LoopResult:
     returned_iteration: int | None
     failed_iterations: tuple[int, ...]
     usage: Usage
+    mark: Literal["limit", "budget"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
