@@ -1,6 +1,7 @@
 """Templates: `{{ task }}`, `{{ inputs.x }}`, `{{ node.output }}`, `{{ iteration_count }}`.
 
-One that stands for nothing stays as it is written, with a warning.
+One that stands for nothing stays as it is written, with a warning; a near miss of a name is an
+error.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from whorl.dialects.native.shell import PREFIX, read_script
 from whorl.dialects.shodan.parts import COUNT
 from whorl.dialects.shodan.ports import Reference
 from whorl.dialects.shodan.sources import called, expression, quoted
+from whorl.errors import nearest
 from whorl.ir.checks.suggest import suggest
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ NUMBERS = "WHORL_N"
 _PLACE = re.compile(r"\{\{([^{}]*+)\}\}")
 _WORDS = re.compile(r"[A-Za-z0-9_-]+(?:\[\d{1,4}\])?(?:\.[A-Za-z0-9_-]+(?:\[\d{1,4}\])?)*")
 _COUNTS = (COUNT, "iteration")
+# Comparing names costs time, and a hostile file has many of both.
+_COMPARED_MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +156,11 @@ def _of_node(level: Level, node: GraphNode, place: Place) -> str | None:
     for home in level.chain():
         other = home.named(name)
         if other is not None:
-            if other.id == inside or home.leads_to(other.id, inside):
+            if other.id == inside:
                 return None
             level.draft.references.append(Reference(home, other, "output", output, place.span))
+            if home.leads_to(other.id, inside):
+                return None
             source = level.value_at(other.id, ("output", output, ""), node.id)
             return None if source is None else _dug(source, path)
         if home.loop is not None:
@@ -172,9 +178,18 @@ def _dug(source: str, path: list[str]) -> str:
 def _warn(level: Level, node: GraphNode, place: Place) -> None:
     if level.draft.has_warned_enough:
         return
-    names = [port.name for port in node.inputs]
-    names += [one.id for home in level.chain() for one in home.members if one.id != node.id]
     content = place.content
+    near = _near_miss(level, node, content)
+    if near:
+        level.draft.report(
+            "W010",
+            f"{{{{ {content[:60]} }}}} in {node.id!r} stands for nothing here",
+            place.span,
+            label="unknown name",
+            help=f"did you mean {near!r}?",
+        )
+        return
+    names = [port.name for port in node.inputs] + _nodes_seen(level, node)
     level.draft.warn(
         "W005",
         f"{{{{ {content[:60]} }}}} in {node.id!r} stands for nothing here, and stays as written",
@@ -182,3 +197,24 @@ def _warn(level: Level, node: GraphNode, place: Place) -> None:
         label="unknown name",
         help=suggest(content.partition(".")[0], names) or "name an input, or a node before it",
     )
+
+
+def _nodes_seen(level: Level, node: GraphNode) -> list[str]:
+    return [one.id for home in level.chain() for one in home.members if one.id != node.id]
+
+
+def _near_miss(level: Level, node: GraphNode, content: str) -> str | None:
+    """The name that is probably meant; None if none is near, or if it is the name of a node."""
+    words = content.split(".")
+    if not _WORDS.fullmatch(content):
+        return None
+    inputs = [port.name for port in node.inputs]
+    if words[0] == "inputs":
+        return nearest(words[1], inputs[:_COMPARED_MAX]) if len(words) > 1 else None
+    counts = _COUNTS if any(home.loop is not None for home in level.chain()) else ()
+    seen = {name for home in level.chain() for one in home.members for name in (one.id, one.slug)}
+    loops = {home.loop.node.id for home in level.chain() if home.loop is not None}
+    if words[0] in seen | loops:
+        return None
+    names = [*_nodes_seen(level, node), *inputs] if len(words) > 1 else [*inputs, *counts]
+    return nearest(words[0], names[:_COMPARED_MAX])
