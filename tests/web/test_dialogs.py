@@ -131,7 +131,10 @@ def test_a_press_after_somebody_else_steered_is_refused(site: Site, page: Page, 
     expect(dialog.get_by_role("alert")).to_contain_text("W905")
     assert site.wait(run, "succeeded")["result"]["loops"][0]["returned_iteration"] == 3
 
-    dialog.get_by_role("button", name="Try again").click()
+    # The press counts only once the page has looked at the run again, and drawn it.
+    with page.expect_response(lambda answer: answer.url.endswith(f"/api/runs/{run}")):
+        dialog.get_by_role("button", name="Try again").click()
+    page.evaluate("() => new Promise(drawn => requestAnimationFrame(() => setTimeout(drawn)))")
     dialog.get_by_role("button", name="Accept iteration 2").click()
     dialog.wait_for(state="detached")
     assert site.wait(run, "succeeded")["result"]["loops"][0]["returned_iteration"] == 2

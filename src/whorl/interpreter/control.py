@@ -22,7 +22,7 @@ from whorl.interpreter.continuing import (
     short_loop,
     to_continue,
 )
-from whorl.interpreter.loop_record import keep_accepted, loop_of, stop_clock
+from whorl.interpreter.loop_record import loop_of, stop_clock
 from whorl.interpreter.loop_result import end_loop
 from whorl.interpreter.outcomes import error, failed
 
@@ -188,7 +188,6 @@ def _accepted(machine: Machine, body: dict[str, Any]) -> None:
     frame["accepted_collected"] = body.get("collected") or {}
     frame["accepted_score"] = body.get("score")
     frame["score"] = body.get("score")
-    keep_accepted(machine, key)
     end_loop(machine, key, "accepted", by="person", iteration=number)
 
 

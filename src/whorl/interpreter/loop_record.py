@@ -114,19 +114,6 @@ def keep_best(machine: Machine, key: str, *, approved: bool = False) -> bool:
     return True
 
 
-def keep_accepted(machine: Machine, key: str) -> None:
-    """The iteration that a person has accepted is the best one from now on."""
-    frame = machine.frames[key]
-    measures = machine.plan.measures[frame["node"]]
-    if measures is not None and measures.scores:
-        frame["best"] = {
-            "number": frame["accepted_number"],
-            "score": frame["accepted_score"],
-            "results": frame["accepted"],
-            "approved": True,
-        }
-
-
 def _rank(approved: object, score: float | None) -> tuple[bool, float]:
     return bool(approved), -math.inf if score is None else score
 
