@@ -134,7 +134,8 @@ def _loose_v4(text: str) -> IPv4Address | None:
 
 
 def _loose_number(part: str) -> int | None:
-    if not part.isascii() or not part or len(part) > 16:
+    # Python's int takes blanks, signs and underscores too; the C library does not.
+    if not (part.isascii() and part.isalnum()) or len(part) > 16:
         return None
     number_base = 10
     if part.startswith("0x"):
@@ -142,6 +143,6 @@ def _loose_number(part: str) -> int | None:
     elif part.startswith("0") and len(part) > 1:
         part, number_base = part[1:], 8
     try:
-        return int(part, number_base) if part[0].isalnum() and "_" not in part else None
+        return int(part, number_base)
     except ValueError:
         return None
