@@ -234,3 +234,52 @@ def test_the_driver_journals_what_is_open_and_sends_what_is_allowed(
 
     assert intents == [{"least": 1024, "most": 16_384, "usd_per_token": pytest.approx(1e-5)}, None]
     assert [one.json["max_tokens"] for one in seen] == [1_500, 9]
+
+
+MANY = """
+whorl: 1
+budget: {budget}
+steps:
+  all:
+    each: "{{{{ range(6) | list }}}}"
+    at_once: 6
+    steps: {{a: {{ask: "Hello {{{{ item }}}}"}}}}
+"""
+
+
+def spent_side_by_side(folder: Path, budget: float, at_once: int) -> tuple[str, float, int]:
+    """Six calls to a server that ignores every limit, and answers once so many are under way."""
+    body = OPENAI.plain("hello") | {"usage": {"prompt_tokens": 7, "completion_tokens": 15_000}}
+
+    async def main() -> tuple[str, float, int]:
+        full = asyncio.Event()
+
+        async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+            if len(server.seen) >= at_once:
+                full.set()
+            await full.wait()
+            send(writer, body)
+
+        async with serve(answer) as server, SqliteStore(folder / "runs.db") as store:
+            async with providers_for(settings_for(server.url, PRICES)) as providers:
+                runtime = LocalRuntime(store, Staff(providers))
+                workflow = read_workflow(MANY.format(budget=budget), "case.yaml").workflow
+                run, _ = await runtime.start(workflow, Start())
+                status = await runtime.drive(run)
+            return status, store.run(run).cost_usd, len(server.seen)
+
+    return asyncio.run(main())
+
+
+def test_a_server_that_ignores_limits_goes_over_by_one_call_at_most(tmp_path: Path) -> None:
+    status, spent, calls = spent_side_by_side(tmp_path, 0.05, 1)
+
+    assert (status, calls) == ("paused", 1)
+    assert spent == pytest.approx(0.15, rel=0.01)
+
+
+def test_with_money_for_all_at_full_length_they_are_asked_side_by_side(tmp_path: Path) -> None:
+    status, spent, calls = spent_side_by_side(tmp_path, 1.0, 6)
+
+    assert (status, calls) == ("succeeded", 6)
+    assert spent == pytest.approx(0.9, rel=0.01)

@@ -76,7 +76,7 @@ def _budgets(machine: Machine) -> list[str]:
             scopes.append(loop)
             loop = machine.frames[loop]["loop"]
         for scope in scopes:
-            for name, amount in frame["reserve"].items():
+            for name, amount in frame["held"].items():
                 total = held.setdefault(scope, {})
                 total[name] = total.get(name, 0) + amount
             counts = held.setdefault(scope, {})

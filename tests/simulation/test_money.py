@@ -28,9 +28,13 @@ PRICE = 1 / 1024
 
 @dataclass(slots=True)
 class Market(World):
-    """Calls of many prices; some answers are of open size, and use no more than they may."""
+    """Calls of many prices; some answers are of open size, and use no more than they may.
+
+    Unless the limit is ignored: then they cost up to what an answer of full length does.
+    """
 
     is_open: bool = True
+    ignores_limits: bool = False
     dearest: float = 0.0
 
     def intent(self, perform: Perform) -> dict[str, Json]:
@@ -42,6 +46,9 @@ class Market(World):
         self.dearest = max(self.dearest, base + LEAST * PRICE)
         if luck % 2 and self.is_open:
             body["cap"] = {"least": LEAST, "most": 64, "usd_per_token": PRICE}
+        if self.ignores_limits:
+            body["at_worst"] = {"tokens": 10 + 64, "cost_usd": base + 64 * PRICE}
+            self.dearest = max(self.dearest, base + 64 * PRICE)
         return body
 
     def answer(self, perform: Perform) -> Event:
@@ -54,6 +61,8 @@ class Market(World):
             usage = {"calls": 1, "input_tokens": 10, "output_tokens": 0, "cost_usd": 0.0}
             usage["output_tokens"] = int((held.get("tokens", 10) - 10) * share)
             usage["cost_usd"] = held.get("cost_usd", 0.0) * share
+            if self.ignores_limits:
+                usage["cost_usd"] = self.intent(perform)["at_worst"]["cost_usd"] * share  # type: ignore[call-overload,index]
             event.body["usage"] = usage
         return event
 
@@ -136,6 +145,19 @@ def test_what_costs_less_than_the_budget_is_completed(seed: int) -> None:
     assert not _ended_for_budget(just_enough)
     assert result(just_enough) == result(free)
     assert too_little.machine.status == "paused" or _ended_for_budget(too_little)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_servers_that_ignore_limits_overspend_by_one_call_at_most(seed: int) -> None:
+    random = Random(seed)
+    world = Market(_wide(random), seed, ignores_limits=True)
+    budget = random.choice((0.1, 0.2, 0.4))
+    world.start(limits={"cost_usd": budget})
+    while not world.is_at_rest():
+        world.happen(random.choice(world.choices()))
+        check_step(world)
+
+        assert world.machine.state["usage"].get("cost_usd", 0) <= budget + world.dearest
 
 
 def test_a_budget_is_never_overspent_and_what_fits_is_done() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError, UsageError
 from whorl.interpreter.events import Event
-from whorl.providers.task import Cap, Estimate, Reply, Usage
+from whorl.providers.task import Cap, Estimate, Reply, Usage, Worst
 from whorl.runtimes.folding import fold
 from whorl.runtimes.simulated import SimulatedRuntime
 from whorl.runtimes.summary import document
@@ -93,7 +93,7 @@ def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -
                 cassette.input = given if isinstance(given, dict) else {}
                 cassette.options = {name: body[name] for name in _OPTIONS if body.get(name)}
             case "task.started":
-                names = ("kind", "inputs", "reserve", "cap")
+                names = ("kind", "inputs", "reserve", "cap", "at_worst")
                 call = {name: body.get(name) for name in names if name in body}
                 cassette.calls.setdefault(event.address, {}).update(call)
             case "task.finished":
@@ -173,10 +173,11 @@ class _Playing:
         reserve = call.get("reserve")
         names = ("calls", "tokens", "cost_usd")
         known: dict[str, Any] = reserve if isinstance(reserve, dict) else {}
-        cap = call.get("cap")
+        cap, at_worst = call.get("cap"), call.get("at_worst")
         return Estimate(
             **{name: known[name] for name in names if name in known},
             cap=Cap(**cap) if isinstance(cap, dict) else None,
+            at_worst=Worst(**at_worst) if isinstance(at_worst, dict) else None,
         )
 
     async def perform(self, request: Request, emit: Emit) -> Reply:

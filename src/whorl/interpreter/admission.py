@@ -29,7 +29,8 @@ def admit(machine: Machine, key: str, event: Event) -> None:
     if cap is not None and frame.get("cap"):
         # It may be the same call as an attempt that was not answered, so it says the same.
         cap, reserve = budget.with_cap(reserve, cap, frame["cap"])
-    frame["intent"] = {"reserve": reserve, "cap": cap}
+    at_worst = event.body.get("at_worst") or {}
+    frame["intent"] = {"reserve": reserve, "cap": cap, "at_worst": at_worst}
     queue = machine.state.get("queue")
     if queue:
         if address not in queue:
@@ -94,10 +95,9 @@ def _send_or_refuse(machine: Machine, key: str) -> bool:
         _refuse(machine, key, *refusal, intent["reserve"])
         return True
     cap, amount = budget.allowance(machine, loop, intent["reserve"], intent["cap"])
-    if not budget.reserve(machine, loop, amount):
+    if not budget.reserve(machine, frame, amount, intent["at_worst"]):
         return False
     del frame["intent"]
-    frame["reserve"] = amount
     if cap is not None:
         frame["cap"] = cap
     machine.pending[frame["address"]]["sent"] = True

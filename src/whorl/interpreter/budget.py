@@ -60,19 +60,26 @@ def fits(scope: dict[str, Any], amount: dict[str, Any]) -> bool:
     )
 
 
-def reserve(machine: Machine, loop: str | None, amount: dict[str, Any]) -> bool:
-    """Reserves an amount for a call everywhere, if it fits everywhere."""
-    scopes = [scope for _, scope in keyed_scopes(machine, loop)]
+def reserve(
+    machine: Machine, frame: Frame, amount: dict[str, Any], at_worst: dict[str, Any]
+) -> bool:
+    """Reserves an amount for a call everywhere, if it fits everywhere.
+
+    While the call is under way, what it may use at worst is held back from others: so one call at
+    most can use money that is not there, whatever a server does with the limit that it is sent.
+    """
+    scopes = [scope for _, scope in keyed_scopes(machine, frame["loop"])]
     if not all(fits(scope, amount) for scope in scopes):
         return False
+    frame["reserve"] = amount
+    kept = {name: max(_number(amount.get(name)), _number(at_worst.get(name))) for name in _LIMITED}
+    frame["held"] = {name: number for name, number in kept.items() if number}
     for scope in scopes:
         scope["begun"] = True
         held = scope["reserved"]
         held["sent"] = held.get("sent", 0) + 1
-        for name in _LIMITED:
-            number = _number(amount.get(name))
-            if number:
-                held[name] = held.get(name, 0) + number
+        for name, number in frame["held"].items():
+            held[name] = held.get(name, 0) + number
     return True
 
 
@@ -113,16 +120,17 @@ def with_cap(
     return cap | {"least": tokens, "most": tokens}, amount | reserved
 
 
-def release(machine: Machine, loop: str | None, amount: dict[str, Any]) -> None:
-    """Gives a reservation back: the call is settled."""
-    for _, scope in keyed_scopes(machine, loop):
+def release(machine: Machine, frame: Frame) -> dict[str, Any]:
+    """Gives back what is held for a call, which is settled; returns what was reserved for it."""
+    amounts: dict[str, float] = frame.pop("held", {})
+    for _, scope in keyed_scopes(machine, frame["loop"]):
         held = scope["reserved"]
         held["sent"] = max(0, held.get("sent", 0) - 1)
-        for name in _LIMITED:
-            number = _number(amount.get(name))
-            if number:
-                rest = held.get(name, 0) - number
-                held[name] = rest if rest > _NOTHING else 0
+        for name, number in amounts.items():
+            rest = held.get(name, 0) - number
+            held[name] = rest if rest > _NOTHING else 0
+    reserved: dict[str, Any] = frame.pop("reserve", {})
+    return reserved
 
 
 def under_way(scope: dict[str, Any]) -> int:
@@ -136,18 +144,16 @@ def excess(scope: dict[str, Any]) -> dict[str, float]:
     return {name: amount for name, amount in found.items() if amount > _NOTHING}
 
 
-def charge_reserve(
-    machine: Machine, loop: str | None, amount: dict[str, Any], *, in_doubt: bool
-) -> None:
+def charge_reserve(machine: Machine, frame: Frame, *, in_doubt: bool) -> dict[str, Any]:
     """Counts a reservation as spent: the call was sent, and nobody will say what it used."""
-    release(machine, loop, amount)
-    add_usage(machine, loop, _used(amount) | {"in_doubt": int(in_doubt)})
+    amount = release(machine, frame)
+    add_usage(machine, frame["loop"], _used(amount) | {"in_doubt": int(in_doubt)})
+    return amount
 
 
 def abandon(machine: Machine, frame: Frame) -> None:
     """A call that was sent is no longer wanted: its reservation counts until its reply comes."""
-    amount = frame.pop("reserve")
-    charge_reserve(machine, frame["loop"], amount, in_doubt=False)
+    amount = charge_reserve(machine, frame, in_doubt=False)
     abandoned = machine.state["abandoned"]
     loops = [key for key, _ in keyed_scopes(machine, frame["loop"])][:-1]
     abandoned[frame["address"]] = {"loops": loops, "amount": amount}

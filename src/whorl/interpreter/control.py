@@ -236,7 +236,8 @@ def _forget_calls(machine: Machine) -> None:
             scope["iteration"]["usage"] = {}
     for entry in machine.pending.values():
         if entry.pop("sent", None):
-            machine.frames[entry["frame"]].pop("reserve", None)
+            for name in ("reserve", "held"):
+                machine.frames[entry["frame"]].pop(name, None)
 
 
 def _let_clocks_stand(machine: Machine, seconds: float) -> None:

@@ -196,9 +196,8 @@ def _session(machine: Machine, frame: Frame, node: Task) -> str:
 
 
 def _account(machine: Machine, frame: Frame, event: Event) -> None:
-    reserved = frame.pop("reserve", None)
-    if reserved is not None:
-        budget.release(machine, frame["loop"], reserved)
+    if "reserve" in frame:
+        budget.release(machine, frame)
     usage = event.body.get("usage")
     told = {name: usage.get(name) for name in _USAGE} if usage and isinstance(usage, dict) else {}
     budget.add_usage(machine, frame["loop"], told)
@@ -277,8 +276,7 @@ def _named(frame: Frame) -> str:
 
 def _doubt(machine: Machine, key: str, event: Event, node: Task) -> None:
     frame = machine.frames[key]
-    amount = frame.pop("reserve", {})
-    budget.charge_reserve(machine, frame["loop"], amount, in_doubt=True)
+    budget.charge_reserve(machine, frame, in_doubt=True)
     machine.pending[event.address].pop("sent", None)
     address = frame["address"]
     frame["doubts"] = frame.get("doubts", 0) + 1

@@ -140,7 +140,7 @@ class Providers:
         if provider is None and name == "local":
             from whorl.providers.settings import ProviderSettings
 
-            provider = ProviderSettings(name="local", kind="local")
+            provider = ProviderSettings(name="local", kind="local", keeps_max_tokens=True)
         if provider is None:
             near = did_you_mean(name, self.settings.providers)
             raise UsageError(f"provider {name!r} is not configured", help=near, code="W022")

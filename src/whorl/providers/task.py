@@ -43,13 +43,23 @@ class Estimate:
     """What a call is expected to use; reserved before it, settled after it.
 
     It is the most where `cap` is None. Else it holds the least that the answer is given, and the
-    machine says with `Request.cap` how much it may be.
+    machine says with `Request.cap` how much it may be. `at_worst` is what a server may use that
+    does not keep to the limit of an answer, where that is not known of it.
     """
 
     calls: int = 0
     tokens: int = 0
     cost_usd: float | None = 0.0
     cap: Cap | None = None
+    at_worst: Worst | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """What a call uses if its answer is as long as the model can make it."""
+
+    tokens: int
+    cost_usd: float | None
 
 
 @dataclass(slots=True)

@@ -276,6 +276,8 @@ class Driver:
             body["reserve"] = {name: amount for name, amount in reserve.items() if amount}
         if estimate.cap is not None:
             body["cap"] = asdict(estimate.cap)
+        if estimate.at_worst is not None:
+            body["at_worst"] = asdict(estimate.at_worst)
         if not perform.secure:
             body["inputs"] = self._workers.redacted(perform.inputs)
         return Event("task.started", perform.address, self._clock.now(), body)

@@ -14,7 +14,7 @@ from whorl.providers.models.pace import Pace
 from whorl.providers.models.prices import Prices
 from whorl.providers.models.tokens import input_tokens, output_tokens
 from whorl.providers.models.usable import fault_in, warnings_of
-from whorl.providers.task import Cap, Estimate, Usage
+from whorl.providers.task import Cap, Estimate, Usage, Worst
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -80,12 +80,16 @@ class Models:
         candidates = choice.candidates
         usual = answer_tokens or max(one.provider.answer_tokens for one in candidates)
         read, least = input_tokens(conversation), conversation.max_tokens or usual
-        costs = [self._prices.cost(candidate, read, least) for candidate in candidates]
+        most = max(ANSWER_MOST, least + 1)
+        costs, dearer = (
+            [self._prices.cost(candidate, read, tokens) for candidate in candidates]
+            for tokens in (least, most)
+        )
         estimate = Estimate(1, read + least, _dearest(costs))
+        if not all(candidate.provider.keeps_max_tokens for candidate in candidates):
+            estimate = replace(estimate, at_worst=Worst(read + most, _dearest(dearer)))
         if conversation.max_tokens is not None:
             return estimate
-        most = max(ANSWER_MOST, least + 1)
-        dearer = [self._prices.cost(candidate, read, most) for candidate in candidates]
         each = [
             None if one is None or other is None else (other - one) / (most - least)
             for one, other in zip(costs, dearer, strict=True)

@@ -144,7 +144,7 @@ def _embedded(settings: Settings, name: str) -> ProviderSettings:
         if not name:
             why = f"{_missing(settings, name)}; or try things out with the embedded toy model"
         _refuse(f"{why}: {INSTALL}")
-    return ProviderSettings(name="local", kind="local", model=LOCAL_MODEL)
+    return ProviderSettings(name="local", kind="local", model=LOCAL_MODEL, keeps_max_tokens=True)
 
 
 def _at(

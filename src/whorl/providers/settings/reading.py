@@ -63,8 +63,11 @@ COUNTS = (
     "threads",
 )
 TEXTS = ("kind", "base_url", "model", "max_tokens_field")
-FLAGS = ("structured", "stream")
+FLAGS = ("structured", "stream", "keeps_max_tokens")
 PROVIDER = (*TEXTS, "api_key", *COUNTS, "timeout_s", "headers", *FLAGS, "replies")
+
+# Services whose own documents call `max_tokens` a hard limit.
+STRICT = ("openai", "anthropic", "deepseek", "groq", "mistral")
 
 # What a command may see of our own environment (security rule R8).
 COMMAND_VARIABLES = ("PATH", "HOME", "LANG", "TERM", "TMPDIR")
@@ -145,9 +148,17 @@ def _provider(name: str, table: Table, environment: Mapping[str, str]) -> Provid
         structured=typed(table, "structured", bool, place=place, default=True),
         stream=typed(table, "stream", bool, place=place, default=True),
         max_tokens_field=texts["max_tokens_field"],
+        keeps_max_tokens=typed(
+            table, "keeps_max_tokens", bool, place=place, default=_keeps_max_tokens(kind, base_url)
+        ),
         threads=counts["threads"],
         rules=() if replies is None else rules_from(replies, place),
     )
+
+
+def _keeps_max_tokens(kind: str, base_url: str) -> bool:
+    """Whether the limit of an answer is our own, or documented as one that always holds."""
+    return kind in ("local", "scripted") or base_url in {KNOWN[name].base_url for name in STRICT}
 
 
 def _base_url(name: str, given: str, kind: str, environment: Mapping[str, str]) -> str:

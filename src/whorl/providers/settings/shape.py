@@ -58,8 +58,8 @@ class ProviderSettings:
 
     `key_variable` is the variable that should have held the key. `answer_tokens` is reserved for
     an answer whose `max_tokens` is unset. `structured` says whether the server is asked for
-    answers by schema, `max_tokens_field` how it calls the limit of an answer. `threads` is for the
-    embedded model.
+    answers by schema, `max_tokens_field` how it calls the limit of an answer, `keeps_max_tokens`
+    that it is known to keep to it. `threads` is for the embedded model.
     """
 
     name: str
@@ -77,6 +77,7 @@ class ProviderSettings:
     structured: bool = True
     stream: bool = True
     max_tokens_field: str = ""
+    keeps_max_tokens: bool = False
     threads: int | None = None
     rules: tuple[ReplyRule, ...] = ()
 
