@@ -15,10 +15,10 @@ from whorl.interpreter.commands import Send
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Frame
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
 
 
-def admit(machine: Machine, key: str, event: Event) -> None:
+def admit(machine: State, key: str, event: Event) -> None:
     """The intent of a call has come: sends it, has it wait, or refuses it."""
     address = event.address
     if machine.status == "paused" or "sent" in machine.pending[address]:
@@ -40,7 +40,7 @@ def admit(machine: Machine, key: str, event: Event) -> None:
         machine.state.setdefault("queue", []).append(address)
 
 
-def review(machine: Machine) -> None:
+def review(machine: State) -> None:
     """After an event: sends what was waiting and fits now, and ends loops that wait for nothing.
 
     The calls wait in the order in which they came, as far as the budget of the run is concerned.
@@ -69,7 +69,7 @@ def review(machine: Machine) -> None:
 _ENDED = ("succeeded", "failed", "cancelled")
 
 
-def _first_that_moves(machine: Machine, queue: list[str]) -> str | None:
+def _first_that_moves(machine: State, queue: list[str]) -> str | None:
     """The first call that waits no longer: it is sent, refused, or nobody wants it any more."""
     for address in queue:
         entry = machine.pending.get(address)
@@ -81,7 +81,7 @@ def _first_that_moves(machine: Machine, queue: list[str]) -> str | None:
     return None
 
 
-def _send_or_refuse(machine: Machine, key: str) -> bool:
+def _send_or_refuse(machine: State, key: str) -> bool:
     """Whether that is decided; else the call waits for others to settle."""
     frame = machine.frames[key]
     intent = frame["intent"]
@@ -105,7 +105,7 @@ def _send_or_refuse(machine: Machine, key: str) -> bool:
     return True
 
 
-def _is_starved(machine: Machine, loop: str | None) -> bool:
+def _is_starved(machine: State, loop: str | None) -> bool:
     while loop is not None:
         if "starved" in machine.frames[loop]:
             return True
@@ -113,7 +113,7 @@ def _is_starved(machine: Machine, loop: str | None) -> bool:
     return False
 
 
-def _refuse(machine: Machine, key: str, scope: str, name: str, amount: dict[str, Any]) -> None:
+def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, Any]) -> None:
     """A call does not fit into the budget of a loop, or (`run`) of the run."""
     frame = machine.frames[key]
     is_run = scope == "run"
@@ -149,7 +149,7 @@ def _refuse(machine: Machine, key: str, scope: str, name: str, amount: dict[str,
     machine.state.setdefault("starved", []).append(loop)
 
 
-def _outermost_to_begin(machine: Machine, loop: str | None) -> str | None:
+def _outermost_to_begin(machine: State, loop: str | None) -> str | None:
     """The innermost loop, or the outermost one whose iteration has done nothing yet."""
     while loop is not None:
         around = machine.frames[loop]["loop"]
@@ -159,7 +159,7 @@ def _outermost_to_begin(machine: Machine, loop: str | None) -> str | None:
     return None
 
 
-def _pause(machine: Machine, call: Frame, limit: str, flag: str, loop: Frame | None) -> None:
+def _pause(machine: State, call: Frame, limit: str, flag: str, loop: Frame | None) -> None:
     """There is nothing to return: the run waits for more money, with all that it has."""
     state = machine.state
     state["status"] = "paused"
@@ -177,14 +177,14 @@ def _pause(machine: Machine, call: Frame, limit: str, flag: str, loop: Frame | N
     machine.warn(call["address"], "R103", message + advice)
 
 
-def note_excess(machine: Machine, loop: str | None) -> None:
+def note_excess(machine: State, loop: str | None) -> None:
     """A call is paid for: remembers which budgets it has gone over, to say so once all are in."""
     for key, scope in budget.keyed_scopes(machine, loop):
         if budget.excess(scope):
             machine.state.setdefault("over", {})[key] = True
 
 
-def _tell_excess(machine: Machine) -> None:
+def _tell_excess(machine: State) -> None:
     """Says by how much calls have gone over a budget: their providers kept to no cap."""
     over = machine.state["over"]
     for key in list(over):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from whorl.interpreter import (
     block,
     branch,
+    budget,
     call,
     foreach,
     gate,
@@ -19,38 +20,18 @@ from whorl.interpreter import (
 )
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.frames import children_of
-from whorl.interpreter.loop_result import fail_loop
+from whorl.interpreter.loop_result import abandon_loop, fail_loop
 from whorl.interpreter.outcomes import error, failed, is_failure, language_failure
 from whorl.ir import Task
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
-    from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Frame, Outcome
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import Behaviour, State
     from whorl.language import Json
 
 
-class Behaviour(Protocol):
-    """What a construct's module has to offer."""
-
-    def enter(self, machine: Machine, key: str) -> None:
-        """The frame's turn has come."""
-
-    def child_left(self, machine: Machine, key: str, child: str, outcome: Outcome) -> None:
-        """A frame right below has ended."""
-
-    def receive(self, machine: Machine, key: str, event: Event) -> None:
-        """An event that the frame waits for has come."""
-
-    def ask_again(self, machine: Machine, key: str, address: str) -> None:
-        """After a restart: wants again what was wanted at an address and not yet sent."""
-
-    def revive(self, machine: Machine, key: str) -> None:
-        """A person resumes a failed run: tries again what failed in here."""
-
-
-_TABLE: dict[str, Behaviour] = {
+TABLE: dict[str, Behaviour] = {
     "block": block.BlockBehaviour(),
     "branch": branch.BranchBehaviour(),
     "group": branch.GroupBehaviour(),
@@ -69,12 +50,16 @@ _TABLE: dict[str, Behaviour] = {
 _KEPT = frozenset({"branch", "group", "call", "loop", "foreach", "block", "run"})
 
 
-def of(frame: Frame) -> Behaviour:
-    """The behaviour of a frame."""
-    return _TABLE[frame["kind"]]
+def abandon(machine: State, key: str) -> None:
+    """A frame is taken away: a loop says so, and what is reserved for a call is charged."""
+    frame = machine.frames[key]
+    if frame["kind"] == "loop" and "reason" not in frame:
+        abandon_loop(machine, key)
+    if "reserve" in frame:
+        budget.abandon(machine, frame)
 
 
-def leave(machine: Machine, key: str, outcome: Outcome) -> None:
+def leave(machine: State, key: str, outcome: Outcome) -> None:
     """A frame has ended: shapes its value, stops its alarm and tells the frame above."""
     frame = machine.frames[key]
     if "node" in frame:
@@ -85,14 +70,14 @@ def leave(machine: Machine, key: str, outcome: Outcome) -> None:
     if frame["kind"] in _KEPT:
         frame["ended"] = outcome["status"]
     if parent is None:
-        of(frame).child_left(machine, key, key, outcome)
+        machine.behaviour(frame).child_left(machine, key, key, outcome)
         return
-    of(machine.frames[parent]).child_left(machine, parent, key, outcome)
+    machine.behaviour(machine.frames[parent]).child_left(machine, parent, key, outcome)
     if key in machine.frames and frame["kind"] not in _KEPT:
         machine.drop(key)
 
 
-def time_out(machine: Machine, key: str, address: str) -> None:
+def time_out(machine: State, key: str, address: str) -> None:
     """The time of a node is over: what is under way in it is cancelled."""
     frame = machine.frames[key]
     machine.settle(address)
@@ -116,7 +101,7 @@ def time_out(machine: Machine, key: str, address: str) -> None:
     machine.finish(key, failed(cause, status="timed_out"))
 
 
-def _shaped(machine: Machine, frame: Frame, outcome: Outcome) -> Outcome:
+def _shaped(machine: State, frame: Frame, outcome: Outcome) -> Outcome:
     node = machine.node(frame)
     shape = node.shape
     if shape is None or (is_failure(outcome) and outcome.get("value") is None):
@@ -134,6 +119,6 @@ def _shaped(machine: Machine, frame: Frame, outcome: Outcome) -> Outcome:
     return outcome | {"value": value}
 
 
-def _warn(machine: Machine, frame: Frame, words: Json) -> None:
+def _warn(machine: State, frame: Frame, words: Json) -> None:
     if isinstance(words, str):
         machine.warn(frame["address"], "R113", words)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Frame, Outcome
-    from whorl.interpreter.machine import Machine
     from whorl.interpreter.plan import BlockPlan
+    from whorl.interpreter.state import State
     from whorl.ir import Node
     from whorl.ir.fields import After
     from whorl.language import Json
@@ -50,7 +50,7 @@ _KINDS = {
 }
 
 
-def new_block(machine: Machine, block: str, *, parent: str, scope: str, address: str) -> str:
+def new_block(machine: State, block: str, *, parent: str, scope: str, address: str) -> str:
     """Makes the frame of a block; a closed block's caller gives it a scope of its own."""
     plan = machine.plan.blocks[block]
     key = machine.new_frame(
@@ -67,7 +67,7 @@ def new_block(machine: Machine, block: str, *, parent: str, scope: str, address:
     return key
 
 
-def results(machine: Machine, frame: Frame) -> dict[str, Json]:
+def results(machine: State, frame: Frame) -> dict[str, Json]:
     """The results of a block by node name, of open blocks inside it too; null where none."""
     values = machine.state["scopes"][frame["scope"]]["values"]
     return {name: values.get(name) for name in machine.plan.blocks[frame["block"]].exports}
@@ -76,12 +76,12 @@ def results(machine: Machine, frame: Frame) -> dict[str, Json]:
 class BlockBehaviour:
     """The behaviour of block frames."""
 
-    def enter(self, machine: Machine, key: str) -> None:
+    def enter(self, machine: State, key: str) -> None:
         """Starts the nodes that wait for nobody."""
         plan = machine.plan.blocks[machine.frames[key]["block"]]
         _consider(machine, key, plan, list(plan.starts))
 
-    def child_left(self, machine: Machine, key: str, child: str, outcome: Outcome) -> None:
+    def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         """A node has ended."""
         frame = machine.frames[key]
         plan = machine.plan.blocks[frame["block"]]
@@ -100,17 +100,17 @@ class BlockBehaviour:
         _record(machine, frame, name, end, outcome.get("value"))
         _consider(machine, key, plan, list(plan.followers[name]))
 
-    def receive(self, machine: Machine, key: str, event: Event) -> None:
+    def receive(self, machine: State, key: str, event: Event) -> None:
         """The wait before another attempt at a node is over."""
         frame = machine.frames[key]
         name = machine.pending[event.address]["name"]
         machine.settle(event.address)
         _consider(machine, key, machine.plan.blocks[frame["block"]], [name])
 
-    def ask_again(self, machine: Machine, key: str, address: str) -> None:
+    def ask_again(self, machine: State, key: str, address: str) -> None:
         """A block sends nothing."""
 
-    def revive(self, machine: Machine, key: str) -> None:
+    def revive(self, machine: State, key: str) -> None:
         """Tries again the nodes that failed, and then what waits for them."""
         frame = machine.frames[key]
         plan = machine.plan.blocks[frame["block"]]
@@ -141,7 +141,7 @@ class BlockBehaviour:
         _consider(machine, key, plan, again)
 
 
-def reset_followers(machine: Machine, key: str, name: str) -> None:
+def reset_followers(machine: State, key: str, name: str) -> None:
     """Makes everything that waits for a node run again, as a new attempt."""
     frame = machine.frames[key]
     plan = machine.plan.blocks[frame["block"]]
@@ -173,7 +173,7 @@ def _forget_results(values: dict[str, Json], plan: BlockPlan, name: str) -> None
         values.pop(given, None)
 
 
-def reopen(machine: Machine, key: str, name: str) -> None:
+def reopen(machine: State, key: str, name: str) -> None:
     """A node of the block goes on after it had ended."""
     frame = machine.frames[key]
     frame.pop("ended", None)
@@ -186,7 +186,7 @@ def reopen(machine: Machine, key: str, name: str) -> None:
     _look_anew(frame)
 
 
-def refit(machine: Machine, key: str) -> None:
+def refit(machine: State, key: str) -> None:
     """The block is now that of another version: what is new in it runs, unless its time is over."""
     frame = machine.frames[key]
     plan = machine.plan.blocks[frame["block"]]
@@ -205,7 +205,7 @@ def refit(machine: Machine, key: str) -> None:
         _consider(machine, key, plan, new)
 
 
-def _consider(machine: Machine, key: str, plan: BlockPlan, names: list[str]) -> None:
+def _consider(machine: State, key: str, plan: BlockPlan, names: list[str]) -> None:
     """Starts or skips the nodes whose turn may have come; what ends at once is followed up here.
 
     Nodes that wait for a place come first, and are looked at only when there is one.
@@ -220,7 +220,7 @@ def _consider(machine: Machine, key: str, plan: BlockPlan, names: list[str]) -> 
         machine.finish(key, _outcome(frame, plan))
 
 
-def _let_in(machine: Machine, key: str, plan: BlockPlan, name: str, more: list[str]) -> None:
+def _let_in(machine: State, key: str, plan: BlockPlan, name: str, more: list[str]) -> None:
     """Starts, skips or computes a node; where it has ended at once, its followers are `more`."""
     frame = machine.frames[key]
     ends, child = frame["ends"], frame["children"].get(name)
@@ -243,13 +243,13 @@ def _let_in(machine: Machine, key: str, plan: BlockPlan, name: str, more: list[s
         _start(machine, key, plan, plan.nodes[name])
 
 
-def _halt_if_lost(machine: Machine, frame: Frame, plan: BlockPlan) -> None:
+def _halt_if_lost(machine: State, frame: Frame, plan: BlockPlan) -> None:
     if "lost" in frame and "halted" not in frame and plan.block.on_failure != "go_on":
         frame["halted"] = True
         _halt(machine, frame, plan)
 
 
-def _halt(machine: Machine, frame: Frame, plan: BlockPlan) -> None:
+def _halt(machine: State, frame: Frame, plan: BlockPlan) -> None:
     """A node has failed: nothing new begins here until the run is resumed."""
     idle = frame.pop("idle", {})
     for name in ("queue", "retries", "running"):
@@ -302,7 +302,7 @@ def _free_place(frame: Frame, name: str) -> None:
         frame["retries"].pop(name, None)
 
 
-def _at_once(machine: Machine, frame: Frame, plan: BlockPlan, name: str) -> bool:
+def _at_once(machine: State, frame: Frame, plan: BlockPlan, name: str) -> bool:
     """Ends a node that needs no frame: it is skipped, or it only computes."""
     node = plan.nodes[name]
     ends = frame["ends"]
@@ -339,7 +339,7 @@ def _fits(end: dict[str, Any], after: After) -> bool:
     return status in after.statuses
 
 
-def _start(machine: Machine, key: str, plan: BlockPlan, node: Node) -> None:
+def _start(machine: State, key: str, plan: BlockPlan, node: Node) -> None:
     frame = machine.frames[key]
     attempt = frame.get("attempts", {}).get(node.name, 0) + 1
     # Another attempt has its name: the block's own attempts have the other addresses.
@@ -366,7 +366,7 @@ def _start(machine: Machine, key: str, plan: BlockPlan, node: Node) -> None:
     machine.enter(child)
 
 
-def _arm(machine: Machine, node: Node, child: str) -> None:
+def _arm(machine: State, node: Node, child: str) -> None:
     """Sets the clock of a node; that of a task is for all its attempts, not for each of them."""
     time_s = node.total_timeout_s if isinstance(node, Task) else node.timeout_s
     if time_s is not None:
@@ -377,7 +377,7 @@ def _arm(machine: Machine, node: Node, child: str) -> None:
         machine.expect(frame["alarm"], child, "alarm", due=machine.now + time_s)
 
 
-def _compute(machine: Machine, frame: Frame, node: Compute | Assign) -> Outcome:
+def _compute(machine: State, frame: Frame, node: Compute | Assign) -> Outcome:
     scope = machine.scope(frame)
     if isinstance(node, Compute):
         value = value_of(node.value, scope) if node.over is None else values_over(node, scope)
@@ -392,7 +392,7 @@ def _compute(machine: Machine, frame: Frame, node: Compute | Assign) -> Outcome:
     return succeeded(value)
 
 
-def _assign(machine: Machine, frame: Frame, node: Assign) -> dict[str, Json]:
+def _assign(machine: State, frame: Frame, node: Assign) -> dict[str, Json]:
     if machine.plan.records:
         kept = records.assign(machine, frame, node)
         if kept is not None:
@@ -408,7 +408,7 @@ def _assign(machine: Machine, frame: Frame, node: Assign) -> dict[str, Json]:
 
 
 def _end(
-    machine: Machine, frame: Frame, node: Node, outcome: Outcome, attempt: int = 1
+    machine: State, frame: Frame, node: Node, outcome: Outcome, attempt: int = 1
 ) -> dict[str, Any]:
     if outcome["status"] == "succeeded" and attempt == 1:
         return _SUCCEEDED
@@ -427,7 +427,7 @@ def _end(
 
 
 def _record(
-    machine: Machine, frame: Frame, name: str, end: dict[str, Any], value: Json = None
+    machine: State, frame: Frame, name: str, end: dict[str, Any], value: Json = None
 ) -> None:
     frame["ends"][name] = end
     frame["left"] -= 1
@@ -462,7 +462,7 @@ def _outcome(frame: Frame, plan: BlockPlan) -> Outcome:
     return failed(ends[first]["error"], status=status)
 
 
-def _retries(machine: Machine, key: str, name: str, attempt: int, outcome: Outcome) -> bool:
+def _retries(machine: State, key: str, name: str, attempt: int, outcome: Outcome) -> bool:
     """Whether a node that is no task (tasks retry by themselves) gets another attempt."""
     frame = machine.frames[key]
     plan = machine.plan.blocks[frame["block"]]

@@ -15,7 +15,7 @@ from whorl.language import LanguageError, truth
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Outcome
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
     from whorl.ir import Case
     from whorl.language import Json, Scope
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 class GroupBehaviour:
     """The behaviour of a block as a node; its value is the results by name."""
 
-    def enter(self, machine: Machine, key: str) -> None:
+    def enter(self, machine: State, key: str) -> None:
         """Starts the block."""
         _start_block(machine, key, "body")
 
-    def child_left(self, machine: Machine, key: str, child: str, outcome: Outcome) -> None:
+    def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         """The block has ended."""
         if is_failure(outcome):
             machine.finish(key, outcome)
@@ -35,13 +35,13 @@ class GroupBehaviour:
         found = results(machine, machine.frames[child])
         machine.finish(key, succeeded(self._value(machine, key, found)))
 
-    def receive(self, machine: Machine, key: str, event: Event) -> None:
+    def receive(self, machine: State, key: str, event: Event) -> None:
         """A group waits for nothing itself."""
 
-    def ask_again(self, machine: Machine, key: str, address: str) -> None:
+    def ask_again(self, machine: State, key: str, address: str) -> None:
         """A group sends nothing itself."""
 
-    def revive(self, machine: Machine, key: str) -> None:
+    def revive(self, machine: State, key: str) -> None:
         """Tries again what failed in the block."""
         body = machine.frames[key].get("body")
         if body is None:
@@ -49,14 +49,14 @@ class GroupBehaviour:
         else:
             machine.revive(body)
 
-    def _value(self, machine: Machine, key: str, found: dict[str, Json]) -> Json:
+    def _value(self, machine: State, key: str, found: dict[str, Json]) -> Json:
         return found
 
 
 class BranchBehaviour(GroupBehaviour):
     """The behaviour of a branch; its value is the results, and the name of the branch taken."""
 
-    def enter(self, machine: Machine, key: str) -> None:
+    def enter(self, machine: State, key: str) -> None:
         """Takes the first case that fits."""
         frame = machine.frames[key]
         node = machine.node(frame)
@@ -73,11 +73,11 @@ class BranchBehaviour(GroupBehaviour):
         machine.note("node.finished", frame["address"], {"branch": frame["branch"]})
         _start_block(machine, key, slot)
 
-    def _value(self, machine: Machine, key: str, found: dict[str, Json]) -> Json:
+    def _value(self, machine: State, key: str, found: dict[str, Json]) -> Json:
         return {"branch": machine.frames[key]["branch"]} | found
 
 
-def _start_block(machine: Machine, key: str, slot: str) -> None:
+def _start_block(machine: State, key: str, slot: str) -> None:
     frame = machine.frames[key]
     block = inner_key(frame["node"], slot)
     plan = machine.plan.blocks[block]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.interpreter.frames import Frame
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
 
 _LIMITED = ("cost_usd", "tokens", "calls")
 # A reply that comes after this many other calls were given up counts beside its reservation.
@@ -22,7 +22,7 @@ _ABANDONED_MAX = 1_000
 _NOTHING = 1e-12
 
 
-def add_usage(machine: Machine, loop: str | None, usage: dict[str, Any]) -> None:
+def add_usage(machine: State, loop: str | None, usage: dict[str, Any]) -> None:
     """Adds what a call used to every loop around it and to the run."""
     counted = _sane(usage) if usage else {}
     for _, scope in keyed_scopes(machine, loop):
@@ -34,7 +34,7 @@ def add_usage(machine: Machine, loop: str | None, usage: dict[str, Any]) -> None
             total[name] = total.get(name, 0) + amount
 
 
-def shortage(machine: Machine, loop: str | None, amount: dict[str, Any]) -> tuple[str, str] | None:
+def shortage(machine: State, loop: str | None, amount: dict[str, Any]) -> tuple[str, str] | None:
     """The innermost scope whose money is spent so far that an amount cannot fit any more.
 
     Gives the key of the loop (or `run`) and the limit; what others have reserved does not count.
@@ -60,9 +60,7 @@ def fits(scope: dict[str, Any], amount: dict[str, Any]) -> bool:
     )
 
 
-def reserve(
-    machine: Machine, frame: Frame, amount: dict[str, Any], at_worst: dict[str, Any]
-) -> bool:
+def reserve(machine: State, frame: Frame, amount: dict[str, Any], at_worst: dict[str, Any]) -> bool:
     """Reserves an amount for a call everywhere, if it fits everywhere.
 
     While the call is under way, what it may use at worst is held back from others: so one call at
@@ -84,7 +82,7 @@ def reserve(
 
 
 def allowance(
-    machine: Machine, loop: str | None, amount: dict[str, Any], cap: dict[str, Any] | None
+    machine: State, loop: str | None, amount: dict[str, Any], cap: dict[str, Any] | None
 ) -> tuple[int | None, dict[str, Any]]:
     """How many tokens an answer of open size may have, and what that reserves.
 
@@ -120,7 +118,7 @@ def with_cap(
     return cap | {"least": tokens, "most": tokens}, amount | reserved
 
 
-def release(machine: Machine, frame: Frame) -> dict[str, Any]:
+def release(machine: State, frame: Frame) -> dict[str, Any]:
     """Gives back what is held for a call, which is settled; returns what was reserved for it."""
     amounts: dict[str, float] = frame.pop("held", {})
     for _, scope in keyed_scopes(machine, frame["loop"]):
@@ -144,14 +142,14 @@ def excess(scope: dict[str, Any]) -> dict[str, float]:
     return {name: amount for name, amount in found.items() if amount > _NOTHING}
 
 
-def charge_reserve(machine: Machine, frame: Frame, *, in_doubt: bool) -> dict[str, Any]:
+def charge_reserve(machine: State, frame: Frame, *, in_doubt: bool) -> dict[str, Any]:
     """Counts a reservation as spent: the call was sent, and nobody will say what it used."""
     amount = release(machine, frame)
     add_usage(machine, frame["loop"], _used(amount) | {"in_doubt": int(in_doubt)})
     return amount
 
 
-def abandon(machine: Machine, frame: Frame) -> None:
+def abandon(machine: State, frame: Frame) -> None:
     """A call that was sent is no longer wanted: its reservation counts until its reply comes."""
     amount = charge_reserve(machine, frame, in_doubt=False)
     abandoned = machine.state["abandoned"]
@@ -161,7 +159,7 @@ def abandon(machine: Machine, frame: Frame) -> None:
         del abandoned[next(iter(abandoned))]
 
 
-def add_late_usage(machine: Machine, address: str, usage: dict[str, Any]) -> None:
+def add_late_usage(machine: State, address: str, usage: dict[str, Any]) -> None:
     """Adds what a call used that nobody waits for any more, instead of its reservation."""
     known = machine.state["abandoned"].pop(address, {"loops": [], "amount": {}})
     counted, charged = _sane(usage), _sane(_used(known["amount"]))
@@ -172,7 +170,7 @@ def add_late_usage(machine: Machine, address: str, usage: dict[str, Any]) -> Non
             total[name] = max(0, rest)
 
 
-def add_late_doubt(machine: Machine, address: str) -> None:
+def add_late_doubt(machine: State, address: str) -> None:
     """A call that is no longer wanted turns out to be in doubt; its reservation is charged."""
     known = machine.state["abandoned"].get(address)
     if known is not None:
@@ -180,7 +178,7 @@ def add_late_doubt(machine: Machine, address: str) -> None:
             scope["usage"]["in_doubt"] = scope["usage"].get("in_doubt", 0) + 1
 
 
-def exhausted(machine: Machine, key: str) -> str | None:
+def exhausted(machine: State, key: str) -> str | None:
     """The limit of a loop that is used up already, if there is one."""
     scope = machine.frames[key]
     for name, limit in _limits(scope):
@@ -189,7 +187,7 @@ def exhausted(machine: Machine, key: str) -> str | None:
     return None
 
 
-def _loops(machine: Machine, keys: list[str]) -> list[Frame]:
+def _loops(machine: State, keys: list[str]) -> list[Frame]:
     return [machine.frames[key] for key in keys if key in machine.frames]
 
 
@@ -217,7 +215,7 @@ def _free(scope: dict[str, Any], name: str, limit: float) -> float:
     return limit - _spent(scope, name) - float(scope["reserved"].get(name, 0))
 
 
-def keyed_scopes(machine: Machine, loop: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
+def keyed_scopes(machine: State, loop: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
     """The loops around a call, the innermost first, and then the run, by key."""
     while loop is not None and loop in machine.frames:
         frame = machine.frames[loop]

@@ -15,7 +15,7 @@ from whorl.language import LanguageError
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Outcome
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
     from whorl.ir import Workflow
     from whorl.language import Json
 
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 class RunBehaviour:
     """The behaviour of the outermost frame."""
 
-    def enter(self, machine: Machine, key: str) -> None:
+    def enter(self, machine: State, key: str) -> None:
         """Starts the workflow with the run's input."""
         start_workflow(machine, key, machine.plan.workflow, machine.frames[key]["input"])
 
-    def child_left(self, machine: Machine, key: str, child: str, outcome: Outcome) -> None:
+    def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         """The workflow has ended, or the run itself has."""
         if child == key:
             run.end(machine, outcome)
             return
         machine.finish(key, end_workflow(machine, key, machine.plan.workflow, outcome))
 
-    def receive(self, machine: Machine, key: str, event: Event) -> None:
+    def receive(self, machine: State, key: str, event: Event) -> None:
         """The run's own time is over."""
         machine.settle(event.address)
         run.end_now(machine, failed(error("R101", "the run reached its time limit", "")))
 
-    def ask_again(self, machine: Machine, key: str, address: str) -> None:
+    def ask_again(self, machine: State, key: str, address: str) -> None:
         """A run sends nothing itself."""
 
-    def revive(self, machine: Machine, key: str) -> None:
+    def revive(self, machine: State, key: str) -> None:
         """Tries again what failed in the workflow."""
         body = machine.frames[key].get("body")
         if body is None:
@@ -54,7 +54,7 @@ class RunBehaviour:
 class CallBehaviour(RunBehaviour):
     """The behaviour of a call of another workflow; its value is that one's outputs by name."""
 
-    def enter(self, machine: Machine, key: str) -> None:
+    def enter(self, machine: State, key: str) -> None:
         """Computes the inputs and starts the workflow."""
         frame = machine.frames[key]
         node = machine.node(frame)
@@ -67,19 +67,19 @@ class CallBehaviour(RunBehaviour):
         assert isinstance(given, dict)
         start_workflow(machine, key, machine.plan.workflows[node.workflow], given, node.workflow)
 
-    def child_left(self, machine: Machine, key: str, child: str, outcome: Outcome) -> None:
+    def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         """The called workflow has ended."""
         node = machine.node(machine.frames[key])
         assert isinstance(node, Call)
         called = machine.plan.workflows[node.workflow]
         machine.finish(key, end_workflow(machine, key, called, outcome))
 
-    def receive(self, machine: Machine, key: str, event: Event) -> None:
+    def receive(self, machine: State, key: str, event: Event) -> None:
         """A call waits for nothing itself."""
 
 
 def start_workflow(
-    machine: Machine, key: str, workflow: Workflow, given: dict[str, Json], block: str = ""
+    machine: State, key: str, workflow: Workflow, given: dict[str, Json], block: str = ""
 ) -> None:
     """Checks the inputs, sets the variables and starts the body in a scope of its own."""
     frame = machine.frames[key]
@@ -104,7 +104,7 @@ def start_workflow(
     )
 
 
-def end_workflow(machine: Machine, key: str, workflow: Workflow, outcome: Outcome) -> Outcome:
+def end_workflow(machine: State, key: str, workflow: Workflow, outcome: Outcome) -> Outcome:
     """The outputs of a workflow whose body has ended."""
     if is_failure(outcome):
         return outcome

@@ -8,7 +8,7 @@ from whorl.interpreter import block, budget, foreach, loop, loop_limit, run, tas
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Frame
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
 
 _AT_LIMIT = frozenset({"max_iterations", "timeout", "budget"})
 # What budgets count.
@@ -27,7 +27,7 @@ def check(holds: bool, otherwise: str) -> None:
         raise Refused(otherwise)
 
 
-def set_going(machine: Machine) -> None:
+def set_going(machine: State) -> None:
     """A run that had ended or was paused runs again."""
     state = machine.state
     if machine.done:
@@ -48,7 +48,7 @@ def flags(body: dict[str, Any]) -> str:
     return " ".join(f"{loop_limit.FLAGS[limit]} +{amount:g}" for limit, amount in amounts)
 
 
-def to_continue(machine: Machine, body: dict[str, Any]) -> list[str]:
+def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
     """The loops that a request to continue means; raises Refused where that makes no sense.
 
     More money alone is for every loop that stopped for its budget.
@@ -71,7 +71,7 @@ def to_continue(machine: Machine, body: dict[str, Any]) -> list[str]:
     return keys
 
 
-def _check_money(machine: Machine, keys: list[str], body: dict[str, Any]) -> None:
+def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
     """Refuses to go on where the budgets allow no call."""
     raised = _to_raise(machine, keys)
     for key in keys:
@@ -90,14 +90,14 @@ def _check_money(machine: Machine, keys: list[str], body: dict[str, Any]) -> Non
                     check(False, words)
 
 
-def short_loop(machine: Machine) -> str:
+def short_loop(machine: State) -> str:
     """The loop whose own budget the run is paused for, unless it has come to an end meanwhile."""
     short = str(machine.state.get("short_loop") or "")
     loops = (f for f in machine.frames.values() if f["kind"] == "loop" and "ended" not in f)
     return short if any(frame["address"] == short for frame in loops) else ""
 
 
-def ended_for_budget(machine: Machine) -> list[str]:
+def ended_for_budget(machine: State) -> list[str]:
     """The loops that stopped for a budget; inner ones first, since opening one opens others."""
     keys = [
         key
@@ -107,7 +107,7 @@ def ended_for_budget(machine: Machine) -> list[str]:
     return keys[::-1]
 
 
-def continued(machine: Machine, body: dict[str, Any]) -> None:
+def continued(machine: State, body: dict[str, Any]) -> None:
     """Carries out a request to continue."""
     keys = to_continue(machine, body)
     raise_limits(_to_raise(machine, keys), body)
@@ -121,7 +121,7 @@ def continued(machine: Machine, body: dict[str, Any]) -> None:
         machine.note("run.waiting", "", {"status": "paused"})
 
 
-def _continue_loop(machine: Machine, key: str, more: int) -> None:
+def _continue_loop(machine: State, key: str, more: int) -> None:
     """Lets a loop go on, for so many more iterations; its limit is raised, never lowered."""
     frame = machine.frames[key]
     is_over = "ended" in frame or frame["phase"] == "limit"
@@ -148,7 +148,7 @@ def _continue_loop(machine: Machine, key: str, more: int) -> None:
         loop.next_iteration(machine, key)
 
 
-def _to_raise(machine: Machine, keys: list[str]) -> list[dict[str, Any]]:
+def _to_raise(machine: State, keys: list[str]) -> list[dict[str, Any]]:
     """The budgets that stopped the loops: their own, or that of the run, once.
 
     A loop that ended for another reason gets more of both.
@@ -172,7 +172,7 @@ def raise_limits(scopes: list[dict[str, Any]], body: dict[str, Any]) -> None:
                 scope["limits"][name] += body[name]
 
 
-def loop_at(machine: Machine, at: object, *, at_limit: bool = False) -> str:
+def loop_at(machine: State, at: object, *, at_limit: bool = False) -> str:
     """The frame of the loop at an address; without one, the only loop that it can be."""
     loops = {f["address"]: key for key, f in machine.frames.items() if f["kind"] == "loop"}
     if at:
@@ -191,12 +191,12 @@ def _list(loops: dict[str, str]) -> str:
     return ", ".join(sorted(loops)) or "none"
 
 
-def is_reopenable(machine: Machine, key: str) -> bool:
+def is_reopenable(machine: State, key: str) -> bool:
     """Whether a loop can go on, as far as those around it are concerned."""
     return _closed_by(machine, key) is None
 
 
-def check_reopenable(machine: Machine, key: str) -> None:
+def check_reopenable(machine: State, key: str) -> None:
     """Refuses a loop whose surroundings are over."""
     around = _closed_by(machine, key)
     if around is not None:
@@ -205,7 +205,7 @@ def check_reopenable(machine: Machine, key: str) -> None:
         check(False, f"{words} instead")
 
 
-def _closed_by(machine: Machine, key: str) -> Frame | None:
+def _closed_by(machine: State, key: str) -> Frame | None:
     """The loop around a loop that has ended whose iteration is over, so that it cannot go on."""
     frame = machine.frames[key]
     if "ended" not in frame:
@@ -226,7 +226,7 @@ def _is_in_body(frame: Frame) -> bool:
     return "ended" not in frame and frame["phase"] == "body"
 
 
-def open_around(machine: Machine, key: str) -> None:
+def open_around(machine: State, key: str) -> None:
     """Takes up the iterations around a loop that were put aside, the outermost first."""
     above = machine.frames[key]["parent"]
     if above is not None:
@@ -236,7 +236,7 @@ def open_around(machine: Machine, key: str) -> None:
             loop.take_up(machine, above)
 
 
-def reopen(machine: Machine, key: str) -> None:
+def reopen(machine: State, key: str) -> None:
     """Opens everything around a loop again; what follows it will run again."""
     frame = machine.frames[key]
     for name in ("ended", "reason", "accepted_number"):

@@ -28,7 +28,7 @@ from whorl.interpreter.outcomes import error, failed
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
 
 _NOTHING_TO_RETRY = "nothing in this run can be tried again; start a new one"
 # How many requests a run remembers, and how much of the name of each.
@@ -36,7 +36,7 @@ REQUESTS_KEPT = 100
 REQUEST_LENGTH = 64
 
 
-def receive(machine: Machine, event: Event) -> None:
+def receive(machine: State, event: Event) -> None:
     """Carries out a request; one that makes no sense (any more) is noted and changes nothing.
 
     One that came before, by the name in its `request`, changes nothing either.
@@ -54,7 +54,7 @@ def receive(machine: Machine, event: Event) -> None:
         machine.note("run.waiting", "", {"status": "paused"})
 
 
-def is_repeated(machine: Machine, event: Event) -> bool:
+def is_repeated(machine: State, event: Event) -> bool:
     """Whether a request came before; from now on it has come, and the oldest are forgotten."""
     name = _request_of(event)
     if not name:
@@ -67,7 +67,7 @@ def is_repeated(machine: Machine, event: Event) -> bool:
     return False
 
 
-def is_known(machine: Machine, event: Event) -> bool:
+def is_known(machine: State, event: Event) -> bool:
     """Whether a request came before."""
     return _request_of(event) in machine.state.get("requests", ())
 
@@ -77,7 +77,7 @@ def _request_of(event: Event) -> str:
     return name[:REQUEST_LENGTH] if isinstance(name, str) else ""
 
 
-def objection(machine: Machine, event: Event) -> str | None:
+def objection(machine: State, event: Event) -> str | None:
     """Why a request could not be carried out now, without carrying it out."""
     if is_known(machine, event):
         return "this request has been carried out already"
@@ -98,17 +98,17 @@ def objection(machine: Machine, event: Event) -> str | None:
     return None
 
 
-def _began(machine: Machine) -> bool:
+def _began(machine: State) -> bool:
     """Whether the workflow itself has begun, so that there is something to try again."""
     return bool(machine.frames[machine.state["root"]].get("body"))
 
 
-def chosen_loop(machine: Machine, at: str = "", *, at_limit: bool = False) -> str:
+def chosen_loop(machine: State, at: str = "", *, at_limit: bool = False) -> str:
     """The address of the loop that a request means; raises Refused where that is not clear."""
     return str(machine.frames[loop_at(machine, at, at_limit=at_limit)]["address"])
 
 
-def _started(machine: Machine, body: dict[str, Any]) -> None:
+def _started(machine: State, body: dict[str, Any]) -> None:
     state = machine.state
     check(state["status"] == "new", "the run has been started already")
     limits = machine.plan.workflow.limits
@@ -132,13 +132,13 @@ def _started(machine: Machine, body: dict[str, Any]) -> None:
     machine.enter(key)
 
 
-def _paused(machine: Machine, body: dict[str, Any]) -> None:
+def _paused(machine: State, body: dict[str, Any]) -> None:
     check(machine.status in ("running", "waiting"), f"the run is {machine.status}, not running")
     machine.state["status"] = "paused"
     machine.state["paused_by"] = body.get("by") or "person"
 
 
-def _resumed(machine: Machine, body: dict[str, Any]) -> None:
+def _resumed(machine: State, body: dict[str, Any]) -> None:
     state = machine.state
     _may_resume(machine, body)
     if state["status"] == "failed":
@@ -151,13 +151,13 @@ def _resumed(machine: Machine, body: dict[str, Any]) -> None:
         set_going(machine)
 
 
-def _cancelled(machine: Machine, body: dict[str, Any]) -> None:
+def _cancelled(machine: State, body: dict[str, Any]) -> None:
     check(not machine.done, f"the run has ended already: {machine.status}")
     words = "cancelled" + (f": {body['feedback']}" if body.get("feedback") else "")
     run.end_now(machine, failed(error("R107", words, ""), status="cancelled"))
 
 
-def _may_resume(machine: Machine, body: dict[str, Any]) -> None:
+def _may_resume(machine: State, body: dict[str, Any]) -> None:
     status = machine.status
     if status in ("succeeded", "cancelled"):
         words = f"the run has ended already: {status}"
@@ -172,7 +172,7 @@ def _may_resume(machine: Machine, body: dict[str, Any]) -> None:
         check(False, f"{words}`whorl continue RUN --at '{short}' {flags(body)}`")
 
 
-def _accepted(machine: Machine, body: dict[str, Any]) -> None:
+def _accepted(machine: State, body: dict[str, Any]) -> None:
     key = loop_at(machine, body.get("at"))
     check_reopenable(machine, key)
     frame = machine.frames[key]
@@ -191,7 +191,7 @@ def _accepted(machine: Machine, body: dict[str, Any]) -> None:
     end_loop(machine, key, "accepted", by="person", iteration=number)
 
 
-def _forked(machine: Machine, body: dict[str, Any]) -> None:
+def _forked(machine: State, body: dict[str, Any]) -> None:
     """Begins an iteration anew, in a run of its own that has made no call yet.
 
     The machine stands at the beginning of that iteration (`Machine.stops`). Runs that were forked
@@ -223,7 +223,7 @@ def _forked(machine: Machine, body: dict[str, Any]) -> None:
     loop.begin_body(machine, key)
 
 
-def _forget_calls(machine: Machine) -> None:
+def _forget_calls(machine: State) -> None:
     """Another run made all calls so far, and waits for those that are under way."""
     state = machine.state
     state["abandoned"] = {}
@@ -240,7 +240,7 @@ def _forget_calls(machine: Machine) -> None:
                 machine.frames[entry["frame"]].pop(name, None)
 
 
-def _let_clocks_stand(machine: Machine, seconds: float) -> None:
+def _let_clocks_stand(machine: State, seconds: float) -> None:
     """The time between a run and its fork counts for no limit; waits do not get longer by it."""
     for entry in machine.pending.values():
         if entry["what"] == "alarm":
@@ -254,7 +254,7 @@ def _let_clocks_stand(machine: Machine, seconds: float) -> None:
                 frame["iteration"]["at"] += seconds
 
 
-def _set_values(machine: Machine, key: str, values: dict[str, Any]) -> None:
+def _set_values(machine: State, key: str, values: dict[str, Any]) -> None:
     frame = machine.frames[key]
     carried = {carry.name for carry in loop_of(machine, key).carry}
     scopes = machine.state["scopes"]

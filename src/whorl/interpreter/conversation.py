@@ -12,7 +12,7 @@ from whorl.language import to_text
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Frame
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
     from whorl.ir import Task
     from whorl.language import Json
 
@@ -20,7 +20,7 @@ MESSAGES_MAX = 200
 CHARACTERS_MAX = 400_000
 
 
-def recall(machine: Machine, frame: Frame, node: Task, inputs: dict[str, Json]) -> dict[str, Json]:
+def recall(machine: State, frame: Frame, node: Task, inputs: dict[str, Json]) -> dict[str, Json]:
     """The inputs of a question, with all that its conversation holds so far."""
     if node.kind != "ask" or not node.session:
         return inputs
@@ -35,7 +35,7 @@ def recall(machine: Machine, frame: Frame, node: Task, inputs: dict[str, Json]) 
     return inputs | {"messages": [*messages, *(own if isinstance(own, list) else ())]}
 
 
-def keep(machine: Machine, frame: Frame, node: Task, value: Json) -> None:
+def keep(machine: State, frame: Frame, node: Task, value: Json) -> None:
     """Adds a question and its answer to their conversation."""
     if node.kind != "ask" or not node.session:
         return
@@ -59,7 +59,7 @@ def keep(machine: Machine, frame: Frame, node: Task, value: Json) -> None:
     conversations[key] = said
 
 
-def forget(machine: Machine, loop: str) -> None:
+def forget(machine: State, loop: str) -> None:
     """Forgets the conversations in a loop."""
     conversations = machine.state.get("conversations")
     if conversations:

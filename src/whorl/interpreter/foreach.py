@@ -16,14 +16,14 @@ from whorl.language import LanguageError
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Frame, Outcome
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
     from whorl.language import Json
 
 
 class ForEachBehaviour:
     """The behaviour of for-each frames. All items are run, also after one has failed."""
 
-    def enter(self, machine: Machine, key: str) -> None:
+    def enter(self, machine: State, key: str) -> None:
         """Takes the items and starts as many as may run at once."""
         frame = machine.frames[key]
         node = _node(machine, key)
@@ -44,7 +44,7 @@ class ForEachBehaviour:
         for _ in range(min(node.concurrency, len(items))):
             _start_next(machine, key)
 
-    def child_left(self, machine: Machine, key: str, child: str, outcome: Outcome) -> None:
+    def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         """An item is done."""
         frame = machine.frames[key]
         index = machine.frames[child]["index"]
@@ -62,7 +62,7 @@ class ForEachBehaviour:
             machine.drop(child)
         _item_left(machine, key)
 
-    def receive(self, machine: Machine, key: str, event: Event) -> None:
+    def receive(self, machine: State, key: str, event: Event) -> None:
         """The time of an item is over."""
         frame = machine.frames[key]
         index = machine.pending[event.address]["index"]
@@ -71,10 +71,10 @@ class ForEachBehaviour:
         message = f"item {index + 1} of {frame['name']!r} took longer than its time"
         _item_failed(machine, key, index, error("R101", message, event.address))
 
-    def ask_again(self, machine: Machine, key: str, address: str) -> None:
+    def ask_again(self, machine: State, key: str, address: str) -> None:
         """A for-each sends nothing itself."""
 
-    def revive(self, machine: Machine, key: str) -> None:
+    def revive(self, machine: State, key: str) -> None:
         """Tries the items again that failed."""
         frame = machine.frames[key]
         if "items" not in frame:
@@ -89,7 +89,7 @@ class ForEachBehaviour:
             _try_again(machine, key, index)
 
 
-def reopen(machine: Machine, key: str, child: str) -> None:
+def reopen(machine: State, key: str, child: str) -> None:
     """An item goes on after it was done."""
     frame = machine.frames[key]
     index = machine.frames[child]["index"]
@@ -103,12 +103,12 @@ def reopen(machine: Machine, key: str, child: str) -> None:
     _arm(machine, key, index)
 
 
-def _item_failed(machine: Machine, key: str, index: int, cause: dict[str, Any]) -> None:
+def _item_failed(machine: State, key: str, index: int, cause: dict[str, Any]) -> None:
     machine.frames[key]["failures"][str(index)] = cause
     _item_left(machine, key)
 
 
-def _item_left(machine: Machine, key: str) -> None:
+def _item_left(machine: State, key: str) -> None:
     frame = machine.frames[key]
     frame["left"] -= 1
     if frame["failures"] and _node(machine, key).on_item_failure == "halt":
@@ -122,7 +122,7 @@ def _item_left(machine: Machine, key: str) -> None:
         machine.finish(key, _outcome(machine, key))
 
 
-def _try_again(machine: Machine, key: str, index: str) -> None:
+def _try_again(machine: State, key: str, index: str) -> None:
     """An item that failed goes on where it failed; one that ran out of time begins anew."""
     frame = machine.frames[key]
     if index in frame["children"]:
@@ -132,13 +132,13 @@ def _try_again(machine: Machine, key: str, index: str) -> None:
         _start(machine, key, int(index))
 
 
-def _start_next(machine: Machine, key: str) -> None:
+def _start_next(machine: State, key: str) -> None:
     frame = machine.frames[key]
     frame["next"] += 1
     _start(machine, key, frame["next"] - 1)
 
 
-def _start(machine: Machine, key: str, index: int) -> None:
+def _start(machine: State, key: str, index: int) -> None:
     frame = machine.frames[key]
     node = _node(machine, key)
     values: dict[str, Json] = {node.item_name: frame["items"][index]}
@@ -163,7 +163,7 @@ def _start(machine: Machine, key: str, index: int) -> None:
     _arm(machine, key, index)
 
 
-def _arm(machine: Machine, key: str, index: int) -> None:
+def _arm(machine: State, key: str, index: int) -> None:
     seconds = _node(machine, key).item_timeout_s
     if seconds is not None:
         child = machine.frames[machine.frames[key]["children"][str(index)]]
@@ -171,7 +171,7 @@ def _arm(machine: Machine, key: str, index: int) -> None:
         machine.expect(alarm, key, "alarm", due=machine.now + seconds, index=index)
 
 
-def _outcome(machine: Machine, key: str) -> Outcome:
+def _outcome(machine: State, key: str) -> Outcome:
     frame = machine.frames[key]
     found = frame["results"]
     if machine.plan.records:
@@ -207,7 +207,7 @@ def _first_failure(frame: Frame) -> dict[str, Any]:
     return cause
 
 
-def _node(machine: Machine, key: str) -> ForEach:
+def _node(machine: State, key: str) -> ForEach:
     node = machine.node(machine.frames[key])
     assert isinstance(node, ForEach)
     return node

@@ -11,14 +11,14 @@ from whorl.language import LanguageError
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
     from whorl.language import Json
 
 
 class GateBehaviour:
     """The behaviour of gate frames."""
 
-    def enter(self, machine: Machine, key: str) -> None:
+    def enter(self, machine: State, key: str) -> None:
         """Asks."""
         frame = machine.frames[key]
         node = _node(machine, key)
@@ -32,22 +32,22 @@ class GateBehaviour:
         body: dict[str, Json] = {"reason": "gate", "message": message, "show": show}
         machine.note("gate.waiting", frame["address"], body)
 
-    def child_left(self, machine: Machine, key: str, child: str, outcome: dict[str, Any]) -> None:
+    def child_left(self, machine: State, key: str, child: str, outcome: dict[str, Any]) -> None:
         """A gate has no frames below it."""
 
-    def receive(self, machine: Machine, key: str, event: Event) -> None:
+    def receive(self, machine: State, key: str, event: Event) -> None:
         """A person has decided."""
         machine.settle(event.address)
         decide(machine, key, bool(event.body.get("approved")), event.body.get("feedback"))
 
-    def ask_again(self, machine: Machine, key: str, address: str) -> None:
+    def ask_again(self, machine: State, key: str, address: str) -> None:
         """A gate sends nothing."""
 
-    def revive(self, machine: Machine, key: str) -> None:
+    def revive(self, machine: State, key: str) -> None:
         """A gate that failed leaves no frame."""
 
 
-def timed_out(machine: Machine, key: str) -> None:
+def timed_out(machine: State, key: str) -> None:
     """Nobody has decided in time."""
     frame = machine.frames[key]
     node = _node(machine, key)
@@ -59,7 +59,7 @@ def timed_out(machine: Machine, key: str) -> None:
         decide(machine, key, node.on_timeout == "approve", "nobody decided in time")
 
 
-def decide(machine: Machine, key: str, approved: bool, feedback: Json) -> None:
+def decide(machine: State, key: str, approved: bool, feedback: Json) -> None:
     """The gate opens, or it does not."""
     frame = machine.frames[key]
     if not approved and _node(machine, key).on_reject == "fail":
@@ -69,7 +69,7 @@ def decide(machine: Machine, key: str, approved: bool, feedback: Json) -> None:
     machine.finish(key, succeeded({"approved": approved, "feedback": feedback or ""}))
 
 
-def _node(machine: Machine, key: str) -> Gate:
+def _node(machine: State, key: str) -> Gate:
     node = machine.node(machine.frames[key])
     assert isinstance(node, Gate)
     return node

@@ -36,7 +36,7 @@ from whorl.language import Expression, LanguageError, evaluate
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Frame, Outcome
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
     from whorl.ir import Loop
     from whorl.language import Json, Scope
 
@@ -47,7 +47,7 @@ ITERATIONS_MAX = 100_000
 class LoopBehaviour:
     """The behaviour of loop frames."""
 
-    def enter(self, machine: Machine, key: str) -> None:
+    def enter(self, machine: State, key: str) -> None:
         """Sets the loop up and goes for the first iteration."""
         frame = machine.frames[key]
         loop = loop_of(machine, key)
@@ -63,7 +63,7 @@ class LoopBehaviour:
         )
         next_iteration(machine, key)
 
-    def child_left(self, machine: Machine, key: str, child: str, outcome: Outcome) -> None:
+    def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         """The body of an iteration has ended, or a judge has answered."""
         frame = machine.frames[key]
         if child != frame.get("body"):
@@ -75,7 +75,7 @@ class LoopBehaviour:
             loop_verdict.begin_verdict(machine, key)
             _go_on(machine, key)
 
-    def receive(self, machine: Machine, key: str, event: Event) -> None:
+    def receive(self, machine: State, key: str, event: Event) -> None:
         """A pause or a time limit is over, or a person has decided."""
         frame = machine.frames[key]
         machine.settle(event.address)
@@ -100,10 +100,10 @@ class LoopBehaviour:
             _drop_body(machine, frame)
             _iteration_failed(machine, key, failed(cause, status="timed_out"))
 
-    def ask_again(self, machine: Machine, key: str, address: str) -> None:
+    def ask_again(self, machine: State, key: str, address: str) -> None:
         """A loop sends nothing itself."""
 
-    def revive(self, machine: Machine, key: str) -> None:
+    def revive(self, machine: State, key: str) -> None:
         """Goes on where it failed: in the body, at the judge, or at the limit."""
         frame = machine.frames[key]
         frame.pop("reason", None)
@@ -121,7 +121,7 @@ class LoopBehaviour:
             next_iteration(machine, key)
 
 
-def take_up(machine: Machine, key: str) -> None:
+def take_up(machine: State, key: str) -> None:
     """Goes on with the iteration that a budget stopped."""
     frame = machine.frames[key]
     loop_shelf.take_up(machine, key)
@@ -129,7 +129,7 @@ def take_up(machine: Machine, key: str) -> None:
         _arm_iteration(machine, key, frame["iteration"]["address"])
 
 
-def _revive_body(machine: Machine, key: str) -> None:
+def _revive_body(machine: State, key: str) -> None:
     frame = machine.frames[key]
     if frame.get("failed", [])[-1:] == [frame["count"]]:
         frame["failed"].pop()
@@ -142,7 +142,7 @@ def _revive_body(machine: Machine, key: str) -> None:
         begin_body(machine, key)
 
 
-def next_iteration(machine: Machine, key: str) -> None:
+def next_iteration(machine: State, key: str) -> None:
     """Begins an iteration, unless the condition is met before it or a limit is reached."""
     frame = machine.frames[key]
     loop = loop_of(machine, key)
@@ -167,7 +167,7 @@ def next_iteration(machine: Machine, key: str) -> None:
     begin_body(machine, key)
 
 
-def begin_body(machine: Machine, key: str) -> None:
+def begin_body(machine: State, key: str) -> None:
     """Runs the body of the present iteration, from its beginning."""
     frame = machine.frames[key]
     loop = loop_of(machine, key)
@@ -204,13 +204,13 @@ def begin_body(machine: Machine, key: str) -> None:
     )
 
 
-def _arm_iteration(machine: Machine, key: str, address: str) -> None:
+def _arm_iteration(machine: State, key: str, address: str) -> None:
     seconds = loop_of(machine, key).limits.iteration_time_s
     if seconds is not None and inner(address, "time") not in machine.pending:
         machine.expect(inner(address, "time"), key, "alarm", due=machine.now + seconds)
 
 
-def interrupt(machine: Machine, key: str, how: str) -> None:
+def interrupt(machine: State, key: str, how: str) -> None:
     """`break` or `continue`: ends the iteration with what it has so far."""
     frame = machine.frames[key]
     body = machine.frames[frame["body"]]
@@ -238,7 +238,7 @@ def interrupt(machine: Machine, key: str, how: str) -> None:
         _pause(machine, key)
 
 
-def _set_up(machine: Machine, key: str, loop: Loop) -> None:
+def _set_up(machine: State, key: str, loop: Loop) -> None:
     frame = machine.frames[key]
     scope = machine.scope(frame)
     iterations = _count(loop.limits.iterations, scope)
@@ -287,7 +287,7 @@ def _seconds(limit: float | Expression | None, scope: Scope) -> float | None:
     return seconds_of(evaluate(limit, scope)) if isinstance(limit, Expression) else limit
 
 
-def _carry(machine: Machine, key: str, loop: Loop) -> bool:
+def _carry(machine: State, key: str, loop: Loop) -> bool:
     """Computes what the iteration that has ended hands over; false where the loop fails of it.
 
     Only an iteration that begins, or a check before one, needs it: at a limit there is neither.
@@ -310,7 +310,7 @@ def _carry(machine: Machine, key: str, loop: Loop) -> bool:
     return True
 
 
-def _go_on(machine: Machine, key: str) -> None:
+def _go_on(machine: State, key: str) -> None:
     """After a verdict: ends the loop, asks a person, or goes for the next iteration."""
     frame = machine.frames[key]
     decision = frame.pop("decision", None)
@@ -336,7 +336,7 @@ def _go_on(machine: Machine, key: str) -> None:
         _pause(machine, key)
 
 
-def _pause(machine: Machine, key: str) -> None:
+def _pause(machine: State, key: str) -> None:
     frame = machine.frames[key]
     loop = loop_of(machine, key)
     frame["phase"] = "delay"
@@ -354,7 +354,7 @@ def _pause(machine: Machine, key: str) -> None:
         next_iteration(machine, key)
 
 
-def _iteration_failed(machine: Machine, key: str, outcome: Outcome) -> None:
+def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
     frame = machine.frames[key]
     failure = loop_of(machine, key).on_iteration_failure
     if failure.action == "retry" and frame.get("retries", 0) < failure.times:
@@ -386,13 +386,13 @@ def _iteration_failed(machine: Machine, key: str, outcome: Outcome) -> None:
     _pause(machine, key)
 
 
-def _drop_body(machine: Machine, frame: Frame) -> None:
+def _drop_body(machine: State, frame: Frame) -> None:
     if frame.get("body"):
         machine.drop(frame["body"])
         frame["body"] = None
 
 
-def _retry(machine: Machine, key: str, wait_s: float) -> None:
+def _retry(machine: State, key: str, wait_s: float) -> None:
     """Runs the iteration again, as another attempt, after a pause."""
     if wait_s <= 0:
         begin_body(machine, key)
@@ -402,7 +402,7 @@ def _retry(machine: Machine, key: str, wait_s: float) -> None:
     machine.expect(inner(frame["address"], "retry"), key, "timer", due=machine.now + wait_s)
 
 
-def _person_decided(machine: Machine, key: str, event: Event) -> None:
+def _person_decided(machine: State, key: str, event: Event) -> None:
     frame = machine.frames[key]
     approved = bool(event.body.get("approved"))
     frame["person"] = {"approved": approved, "feedback": event.body.get("feedback") or ""}

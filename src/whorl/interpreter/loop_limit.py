@@ -17,7 +17,7 @@ from whorl.interpreter.verdict import can_be_met
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Frame
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
     from whorl.ir import Loop
 
 # What is limited, in the words of messages and fields.
@@ -51,7 +51,7 @@ def raising(limit: str, more: float) -> str:
     return f"{FLAGS[limit]} +{amount.rstrip('0').rstrip('.')}"
 
 
-def arm(machine: Machine, key: str) -> None:
+def arm(machine: State, key: str) -> None:
     """Sets the clock that ends the loop, or lets no iteration begin, where it has a time limit."""
     frame = machine.frames[key]
     seconds = frame["limits"].get("time_s")
@@ -65,7 +65,7 @@ def arm(machine: Machine, key: str) -> None:
         machine.expect(address, key, "alarm", due=machine.now + seconds)
 
 
-def before_iteration(machine: Machine, key: str) -> Reached | None:
+def before_iteration(machine: State, key: str) -> Reached | None:
     """The limit that forbids another iteration."""
     frame = machine.frames[key]
     limit = frame["limits"]["iterations"]
@@ -90,7 +90,7 @@ def before_iteration(machine: Machine, key: str) -> Reached | None:
     return None
 
 
-def ends_in_vain(machine: Machine, key: str) -> bool:
+def ends_in_vain(machine: State, key: str) -> bool:
     """Whether no iteration may follow and none before has anything to return."""
     frame = machine.frames[key]
     loop = loop_of(machine, key)
@@ -99,7 +99,7 @@ def ends_in_vain(machine: Machine, key: str) -> bool:
     return bool(frame["count"] >= frame["limits"]["iterations"])
 
 
-def reached(machine: Machine, key: str, what: Reached) -> None:
+def reached(machine: State, key: str, what: Reached) -> None:
     """A limit is reached: the loop does what `on_limit` and `ask` say."""
     frame = machine.frames[key]
     loop = loop_of(machine, key)
@@ -175,7 +175,7 @@ def _filled(words: str, limits: dict[str, Any]) -> str:
     return words.replace("{iterations}", str(limits["iterations"])).replace("{ms}", milliseconds)
 
 
-def budget_reached(machine: Machine, key: str, what: Reached) -> None:
+def budget_reached(machine: State, key: str, what: Reached) -> None:
     """A call inside the loop does not fit into a budget, and none is under way in it any more."""
     frame = machine.frames[key]
     if frame["phase"] == "body" and not frame["begun"] and not frame.get("retries"):
@@ -191,7 +191,7 @@ def budget_reached(machine: Machine, key: str, what: Reached) -> None:
     reached(machine, key, what)
 
 
-def cut_short(machine: Machine, key: str, status: str) -> None:
+def cut_short(machine: State, key: str, status: str) -> None:
     """Ends the present iteration where it stands; what it has so far is not a result."""
     frame = machine.frames[key]
     if frame["phase"] == "body":
@@ -213,14 +213,14 @@ def cut_short(machine: Machine, key: str, status: str) -> None:
         machine.forget(inner(frame["iteration"]["address"], "ask"))
 
 
-def forget_question(machine: Machine, key: str) -> None:
+def forget_question(machine: State, key: str) -> None:
     """What a person is asked at the limit is no longer of interest."""
     address = inner(machine.frames[key]["address"], "limit")
     if address in machine.pending:
         machine.forget(address)
 
 
-def decided(machine: Machine, key: str, event: Event) -> None:
+def decided(machine: State, key: str, event: Event) -> None:
     """A person was asked at the limit: they accept what there is, or reject the loop."""
     frame = machine.frames[key]
     if event.body.get("approved"):
@@ -231,7 +231,7 @@ def decided(machine: Machine, key: str, event: Event) -> None:
         fail_loop(machine, key, cause, reason="rejected")
 
 
-def _drop_body(machine: Machine, key: str) -> None:
+def _drop_body(machine: State, key: str) -> None:
     frame = machine.frames[key]
     machine.drop(frame["body"])
     frame["body"] = None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.interpreter.frames import Frame
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
     from whorl.ir import Loop, Memory
     from whorl.language import Json, Scope
 
@@ -34,7 +34,7 @@ _FACTS: dict[str, Callable[[Frame, int], Json]] = {
 _HIDDEN = frozenset({"previous", "best", "score", "person"})
 
 
-def loop_of(machine: Machine, key: str) -> Loop:
+def loop_of(machine: State, key: str) -> Loop:
     """The loop that a frame runs."""
     return machine.plan.loops[machine.frames[key]["node"]]
 
@@ -55,7 +55,7 @@ def hidden_from(values: dict[str, Json], loop: Loop) -> list[str]:
     return [name for name in names if name not in values]
 
 
-def record_success(machine: Machine, key: str, results: dict[str, Json]) -> None:
+def record_success(machine: State, key: str, results: dict[str, Json]) -> None:
     """Keeps the results of an iteration that went through, wherever the loop wants them."""
     frame = machine.frames[key]
     loop = loop_of(machine, key)
@@ -75,7 +75,7 @@ def record_success(machine: Machine, key: str, results: dict[str, Json]) -> None
         _collect(frame, loop, machine.scope_at(frame["inner"]))
 
 
-def _lengthen_history(machine: Machine, frame: Frame, loop: Loop, results: dict[str, Json]) -> None:
+def _lengthen_history(machine: State, frame: Frame, loop: Loop, results: dict[str, Json]) -> None:
     history = [*frame.get("history", []), results]
     if len(history) > loop.history_keep:
         del history[: -loop.history_keep]
@@ -88,7 +88,7 @@ def _lengthen_history(machine: Machine, frame: Frame, loop: Loop, results: dict[
     frame["history"] = history
 
 
-def keep_best(machine: Machine, key: str, *, approved: bool = False) -> bool:
+def keep_best(machine: State, key: str, *, approved: bool = False) -> bool:
     """Compares the iteration that finished last with the best so far.
 
     One that is approved is never beaten by one that is not; then the score counts.
@@ -118,7 +118,7 @@ def _rank(approved: object, score: float | None) -> tuple[bool, float]:
     return bool(approved), -math.inf if score is None else score
 
 
-def stop_clock(machine: Machine, key: str) -> None:
+def stop_clock(machine: State, key: str) -> None:
     """The body of the present iteration has ended: its time limit is over."""
     if loop_of(machine, key).limits.iteration_time_s is None:
         return
@@ -127,7 +127,7 @@ def stop_clock(machine: Machine, key: str) -> None:
         machine.forget(alarm)
 
 
-def close_iteration(machine: Machine, key: str, *, status: str, **facts: Any) -> None:
+def close_iteration(machine: State, key: str, *, status: str, **facts: Any) -> None:
     """Says how an iteration ended, what it used, and remembers it where a memory is kept."""
     frame = machine.frames[key]
     iteration = frame["iteration"]
@@ -160,7 +160,7 @@ def close_iteration(machine: Machine, key: str, *, status: str, **facts: Any) ->
         _show(machine, frame, loop)
 
 
-def _show(machine: Machine, frame: Frame, loop: Loop) -> None:
+def _show(machine: State, frame: Frame, loop: Loop) -> None:
     """Shows a time traveller what an iteration gave, whichever attempt at it went through."""
     address = numbered(frame["address"], frame["count"])
     if address in machine.wanted:
@@ -178,7 +178,7 @@ def _newest(frame: Frame, loop: Loop) -> dict[str, Json]:
     return {name: collected[name] for name in names}
 
 
-def _tell(machine: Machine, key: str, loop: Loop, body: dict[str, Json]) -> None:
+def _tell(machine: State, key: str, loop: Loop, body: dict[str, Json]) -> None:
     """Adds what the loop tells about the end of an iteration."""
     scope = machine.scope_at(machine.frames[key]["inner"])
     for name, value in loop.tells_after:
@@ -205,7 +205,7 @@ def _collect(frame: Frame, loop: Loop, scope: Scope) -> None:
             collected[collect.name] = value
 
 
-def _remember(machine: Machine, key: str, memory: Memory, body: dict[str, Json]) -> None:
+def _remember(machine: State, key: str, memory: Memory, body: dict[str, Json]) -> None:
     frame = machine.frames[key]
     known: dict[str, Json] = {
         "number": frame["count"],

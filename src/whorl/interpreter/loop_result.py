@@ -12,12 +12,12 @@ from whorl.interpreter.verdict import can_be_met
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Frame
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
     from whorl.language import Json
 
 
 def end_loop(
-    machine: Machine, key: str, reason: str, *, by: str = "", iteration: int | None = None
+    machine: State, key: str, reason: str, *, by: str = "", iteration: int | None = None
 ) -> None:
     """The loop has ended well; its value is that of the iteration that it returns."""
     frame = machine.frames[key]
@@ -53,7 +53,7 @@ def all_failed(frame: Frame) -> dict[str, Any]:
 
 
 def fail_loop(
-    machine: Machine,
+    machine: State,
     key: str,
     cause: dict[str, Any],
     *,
@@ -71,7 +71,7 @@ def fail_loop(
     machine.finish(key, failed(cause, status=status))
 
 
-def abandon_loop(machine: Machine, key: str) -> None:
+def abandon_loop(machine: State, key: str) -> None:
     """Something around a loop ends while it runs."""
     frame = machine.frames[key]
     frame["reason"] = "cancelled"
@@ -83,7 +83,7 @@ def abandon_loop(machine: Machine, key: str) -> None:
     tell_end(machine, key, "cancelled")
 
 
-def tell_end(machine: Machine, key: str, reason: str, **facts: Json) -> None:
+def tell_end(machine: State, key: str, reason: str, **facts: Json) -> None:
     """Says how a loop ended, which gives no result to anybody."""
     number, _ = returned(machine, key)
     summary = _summary(machine, key, reason, "", number) | facts
@@ -100,7 +100,7 @@ _TOLD = (
 )
 
 
-def returned(machine: Machine, key: str) -> tuple[int | None, dict[str, Json]]:
+def returned(machine: State, key: str) -> tuple[int | None, dict[str, Json]]:
     """The iteration that the loop returns, and its results."""
     frame = machine.frames[key]
     match loop_of(machine, key).returns:
@@ -115,9 +115,7 @@ def returned(machine: Machine, key: str) -> tuple[int | None, dict[str, Json]]:
     return frame.get("last"), frame.get("previous", {})
 
 
-def _summary(
-    machine: Machine, key: str, reason: str, by: str, number: int | None
-) -> dict[str, Json]:
+def _summary(machine: State, key: str, reason: str, by: str, number: int | None) -> dict[str, Json]:
     frame = machine.frames[key]
     best = frame.get("best")
     mark = _MARKS.get(reason) if can_be_met(loop_of(machine, key).until) else None
@@ -149,7 +147,7 @@ def _score_of(frame: Frame, number: int | None) -> float | None:
     return score
 
 
-def disarm(machine: Machine, key: str) -> None:
+def disarm(machine: State, key: str) -> None:
     """Stops the clocks of a loop and forgets the conversations that it continued."""
     address = machine.frames[key]["address"]
     for alarm in ("time", "delay", "retry"):
@@ -158,7 +156,7 @@ def disarm(machine: Machine, key: str) -> None:
     forget_sessions(machine, key)
 
 
-def forget_sessions(machine: Machine, key: str) -> None:
+def forget_sessions(machine: State, key: str) -> None:
     """Forgets the conversations in a loop."""
     sessions = machine.state["sessions"]
     if sessions:

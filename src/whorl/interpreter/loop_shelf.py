@@ -12,10 +12,10 @@ from whorl.interpreter.loop_record import close_iteration, keep_best
 from whorl.interpreter.loop_result import tell_end
 
 if TYPE_CHECKING:
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
 
 
-def put_aside(machine: Machine, key: str) -> None:
+def put_aside(machine: State, key: str) -> None:
     """Closes the present iteration without a result, or without a verdict, and keeps it."""
     frame = machine.frames[key]
     if frame["phase"] == "body":
@@ -37,7 +37,7 @@ def put_aside(machine: Machine, key: str) -> None:
             machine.forget(address)
 
 
-def take_up(machine: Machine, key: str) -> None:
+def take_up(machine: State, key: str) -> None:
     """Goes on with the iteration that was put aside; the time in between counts for no clock."""
     frame = machine.frames[key]
     shelf = frame.pop("shelf")
@@ -51,7 +51,7 @@ def take_up(machine: Machine, key: str) -> None:
     machine.ask_again()
 
 
-def discard(machine: Machine, key: str) -> None:
+def discard(machine: State, key: str) -> None:
     """Forgets what was put aside: the loop goes another way."""
     frame = machine.frames[key]
     if frame.pop("shelf", None) is not None:
@@ -60,7 +60,7 @@ def discard(machine: Machine, key: str) -> None:
         frame |= {"body": None, "judge": None, "children": {}}
 
 
-def tell_inner_loops(machine: Machine, body: str) -> list[str]:
+def tell_inner_loops(machine: State, body: str) -> list[str]:
     """The loops that stand still inside end of the same budget, as far as anybody sees."""
     found = []
     for inside in [body, *_inside(machine, body)]:
@@ -74,7 +74,7 @@ def tell_inner_loops(machine: Machine, body: str) -> list[str]:
     return found
 
 
-def _inside(machine: Machine, key: str) -> list[str]:
+def _inside(machine: State, key: str) -> list[str]:
     found = children_of(machine.frames[key])
     for inside in found:
         found.extend(children_of(machine.frames[inside]))

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.interpreter.frames import Frame, Outcome
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
     from whorl.interpreter.verdict import Measures
     from whorl.ir import Score, Stable
     from whorl.language import Json, Scope
 
 
-def begin_verdict(machine: Machine, key: str, *, before: bool = False) -> None:
+def begin_verdict(machine: State, key: str, *, before: bool = False) -> None:
     """Takes an iteration's results in and weighs the loop's condition for the first time.
 
     `before` weighs it ahead of an iteration, over the results of the one before.
@@ -61,7 +61,7 @@ def begin_verdict(machine: Machine, key: str, *, before: bool = False) -> None:
         fail_loop(machine, key, language_failure(fault, frame["address"]))
 
 
-def judged(machine: Machine, key: str, child: str, outcome: Outcome) -> None:
+def judged(machine: State, key: str, child: str, outcome: Outcome) -> None:
     """A judge has answered: counts the vote, asks again if need be, then weighs again."""
     frame = machine.frames[key]
     frame["judge"] = None
@@ -88,7 +88,7 @@ def judged(machine: Machine, key: str, child: str, outcome: Outcome) -> None:
         fail_loop(machine, key, language_failure(fault, frame["address"]))
 
 
-def ask_judge(machine: Machine, key: str) -> None:
+def ask_judge(machine: State, key: str) -> None:
     """Asks the judge whose answer is open."""
     frame = machine.frames[key]
     index = frame["asking"]
@@ -113,7 +113,7 @@ def ask_judge(machine: Machine, key: str) -> None:
     machine.enter(child)
 
 
-def measure_early(machine: Machine, key: str) -> bool:
+def measure_early(machine: State, key: str) -> bool:
     """Measures an iteration that a jump has ended; true where it is the best so far.
 
     What the jump left out cannot be read: there is no score then, and nothing to compare.
@@ -129,7 +129,7 @@ def measure_early(machine: Machine, key: str) -> bool:
     return keep_best(machine, key)
 
 
-def _measure(machine: Machine, key: str) -> None:
+def _measure(machine: State, key: str) -> None:
     frame = machine.frames[key]
     wanted = machine.plan.measures[frame["node"]]
     if wanted is None:
@@ -146,7 +146,7 @@ def _measure(machine: Machine, key: str) -> None:
     frame["texts"] = [_text(stable, scope) for stable in wanted.stables]
 
 
-def _warn_outside(machine: Machine, key: str, score: Score, number: float) -> None:
+def _warn_outside(machine: State, key: str, score: Score, number: float) -> None:
     """A score on another scale is told once for each loop; the table of iterations has them all."""
     frame = machine.frames[key]
     low, high = score.low, score.high
@@ -168,7 +168,7 @@ def _warn_outside(machine: Machine, key: str, score: Score, number: float) -> No
     machine.warn(frame["address"], "R115", message, once=f"R115 {frame['address']}")
 
 
-def _take_score(machine: Machine, key: str, wanted: Measures) -> None:
+def _take_score(machine: State, key: str, wanted: Measures) -> None:
     """The score of the iteration is the first one that is measured, where it is in its range."""
     frame = machine.frames[key]
     if not wanted.scores:
@@ -218,7 +218,7 @@ def _or_none(read: Callable[[Any, Scope], Any], what: Score | Stable, scope: Sco
         return None
 
 
-def _weigh(machine: Machine, key: str) -> None:
+def _weigh(machine: State, key: str) -> None:
     frame = machine.frames[key]
     loop = loop_of(machine, key)
     until, before = loop.until, frame["before"]
@@ -235,7 +235,7 @@ def _weigh(machine: Machine, key: str) -> None:
     _decide(machine, key, verdict)
 
 
-def _lost_steps(machine: Machine, frame: Frame) -> frozenset[str]:
+def _lost_steps(machine: State, frame: Frame) -> frozenset[str]:
     """The steps of an iteration that failed, though it went on, and that have left no value."""
     found: set[str] = set()
     blocks = [frame["body"]] if frame.get("body") else []
@@ -250,7 +250,7 @@ def _lost_steps(machine: Machine, frame: Frame) -> frozenset[str]:
     return frozenset(found)
 
 
-def _decide(machine: Machine, key: str, verdict: Verdict) -> None:
+def _decide(machine: State, key: str, verdict: Verdict) -> None:
     frame = machine.frames[key]
     before = frame.pop("before")
     met = verdict.state == "met"
@@ -274,14 +274,14 @@ def _decide(machine: Machine, key: str, verdict: Verdict) -> None:
     )
 
 
-def _discreet(fact: dict[str, Json], machine: Machine, frame: Frame) -> dict[str, Json]:
+def _discreet(fact: dict[str, Json], machine: State, frame: Frame) -> dict[str, Json]:
     """A fact without the words of a judge who was shown what nobody else is."""
     if fact.get("by") != "judge" or not machine.plan.tasks[judge_key(frame["node"], 0)].secure:
         return fact
     return fact | {"answer": HIDDEN, "question": HIDDEN}
 
 
-def _look_back(machine: Machine, frame: Frame) -> None:
+def _look_back(machine: State, frame: Frame) -> None:
     """Makes the scope for a check ahead of an iteration: the results of the one before."""
     if frame.get("inner"):
         machine.drop_scope(frame["inner"])

@@ -18,7 +18,7 @@ from whorl.language import EvaluationError, LanguageError, to_text
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Frame
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
     from whorl.ir import Assign, ForEach, Node, Workflow
     from whorl.language import Json
 
@@ -35,7 +35,7 @@ _CODES = {
 _NOT_TAKEN: dict[str, Json] = {"code": "ActionBranchingConditionNotSatisfied"}
 
 
-def begin(machine: Machine, workflow: Workflow) -> dict[str, Json]:
+def begin(machine: State, workflow: Workflow) -> dict[str, Json]:
     """The names that a workflow with records begins with."""
     run = str(machine.state["run"])
     known: dict[str, Json] = {
@@ -48,9 +48,7 @@ def begin(machine: Machine, workflow: Workflow) -> dict[str, Json]:
     return {"$actions": actions, "$variables": {}, "$items": {}, "$workflow": known}
 
 
-def keep(
-    machine: Machine, frame: Frame, name: str, end: dict[str, Any], value: Json = None
-) -> None:
+def keep(machine: State, frame: Frame, name: str, end: dict[str, Any], value: Json = None) -> None:
     """A node has ended."""
     table = _nearest(machine, frame["scope"])
     if table is None:
@@ -81,7 +79,7 @@ def keep(
         _skip_block(machine, table, inner_key(key, slot), words, now)
 
 
-def echo(machine: Machine, frame: Frame, node: Node) -> Json:
+def echo(machine: State, frame: Frame, node: Node) -> Json:
     """What a node's record tells as its inputs; nothing where they cannot be computed."""
     if node.echo is None:
         return None
@@ -92,7 +90,7 @@ def echo(machine: Machine, frame: Frame, node: Node) -> Json:
         return None
 
 
-def item_values(machine: Machine, frame: Frame, node: ForEach, index: int) -> dict[str, Json]:
+def item_values(machine: State, frame: Frame, node: ForEach, index: int) -> dict[str, Json]:
     """The names that an item of a for-each begins with, beside its own."""
     table = _nearest(machine, frame["scope"])
     if table is None:
@@ -103,7 +101,7 @@ def item_values(machine: Machine, frame: Frame, node: ForEach, index: int) -> di
     return {"$actions": dict(table), "$item": item, "$items": items | {node.name: item}}
 
 
-def keep_item(machine: Machine, frame: Frame, child: Frame) -> None:
+def keep_item(machine: State, frame: Frame, child: Frame) -> None:
     """An item of a for-each is done: remembers the records of what is inside."""
     table = machine.state["scopes"][child["own_scope"]]["values"].get("$actions")
     if table is None:
@@ -114,7 +112,7 @@ def keep_item(machine: Machine, frame: Frame, child: Frame) -> None:
     }
 
 
-def join_items(machine: Machine, frame: Frame) -> None:
+def join_items(machine: State, frame: Frame) -> None:
     """All items are done: what is inside has its outputs as lists, in the order of the items."""
     table = _nearest(machine, frame["scope"])
     if table is None:
@@ -136,7 +134,7 @@ def join_items(machine: Machine, frame: Frame) -> None:
         }
 
 
-def assign(machine: Machine, frame: Frame, node: Assign) -> dict[str, Json] | None:
+def assign(machine: State, frame: Frame, node: Assign) -> dict[str, Json] | None:
     """Sets variables where they are kept as one object; None where they are not."""
     root: dict[str, Any] = machine.root_values(frame["scope"])
     if "$variables" not in root:
@@ -179,7 +177,7 @@ def _is_number(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _nearest(machine: Machine, scope: str | None) -> dict[str, Any] | None:
+def _nearest(machine: State, scope: str | None) -> dict[str, Any] | None:
     scopes = machine.state["scopes"]
     while scope is not None:
         values = scopes[scope]["values"]
@@ -200,9 +198,7 @@ def _slots_left_out(node: Node, taken: str | None) -> list[str]:
     return [slot for slot, name in slots.items() if name != taken]
 
 
-def _why_skipped(
-    machine: Machine, frame: Frame, name: str, words: dict[str, str]
-) -> dict[str, Json]:
+def _why_skipped(machine: State, frame: Frame, name: str, words: dict[str, str]) -> dict[str, Json]:
     """What a node waited for and did not get; its own condition, where it got all of it."""
     for after in machine.plan.blocks[frame["block"]].waits[name]:
         actual = frame["ends"].get(after.node, {}).get("status", "succeeded")
@@ -218,9 +214,7 @@ def _why_skipped(
     return dict(_NOT_TAKEN)
 
 
-def _skip(
-    machine: Machine, table: dict[str, Any], key: str, words: dict[str, str], now: str
-) -> None:
+def _skip(machine: State, table: dict[str, Any], key: str, words: dict[str, str], now: str) -> None:
     node = machine.plan.nodes[key]
     table[node.name] = {
         "name": node.name,
@@ -235,13 +229,13 @@ def _skip(
 
 
 def _skip_block(
-    machine: Machine, table: dict[str, Any], key: str, words: dict[str, str], now: str
+    machine: State, table: dict[str, Any], key: str, words: dict[str, str], now: str
 ) -> None:
     for name in machine.plan.blocks[key].nodes:
         _skip(machine, table, key + name, words, now)
 
 
-def _names_inside(machine: Machine, key: str) -> list[str]:
+def _names_inside(machine: State, key: str) -> list[str]:
     found: list[str] = []
     node: Node = machine.plan.nodes[key]
     for slot, _ in blocks_of(node):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Frame
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
     from whorl.ir import Retry
     from whorl.language import Json
 
@@ -41,7 +41,7 @@ def keep_key(frame: Frame, fault: dict[str, Any]) -> None:
         frame.setdefault("key", frame["address"])
 
 
-def leave_key(machine: Machine, frame: Frame) -> None:
+def leave_key(machine: State, frame: Frame) -> None:
     """A task failed without an answer: whoever has it tried again sends the same key."""
     if "key" in frame and "inputs" in frame:
         known = machine.state.setdefault("unanswered", {})
@@ -50,7 +50,7 @@ def leave_key(machine: Machine, frame: Frame) -> None:
             del known[next(iter(known))]
 
 
-def take_key(machine: Machine, frame: Frame, inputs: dict[str, Json]) -> None:
+def take_key(machine: State, frame: Frame, inputs: dict[str, Json]) -> None:
     """Takes up the key that an earlier try at the same task left, if it asks for the same."""
     found = machine.state.get("unanswered", {}).pop(frame["base"], None)
     if found is not None and found[1] == _mark(inputs):
@@ -79,9 +79,7 @@ def may_help(policy: Retry, fault: dict[str, Any]) -> bool:
     return any(word in words for word in policy.on)
 
 
-def pause(
-    machine: Machine, address: str, policy: Retry, number: int, asked: object = None
-) -> float:
+def pause(machine: State, address: str, policy: Retry, number: int, asked: object = None) -> float:
     """How long to wait before retry `number` (from 1); at least as long as the other side asks."""
     try:
         wait: float = policy.wait_s * policy.backoff ** (number - 1)
@@ -97,7 +95,7 @@ def pause(
     return max(wait, float(asked)) if isinstance(asked, int | float) else wait
 
 
-def chance(machine: Machine, address: str) -> float:
+def chance(machine: State, address: str) -> float:
     """A number from 0 to 1 that depends on the run and the address only."""
     digest = hashlib.sha256(f"{machine.state['seed']} {address}".encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64

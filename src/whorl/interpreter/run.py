@@ -11,10 +11,10 @@ from whorl.interpreter.outcomes import HIDDEN, error, failed, is_failure
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Outcome
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
 
 
-def end(machine: Machine, outcome: Outcome) -> None:
+def end(machine: State, outcome: Outcome) -> None:
     """The run has ended."""
     state = machine.state
     for address in list(machine.frames[state["root"]].get("waits", ())):
@@ -37,7 +37,7 @@ def end(machine: Machine, outcome: Outcome) -> None:
     machine.note("run.finished", "", dict(state["result"]))
 
 
-def end_now(machine: Machine, outcome: Outcome) -> None:
+def end_now(machine: State, outcome: Outcome) -> None:
     """Ends the run from inside: what is under way is cancelled."""
     root = machine.state["root"]
     frame = machine.frames[root]
@@ -48,7 +48,7 @@ def end_now(machine: Machine, outcome: Outcome) -> None:
     end(machine, outcome)
 
 
-def stop_endless(machine: Machine, steps: int) -> None:
+def stop_endless(machine: State, steps: int) -> None:
     """Ends a run that computes for ever."""
     message = f"the run took {steps:,} steps without waiting for anything, the most there may be"
     message += "; give its loops lower limits, or let them `wait` for a second now and then"
@@ -56,7 +56,7 @@ def stop_endless(machine: Machine, steps: int) -> None:
     end_now(machine, failed(error("R105", message, "")))
 
 
-def arm(machine: Machine) -> None:
+def arm(machine: State) -> None:
     """Sets the clock that ends the run, where it has a time limit."""
     seconds = machine.plan.workflow.limits.time_s
     address = inner("", "time")
@@ -64,7 +64,7 @@ def arm(machine: Machine) -> None:
         machine.expect(address, machine.state["root"], "alarm", due=machine.now + seconds)
 
 
-def settle_status(machine: Machine) -> None:
+def settle_status(machine: State) -> None:
     """A run that only a person can move is waiting; one that moves again is running."""
     state = machine.state
     if state["status"] not in ("running", "waiting"):
@@ -77,7 +77,7 @@ def settle_status(machine: Machine) -> None:
         state["status"] = "running"
 
 
-def account_for_late(machine: Machine, event: Event) -> None:
+def account_for_late(machine: State, event: Event) -> None:
     """A reply that nobody waits for any more was paid for all the same."""
     usage = event.body.get("usage")
     if event.kind == "task.in_doubt":

@@ -12,13 +12,13 @@ from whorl.language import LanguageError
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
 
 
 class SignalBehaviour:
     """The behaviour of frames that end a loop's iteration, a loop or the run."""
 
-    def enter(self, machine: Machine, key: str) -> None:
+    def enter(self, machine: State, key: str) -> None:
         """Ends it."""
         node = machine.node(machine.frames[key])
         if isinstance(node, Stop):
@@ -28,20 +28,20 @@ class SignalBehaviour:
         target = _loop_around(machine, key, node.loop)
         loop.interrupt(machine, target, "break" if isinstance(node, Break) else "continue")
 
-    def child_left(self, machine: Machine, key: str, child: str, outcome: dict[str, Any]) -> None:
+    def child_left(self, machine: State, key: str, child: str, outcome: dict[str, Any]) -> None:
         """Nothing is below."""
 
-    def receive(self, machine: Machine, key: str, event: Event) -> None:
+    def receive(self, machine: State, key: str, event: Event) -> None:
         """Nothing is waited for."""
 
-    def ask_again(self, machine: Machine, key: str, address: str) -> None:
+    def ask_again(self, machine: State, key: str, address: str) -> None:
         """Nothing is sent."""
 
-    def revive(self, machine: Machine, key: str) -> None:
+    def revive(self, machine: State, key: str) -> None:
         """Nothing is left to try again."""
 
 
-def _loop_around(machine: Machine, key: str, name: str) -> str:
+def _loop_around(machine: State, key: str, name: str) -> str:
     here = machine.frames[key]["loop"]
     while here is not None and machine.frames[here]["name"] != name:
         here = machine.frames[here]["loop"]
@@ -49,7 +49,7 @@ def _loop_around(machine: Machine, key: str, name: str) -> str:
     return str(here)
 
 
-def _stop(machine: Machine, key: str, node: Stop) -> None:
+def _stop(machine: State, key: str, node: Stop) -> None:
     frame = machine.frames[key]
     scope = machine.scope(frame)
     try:

@@ -16,7 +16,7 @@ from whorl.language import LanguageError
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Frame
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
     from whorl.language import Json
 
 # What a provider calls retryable is tried again this often where the author says nothing.
@@ -34,7 +34,7 @@ _USAGE = ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt")
 class TaskBehaviour:
     """The behaviour of task frames."""
 
-    def enter(self, machine: Machine, key: str) -> None:
+    def enter(self, machine: State, key: str) -> None:
         """Computes the inputs and asks for the task."""
         frame = machine.frames[key]
         node = machine.plan.tasks[frame["node"]]
@@ -48,24 +48,24 @@ class TaskBehaviour:
             retrying.take_key(machine, frame, inputs)
         ask(machine, key)
 
-    def child_left(self, machine: Machine, key: str, child: str, outcome: dict[str, Any]) -> None:
+    def child_left(self, machine: State, key: str, child: str, outcome: dict[str, Any]) -> None:
         """A tool that the task wanted has ended."""
         if turns.collect(machine, key, child, outcome):
             ask(machine, key)
 
-    def receive(self, machine: Machine, key: str, event: Event) -> None:
+    def receive(self, machine: State, key: str, event: Event) -> None:
         """The intent, the reply, a fault, a doubt, the end of a wait, or a person's word."""
         _take(machine, key, event, machine.plan.tasks[machine.frames[key]["node"]])
 
-    def ask_again(self, machine: Machine, key: str, address: str) -> None:
+    def ask_again(self, machine: State, key: str, address: str) -> None:
         """Wants the task that was not sent yet."""
         _want(machine, key)
 
-    def revive(self, machine: Machine, key: str) -> None:
+    def revive(self, machine: State, key: str) -> None:
         """A task that failed leaves no frame; its block starts it anew."""
 
 
-def ask(machine: Machine, key: str) -> None:
+def ask(machine: State, key: str) -> None:
     """Asks for the frame's task at its present attempt."""
     frame = machine.frames[key]
     frame["address"] = attempted(frame["base"], _attempt(frame))
@@ -74,7 +74,7 @@ def ask(machine: Machine, key: str) -> None:
     _want(machine, key)
 
 
-def _want(machine: Machine, key: str) -> None:
+def _want(machine: State, key: str) -> None:
     """Wants the task done, whose answer is waited for."""
     if task_clock.is_over(machine, machine.frames[key]):
         return
@@ -86,7 +86,7 @@ def _want(machine: Machine, key: str) -> None:
         machine.finish(key, failed(language_failure(fault, address)))
 
 
-def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
+def _take(machine: State, key: str, event: Event, node: Task) -> None:
     frame = machine.frames[key]
     match event.kind:
         case "task.started":
@@ -124,7 +124,7 @@ def _take(machine: Machine, key: str, event: Event, node: Task) -> None:
             _decided(machine, key, event)
 
 
-def _warn(machine: Machine, event: Event) -> None:
+def _warn(machine: State, event: Event) -> None:
     """Passes on what a provider says that a person should know of its reply."""
     warnings = event.body.get("warnings")
     for found in warnings if isinstance(warnings, list) else ():
@@ -132,7 +132,7 @@ def _warn(machine: Machine, event: Event) -> None:
             machine.warn(event.address, str(found["code"]), str(found["message"]))
 
 
-def _inputs(machine: Machine, frame: Frame, node: Task) -> dict[str, Json]:
+def _inputs(machine: State, frame: Frame, node: Task) -> dict[str, Json]:
     scope = machine.scope(frame)
     inputs: dict[str, Json] = {}
     for kind, fields in machine.plan.workflow_of(frame["node"]).defaults:
@@ -159,7 +159,7 @@ def _object(value: Json) -> dict[str, Json]:
     return value
 
 
-def _perform(machine: Machine, key: str) -> Perform:
+def _perform(machine: State, key: str) -> Perform:
     frame = machine.frames[key]
     node = machine.plan.tasks[frame["node"]]
     sessions = machine.state["sessions"]
@@ -184,7 +184,7 @@ def _attempt(frame: Frame) -> int:
     return int(frame["attempt"] - frame.get("attempts_before", 0))
 
 
-def _session(machine: Machine, frame: Frame, node: Task) -> str:
+def _session(machine: State, frame: Frame, node: Task) -> str:
     """Where a conversation is kept: with the loop that continues it, or with its iteration."""
     loop = frame["loop"]
     if loop is None:
@@ -195,7 +195,7 @@ def _session(machine: Machine, frame: Frame, node: Task) -> str:
     return f"{loop} {name}" if name else ""
 
 
-def _account(machine: Machine, frame: Frame, event: Event) -> None:
+def _account(machine: State, frame: Frame, event: Event) -> None:
     if "reserve" in frame:
         budget.release(machine, frame)
     usage = event.body.get("usage")
@@ -205,7 +205,7 @@ def _account(machine: Machine, frame: Frame, event: Event) -> None:
         admission.note_excess(machine, frame["loop"])
 
 
-def _fail(machine: Machine, key: str, event: Event, node: Task) -> None:
+def _fail(machine: State, key: str, event: Event, node: Task) -> None:
     frame = machine.frames[key]
     fault = event.body["error"]
     assert isinstance(fault, dict)
@@ -242,7 +242,7 @@ def _fail(machine: Machine, key: str, event: Event, node: Task) -> None:
     machine.finish(key, failed(cause, status=status, value=_given(event, fault)))
 
 
-def _ask_later(machine: Machine, key: str, event: Event, node: Task) -> None:
+def _ask_later(machine: State, key: str, event: Event, node: Task) -> None:
     """The other side works on it: after a durable wait it is asked again, with other inputs."""
     frame = machine.frames[key]
     later = event.body["later"]
@@ -274,7 +274,7 @@ def _named(frame: Frame) -> str:
     return repr(frame.get("name") or frame["address"])
 
 
-def _doubt(machine: Machine, key: str, event: Event, node: Task) -> None:
+def _doubt(machine: State, key: str, event: Event, node: Task) -> None:
     frame = machine.frames[key]
     budget.charge_reserve(machine, frame, in_doubt=True)
     machine.pending[event.address].pop("sent", None)
@@ -297,7 +297,7 @@ def _doubt(machine: Machine, key: str, event: Event, node: Task) -> None:
         machine.finish(key, failed(error("R106", message, address)))
 
 
-def _decided(machine: Machine, key: str, event: Event) -> None:
+def _decided(machine: State, key: str, event: Event) -> None:
     machine.settle(event.address)
     if event.body.get("approved"):
         ask(machine, key)

@@ -13,7 +13,7 @@ from whorl.interpreter.outcomes import error, failed
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Frame
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
     from whorl.ir import Task
     from whorl.language import Json
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 _MORE_S = 1.0
 
 
-def attempt_time(machine: Machine, frame: Frame, node: Task) -> float | None:
+def attempt_time(machine: State, frame: Frame, node: Task) -> float | None:
     """What a provider may take for an attempt that begins now."""
     left = _left(machine, frame)
     return node.timeout_s if left is None or node.timeout_s is not None else left + _MORE_S
 
 
-def is_over(machine: Machine, frame: Frame) -> bool:
+def is_over(machine: State, frame: Frame) -> bool:
     """Whether the alarm is due, though nobody has looked at the clock yet: after a crash."""
     left = _left(machine, frame)
     return left is not None and left <= 0
 
 
-def has_time(machine: Machine, frame: Frame, due: float) -> bool:
+def has_time(machine: State, frame: Frame, due: float) -> bool:
     """Whether another attempt could begin at that time."""
     left = _left(machine, frame)
     return left is None or due < machine.now + left
 
 
-def ring(machine: Machine, key: str) -> None:
+def ring(machine: State, key: str) -> None:
     """The time is over: what is under way is cancelled, and counts as far as it was reserved."""
     frame = machine.frames[key]
     if machine.status == "paused" and "reserve" not in frame:
@@ -60,7 +60,7 @@ def ring(machine: Machine, key: str) -> None:
     machine.finish(key, failed(cause, status="timed_out") | {"told": True})
 
 
-def _charge(machine: Machine, frame: Frame) -> dict[str, Json]:
+def _charge(machine: State, frame: Frame) -> dict[str, Json]:
     """What counts for a call that got no answer in time: its reservation, in doubt."""
     reserve = frame["reserve"]
     names = {"calls": "calls", "output_tokens": "tokens", "cost_usd": "cost_usd"}
@@ -69,7 +69,7 @@ def _charge(machine: Machine, frame: Frame) -> dict[str, Json]:
     return {name: reserve.get(held, 0) for name, held in names.items()} | {"in_doubt": 1}
 
 
-def start_anew(machine: Machine) -> None:
+def start_anew(machine: State) -> None:
     """A person lets a paused run go on: the time that it stood is no time of its tasks."""
     for key, frame in list(machine.frames.items()):
         if frame["kind"] == "task" and "alarm" in frame:
@@ -80,6 +80,6 @@ def start_anew(machine: Machine) -> None:
             machine.expect(frame["alarm"], key, "alarm", due=machine.now + seconds)
 
 
-def _left(machine: Machine, frame: Frame) -> float | None:
+def _left(machine: State, frame: Frame) -> float | None:
     alarm = machine.pending.get(frame.get("alarm", ""))
     return None if alarm is None else float(alarm["due"]) - machine.now

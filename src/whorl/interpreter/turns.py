@@ -16,7 +16,7 @@ from whorl.interpreter.plan import TOOL_KINDS, tool_key
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Frame, Outcome
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
     from whorl.ir import Task
     from whorl.language import Json
 
@@ -35,7 +35,7 @@ def wanted(node: Task, event: Event) -> list[dict[str, Json]]:
     return [call for call in calls if isinstance(call, dict)]
 
 
-def begin(machine: Machine, key: str, calls: list[dict[str, Json]], said: Json) -> bool:
+def begin(machine: State, key: str, calls: list[dict[str, Json]], said: Json) -> bool:
     """Starts the tools that a reply wants; true when nothing is to be waited for."""
     frame = machine.frames[key]
     turns = frame.setdefault("turns", {"root": frame["address"], "number": 1, "tools": 0})
@@ -53,7 +53,7 @@ def begin(machine: Machine, key: str, calls: list[dict[str, Json]], said: Json) 
     return _all_in(machine, key)
 
 
-def collect(machine: Machine, key: str, child: str, outcome: Outcome) -> bool:
+def collect(machine: State, key: str, child: str, outcome: Outcome) -> bool:
     """A tool has ended; true when it was the last one."""
     frame = machine.frames[key]
     index = next(at for at, found in frame["children"].items() if found == child)
@@ -72,7 +72,7 @@ def collect(machine: Machine, key: str, child: str, outcome: Outcome) -> bool:
     return _all_in(machine, key)
 
 
-def _start(machine: Machine, key: str, index: int, call: dict[str, Json]) -> None:
+def _start(machine: State, key: str, index: int, call: dict[str, Json]) -> None:
     frame = machine.frames[key]
     frame["turns"]["tools"] += 1
     address = inner(frame["turns"]["root"], f"tool{frame['turns']['tools']}")
@@ -91,7 +91,7 @@ def _start(machine: Machine, key: str, index: int, call: dict[str, Json]) -> Non
     machine.enter(child)
 
 
-def _all_in(machine: Machine, key: str) -> bool:
+def _all_in(machine: State, key: str) -> bool:
     """When all results are there: makes the frame ready for its next turn."""
     frame = machine.frames[key]
     if frame["children"]:

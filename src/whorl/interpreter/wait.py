@@ -15,7 +15,7 @@ from whorl.language import LanguageError
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.machine import Machine
+    from whorl.interpreter.state import State
     from whorl.language import Json, Scope
 
 WAIT_MAX_S = 366 * 86_400.0
@@ -26,7 +26,7 @@ MOMENT_MAX = 1e15
 class WaitBehaviour:
     """The behaviour of wait frames."""
 
-    def enter(self, machine: Machine, key: str) -> None:
+    def enter(self, machine: State, key: str) -> None:
         """Computes when the wait is over."""
         frame = machine.frames[key]
         node = machine.node(frame)
@@ -45,18 +45,18 @@ class WaitBehaviour:
         else:
             machine.expect(inner(frame["address"], "wait"), key, "timer", due=due)
 
-    def child_left(self, machine: Machine, key: str, child: str, outcome: dict[str, Any]) -> None:
+    def child_left(self, machine: State, key: str, child: str, outcome: dict[str, Any]) -> None:
         """A wait has no frames below it."""
 
-    def receive(self, machine: Machine, key: str, event: Event) -> None:
+    def receive(self, machine: State, key: str, event: Event) -> None:
         """The time has come."""
         machine.settle(event.address)
         machine.finish(key, succeeded())
 
-    def ask_again(self, machine: Machine, key: str, address: str) -> None:
+    def ask_again(self, machine: State, key: str, address: str) -> None:
         """A wait sends nothing."""
 
-    def revive(self, machine: Machine, key: str) -> None:
+    def revive(self, machine: State, key: str) -> None:
         """A wait that failed leaves no frame."""
 
 
