@@ -11,7 +11,6 @@ from whorl.dialects.loom.functions.dates import DATES
 from whorl.dialects.loom.functions.logical import LOGICAL
 from whorl.dialects.loom.functions.math import MATH
 from whorl.dialects.loom.functions.objects import OBJECTS, TYPING
-from whorl.dialects.loom.functions.seeds import SEEDS
 from whorl.dialects.loom.functions.strings import STRINGS, URIS
 from whorl.dialects.loom.functions.workflow import WORKFLOW, lenient_entries
 from whorl.dialects.loom.functions.xml import XML_FUNCTIONS
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
     STRINGS
-    + SEEDS
     + COLLECTIONS
     + LOGICAL
     + CONVERSION

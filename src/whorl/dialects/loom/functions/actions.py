@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
+from whorl.dialects.loom.values.arguments import type_name
 from whorl.dialects.loom.values.contents import (
     OCTETS,
     content_bytes,
@@ -20,11 +21,12 @@ from whorl.dialects.loom.values.contents import (
 from whorl.language.entry import FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.functions.json import from_json
-from whorl.language.schema import misfits
+from whorl.language.schema import STEPS_MAX, misfits
 from whorl.language.values import UNDEFINED, Limits, kind_of, measure
 
 if TYPE_CHECKING:
     from whorl.language.run import Run
+    from whorl.language.schema import Misfit
     from whorl.language.values import Json, Value
 
 _MISFITS_SHOWN = 3
@@ -151,14 +153,26 @@ def checked_content(run: Run, inputs: Value) -> Value:
     if not schema:
         return value
     run.weigh(value)
-    found = misfits(schema, value)  # type: ignore[arg-type]
-    if found:
-        told = [f"{one.formal or one.words}. Path '{one.path[1:].lstrip('.')}'" for one in found]
-        more = f" (and {len(told) - _MISFITS_SHOWN} more)" if len(told) > _MISFITS_SHOWN else ""
+    faults = [_fault_text(misfit) for misfit in misfits(schema, value)]  # type: ignore[arg-type]
+    if faults:
+        more = f" (and {len(faults) - _MISFITS_SHOWN} more)" if len(faults) > _MISFITS_SHOWN else ""
         raise EvaluationError(
-            f"The schema validation failed. {'; '.join(told[:_MISFITS_SHOWN])}{more}"
+            f"The schema validation failed. {'; '.join(faults[:_MISFITS_SHOWN])}{more}"
         )
     return value
+
+
+def _fault_text(misfit: Misfit) -> str:
+    """What does not fit a schema, in the words of Logic Apps where it has some."""
+    words = misfit.words
+    if misfit.rule == "required":
+        words = f"Required properties are missing from object: {misfit.wanted[0]}"
+    elif misfit.rule == "type":
+        wanted = ", ".join(name.capitalize() for name in misfit.wanted)
+        words = f"Invalid type. Expected {wanted} but got {type_name(misfit.value)}"
+    elif misfit.rule == "steps":
+        words = f"The check of the schema takes more than {STEPS_MAX} steps"
+    return f"{words}. Path '{misfit.path[1:].lstrip('.')}'"
 
 
 def http_outputs(run: Run, reply: Value) -> Value:

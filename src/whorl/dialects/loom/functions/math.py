@@ -8,7 +8,6 @@ from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.loom.functions.seeds import drawn_integer
 from whorl.dialects.loom.values.arguments import (
     Family,
     Number,
@@ -126,7 +125,7 @@ def random_integer(run: Run, low: Value, high: Value) -> Value:
     first, beyond = whole("rand", 0, low), whole("rand", 1, high)
     if first >= beyond:
         raise not_valid("rand", "the minimum has to be less than the maximum")
-    return drawn_integer(run, first, beyond)
+    return first + int.from_bytes(run.draw()) % (beyond - first)
 
 
 def make_range(run: Run, start: Value, count: Value) -> Value:

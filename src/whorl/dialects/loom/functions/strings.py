@@ -198,6 +198,30 @@ def encoded_length(function: str, encoding: str, width: int, run: Run, value: Va
     return len(text(function, None, value).encode(encoding, "surrogatepass")) // width
 
 
+def guid(run: Run, form: Value) -> Value:
+    letter = "D" if form is None else text("guid", None, form).upper() or "D"
+    octets = bytearray(run.draw()[:16])
+    octets[6] = octets[6] & 0x0F | 0x40
+    octets[8] = octets[8] & 0x3F | 0x80
+    digits = octets.hex()
+    dashed = f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    forms = {
+        "N": digits,
+        "D": dashed,
+        "B": f"{{{dashed}}}",
+        "P": f"({dashed})",
+        "X": _structured(digits),
+    }
+    if letter not in forms:
+        raise not_valid("guid", "its format is one of 'N', 'D', 'B', 'P' and 'X'")
+    return forms[letter]
+
+
+def _structured(digits: str) -> str:
+    tail = ",".join(f"0x{digits[at : at + 2]}" for at in range(16, 32, 2))
+    return f"{{0x{digits[:8]},0x{digits[8:12]},0x{digits[12:16]},{{{tail}}}}}"
+
+
 _string_family = Family("string")
 
 STRINGS: tuple[FunctionEntry, ...] = (
@@ -235,6 +259,9 @@ STRINGS: tuple[FunctionEntry, ...] = (
         "utf16Length(text)",
         partial(encoded_length, "utf16Length", "utf-16-le", 2),
         "how many units it has in UTF-16",
+    ),
+    _string_family(
+        "guid(format?)", guid, "a new identifier, drawn from the seed of the run", reads="$seed"
     ),
 )
 

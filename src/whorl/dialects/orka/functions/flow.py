@@ -157,11 +157,8 @@ def content_before(run: Run, target: Value) -> str:
 
 def _fenced(run: Run, text: str) -> str:
     """A text between two lines that nobody who wrote it could know; the same in a replay."""
-    # Its package holds all functions of Logic Apps, which other workflows do without.
-    from whorl.dialects.loom.functions.seeds import drawn
-
     run.check_text(2 * len(text), "what a validator looks at")
-    while (mark := drawn(run).hex()[:16]) in text:
+    while (mark := run.draw().hex()[:16]) in text:
         continue
     line = f"=====[{mark}]====="
     return (
