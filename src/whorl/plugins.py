@@ -9,7 +9,7 @@ from whorl.errors import UsageError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Group: TypeAlias = Literal["whorl.tasks", "whorl.providers", "whorl.dialects"]
+Group: TypeAlias = Literal["whorl.tasks", "whorl.providers", "whorl.dialects", "whorl.libraries"]
 
 
 class Plugins:

@@ -19,6 +19,7 @@ from whorl.language.expression import (
     truth,
 )
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
+from whorl.language.libraries import Library, Semantics
 from whorl.language.patterns import Match, Pattern, pattern
 from whorl.language.uses import NameUse
 from whorl.language.values import (
@@ -43,6 +44,7 @@ __all__ = [
     "FunctionEntry",
     "Json",
     "LanguageError",
+    "Library",
     "LimitExceeded",
     "Limits",
     "MappingScope",
@@ -50,6 +52,7 @@ __all__ = [
     "NameUse",
     "Pattern",
     "Scope",
+    "Semantics",
     "Tree",
     "Undefined",
     "evaluate",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from whorl.language.evaluator.context import Context, Evaluate
 from whorl.language.evaluator.expressions import compile_expression
-from whorl.language.evaluator.semantics import semantics_of
 from whorl.language.evaluator.statements import Execute, compile_body
+from whorl.language.libraries import semantics_of
 from whorl.language.names import free_names_of, is_borrowed
 from whorl.language.walk import weight_of
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.language.entry import FunctionEntry, Kind
-    from whorl.language.evaluator.semantics import Semantics
+    from whorl.language.libraries import Semantics
     from whorl.language.run import FindFunction
     from whorl.language.tree import Tree
     from whorl.language.uses import NameUse

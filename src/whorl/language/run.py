@@ -93,6 +93,23 @@ class Run:
             return number
         raise EvaluationError(f"{operation} does not give a finite number")
 
+    def draw(self) -> bytes:
+        """Return 32 bytes that nothing else of this run has been given; the same in a replay.
+
+        The scope says `$seed`, a text that is different for each evaluation.
+        """
+        seed = self.lookup("$seed")
+        if not isinstance(seed, str):
+            raise EvaluationError(
+                "there is no chance in this place: a value that is evaluated again must stay the "
+                "same"
+            )
+        # OpenSSL takes long to load, and few expressions draw.
+        import hashlib
+
+        self.drawn += 1
+        return hashlib.sha256(f"{seed}\n{self.drawn}".encode("utf-8", "surrogatepass")).digest()
+
     def weigh(self, value: Value) -> int:
         """Pay for looking at all of a value; returns its weight."""
         if isinstance(value, str):

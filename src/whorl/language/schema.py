@@ -1,7 +1,4 @@
-"""A small JSON Schema validator for typed answers; it changes nothing but 3.0 to 3.
-
-What does not fit is told with its path in our words and, where Logic Apps has some, in its.
-"""
+"""A small JSON Schema validator for typed answers; it changes nothing but 3.0 to 3."""
 
 from __future__ import annotations
 
@@ -33,11 +30,13 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A part of a value that does not fit; `formal` is how Logic Apps says it."""
+    """A part of a value that does not fit, in words; `rule` and `wanted` say it in the schema's."""
 
     path: str
     words: str
-    formal: str = ""
+    rule: str = ""
+    wanted: tuple[str, ...] = ()
+    value: Json = None
 
     def __str__(self) -> str:
         return f"{self.path} {self.words}"
@@ -68,8 +67,7 @@ class _TooLong(Exception):
 
     def __init__(self) -> None:
         super().__init__()
-        formal = f"The check of the schema takes more than {STEPS_MAX} steps"
-        self.misfit = Misfit("$", f"cannot be checked in {STEPS_MAX} steps", formal)
+        self.misfit = Misfit("$", f"cannot be checked in {STEPS_MAX} steps", "steps")
 
 
 class _Checker:
@@ -131,7 +129,8 @@ class _Checker:
         self._spend(_work(schema, value))
         names = _type_names(schema)
         if names and not any(_is(value, name) for name in names):
-            yield _other_type(path, names, value)
+            words = f"must be {' or '.join(names)}, not {_name(value)}"
+            yield Misfit(path, words, "type", tuple(names), value)
             return
         if "enum" in schema or "const" in schema:
             yield from _choices(schema, value, path)
@@ -154,8 +153,7 @@ class _Checker:
         properties = _object(schema.get("properties"))
         for name in _list(schema.get("required")):
             if isinstance(name, str) and name not in value:
-                formal = f"Required properties are missing from object: {name}"
-                yield Misfit(path, f"needs {name!r}", formal)
+                yield Misfit(path, f"needs {name!r}", "required", (name,))
         others = schema.get("additionalProperties", True)
         for name, item in value.items():
             if name in properties:
@@ -178,18 +176,6 @@ class _Checker:
                 yield Misfit(path, f"fits none of its {len(parts)} forms")
             elif word == "oneOf" and len(fitting) > 1:
                 yield Misfit(path, f"fits {len(fitting)} of its forms, and may fit only one")
-
-
-def _other_type(path: str, names: list[str], value: Json) -> Misfit:
-    wanted = ", ".join(name.capitalize() for name in names)
-    given = "Float" if isinstance(value, float) else _name(value).capitalize()
-    if given == "Number":
-        given = "Integer"
-    return Misfit(
-        path,
-        f"must be {' or '.join(names)}, not {_name(value)}",
-        f"Invalid type. Expected {wanted} but got {given}",
-    )
 
 
 def _choices(schema: dict[str, Json], value: Json, path: str) -> Iterator[Misfit]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from whorl.dialects.mcp_cli.functions import HISTORY_MAX, LEFT_OUT
 from whorl.language import Expression, LanguageError, MappingScope, evaluate
-from whorl.language.functions.mcp_cli import HISTORY_MAX, LEFT_OUT
 
 
 def value(source: str, **names: object) -> object:

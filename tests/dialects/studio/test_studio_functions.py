@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from stopwatch import within
+from whorl.dialects.studio.functions.paths import find_path, read_path
+from whorl.dialects.studio.functions.pipes import PIPES
 from whorl.dialects.studio.texts.scripts import ScriptFault, read_script
 from whorl.dialects.studio.texts.sources import LIBRARY, quoted
 from whorl.interpreter.verdict import comparable, similarity
@@ -18,8 +20,6 @@ from whorl.language import (
     MappingScope,
     evaluate,
 )
-from whorl.language.functions.studio_paths import find_path, read_path
-from whorl.language.functions.studio_pipes import PIPES
 
 BOOKS = {"books": [{"t": "A", "p": 5}, {"t": "B", "p": 20, "old": True}], "n": {"p": 1}}
 

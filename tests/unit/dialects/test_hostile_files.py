@@ -11,9 +11,9 @@ from stopwatch import within
 from whorl.dialects import NoFiles, read_workflow
 from whorl.dialects.loom.templates import Template, is_deployed
 from whorl.dialects.orka.agents import behind_each_other
+from whorl.dialects.studio.functions.paths import find_path, read_path
 from whorl.errors import InvalidWorkflow
 from whorl.language import LanguageError
-from whorl.language.functions.studio_paths import find_path, read_path
 
 
 def _orka(count: int, strategy: str, prompt: str) -> str:

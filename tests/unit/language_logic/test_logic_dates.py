@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from whorl.dialects.loom.functions.dates.zones import WINDOWS_ZONES
 from whorl.language import Expression, Json, LanguageError, MappingScope, evaluate
-from whorl.language.functions.logic.dates.windows_zones import WINDOWS_ZONES
 
 NOWHERE = MappingScope({"$now": 0})
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.mcp_cli.calls import call_inputs, main_output, read_given
 from whorl.dialects.mcp_cli.execution import WORKERS
+from whorl.dialects.mcp_cli.functions import quoted
 from whorl.dialects.mcp_cli.nodes import RETRIES, read_shared
 from whorl.dialects.mcp_cli.scalars import duration_of, is_true, number_of, text_of, whole_of
 from whorl.dialects.mcp_cli.texts import PLACE
 from whorl.dialects.mcp_cli.variables import LIBRARY, View
 from whorl.errors import InvalidWorkflow
-from whorl.language.functions.mcp_cli import quoted
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from whorl.dialects.mcp_cli.calls import (
     reads_history,
 )
 from whorl.dialects.mcp_cli.finding import find_workflow
+from whorl.dialects.mcp_cli.functions import HISTORY, NUMBER, PREVIOUS
 from whorl.dialects.mcp_cli.iterate import read_iterate
 from whorl.dialects.mcp_cli.nodes import RETRIES, read_shared
 from whorl.dialects.mcp_cli.scalars import duration_of, text_of, whole_of
 from whorl.dialects.mcp_cli.texts import places
 from whorl.dialects.mcp_cli.variables import LIBRARY, View
-from whorl.language.functions.mcp_cli import HISTORY, NUMBER, PREVIOUS
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:

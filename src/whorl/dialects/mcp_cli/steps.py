@@ -9,11 +9,11 @@ from whorl import ir
 from whorl.dialects.mcp_cli.calls import call_inputs, main_output, read_given
 from whorl.dialects.mcp_cli.execution import inputs_of, sequence_of, warn_of_skills
 from whorl.dialects.mcp_cli.finding import find_workflow
+from whorl.dialects.mcp_cli.functions import quoted
 from whorl.dialects.mcp_cli.loops import read_loop
 from whorl.dialects.mcp_cli.nodes import read_shared
 from whorl.dialects.mcp_cli.scalars import duration_of, is_true, text_of
 from whorl.dialects.mcp_cli.variables import LIBRARY, spelled
-from whorl.language.functions.mcp_cli import quoted
 from whorl.source import Mapping
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.mcp_cli.functions import quoted
 from whorl.dialects.mcp_cli.variables import LIBRARY, WORDS, Mention, Variables, spelled
 from whorl.errors import did_you_mean
-from whorl.language.functions.mcp_cli import quoted
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:

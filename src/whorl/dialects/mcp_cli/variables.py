@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from whorl.language.functions.mcp_cli import quoted
+from whorl.dialects.mcp_cli.functions import quoted
 from whorl.source import Mapping
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.mcp_cli.draft import Item
 from whorl.dialects.mcp_cli.execution import read_execution
+from whorl.dialects.mcp_cli.functions import quoted
 from whorl.dialects.mcp_cli.nodes import Page
 from whorl.dialects.mcp_cli.order import find_order
 from whorl.dialects.mcp_cli.scalars import text_of
@@ -22,7 +23,6 @@ from whorl.dialects.mcp_cli.variables import (
     collect_variables,
 )
 from whorl.dialects.mcp_cli.vocabulary import VOCABULARY
-from whorl.language.functions.mcp_cli import quoted
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from whorl import ir
 from whorl.dialects.orka.agents import read_section
 from whorl.dialects.orka.draft import Draft
 from whorl.dialects.orka.flow import read_block
+from whorl.dialects.orka.functions.outputs import FLOW
 from whorl.dialects.orka.known import SILENT, SUPPORTED, UNSUPPORTED
 from whorl.dialects.orka.references import check_references
 from whorl.dialects.orka.scene import Flow, Scene, names_in
@@ -15,7 +16,6 @@ from whorl.dialects.orka.values import computed, literal, text_of
 from whorl.dialects.reader import Reading
 from whorl.errors import InvalidWorkflow
 from whorl.ir.checks import check
-from whorl.language.functions.orka.outputs import FLOW
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.orka.fields import check_fields
+from whorl.dialects.orka.functions.outputs import INSIGHTS
 from whorl.dialects.orka.strategies import check_pattern
 from whorl.dialects.orka.values import (
     computed,
@@ -18,7 +19,6 @@ from whorl.dialects.orka.values import (
     template,
     truth_of,
 )
-from whorl.language.functions.orka.outputs import INSIGHTS
 
 if TYPE_CHECKING:
     from whorl.dialects.orka.agents import Agent

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.orka.agents import read_section
+from whorl.dialects.orka.functions.outputs import FLOW, PREVIOUS, THRESHOLD
 from whorl.dialects.orka.known import SILENT
 from whorl.dialects.orka.lessons import read_memory
 from whorl.dialects.orka.order import texts_in
 from whorl.dialects.orka.scene import Scene, names_in
 from whorl.dialects.orka.scoring import read_scoring
 from whorl.dialects.orka.values import computed, literal, mapping_of, number_of, read_seconds
-from whorl.language.functions.orka.outputs import FLOW, PREVIOUS, THRESHOLD
 
 if TYPE_CHECKING:
     from whorl.dialects.orka.agents import Agent, Section

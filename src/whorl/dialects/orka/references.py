@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whorl.dialects.orka.functions.outputs import OUTPUTS, PAST
 from whorl.errors import did_you_mean
 from whorl.ir import Loop
 from whorl.ir.checks.scopes import uses_in
 from whorl.ir.walk import walk
 from whorl.language import LanguageError
-from whorl.language.functions.orka.outputs import OUTPUTS, PAST
 
 if TYPE_CHECKING:
     from whorl import ir

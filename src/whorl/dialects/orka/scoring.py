@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.orka.agents import report_unknown
 from whorl.dialects.orka.fields import check_fields
+from whorl.dialects.orka.functions.booleans import weights_of
 from whorl.dialects.orka.strategies import check_pattern, read_path, read_strategies
 from whorl.dialects.orka.validators import (
     VALIDATORS,
@@ -17,7 +18,6 @@ from whorl.dialects.orka.validators import (
     preset_of,
 )
 from whorl.dialects.orka.values import mapping_of, scalars_of, text_of, truth_of
-from whorl.language.functions.orka.booleans import weights_of
 from whorl.source import Scalar
 
 if TYPE_CHECKING:

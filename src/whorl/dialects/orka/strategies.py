@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.orka.agents import report_unknown
 from whorl.dialects.orka.fields import check_fields
+from whorl.dialects.orka.functions.patterns import parse_path, search_pattern
 from whorl.dialects.orka.values import number_of, scalars_of, text_of
 from whorl.errors import did_you_mean
 from whorl.language import LanguageError
-from whorl.language.functions.orka.paths import parse_path
-from whorl.language.functions.orka.patterns import search_pattern
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.orka.asking import ask
+from whorl.dialects.orka.functions.booleans import CONTEXTS, PRESETS, paths_of
 from whorl.dialects.orka.values import (
     computed,
     is_template,
@@ -15,7 +16,6 @@ from whorl.dialects.orka.values import (
     text_of,
 )
 from whorl.errors import did_you_mean
-from whorl.language.functions.orka.booleans import CONTEXTS, PRESETS, paths_of
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import re
 from typing import TYPE_CHECKING, cast
 
 from whorl.dialects.shodan.fields import flag_of, items_of, scalar_of, span_of, text_of
+from whorl.dialects.shodan.functions.ports import TYPES
 from whorl.dialects.shodan.parts import FIELDS, SHARED, Edge, Graph, GraphNode, PortSpec
 from whorl.errors import did_you_mean
 from whorl.ir.checks.suggest import suggest
 from whorl.language import LanguageError
-from whorl.language.functions.shodan_ports import TYPES
 from whorl.language.patterns import pattern
 from whorl.source import Mapping, plain
 

@@ -10,7 +10,7 @@ from whorl.language.run import Run
 from whorl.language.values import Value
 
 if TYPE_CHECKING:
-    from whorl.language.evaluator.semantics import Semantics
+    from whorl.language.libraries import Semantics
 
 Evaluate: TypeAlias = Callable[[Run], Value]
 

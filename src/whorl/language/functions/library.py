@@ -1,14 +1,12 @@
-"""Libraries: which functions an expression may use, by kind and name.
+"""Which functions an expression may use, by kind and name.
 
-The core library is there for every expression; a dialect adds its own table under a name, and an
-expression that asks for that library sees both, the dialect's entries first. A library that stands
-apart is a whole vocabulary of its own, without the core.
+The core's are there for every expression; one that names a library sees its functions first, and
+those alone where the library stands alone.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from whorl.errors import did_you_mean
 from whorl.language.entry import FunctionEntry, Kind, Refused
@@ -23,72 +21,12 @@ from whorl.language.functions.regex import REGEX
 from whorl.language.functions.selecting import SELECTING
 from whorl.language.functions.tests import TESTS
 from whorl.language.functions.text import TEXT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from whorl.language.libraries import open_library
 
 CORE: tuple[FunctionEntry, ...] = (
     TEXT + LISTS + ORDERING + SELECTING + NUMBERS + JSON + REGEX + OBJECTS + TESTS + METHODS
 )
 
-
-def _loom() -> tuple[FunctionEntry, ...]:
-    from whorl.language.functions.loom import LOOM
-
-    return LOOM
-
-
-def _mcp_cli() -> tuple[FunctionEntry, ...]:
-    from whorl.language.functions.mcp_cli import MCP_CLI
-
-    return MCP_CLI
-
-
-def _orka() -> tuple[FunctionEntry, ...]:
-    from whorl.language.functions.orka import ORKA
-
-    return ORKA
-
-
-def _shodan() -> tuple[FunctionEntry, ...]:
-    from whorl.language.functions.shodan import SHODAN
-
-    return SHODAN
-
-
-def _studio() -> tuple[FunctionEntry, ...]:
-    from whorl.language.functions.studio import STUDIO
-
-    return STUDIO
-
-
-# Imported on demand: a file is written in one dialect.
-LIBRARIES: dict[str, Callable[[], tuple[FunctionEntry, ...]]] = {
-    "loom": _loom,
-    "mcp-cli": _mcp_cli,
-    "orka": _orka,
-    "shodan": _shodan,
-    "studio": _studio,
-}
-
-
-def _logic() -> tuple[FunctionEntry, ...]:
-    from whorl.language.functions.logic import LOGIC
-
-    return LOGIC
-
-
-def _lenient_logic() -> tuple[FunctionEntry, ...]:
-    from whorl.language.functions.logic import LENIENT_LOGIC
-
-    return LENIENT_LOGIC
-
-
-# Imported on demand: dates, XML and decimals are of no use to templates.
-APART: dict[str, Callable[[], tuple[FunctionEntry, ...]]] = {
-    "logic": _logic,
-    "logic-lenient": _lenient_logic,
-}
 
 _CHANCE = "its result would differ each time a run is replayed"
 _REFUSED = (
@@ -104,20 +42,11 @@ _REFUSED = (
 @lru_cache(maxsize=32)
 def table(library: str) -> dict[tuple[Kind, str], FunctionEntry]:
     """All filters, tests and functions that an expression with this library may use."""
-    if library in APART:
-        return {(entry.kind, entry.name): entry for entry in APART[library]()}
-    if library and library not in LIBRARIES:
-        known = [*LIBRARIES, *APART]
-        raise LanguageError(
-            f"there is no function library {library!r}", help=did_you_mean(library, known)
-        )
-    entries = (*CORE, *additions(library))
+    opened = open_library(library) if library else None
+    if opened is not None and opened.stands_alone:
+        return {(entry.kind, entry.name): entry for entry in opened.functions}
+    entries = CORE if opened is None else CORE + opened.functions
     return {(entry.kind, entry.name): entry for entry in entries if entry.kind != "method"}
-
-
-def additions(library: str) -> tuple[FunctionEntry, ...]:
-    """What a dialect's library adds; nothing, where there is no such library."""
-    return LIBRARIES[library]() if library in LIBRARIES else ()
 
 
 def find(library: str, kind: Kind, name: str) -> FunctionEntry:
@@ -153,4 +82,5 @@ def entries(library: str = "") -> tuple[FunctionEntry, ...]:
     """All functions that an author may use in an expression with this library."""
     # A name that begins with a dollar sign is for readers alone.
     known = (entry for entry in table(library).values() if not entry.name.startswith("$"))
-    return (*known, *(() if library in APART else METHODS))
+    alone = library != "" and open_library(library).stands_alone
+    return (*known, *(() if alone else METHODS))

@@ -8,13 +8,17 @@ in the tables, so they cannot be said on the other side.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from whorl.language import tree
 from whorl.language.functions.library import find
-from whorl.language.functions.logic.logical import condition_check
 from whorl.language.printing.faults import CannotSay
+from whorl.plugins import load_reference
 
+if TYPE_CHECKING:
+    from whorl.language.entry import FunctionEntry
+
+_CHECK = "whorl.dialects.loom.functions.logical:condition_check"
 Make: TypeAlias = Callable[..., tree.Expr]
 
 
@@ -131,7 +135,8 @@ def to_logic_condition(node: tree.Expr, read: Callable[[tree.Expr], tree.Expr]) 
 
 def _checked(function: str, place: int, part: tree.Expr) -> tree.Expr:
     """An operand with the check for a boolean, as the syntax reads it."""
-    return tree.Apply(condition_check(function, min(place, 3)), (part,), (), (), 0)
+    check = cast("Callable[[str, int], FunctionEntry]", load_reference(_CHECK))
+    return tree.Apply(check(function, min(place, 3)), (part,), (), (), 0)
 
 
 def _operand(node: tree.Expr, read: Callable[[tree.Expr], tree.Expr]) -> tree.Expr:

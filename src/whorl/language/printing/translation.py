@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from whorl.language import tree
-from whorl.language.evaluator.semantics import OF_LIBRARIES
 from whorl.language.expression import Expression, parse
+from whorl.language.libraries import open_library
 from whorl.language.names import free_names_of
 from whorl.language.printing.faults import CannotSay
 from whorl.language.printing.pairs import to_jinja
@@ -93,7 +93,7 @@ def _check_semantics(source: tree.Tree, syntax: str, library: str) -> None:
         )
     if source.library != library:
         for one in (source.library, library):
-            if one in OF_LIBRARIES:
+            if one and open_library(one).semantics is not None:
                 raise CannotSay(
                     f"an expression of {one}", f"{one} reads members and prints values its own way"
                 )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 from whorl.errors import did_you_mean
 from whorl.language.faults import LanguageError
+from whorl.language.libraries import libraries, open_library
 from whorl.language.tree import Name, Tree
 
-Read: TypeAlias = Callable[[str, str], Tree]
+if TYPE_CHECKING:
+    from whorl.language.libraries import Read
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Words that Jinja2 reads as constants or operators.
@@ -38,31 +39,20 @@ def _plain(source: str, library: str) -> Tree:
     return read_plain(source, library)
 
 
-def _logic(source: str, library: str) -> Tree:
-    from whorl.language.syntaxes.logic import read_logic
-
-    return read_logic(source, library)
-
-
-def _lenient_logic(source: str, library: str) -> Tree:
-    from whorl.language.syntaxes.logic import read_lenient_logic
-
-    return read_lenient_logic(source, library)
-
-
 # Jinja2 takes 40 ms to import, so each syntax is imported when the first source needs it.
 SYNTAXES: dict[str, Read] = {
     "jinja": _jinja,
     "template": _template,
     "plain": _plain,
-    "logic": _logic,
-    "logic-lenient": _lenient_logic,
 }
 
 
 def reader(syntax: str) -> Read:
-    """Return the function that reads a syntax."""
-    read = SYNTAXES.get(syntax)
+    """Return the function that reads a syntax: one of the core's, or one that a library brings."""
+    if syntax in SYNTAXES:
+        return SYNTAXES[syntax]
+    read = open_library(syntax).read if libraries().has(syntax) else None
     if read is None:
-        raise LanguageError(f"there is no syntax {syntax!r}", help=did_you_mean(syntax, SYNTAXES))
+        known = [*SYNTAXES, *libraries().names()]
+        raise LanguageError(f"there is no syntax {syntax!r}", help=did_you_mean(syntax, known))
     return read

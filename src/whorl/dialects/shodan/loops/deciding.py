@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.shodan.fields import span_of, table_of, text_of
+from whorl.dialects.shodan.functions.flow import OPERATORS
 from whorl.dialects.shodan.ports import Reference, slot_types
 from whorl.dialects.shodan.sources import called, expression, given, literal, output, quoted
 from whorl.ir.checks.suggest import suggest
-from whorl.language.functions.shodan import OPERATORS
 from whorl.source import plain
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.studio.functions.paths import read_path
 from whorl.dialects.studio.nodes.config import Config
 from whorl.dialects.studio.texts.placeholders import (
     own_input,
@@ -18,7 +19,6 @@ from whorl.dialects.studio.texts.scripts import ScriptFault, read_script
 from whorl.dialects.studio.texts.sources import called, expression, known, quoted
 from whorl.errors import InvalidWorkflow
 from whorl.language import LanguageError
-from whorl.language.functions.studio_paths import read_path
 from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.studio.canvas.feedback import CONTINUE
+from whorl.dialects.studio.functions.paths import read_path
 from whorl.dialects.studio.nodes.config import Config
 from whorl.dialects.studio.texts.placeholders import own_input, text_source
 from whorl.dialects.studio.texts.sources import called, expression, field, known, quoted
 from whorl.language import LanguageError
-from whorl.language.functions.studio_paths import read_path
 from whorl.source import Scalar
 
 if TYPE_CHECKING:

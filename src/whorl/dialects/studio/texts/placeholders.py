@@ -14,11 +14,11 @@ from whorl import ir
 from whorl.dialects.findings import REPORTED_MAX
 from whorl.dialects.studio.canvas.handles import RESULTS
 from whorl.dialects.studio.canvas.kinds import MAIN_FIELDS
+from whorl.dialects.studio.functions.pipes import PIPES
 from whorl.dialects.studio.texts.scripts import ScriptFault, read_script
 from whorl.dialects.studio.texts.sources import called, expression, known, quoted
 from whorl.errors import did_you_mean
 from whorl.ir.checks.suggest import suggest
-from whorl.language.functions.studio_pipes import PIPES
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:

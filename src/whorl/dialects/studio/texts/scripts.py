@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from whorl.dialects.studio.functions.pipes import ARGUMENTS, PIPES
 from whorl.errors import did_you_mean
-from whorl.language.functions.studio_pipes import ARGUMENTS, PIPES
 
 PIPES_MAX = 30
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*(?:\((.*)\))?", re.DOTALL)

@@ -1,0 +1,384 @@
+"""Logic Apps strings: literal, `@expression` that keeps its type, or text with `@{expression}`.
+
+An expression has calls, literals and property access; no operators. `and`, `or`, `if` and
+`coalesce` evaluate only what they need, so an unknown function is an error at once only where it is
+certain to be called.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+from whorl.dialects.loom.functions import LENIENT_LOGIC_FUNCTIONS, LOGIC_FUNCTIONS
+from whorl.dialects.loom.functions.logical import condition_check
+from whorl.errors import did_you_mean
+from whorl.language import tree
+from whorl.language.entry import FunctionEntry
+from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
+from whorl.language.libraries import additions
+from whorl.language.values import INTEGER_MAX, LIMITS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from whorl.language.run import Run
+    from whorl.language.values import Value
+
+
+def read_logic(source: str, library: str) -> tree.Tree:
+    """Read a string by Azure's rules."""
+    return _read(source, library, lenient=False)
+
+
+def read_lenient_logic(source: str, library: str) -> tree.Tree:
+    """Read a string by Loom's rules.
+
+    `@` may stand before a nested call, texts also in double quotes, and what is missing is null.
+    """
+    return _read(source, library, lenient=True)
+
+
+def _read(source: str, library: str, *, lenient: bool) -> tree.Tree:
+    syntax = "logic-lenient" if lenient else "logic"
+    if source.startswith("@@"):
+        return tree.Tree(syntax, library, None, (tree.Text(source[1:]),), frozenset())
+    if len(source) > 1 and source[0] == "@" and source[1] != "{":
+        value = ExpressionReader(source, library, lenient=lenient).whole(1)
+        return tree.Tree(syntax, library, value, (), frozenset())
+    body = _interpolated(source, library, lenient=lenient)
+    return tree.Tree(syntax, library, None, body, frozenset())
+
+
+def _interpolated(source: str, library: str, *, lenient: bool) -> tree.Body:
+    body: list[tree.Stmt] = []
+    literal: list[str] = []
+    end = 0
+    while (start := source.find("@{", end)) >= 0:
+        if start > end and source[start - 1] == "@":
+            literal.append(source[end : start - 1] + "@{")
+            end = start + 2
+            continue
+        literal.append(source[end:start])
+        reader = ExpressionReader(source, library, lenient=lenient)
+        value, end = reader.braced(start + 2)
+        if any(literal):
+            body.append(tree.Text("".join(literal)))
+        literal = []
+        body.append(tree.Emit(value, start + 2))
+    literal.append(source[end:])
+    if any(literal):
+        body.append(tree.Text("".join(literal)))
+    return tuple(body)
+
+
+EXPRESSION_MAX = 8_192
+
+_WORDS = ("no", "one", "two", "three", "four", "five")
+# Functions that people and models expect, and that Azure does not have.
+_INSTEAD = {
+    "createobject": "write the object as JSON text in json(...), or use setProperty",
+    "encodebase64": "use 'base64'",
+    "addtodatetime": "use 'addToTime'",
+    "now": "use 'utcNow'",
+    "notequals": "use not(equals(...))",
+    "tostring": "use 'string'",
+    "append": "use union(array, createArray(value))",
+}
+_CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
+
+
+@lru_cache(maxsize=16)
+def _functions(library: str, lenient: bool) -> Mapping[str, FunctionEntry]:
+    """All functions by lower-case name: those of the syntax, and those that a dialect adds."""
+    own = LENIENT_LOGIC_FUNCTIONS if lenient else LOGIC_FUNCTIONS
+    return {entry.name.lower(): entry for entry in (*own, *additions(library))}
+
+
+class ExpressionReader:
+    """Reads one expression of a source."""
+
+    def __init__(self, source: str, library: str, *, lenient: bool) -> None:
+        self.source = source
+        self.lenient = lenient
+        self.functions = _functions(library, lenient)
+        self.depth = 0
+        self.optional = 0
+        self.start = 0
+        self.token = Token("end", "", 0, 0)
+
+    def whole(self, start: int) -> tree.Expr:
+        """Read an expression that takes the rest of the source."""
+        return self._read(start, "end")
+
+    def braced(self, start: int) -> tuple[tree.Expr, int]:
+        """Read an expression up to its closing brace; returns also where the text goes on."""
+        value = self._read(start, "}")
+        return value, self.token.end
+
+    def _read(self, start: int, closing: str) -> tree.Expr:
+        self.start = start
+        self._advance(start)
+        value = self._expression()
+        if self.token.kind != closing:
+            raise self._unexpected("EndOfData" if closing == "end" else "RightCurlyBrace")
+        return value
+
+    def _advance(self, position: int | None = None) -> Token:
+        """Go to the next token; returns the one before it."""
+        passed = self.token
+        start = passed.end if position is None else position
+        self.token = next_token(self.source, start, lenient=self.lenient)
+        if self.token.start - self.start > EXPRESSION_MAX:
+            raise LimitExceeded(
+                f"expression has more than {EXPRESSION_MAX} characters",
+                self.start,
+                "put parts of it into actions of their own",
+            )
+        if self.token.kind == "invalid":
+            raise LanguageError(
+                f"Unable to parse template language expression {self._shown()}: the string "
+                f"character {self.token.text!r} at position '{self.token.start - self.start}' "
+                "is not expected",
+                self.token.start,
+                self._advice(),
+            )
+        return passed
+
+    def _advice(self) -> str:
+        if self.token.text not in ("'", '"'):
+            return ""
+        is_other = self.token.text == '"' and not self.lenient
+        return "texts stand in single quotes" if is_other else "the text has no closing quote"
+
+    def _take(self, kind: str, name: str) -> Token:
+        if self.token.kind != kind:
+            raise self._unexpected(name)
+        return self._advance()
+
+    def _expression(self) -> tree.Expr:
+        self._descend(1)
+        try:
+            value, steps = self._primary(), 0
+            while self.token.kind in (".", "[", "?"):
+                steps += 1
+                self._descend(1)
+                value = self._access(value)
+            self.depth -= steps
+        finally:
+            self.depth -= 1
+        return value
+
+    def _descend(self, levels: int) -> None:
+        self.depth += levels
+        if self.depth > LIMITS.depth_max:
+            raise LimitExceeded(
+                f"expression is nested more than {LIMITS.depth_max} levels deep",
+                self.token.start,
+                "put parts of it into actions of their own",
+            )
+
+    def _primary(self) -> tree.Expr:
+        if self.lenient and self.token.kind == "@":
+            self._advance()
+        token = self._advance()
+        if token.kind == "text":
+            quote = token.text[0]
+            return tree.Literal(token.text[1:-1].replace(quote * 2, quote), token.start)
+        if token.kind == "number":
+            return self._number(token.text, token.start)
+        if token.kind == "." and self.token.kind == "number" and self.token.text[0].isdecimal():
+            return self._number(f".{self._advance().text}", token.start)
+        if token.kind == "name":
+            if self.token.kind == "(":
+                return self._call(token)
+            constant = token.text.lower()
+            if constant in _CONSTANTS:
+                return tree.Literal(_CONSTANTS[constant], token.start)
+            raise self._unexpected("LeftParenthesis")
+        self.token = token
+        raise self._unexpected("Identifier")
+
+    def _number(self, digits: str, offset: int) -> tree.Expr:
+        if digits.lstrip("+-").isdecimal():
+            number = int(digits[:24])
+            if len(digits) > 24 or not -INTEGER_MAX <= number < INTEGER_MAX:
+                raise LanguageError(
+                    f"the number '{digits[:40]}' is an integer beyond 64 bits", offset
+                )
+            return tree.Literal(number, offset)
+        try:
+            return tree.Literal(float(digits), offset)
+        except ValueError:
+            raise LanguageError(f"'{digits[:40]}' is not a number", offset) from None
+
+    def _access(self, target: tree.Expr) -> tree.Expr:
+        offset = self.token.start
+        forgiving = self.token.kind == "?"
+        if forgiving:
+            self._advance()
+        if self.token.kind == ".":
+            self._advance()
+            if self.token.kind not in ("name", "number"):
+                raise self._unexpected("Identifier")
+            name = self._advance()
+            return tree.Item(target, tree.Literal(name.text, name.start), offset, forgiving)
+        self._take("[", "LeftSquareBracket")
+        key = self._expression()
+        self._take("]", "RightSquareBracket")
+        return tree.Item(target, key, offset, forgiving)
+
+    def _call(self, name: Token) -> tree.Expr:
+        self._take("(", "LeftParenthesis")
+        entry = self.functions.get(name.text.lower())
+        lazy = entry.name if entry is not None and entry.name in _LAZY else ""
+        arguments: list[tree.Expr] = []
+        while self.token.kind != ")":
+            if arguments:
+                self._take(",", "RightParenthesis" if self.token.kind in CLOSING else "Comma")
+            # The first argument is always evaluated; the others of these functions may not be.
+            self.optional += bool(lazy and arguments)
+            arguments.append(self._expression())
+            self.optional -= bool(lazy and len(arguments) > 1)
+        self._take(")", "RightParenthesis")
+        problem = _problem(name.text, entry, len(arguments), self.functions)
+        if problem is not None:
+            if not self.optional:
+                raise problem.at(name.start)
+            return tree.Apply(_failing(problem), (), (), (), name.start)
+        assert entry is not None
+        return _LAZY[lazy](arguments, name.start) if lazy else _apply(entry, arguments, name.start)
+
+    def _unexpected(self, expected: str) -> LanguageError:
+        return LanguageError(
+            f"Unable to parse template language expression {self._shown()}: expected token "
+            f"{expected!r} and actual {self.token.description!r}",
+            self.token.start,
+        )
+
+    def _shown(self) -> str:
+        shown = self.source[self.start : self.start + 60]
+        return f"'{shown}{'...' * (len(self.source) - self.start > 60)}'"
+
+
+def _problem(
+    name: str, entry: FunctionEntry | None, count: int, known: Mapping[str, FunctionEntry]
+) -> LanguageError | None:
+    if entry is None:
+        names = {other.name for other in known.values()}
+        return LanguageError(
+            f"The template function {name!r} is not defined or not valid",
+            help=_INSTEAD.get(name.lower()) or did_you_mean(name, names),
+        )
+    least, most = entry.arguments_min, entry.arguments_max
+    if least <= count and (most is None or count <= most):
+        return None
+    return LanguageError(
+        f"The template language function {entry.name!r} expects {_counted(least, most)}: "
+        f"{entry.signature}. The function was invoked with '{count}' parameter(s)"
+    )
+
+
+def _counted(least: int, most: int | None) -> str:
+    if most is None:
+        return f"at least {_WORDS[least]} parameter{'s' * (least != 1)}"
+    if least == most:
+        return f"{_WORDS[least]} parameter{'s' * (least != 1)}"
+    return f"{_WORDS[least]} {'or' if most == least + 1 else 'to'} {_WORDS[most]} parameters"
+
+
+def _failing(problem: LanguageError) -> FunctionEntry:
+    def fail(run: Run) -> Value:
+        raise EvaluationError(problem.message, help=problem.help)
+
+    return FunctionEntry("function", "unknown", "unknown", fail, problem.message)
+
+
+def _apply(entry: FunctionEntry, arguments: list[tree.Expr], offset: int) -> tree.Expr:
+    named = len(entry.required) + len(entry.optional)
+    missing = entry.optional[max(0, len(arguments) - len(entry.required)) :]
+    given = (*arguments[:named], *(tree.Literal(default, offset) for _, default in missing))
+    return tree.Apply(entry, given, tuple(arguments[named:]), (), offset)
+
+
+def _all_of(operator: Literal["and", "or"], arguments: list[tree.Expr], offset: int) -> tree.Expr:
+    operands = tuple(
+        tree.Apply(condition_check(operator, min(place, 3)), (part,), (), (), offset)
+        for place, part in enumerate(arguments)
+    )
+    return tree.Logic(operator, operands, offset) if len(operands) > 1 else operands[0]
+
+
+def _if(arguments: list[tree.Expr], offset: int) -> tree.Expr:
+    test, then, otherwise = arguments
+    checked = tree.Apply(condition_check("if", 0), (test,), (), (), offset)
+    return tree.Conditional(checked, then, otherwise, offset)
+
+
+_LAZY: dict[str, Callable[[list[tree.Expr], int], tree.Expr]] = {
+    "and": lambda arguments, offset: _all_of("and", arguments, offset),
+    "or": lambda arguments, offset: _all_of("or", arguments, offset),
+    "if": _if,
+    "coalesce": lambda arguments, offset: tree.Logic("coalesce", tuple(arguments), offset),
+}
+
+
+_SINGLE = r"""'[^']*+(?:''[^']*+)*+'"""
+_DOUBLE = r'''"[^"]*+(?:""[^"]*+)*+"'''
+_OTHERS = r"""
+      |(?P<number>(?:[+-]?[0-9]+\.?[0-9]*|[+-]\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![^.,(){}@\[\]?'\s]))
+      |(?P<mark>[.,(){}@\[\]?])
+      |(?P<name>[^.,(){}@\[\]?'"\s]+)"""
+_TOKEN = re.compile(f"(?P<text>{_SINGLE}){_OTHERS}", re.VERBOSE)
+_LENIENT_TOKEN = re.compile(f"(?P<text>{_SINGLE}|{_DOUBLE}){_OTHERS}", re.VERBOSE)
+_SPACE = re.compile(r"\s*")
+
+CLOSING = frozenset(("end", "}"))
+_DESCRIPTIONS = {
+    "end": "EndOfData",
+    "text": "StringLiteral",
+    "number": "Number",
+    "name": "Identifier",
+    ".": "Dot",
+    ",": "Comma",
+    "(": "LeftParenthesis",
+    ")": "RightParenthesis",
+    "{": "LeftCurlyBrace",
+    "}": "RightCurlyBrace",
+    "@": "At",
+    "[": "LeftSquareBracket",
+    "]": "RightSquareBracket",
+    "?": "QuestionMark",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One word; the kind of a mark is the mark itself, and an unreadable one is invalid."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+    @property
+    def description(self) -> str:
+        """The kind as messages of Logic Apps name it."""
+        return _DESCRIPTIONS.get(self.kind, self.kind)
+
+
+def next_token(source: str, position: int, *, lenient: bool) -> Token:
+    """Return the word at a position, after white space; lenient, a text may have double quotes."""
+    space = _SPACE.match(source, position)
+    assert space is not None
+    start = space.end()
+    if start == len(source):
+        return Token("end", "", start, start)
+    found = (_LENIENT_TOKEN if lenient else _TOKEN).match(source, start)
+    if found is None:
+        return Token("invalid", source[start], start, start + 1)
+    kind = found.lastgroup
+    assert kind is not None
+    return Token(found[0] if kind == "mark" else kind, found[0], start, found.end())

@@ -1,0 +1,39 @@
+"""The functions of Logic Apps expressions, one table per family."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.dialects.loom.functions.binary import BINARY
+from whorl.dialects.loom.functions.collections import COLLECTIONS, LENIENT_COLLECTIONS
+from whorl.dialects.loom.functions.conversion import CONVERSION
+from whorl.dialects.loom.functions.dates import DATES
+from whorl.dialects.loom.functions.logical import LOGICAL
+from whorl.dialects.loom.functions.math import MATH
+from whorl.dialects.loom.functions.objects import OBJECTS, TYPING
+from whorl.dialects.loom.functions.strings import STRINGS, URIS
+from whorl.dialects.loom.functions.workflow import WORKFLOW, lenient_entries
+from whorl.dialects.loom.functions.xml import XML_FUNCTIONS
+
+if TYPE_CHECKING:
+    from whorl.language.entry import FunctionEntry
+
+LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
+    STRINGS
+    + COLLECTIONS
+    + LOGICAL
+    + CONVERSION
+    + BINARY
+    + MATH
+    + DATES
+    + WORKFLOW
+    + URIS
+    + OBJECTS
+    + XML_FUNCTIONS
+    + TYPING
+)
+
+# Later entries take the place of earlier ones of the same name.
+LENIENT_LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
+    LOGIC_FUNCTIONS + LENIENT_COLLECTIONS + lenient_entries()
+)

@@ -1,0 +1,344 @@
+"""Functions of JSON actions: results of loops, branches and scopes, and operations on arrays.
+
+What an action gives is `{body, ...}`, but for a *bare* one, which gives its value as it is.
+"""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+from whorl.dialects.loom.values.arguments import type_name
+from whorl.dialects.loom.values.contents import (
+    OCTETS,
+    content_bytes,
+    decode,
+    envelope,
+    form_pairs,
+    is_envelope,
+    multipart_bodies,
+)
+from whorl.language.entry import FunctionEntry
+from whorl.language.faults import EvaluationError, LimitExceeded
+from whorl.language.functions.json import from_json
+from whorl.language.schema import STEPS_MAX, misfits
+from whorl.language.values import UNDEFINED, Limits, kind_of, measure
+
+if TYPE_CHECKING:
+    from whorl.language.run import Run
+    from whorl.language.schema import Misfit
+    from whorl.language.values import Json, Value
+
+_MISFITS_SHOWN = 3
+_TOLD_MAX = 4_000
+_TOLD_LIMITS = Limits(items_max=500)
+# The statuses of calls that failed.
+_FAILED_FROM = 400
+_QUOTED = (",", '"', "\n", "\r")
+
+
+def fact(run: Run, name: Value) -> Value:
+    """What the scope says under a name that no expression can spell; null where it says nothing."""
+    assert isinstance(name, str)
+    found = run.lookup(name)
+    return None if found is UNDEFINED else found
+
+
+def last_of(run: Run, results: Value, ends: Value) -> Value:
+    """The result of the first of these actions that has one, among the results of a block."""
+    del run
+    assert isinstance(ends, list)
+    given = results if isinstance(results, dict) else {}
+    for place, (name, bare) in enumerate(ends):
+        value = given.get(name)
+        # The others are those whose failures the first one deals with.
+        result = None if place and _is_of_a_failure(value, bare) else _unwrapped(value, bare)
+        if result is not None:
+            return result
+    return None
+
+
+def own_result(run: Run, ends: Value) -> Value:
+    """The result of the iteration that is just ending, or what kind it is of.
+
+    It is told after each iteration, so one that grows with the loop must not be told whole.
+    """
+    assert isinstance(ends, list)
+    result = last_of(run, {name: fact(run, name) for name, _ in ends}, ends)
+    if isinstance(result, str):
+        return result if len(result) <= _TOLD_MAX else f"{result[:_TOLD_MAX]}..."
+    try:
+        measure(result, _TOLD_LIMITS, _TOLD_MAX)
+    except LimitExceeded:
+        return f"({kind_of(result)}, too large to be told here)"
+    return result
+
+
+def last_before(run: Run, place: Value, ends: Value) -> Value:
+    """The result of the iteration before."""
+    return last_of(run, fact(run, place), ends)
+
+
+def milliseconds(run: Run, place: Value) -> Value:
+    """A time in milliseconds since 1970."""
+    seconds = fact(run, place)
+    return int(seconds * 1_000) if isinstance(seconds, int | float) else None
+
+
+def taken_of(run: Run, results: Value, cases: Value) -> Value:
+    """The result of the last action of the branch that was taken; null where none was."""
+    if not isinstance(results, dict) or not isinstance(cases, dict):
+        return None
+    name = results.get("branch")
+    taken = cases.get(name) if isinstance(name, str) else None
+    return last_of(run, results, taken) if isinstance(taken, list) else None
+
+
+def results_of(run: Run, results: Value, bare: Value) -> Value:
+    """The results of all actions of a scope, by name."""
+    del run
+    if not isinstance(results, dict) or not isinstance(bare, dict):
+        return None
+    return {name: _unwrapped(results.get(name), is_bare) for name, is_bare in bare.items()}
+
+
+def each_last(run: Run, items: Value, ends: Value) -> Value:
+    """The result of the last action, for each item."""
+    if not isinstance(items, list):
+        return None
+    run.spend(len(items))
+    return [last_of(run, item, ends) for item in items]
+
+
+def final_of(run: Run, ends: Value) -> Value:
+    """The result of the last action of the run."""
+    assert isinstance(ends, list)
+    records = {name: _record(run, name) for name, _ in ends}
+    outputs = {name: record.get("outputs") for name, record in records.items() if record}
+    return last_of(run, outputs, ends)
+
+
+def response_of(run: Run, names: Value) -> Value:
+    """The body of the response that came first."""
+    assert isinstance(names, list)
+    found = [record for record in (_record(run, name) for name in names) if record is not None]
+    sent = [record for record in found if "outputs" in record and "error" not in record]
+    sent.sort(key=lambda record: str(record.get("endTime")))
+    return _unwrapped(sent[0].get("outputs"), False) if sent else None
+
+
+def parsed(run: Run, answer: Value) -> Value:
+    """An answer that is a JSON object or array as that, and any other as it is."""
+    if not isinstance(answer, str):
+        return answer
+    inner = answer.strip()
+    if inner.startswith("```"):
+        inner = inner.strip("`").removeprefix("json").strip()
+    if not inner.startswith(("{", "[")):
+        return answer
+    try:
+        return from_json(run, inner)
+    except EvaluationError:
+        return answer
+
+
+def checked_content(run: Run, inputs: Value) -> Value:
+    """JSON content, parsed where it is a text, and checked against its schema."""
+    assert isinstance(inputs, dict)
+    content, schema = inputs.get("content"), inputs.get("schema")
+    if is_envelope(content):
+        assert isinstance(content, dict)
+        content = content_bytes(run, content).decode("utf-8-sig", "replace")
+    value = from_json(run, content) if isinstance(content, str) else content
+    if not schema:
+        return value
+    run.weigh(value)
+    faults = [_fault_text(misfit) for misfit in misfits(schema, value)]  # type: ignore[arg-type]
+    if faults:
+        more = f" (and {len(faults) - _MISFITS_SHOWN} more)" if len(faults) > _MISFITS_SHOWN else ""
+        raise EvaluationError(
+            f"The schema validation failed. {'; '.join(faults[:_MISFITS_SHOWN])}{more}"
+        )
+    return value
+
+
+def _fault_text(misfit: Misfit) -> str:
+    """What does not fit a schema, in the words of Logic Apps where it has some."""
+    words = misfit.words
+    if misfit.rule == "required":
+        words = f"Required properties are missing from object: {misfit.wanted[0]}"
+    elif misfit.rule == "type":
+        wanted = ", ".join(name.capitalize() for name in misfit.wanted)
+        words = f"Invalid type. Expected {wanted} but got {type_name(misfit.value)}"
+    elif misfit.rule == "steps":
+        words = f"The check of the schema takes more than {STEPS_MAX} steps"
+    return f"{words}. Path '{misfit.path[1:].lstrip('.')}'"
+
+
+def http_outputs(run: Run, reply: Value) -> Value:
+    """The reply of a web service as outputs; content that is no JSON and no text is wrapped."""
+    if not isinstance(reply, dict) or "status" not in reply:
+        return {"statusCode": 200, "body": reply}
+    headers = reply.get("headers")
+    outputs: dict[str, Value] = {"statusCode": reply.get("status"), "headers": headers}
+    body = reply.get("body")
+    if body == "":
+        return outputs
+    written = headers.get("content-type") if isinstance(headers, dict) else None
+    kind = written.partition(";")[0].strip().lower() if isinstance(written, str) else ""
+    is_text = kind.startswith("text/") or not kind
+    if not isinstance(body, str) or (is_text and "encoding" not in reply):
+        return outputs | {"body": body}
+    content = decode(run, body) if "encoding" in reply else body.encode("utf-8", "replace")
+    wrapped = envelope(content, str(written or OCTETS))
+    if kind == "application/x-www-form-urlencoded":
+        wrapped["$formdata"] = form_pairs(run, body)
+    elif kind.startswith("multipart/"):
+        wrapped["$multipart"] = multipart_bodies(run, content, str(written))
+    elif kind == "application/json" or kind.endswith("+json"):
+        return outputs | {"body": body}
+    return outputs | {"body": wrapped}
+
+
+def trigger_body(run: Run, body: Value, given: Value) -> Value:
+    """What a run was started with: its body, or else the fields that it was given."""
+    if body is not None and body is not UNDEFINED:
+        return parsed(run, body)
+    if not isinstance(given, dict):
+        return None
+    fields = {name: value for name, value in given.items() if value is not None}
+    return fields or None
+
+
+def main_of(run: Run, outputs: Value) -> Value:
+    """The first output of a workflow that was called."""
+    del run
+    return next(iter(outputs.values()), None) if isinstance(outputs, dict) else outputs
+
+
+def fail_with(run: Run, message: Value) -> Value:
+    """Nothing: it fails, with these words."""
+    raise EvaluationError(run.text(message))
+
+
+def joined(run: Run, inputs: Value) -> Value:
+    """The items of an array as one text."""
+    from whorl.dialects.loom.functions.strings import join
+
+    assert isinstance(inputs, dict)
+    return join(run, inputs.get("from"), inputs.get("joinWith"))
+
+
+def table_of(run: Run, inputs: Value) -> str:
+    """An array of objects as a table, in HTML or CSV."""
+    from whorl.dialects.loom.values.printing import print_text
+
+    assert isinstance(inputs, dict)
+    rows = inputs.get("rows")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise EvaluationError(f"a table needs an array of objects, not {kind_of(rows)}")
+    headers: dict[str, None] = {}
+    for row in rows:
+        assert isinstance(row, dict)
+        headers.update(dict.fromkeys(row))
+    run.check_items(len(rows) * max(1, len(headers)), "table")
+    run.spend(len(rows) * max(1, len(headers)))
+    lines = [[*headers]]
+    for row in rows:
+        assert isinstance(row, dict)
+        lines.append([print_text(run, row.get(name)) for name in headers])
+    text = _csv(lines) if str(inputs.get("format")).upper() == "CSV" else _html(lines)
+    run.check_text(len(text), "table")
+    return text
+
+
+def _csv(lines: list[list[str]]) -> str:
+    return "".join(",".join(map(_cell, line)) + "\r\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    if not any(mark in text for mark in _QUOTED):
+        return text
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _html(lines: list[list[str]]) -> str:
+    head = "".join(f"<th>{html.escape(text)}</th>" for text in lines[0])
+    body = "".join(
+        f"<tr>{''.join(f'<td>{html.escape(text)}</td>' for text in line)}</tr>"
+        for line in lines[1:]
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _record(run: Run, name: Value) -> dict[str, Json] | None:
+    known = run.lookup("$actions")
+    record = known.get(name) if isinstance(known, dict) and isinstance(name, str) else None
+    return record if isinstance(record, dict) else None
+
+
+def _is_of_a_failure(value: Value, bare: Value) -> bool:
+    """Whether it is the reply of a call that failed."""
+    status = value.get("statusCode") if isinstance(value, dict) and not bare else None
+    return isinstance(status, int) and status >= _FAILED_FROM
+
+
+def _unwrapped(value: Value, bare: Value) -> Value:
+    if bare or not isinstance(value, dict):
+        return value
+    return value.get("body")
+
+
+def appended(run: Run, sets: Value, name: Value) -> Value:
+    """The item that was put at the end of a variable."""
+    del run
+    items = sets.get(name) if isinstance(sets, dict) and isinstance(name, str) else None
+    return items[-1] if isinstance(items, list) and items else None
+
+
+def given_of(run: Run, names: Value) -> Value:
+    """The names among these that the run was given something for, with it."""
+    assert isinstance(names, list)
+    found = {str(name): fact(run, name) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def given_beside(run: Run, place: Value, names: Value) -> Value:
+    """A table of the scope with those of the names that the run was given something for."""
+    table, given = fact(run, place), given_of(run, names)
+    assert isinstance(table, dict)
+    assert isinstance(given, dict)
+    return table | given
+
+
+def _function(
+    name: str, call: object, parameters: tuple[str, ...] = (), *, borrows: bool = False
+) -> FunctionEntry:
+    assert callable(call)
+    doc = (call.__doc__ or "")[:-1]
+    return FunctionEntry("function", "actions", name, call, doc, parameters, borrows=borrows)
+
+
+ACTION_FUNCTIONS: tuple[FunctionEntry, ...] = (
+    _function("fact", fact, ("name",), borrows=True),
+    _function("last_of", last_of, ("results", "ends"), borrows=True),
+    _function("own_result", own_result, ("ends",), borrows=True),
+    _function("last_before", last_before, ("place", "ends"), borrows=True),
+    _function("milliseconds", milliseconds, ("place",)),
+    _function("taken_of", taken_of, ("results", "cases"), borrows=True),
+    _function("results_of", results_of, ("results", "bare"), borrows=True),
+    _function("each_last", each_last, ("items", "ends"), borrows=True),
+    _function("final_of", final_of, ("ends",), borrows=True),
+    _function("response_of", response_of, ("names",), borrows=True),
+    _function("parsed", parsed, ("answer",)),
+    _function("checked_content", checked_content, ("inputs",)),
+    _function("http_outputs", http_outputs, ("reply",)),
+    _function("appended", appended, ("sets", "name"), borrows=True),
+    _function("given_of", given_of, ("names",), borrows=True),
+    _function("given_beside", given_beside, ("place", "names"), borrows=True),
+    _function("trigger_body", trigger_body, ("body", "given")),
+    _function("main_of", main_of, ("outputs",), borrows=True),
+    _function("fail_with", fail_with, ("message",)),
+    _function("joined", joined, ("inputs",)),
+    _function("table_of", table_of, ("inputs",)),
+)

@@ -1,0 +1,227 @@
+"""Dates read from text: ISO 8601, the forms of a culture, and explicit .NET patterns."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import TYPE_CHECKING
+
+from whorl.dialects.loom.functions.dates.formatting import PIECE, pattern_of
+from whorl.dialects.loom.functions.dates.moment import DAY, HOUR, MINUTE, SECOND, Moment, checked
+from whorl.language.faults import EvaluationError
+
+if TYPE_CHECKING:
+    from whorl.dialects.loom.values.cultures import Culture
+
+_TEXT_MAX = 200
+_TIME = (
+    r"(?:[T\s]\s*(?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})"
+    r"(?:[.,](?P<fraction>\d{1,9}))?)?\s*(?P<half>[AaPp]\.?[Mm]\.?)?)?"
+    r"\s*(?P<zone>[Zz]|GMT|UTC|[+-]\d{1,2}(?::?\d{2})?)?\s*\Z"
+)
+_ISO = re.compile(r"\s*(?P<year>\d{4})-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2}))?" + _TIME)
+_COMPACT = re.compile(
+    r"\s*(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})T(?P<hour>\d{2})(?P<minute>\d{2})"
+    r"(?P<second>\d{2})(?P<fraction>)?(?P<half>)?(?P<zone>Z)?\s*\Z"
+)
+_NUMBERS = re.compile(
+    r"\s*(?P<first>\d{1,4})(?P<mark>[/.-])(?P<second_part>\d{1,2})(?P=mark)(?P<third>\d{1,4})"
+    + _TIME
+)
+_WORDS = re.compile(
+    r"\s*(?:(?P<weekday>[^\W\d]+\.?),?\s+)?(?:(?P<day>\d{1,2})\.?[\s-]+(?:de\s+|den\s+)?"
+    r"(?P<month>[^\W\d]+\.?)|(?P<month_first>[^\W\d]+\.?)\s+(?P<day_after>\d{1,2}))"
+    r"(?:,?[\s-]+(?:de\s+)?(?P<year>\d{4}))" + _TIME
+)
+
+
+def parse_moment(text: str, culture: Culture) -> Moment:
+    """Read a date, with or without a time and a zone."""
+    if len(text) <= _TEXT_MAX:
+        for pattern in (_ISO, _COMPACT):
+            found = pattern.match(text)
+            if found is not None:
+                day = found["day"] or "1"
+                return _moment(text, (found["year"], found["month"], day), found)
+        found = _NUMBERS.match(text)
+        if found is not None:
+            parts = (found["first"], found["second_part"], found["third"])
+            return _moment(text, _by_culture(parts, culture), found)
+        found = _WORDS.match(text)
+        if found is not None:
+            named = found["month"] or found["month_first"]
+            month = _month_number(named, culture)
+            if month:
+                day = found["day"] or found["day_after"]
+                return _moment(text, (found["year"], str(month), day), found)
+    raise _not_a_date(text)
+
+
+def _by_culture(parts: tuple[str, str, str], culture: Culture) -> tuple[str, str, str]:
+    """Sort the three numbers of a date by the order that a culture writes them in."""
+    if len(parts[0]) == 4:
+        return parts
+    order = re.sub(r"[^dMy]", "", re.sub(r"(.)\1+", r"\1", culture.short_date))
+    found = dict(zip(order if order[0] != "y" else "dMy", parts, strict=False))
+    return _full_year(found["y"]), found["M"], found["d"]
+
+
+def _full_year(year: str) -> str:
+    if len(year) > 2:
+        return year
+    # .NET reads two digits as a year from 1950 to 2049.
+    return str(int(year) + (2000 if int(year) < 50 else 1900))
+
+
+def _month_number(name: str, culture: Culture) -> int:
+    wanted = name.lower().rstrip(".")
+    for names in (culture.months, culture.short_months):
+        for number, month in enumerate(names, 1):
+            if month.lower().rstrip(".") == wanted:
+                return number
+    return 0
+
+
+def _moment(text: str, day: tuple[str, str, str], found: re.Match[str]) -> Moment:
+    hour = int(found["hour"] or 0)
+    if found["half"]:
+        if not 1 <= hour <= 12:
+            raise _not_a_date(text)
+        hour = hour % 12 + 12 * (found["half"][0] in "Pp")
+    clock = (hour, int(found["minute"] or 0), int(found["second"] or 0))
+    fraction = int((found["fraction"] or "0")[:7].ljust(7, "0"))
+    ticks = to_ticks(text, (int(day[0]), int(day[1]), int(day[2])), clock, fraction)
+    zone = found["zone"]
+    if zone is None:
+        return Moment(ticks, utc=False)
+    return Moment(checked(ticks - zone_ticks(text, zone)), utc=True)
+
+
+def to_ticks(
+    text: str, day: tuple[int, int, int], clock: tuple[int, int, int], fraction: int
+) -> int:
+    """Return the ticks of a day and a time of day."""
+    hour, minute, second = clock
+    try:
+        days = date(*day).toordinal() - 1
+    except (ValueError, OverflowError):
+        raise _not_a_date(text) from None
+    if hour > 23 or minute > 59 or second > 59:
+        raise _not_a_date(text)
+    return days * DAY + hour * HOUR + minute * MINUTE + second * SECOND + fraction
+
+
+def zone_ticks(text: str, zone: str) -> int:
+    """Return the offset that a zone such as `Z` or `+02:00` says."""
+    if zone[0] not in "+-":
+        return 0
+    digits = zone[1:].replace(":", "")
+    hours, minutes = (digits, "0") if len(digits) <= 2 else (digits[:-2], digits[-2:])
+    if int(hours) > 14 or int(minutes) > 59:
+        raise _not_a_date(text)
+    ticks = int(hours) * HOUR + int(minutes) * MINUTE
+    return -ticks if zone[0] == "-" else ticks
+
+
+def _not_a_date(text: str) -> EvaluationError:
+    return EvaluationError(
+        f"the value {text[:60]!r} is not a valid date or time",
+        help="write it as 2026-01-31T12:00:00Z",
+    )
+
+
+# What the letters of a pattern match; names of days and months are matched by the culture.
+_FIELDS = {
+    "d": r"\d{1,2}",
+    "dd": r"\d{2}",
+    "M": r"\d{1,2}",
+    "MM": r"\d{2}",
+    "y": r"\d{1,2}",
+    "yy": r"\d{2}",
+    "yyyy": r"\d{4}",
+    "H": r"\d{1,2}",
+    "HH": r"\d{2}",
+    "h": r"\d{1,2}",
+    "hh": r"\d{2}",
+    "m": r"\d{1,2}",
+    "mm": r"\d{2}",
+    "s": r"\d{1,2}",
+    "ss": r"\d{2}",
+    "K": r"Z|[+-]\d{2}:\d{2}|",
+    "z": r"[+-]\d{1,2}",
+    "zz": r"[+-]\d{2}",
+    "zzz": r"[+-]\d{2}:\d{2}",
+}
+
+
+def parse_exactly(text: str, form: str, culture: Culture) -> Moment:
+    """Read a date that is written by a pattern."""
+    pattern, culture = pattern_of(form, culture)
+    if len(text) > _TEXT_MAX:
+        raise _not_a_date(text)
+    fields: list[str] = []
+    out: list[str] = []
+    for piece in PIECE.finditer(pattern):
+        if piece["letters"]:
+            # Each part of a date once: reading then cannot try ways without end.
+            if any(other[0] == piece["letter"] for other in fields if _is_value(other)):
+                raise EvaluationError(f"the date format has {piece['letters']!r} twice")
+            fields.append(piece["letters"])
+            out.append(f"({_field(piece['letters'], culture)})")
+        else:
+            literal = piece["quoted"][1:-1] if piece["quoted"] else piece["escaped"]
+            out.append(re.escape(literal or piece["other"] or ""))
+    found = re.fullmatch("".join(out), text.strip(), re.IGNORECASE)
+    if found is None:
+        raise _not_a_date(text)
+    return _assembled(text, dict(zip(fields, found.groups(), strict=True)), culture)
+
+
+def _is_value(letters: str) -> bool:
+    return letters not in ("ddd", "dddd")
+
+
+def _field(letters: str, culture: Culture) -> str:
+    names = {
+        "ddd": culture.short_days,
+        "dddd": culture.days,
+        "MMM": culture.short_months,
+        "MMMM": culture.months,
+        "t": tuple(half[:1] for half in culture.halves),
+        "tt": culture.halves,
+    }
+    if letters in names:
+        return "|".join(re.escape(name) for name in names[letters])
+    if letters[0] in "fF" and len(letters) <= 7:
+        return rf"\d{{{len(letters)}}}" if letters[0] == "f" else rf"\d{{0,{len(letters)}}}"
+    if letters not in _FIELDS:
+        raise EvaluationError(f"the date format {letters!r} cannot be read")
+    return _FIELDS[letters]
+
+
+def _assembled(text: str, fields: dict[str, str], culture: Culture) -> Moment:
+    def value(*letters: str, default: int) -> int:
+        found = next((fields[each] for each in letters if each in fields), None)
+        return default if not found else int(found)
+
+    month = value("M", "MM", default=0)
+    for letters in ("MMM", "MMMM"):
+        if letters in fields:
+            month = _month_number(fields[letters], culture)
+    year = next((_full_year(fields[each]) for each in ("yyyy", "yy", "y") if each in fields), "1")
+    hour = value("H", "HH", "h", "hh", default=0)
+    half = fields.get("tt") or fields.get("t")
+    if half:
+        afternoon = half.lower().startswith(culture.halves[1][:1].lower())
+        hour = hour % 12 + 12 * (afternoon and half[:1].lower() != culture.halves[0][:1].lower())
+    fraction = next((part for name, part in fields.items() if name[0] in "fF"), "")
+    ticks = to_ticks(
+        text,
+        (int(year), month or 1, value("d", "dd", default=1)),
+        (hour, value("m", "mm", default=0), value("s", "ss", default=0)),
+        int(fraction.ljust(7, "0") or 0),
+    )
+    zone = next((fields[each] for each in ("K", "z", "zz", "zzz") if fields.get(each)), None)
+    if zone is None:
+        return Moment(ticks, utc=False)
+    return Moment(checked(ticks - zone_ticks(text, zone.upper())), utc=True)

@@ -1,0 +1,344 @@
+"""Functions on text and on addresses. A position or length counts characters, an emoji as one.
+
+Logic Apps counts UTF-16 units there, which can cut an emoji in two; `utf16Length` gives its count.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote_to_bytes
+
+from whorl.dialects.loom.values.arguments import Family, not_valid, text, type_name, whole, wrong
+from whorl.dialects.loom.values.contents import decode_text, envelope
+from whorl.dialects.loom.values.printing import print_text
+
+if TYPE_CHECKING:
+    from whorl.language.entry import FunctionEntry
+    from whorl.language.run import Run
+    from whorl.language.values import Value
+
+
+def concat(run: Run, values: list[Value]) -> str:
+    parts: list[str] = []
+    size = 0
+    for value in values:
+        part = print_text(run, value)
+        size += len(part)
+        run.limit_text(size, "concat")
+        parts.append(part)
+    return "".join(parts)
+
+
+def join(run: Run, collection: Value, delimiter: Value) -> Value:
+    if not isinstance(collection, list):
+        raise wrong("join", 0, "be an array", collection)
+    between = text("join", 1, delimiter)
+    run.spend(len(collection))
+    parts: list[str] = []
+    size = len(between) * max(0, len(collection) - 1)
+    run.limit_text(size, "join")
+    for item in collection:
+        part = print_text(run, item)
+        size += len(part)
+        run.limit_text(size, "join")
+        parts.append(part)
+    return between.join(parts)
+
+
+def ends_with(run: Run, value: Value, search: Value) -> Value:
+    return text("endsWith", 0, value).lower().endswith(text("endsWith", 1, search).lower())
+
+
+def starts_with(run: Run, value: Value, search: Value) -> Value:
+    return text("startsWith", 0, value).lower().startswith(text("startsWith", 1, search).lower())
+
+
+def index_of(run: Run, value: Value, search: Value) -> Value:
+    return _lowered(value).find(text("indexOf", 1, search).lower())
+
+
+def last_index_of(run: Run, value: Value, search: Value) -> Value:
+    subject, wanted = text("lastIndexOf", 0, value), text("lastIndexOf", 1, search)
+    if not wanted:
+        return max(0, len(subject) - 1)
+    return _backwards(run, _lowered(subject), wanted.lower(), 1)
+
+
+def _lowered(value: Value) -> str:
+    """Lower a text without changing its length, so that positions stay true."""
+    subject = text("indexOf", 0, value)
+    lowered = subject.lower()
+    if len(lowered) == len(subject):
+        return lowered
+    return "".join([low if len(low := each.lower()) == 1 else each for each in subject])
+
+
+def nth_index_of(run: Run, value: Value, search: Value, occurrence: Value) -> Value:
+    subject = _lowered(text("nthIndexOf", 0, value))
+    wanted = text("nthIndexOf", 1, search).lower()
+    count = whole("nthIndexOf", 2, occurrence)
+    if count == 0:
+        raise not_valid("nthIndexOf", "the occurrence counts from 1, or from -1 backwards")
+    if not wanted:
+        return 0 if count > 0 else max(0, len(subject) - 1)
+    return (
+        _forwards(run, subject, wanted, count)
+        if count > 0
+        else _backwards(run, subject, wanted, -count)
+    )
+
+
+def _forwards(run: Run, subject: str, wanted: str, count: int) -> int:
+    at = -1
+    for _ in range(count):
+        before, at = at, subject.find(wanted, at + 1)
+        passed = (at if at >= 0 else len(subject)) - before
+        # Each search prepares what it looks for, and passes a part of the text.
+        run.spend(1 + (len(wanted) + passed >> 6))
+        if at < 0:
+            break
+    return at
+
+
+def _backwards(run: Run, subject: str, wanted: str, count: int) -> int:
+    # Python searches backwards in quadratic time, forwards in linear time.
+    at = _forwards(run, subject[::-1], wanted[::-1], count)
+    return -1 if at < 0 else len(subject) - at - len(wanted)
+
+
+def length(run: Run, collection: Value) -> Value:
+    if isinstance(collection, str | list):
+        return len(collection)
+    raise wrong("length", None, "be an array or a string", collection)
+
+
+def replace(run: Run, value: Value, old: Value, new: Value) -> Value:
+    subject, gone, come = (
+        text("replace", place, part) for place, part in enumerate((value, old, new))
+    )
+    if not gone:
+        raise not_valid("replace", "the text to replace is empty")
+    run.spend(len(subject) >> 6)
+    found = subject.count(gone)
+    run.check_text(len(subject) + found * (len(come) - len(gone)), "replace")
+    return subject.replace(gone, come)
+
+
+def split(run: Run, value: Value, delimiter: Value) -> Value:
+    subject, between = text("split", 0, value), text("split", 1, delimiter)
+    if not between:
+        return [subject]
+    run.spend(len(subject) >> 6)
+    run.check_items(subject.count(between) + 1, "split")
+    return list(subject.split(between))
+
+
+def substring(run: Run, value: Value, start: Value, count: Value) -> Value:
+    subject, first = text("substring", 0, value), whole("substring", 1, start)
+    taken = len(subject) - first if count is None else whole("substring", 2, count)
+    if first < 0 or taken < 0 or first + taken > len(subject):
+        raise not_valid(
+            "substring",
+            f"the start index '{first}' and length '{taken}' do not lie within the text, "
+            f"which has the length '{len(subject)}'",
+        )
+    return subject[first : first + taken]
+
+
+def slice_text(run: Run, value: Value, start: Value, end: Value) -> Value:
+    subject, first = text("slice", 0, value), whole("slice", 1, start)
+    last = len(subject) if end is None else whole("slice", 2, end)
+    return subject[first:last]
+
+
+def to_lower(run: Run, value: Value) -> Value:
+    return _string("toLower", value).lower()
+
+
+def to_upper(run: Run, value: Value) -> Value:
+    subject = _string("toUpper", value)
+    upper = subject.upper()
+    if len(upper) == len(subject):
+        return upper
+    # .NET maps characters one by one: an ß stays as it is.
+    return "".join([up if len(up := each.upper()) == 1 else each for each in subject])
+
+
+def _string(function: str, value: Value) -> str:
+    if isinstance(value, str):
+        return value
+    raise wrong(function, None, "be a string", value)
+
+
+def trim(run: Run, value: Value) -> Value:
+    if isinstance(value, str):
+        return value.strip()
+    raise not_valid(
+        "trim", f"its parameters are not valid, a value of type {type_name(value)!r} has no spaces"
+    )
+
+
+def trim_mark(run: Run, value: Value) -> Value:
+    return text("trimByteOrderMark", None, value).removeprefix("\ufeff")
+
+
+def chunk(run: Run, collection: Value, size: Value) -> Value:
+    step = whole("chunk", 1, size)
+    if step < 1:
+        raise wrong("chunk", 1, "be a positive integer", size)
+    if not isinstance(collection, str | list):
+        raise wrong("chunk", 0, "be an array or a string", collection)
+    run.check_items(-(-len(collection) // step), "chunk")
+    return [collection[start : start + step] for start in range(0, len(collection), step)]
+
+
+def encoded_length(function: str, encoding: str, width: int, run: Run, value: Value) -> Value:
+    return len(text(function, None, value).encode(encoding, "surrogatepass")) // width
+
+
+def guid(run: Run, form: Value) -> Value:
+    letter = "D" if form is None else text("guid", None, form).upper() or "D"
+    octets = bytearray(run.draw()[:16])
+    octets[6] = octets[6] & 0x0F | 0x40
+    octets[8] = octets[8] & 0x3F | 0x80
+    digits = octets.hex()
+    dashed = f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    forms = {
+        "N": digits,
+        "D": dashed,
+        "B": f"{{{dashed}}}",
+        "P": f"({dashed})",
+        "X": _structured(digits),
+    }
+    if letter not in forms:
+        raise not_valid("guid", "its format is one of 'N', 'D', 'B', 'P' and 'X'")
+    return forms[letter]
+
+
+def _structured(digits: str) -> str:
+    tail = ",".join(f"0x{digits[at : at + 2]}" for at in range(16, 32, 2))
+    return f"{{0x{digits[:8]},0x{digits[8:12]},0x{digits[12:16]},{{{tail}}}}}"
+
+
+_string_family = Family("string")
+
+STRINGS: tuple[FunctionEntry, ...] = (
+    _string_family.collecting("concat(text)", concat, "the texts of all values, one after another"),
+    _string_family("endsWith(text, search)", ends_with, "whether it ends so, case aside"),
+    _string_family("startsWith(text, search)", starts_with, "whether it begins so, case aside"),
+    _string_family("indexOf(text, search)", index_of, "where it is first, case aside, or -1"),
+    _string_family("lastIndexOf(text, search)", last_index_of, "where it is last, or -1"),
+    _string_family(
+        "nthIndexOf(text, search, occurrence)",
+        nth_index_of,
+        "where it is for the nth time, or -1; below 0 counts from the end",
+    ),
+    _string_family("length(collection)", length, "how many characters or items there are"),
+    _string_family("replace(text, old, new)", replace, "with each old text made new; case matters"),
+    _string_family("split(text, delimiter)", split, "the parts between the delimiters"),
+    _string_family(
+        "substring(text, start, length?)", substring, "a part, which has to lie within the text"
+    ),
+    _string_family(
+        "slice(text, start, end?)", slice_text, "a part; positions below 0 count from the end"
+    ),
+    _string_family("toLower(text)", to_lower, "in lower case"),
+    _string_family("toUpper(text)", to_upper, "in upper case"),
+    _string_family("trim(text)", trim, "without white space at either end"),
+    _string_family("trimByteOrderMark(text)", trim_mark, "without a byte order mark at its start"),
+    _string_family("chunk(collection, length)", chunk, "pieces of a text or array"),
+    _string_family("join(collection, delimiter)", join, "the texts of all items, joined"),
+    _string_family(
+        "utf8Length(text)",
+        partial(encoded_length, "utf8Length", "utf-8", 1),
+        "how many bytes it has in UTF-8",
+    ),
+    _string_family(
+        "utf16Length(text)",
+        partial(encoded_length, "utf16Length", "utf-16-le", 2),
+        "how many units it has in UTF-16",
+    ),
+    _string_family(
+        "guid(format?)", guid, "a new identifier, drawn from the seed of the run", reads="$seed"
+    ),
+)
+
+
+# What encodeURIComponent of JavaScript leaves as it is, beside letters, digits and `_.-~`.
+_UNESCAPED = "!'()*"
+_PORTS = {"http": 80, "https": 443, "ftp": 21, "ws": 80, "wss": 443}
+_ADDRESS = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?://(?:[^/?#@]*@)?"
+    r"(?P<host>\[[^\]/?#]*\]|[^:/?#]*)(?::(?P<port>[0-9]{0,5}))?)?"
+    r"(?P<path>[^?#]*)(?P<query>\?[^#]*)?(?P<fragment>#.*)?\Z",
+    re.DOTALL,
+)
+
+
+def encode_component(run: Run, values: list[Value]) -> Value:
+    # The designer writes several parts into one call; Azure joins them.
+    source = concat(run, values)
+    run.check_text(len(source) * 3, "uriComponent")
+    return quote(source, safe=_UNESCAPED, errors="replace")
+
+
+def decode_component(run: Run, value: Value) -> Value:
+    return decode_text(unquote_to_bytes(text("uriComponentToString", None, value)), "utf-8")
+
+
+def component_to_binary(run: Run, value: Value) -> Value:
+    source = text("uriComponentToBinary", None, value)
+    run.check_text(len(source) * 4 // 3, "uriComponentToBinary")
+    return envelope(source.encode("utf-8", "replace"))
+
+
+def _address(function: str, value: Value) -> re.Match[str]:
+    found = _ADDRESS.match(text(function, None, value).strip())
+    if found is None:
+        raise not_valid(function, "the value is not an absolute URI")
+    return found
+
+
+def host(run: Run, value: Value) -> Value:
+    return (_address("uriHost", value)["host"] or "").lower()
+
+
+def path(run: Run, value: Value) -> Value:
+    return _address("uriPath", value)["path"] or "/"
+
+
+def path_and_query(run: Run, value: Value) -> Value:
+    found = _address("uriPathAndQuery", value)
+    return (found["path"] or "/") + (found["query"] or "")
+
+
+def port(run: Run, value: Value) -> Value:
+    found = _address("uriPort", value)
+    return int(found["port"]) if found["port"] else _PORTS.get(found["scheme"].lower(), -1)
+
+
+def query(run: Run, value: Value) -> Value:
+    return _address("uriQuery", value)["query"] or ""
+
+
+def scheme(run: Run, value: Value) -> Value:
+    return _address("uriScheme", value)["scheme"].lower()
+
+
+_uri = Family("uri")
+
+URIS: tuple[FunctionEntry, ...] = (
+    _uri.collecting("uriComponent(text)", encode_component, "escaped for use in a URI"),
+    _uri.collecting("encodeUriComponent(text)", encode_component, "escaped for use in a URI"),
+    _uri("uriComponentToString(text)", decode_component, "without its escapes"),
+    _uri("decodeUriComponent(text)", decode_component, "without its escapes"),
+    _uri("uriComponentToBinary(text)", component_to_binary, "an escaped text as content"),
+    _uri("uriHost(uri)", host, "the host"),
+    _uri("uriPath(uri)", path, "the path, / if it has none"),
+    _uri("uriPathAndQuery(uri)", path_and_query, "the path with the query"),
+    _uri("uriPort(uri)", port, "the port, the usual one of the scheme if it has none"),
+    _uri("uriQuery(uri)", query, "the query with its question mark"),
+    _uri("uriScheme(uri)", scheme, "the scheme"),
+)

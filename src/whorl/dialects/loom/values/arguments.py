@@ -1,0 +1,161 @@
+"""What functions check about their arguments, in the words of Logic Apps, and their tables."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, TypeAlias
+
+from whorl.language.entry import FunctionEntry
+from whorl.language.faults import EvaluationError
+from whorl.language.values import INTEGER_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from whorl.language.run import Run
+    from whorl.language.values import Value
+
+    Collected: TypeAlias = Callable[[Run, list[Value]], Value]
+
+
+Number: TypeAlias = int | float | Decimal
+
+ORDINALS = ("first", "second", "third", "fourth")
+
+
+def type_name(value: Value) -> str:
+    """Name the type of a value as Logic Apps does."""
+    if value is None:
+        return "Null"
+    if isinstance(value, bool):
+        return "Boolean"
+    if isinstance(value, int):
+        return "Integer"
+    if isinstance(value, float | Decimal):
+        return "Float"
+    if isinstance(value, str):
+        return "String"
+    return "Array" if isinstance(value, list) else "Object"
+
+
+def wrong(function: str, place: int | None, wanted: str, value: Value) -> EvaluationError:
+    """Say that the argument at a place (None if it is the only one) is not what it has to be."""
+    which = "parameter" if place is None else f"{ORDINALS[min(place, 3)]} parameter"
+    return EvaluationError(
+        f"The template language function {function!r} expects its {which} to {wanted}. "
+        f"The provided value is of type {type_name(value)!r}"
+    )
+
+
+def not_valid(function: str, reason: str) -> EvaluationError:
+    """Say that the arguments have the right types and wrong values."""
+    return EvaluationError(f"The template language function {function!r} failed: {reason}")
+
+
+def is_number(value: Value) -> bool:
+    """Tell whether a value is a number; a boolean is none."""
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def text(function: str, place: int | None, value: Value) -> str:
+    """Return a string."""
+    if isinstance(value, str):
+        return value
+    raise wrong(function, place, "be of type string", value)
+
+
+def whole(function: str, place: int | None, value: Value) -> int:
+    """Return an integer."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, float | Decimal) and value == value // 1:
+        return int(value)
+    raise wrong(function, place, "be an integer", value)
+
+
+def number(function: str, place: int | None, value: Value) -> Number:
+    """Return a number."""
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return value
+    raise wrong(function, place, "be a number", value)
+
+
+def array(function: str, place: int | None, value: Value) -> list[Value]:
+    """Return an array."""
+    if isinstance(value, list):
+        return value
+    raise wrong(function, place, "be of type array", value)
+
+
+def mapping(function: str, place: int | None, value: Value) -> dict[str, Value]:
+    """Return an object."""
+    if isinstance(value, dict):
+        return value
+    raise wrong(function, place, "be of type object", value)
+
+
+def boolean(function: str, place: int | None, value: Value) -> bool:
+    """Return a boolean."""
+    if isinstance(value, bool):
+        return value
+    raise wrong(function, place, "be of type boolean", value)
+
+
+def within_integers(function: str, result: int) -> int:
+    """Return an integer of 64 bits; refuse one that does not fit."""
+    if -INTEGER_MAX <= result < INTEGER_MAX:
+        return result
+    raise not_valid(function, "the result is an integer beyond 64 bits")
+
+
+def find_key(properties: Mapping[str, Value], name: str) -> str | None:
+    """Return the key that a name means: itself, or the first that differs in case only."""
+    if name in properties:
+        return name
+    folded = name.lower()
+    return next((key for key in properties if key.lower() == folded), None)
+
+
+class Family:
+    """Makes the entries of one family of functions."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(
+        self, signature: str, call: Callable[..., Value], doc: str, *, reads: str = ""
+    ) -> FunctionEntry:
+        """Make an entry from a signature such as `substring(text, start, length?)`."""
+        name, required, optional = _parameters(signature)
+        return FunctionEntry(
+            "function", self.name, name, call, doc, required, optional, reads=reads
+        )
+
+    def borrowing(
+        self, signature: str, call: Callable[..., Value], doc: str, *, reads: str
+    ) -> FunctionEntry:
+        """Make an entry that gives a part of what it reads from the scope, unchanged."""
+        name, required, optional = _parameters(signature)
+        return FunctionEntry(
+            "function", self.name, name, call, doc, required, optional, reads=reads, borrows=True
+        )
+
+    def collecting(self, signature: str, call: Collected, doc: str) -> FunctionEntry:
+        """Make an entry that takes its parameters and any number after them as one list."""
+        name, required, optional = _parameters(signature)
+        assert not optional
+
+        def collect(run: Run, *given: Value) -> Value:
+            # After the parameters come a tuple of further arguments and a dict of named ones.
+            *values, further, _named = given
+            assert isinstance(further, tuple)
+            return call(run, [*values, *further])
+
+        return FunctionEntry("function", self.name, name, collect, doc, required, (), "...")
+
+
+def _parameters(signature: str) -> tuple[str, tuple[str, ...], tuple[tuple[str, None], ...]]:
+    name, _, rest = signature.rstrip(")").partition("(")
+    names = [part.strip() for part in rest.split(",") if part.strip()]
+    required = tuple(part for part in names if not part.endswith("?"))
+    return name, required, tuple((part[:-1], None) for part in names if part.endswith("?"))

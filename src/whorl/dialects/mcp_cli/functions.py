@@ -1,0 +1,271 @@
+"""Functions of the workflows of mcp-cli: flat variables, loop state, lists of items, votes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from whorl.language.entry import FunctionEntry
+from whorl.language.faults import EvaluationError
+from whorl.language.functions.arguments import text, whole
+from whorl.language.functions.json import from_json
+from whorl.language.libraries import Library
+from whorl.language.values import UNDEFINED, kind_of
+
+if TYPE_CHECKING:
+    from whorl.language.run import Run
+    from whorl.language.values import Value
+
+SEPARATOR = "---"
+# A history that outgrows this is cut at its oldest end, so that no run fails on its own past.
+HISTORY_MAX = 200_000
+LEFT_OUT = "[earlier outputs left out]"
+# The names under which a loop's facts stand in its scope; no text of a workflow can spell them.
+NUMBER, PREVIOUS, HISTORY = "loop:number", "loop:previous", "loop:history"
+
+_FALSE = frozenset(("", "false", "0"))
+_SHARES = {"unanimous": 1.0, "2/3": 2 / 3, "majority": 0.5}
+# A code fence as models write it; one that is not closed ends with the text.
+_FENCE = re.compile(
+    r"^[ \t]*+(`{3,}+|~{3,}+)[ \t]*+([^\s`]*+)[^\n`]*+\n(.*?)(?:^[ \t]*+\1[`~]*+[ \t\r]*+$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_ONE_LIST = "ask for one list: a JSON array, JSON lines, or one item per line"
+_FIRST_WORD = re.compile(r"(?:<[^<>]*>|[\W_])*+([^\W_]++)")
+_GRANTED = ("YES", "PASS", "PASSED", "APPROVE", "APPROVED", "ACCEPT", "ACCEPTED")
+_REFUSED = ("NO", "REJECT", "REJECTED", "DENY", "DENIED")
+_DECISIONS = frozenset((*_GRANTED, *_REFUSED))
+
+
+def variable(run: Run, name: Value) -> Value:
+    """The value of a name that an expression cannot spell."""
+    return run.lookup(text(name, "variable", "name"))
+
+
+def required(run: Run, value: Value, name: Value) -> Value:
+    """The value, which must be there."""
+    if value is UNDEFINED:
+        raise EvaluationError(
+            f"variable {run.text(name)!r} is not set",
+            help="give it to the workflow, or let a step of that name run before",
+        )
+    return value
+
+
+def is_true(run: Run, value: Value) -> bool:
+    """Whether a condition holds: its text is not empty, `false` or `0`."""
+    return run.text(value).strip().lower() not in _FALSE
+
+
+def main_output(run: Run, outputs: Value) -> str | None:
+    """The text of the first output of a workflow that was called; null where it gave none."""
+    found = next(iter(outputs.values()), None) if isinstance(outputs, dict) else outputs
+    return None if found is None else run.text(found)
+
+
+def joined(run: Run, outputs: Value) -> str:
+    """Outputs as one text, cut at the oldest end where it would be too long."""
+    parts = [run.text(part) for part in outputs] if isinstance(outputs, list) else []
+    length = 0
+    for index, part in enumerate(reversed(parts)):
+        length += len(part) + len(SEPARATOR)
+        if length > HISTORY_MAX and index:
+            parts = [LEFT_OUT, *parts[len(parts) - index :]]
+            break
+    whole_text = SEPARATOR.join(parts)
+    run.check_text(len(whole_text), "history")
+    return whole_text
+
+
+def loop_state(run: Run) -> dict[str, Value]:
+    """What an iteration sees as `loop`: empty texts where nothing was before."""
+    previous = run.lookup(PREVIOUS)
+    last = run.text(previous.get("output")) if isinstance(previous, dict) else ""
+    history = run.lookup(HISTORY)
+    results = history if isinstance(history, list) else []
+    outputs = [past.get("output") for past in results if isinstance(past, dict)]
+    return {
+        "iteration": run.text(run.lookup(NUMBER)),
+        "output": last,
+        "last": {"output": last},
+        "history": joined(run, outputs),
+    }
+
+
+def items_in(run: Run, source: Value, most: Value) -> list[Value]:
+    """The items of a JSON array, of JSON lines or of plain lines, each with its place among them.
+
+    At most so many are taken.
+    """
+    found = _parsed(run, source)
+    if not found:
+        raise EvaluationError(
+            "there are no items", help="give a JSON array, JSON lines, or one item per line"
+        )
+    count = min(len(found), whole(most, "items_in", "most"))
+    run.check_items(count, "items_in")
+    return [
+        {
+            "iteration": str(index + 1),
+            "index": str(index),
+            "count": str(count),
+            "current": found[index],
+            "item": found[index],
+        }
+        for index in range(count)
+    ]
+
+
+def _parsed(run: Run, source: Value) -> list[Value]:
+    if isinstance(source, list):
+        return source
+    written = run.text(source).strip()
+    found = _array(run, written)
+    if found is not None:
+        return found
+    fences = [(fence[2].lower(), fence[3].strip()) for fence in _FENCE.finditer(written)]
+    return _fenced(run, fences) if fences else _lines(run, written)
+
+
+def _array(run: Run, written: str) -> list[Value] | None:
+    if not written.startswith("["):
+        return None
+    try:
+        parsed = from_json(run, written)
+    except EvaluationError:
+        return None
+    return parsed if isinstance(parsed, list) else None
+
+
+def _fenced(run: Run, fences: list[tuple[str, str]]) -> list[Value]:
+    """The items in the code fences of an answer: of the one that there is, or that is a list."""
+    arrays = [_array(run, content) for _, content in fences]
+    found = [array for array in arrays if array is not None]
+    if len(found) == 1:
+        return found[0]
+    if len(fences) > 1:
+        raise EvaluationError(
+            f"the items stand in {len(fences)} code fences, and {len(found) or 'none'} of them "
+            "hold a JSON array",
+            help=_ONE_LIST,
+        )
+    language, content = fences[0]
+    if language.startswith("json") and _json_lines(run, content) is None:
+        raise EvaluationError(
+            "the items stand in a code fence for JSON that is no JSON array and no JSON lines",
+            help=_ONE_LIST,
+        )
+    return _lines(run, content)
+
+
+def _lines(run: Run, written: str) -> list[Value]:
+    found = _json_lines(run, written)
+    return list(_filled_lines(written)) if found is None else found
+
+
+def _json_lines(run: Run, written: str) -> list[Value] | None:
+    lines = _filled_lines(written)
+    run.check_items(len(lines), "items_in")
+    try:
+        return [from_json(run, line) for line in lines]
+    except EvaluationError:
+        return None
+
+
+def _filled_lines(written: str) -> list[str]:
+    return [line.strip() for line in written.splitlines() if line.strip()]
+
+
+def item_input(run: Run, given: Value, item: Value) -> str:
+    """What a workflow gets as its input for one item: a JSON object that holds it as `item`."""
+    fields = dict(given) if isinstance(given, dict) else {}
+    return run.json_text(fields | {"item": item})
+
+
+def each_result(run: Run, results: Value) -> dict[str, Value]:
+    """What came of all items: the last output, all of them joined, and how many there are."""
+    listed = results if isinstance(results, list) else []
+    outputs = [part.get("output") for part in listed if isinstance(part, dict)]
+    return {
+        "output": run.text(outputs[-1]) if outputs else "",
+        "accumulator": joined(run, outputs),
+        "iterations": str(len(listed)),
+        "succeeded": str(len(outputs)),
+        "failed": str(len(listed) - len(outputs)),
+    }
+
+
+def merged(run: Run, below: Value, above: Value) -> dict[str, Value]:
+    """One object of two; the second one wins."""
+    result = dict(below) if isinstance(below, dict) else {}
+    if isinstance(above, dict):
+        result |= above
+    run.check_items(len(result), "merged")
+    return result
+
+
+def vote(run: Run, answers: Value, share: Value, least: Value, wanted: Value) -> str:
+    """The answer that enough of the voters gave; raises where too few agree or answered."""
+    if not isinstance(answers, list):
+        raise EvaluationError(f"vote needs a list, not {kind_of(answers)}")
+    given = [run.text(answer) for answer in answers if answer is not None]
+    given = [answer for answer in given if answer.strip()]
+    if len(given) < whole(least, "vote", "least"):
+        raise EvaluationError(
+            f"no consensus: {len(given)} of {len(answers)} models answered, {least} are needed"
+        )
+    for answer in given:
+        run.check_text(len(answer), "vote")
+    voted = [_vote_of(answer) for answer in given]
+    winner, number = Counter(voted).most_common(1)[0]
+    agreement = number / len(voted)
+    needed = _SHARES[text(share, "vote", "share")]
+    if agreement < needed or (needed == 0.5 and agreement <= needed):
+        told = ", ".join(f"{word[:40]!r}" for word in voted)
+        raise EvaluationError(
+            f"no consensus: {number} of {len(voted)} agree, and {share} is required ({told})"
+        )
+    if wanted is not None and winner != wanted:
+        raise EvaluationError(f"the models agree on {winner[:40]!r}, not on {wanted!r}")
+    return given[voted.index(winner)]
+
+
+def _vote_of(answer: str) -> str:
+    """An answer as a vote: FAIL, SUCCESS, the decision that it begins with, or all of it."""
+    upper = answer.upper()
+    for word in ("FAIL", "SUCCESS"):
+        if word in upper:
+            return word
+    found = _FIRST_WORD.match(upper[:1_000])
+    if found is not None and found[1] in _DECISIONS:
+        return found[1]
+    return " ".join(upper.split())
+
+
+def quoted(written: str) -> str:
+    """A text as a literal of an expression."""
+    return json.dumps(written, ensure_ascii=False)
+
+
+def _function(name: str, call: object, parameters: tuple[str, ...] = ()) -> FunctionEntry:
+    assert callable(call)
+    return FunctionEntry("function", "workflow", name, call, (call.__doc__ or "")[:-1], parameters)
+
+
+_FUNCTIONS: tuple[FunctionEntry, ...] = (
+    _function("variable", variable, ("name",)),
+    _function("required", required, ("value", "name")),
+    _function("is_true", is_true, ("value",)),
+    _function("main_output", main_output, ("outputs",)),
+    _function("joined", joined, ("outputs",)),
+    _function("loop_state", loop_state),
+    _function("items_in", items_in, ("source", "most")),
+    _function("item_input", item_input, ("given", "item")),
+    _function("each_result", each_result, ("results",)),
+    _function("merged", merged, ("below", "above")),
+    _function("vote", vote, ("answers", "share", "least", "wanted")),
+)
+
+LIBRARY = Library(functions=_FUNCTIONS)

@@ -1,0 +1,489 @@
+"""The functions and filters that templates of the dialect may call, by its public names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from whorl.dialects.orka.functions.outputs import (
+    INSIGHTS,
+    OUTPUTS,
+    PAST,
+    THRESHOLD,
+    Output,
+    joined,
+    listed,
+    member,
+    outputs_of,
+    previous_outputs,
+    printed,
+    response_of,
+    shown_records,
+)
+from whorl.dialects.orka.functions.scores import JOINT
+from whorl.language.access import PATH_MAX
+from whorl.language.entry import FunctionEntry
+from whorl.language.faults import EvaluationError, LimitExceeded
+from whorl.language.functions.regex import compiled, pay_search
+from whorl.language.values import UNDEFINED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.language.entry import Kind, Scalar
+    from whorl.language.run import Run
+    from whorl.language.values import Value
+
+NO_RESPONSE = "No response available"
+UNKNOWN = "Unknown"
+USUAL_THRESHOLD = 0.9
+_VOICES = ("progressive", "conservative", "realist", "purist")
+_CUT_AT = 255
+
+
+def get_input(run: Run) -> Value:
+    given = run.lookup("input")
+    return "" if given is UNDEFINED or given is None else given
+
+
+def get_current_topic(run: Run) -> Value:
+    given = get_input(run)
+    for name in ("topic", "input", "question", "query"):
+        found = given.get(name) if isinstance(given, dict) else None
+        if found is not None:
+            return found
+    return given
+
+
+def get_input_field(run: Run, value: Value, field: Value, default: Value) -> Value:
+    return safe_get(run, value, field, default)
+
+
+def get_loop_number(run: Run) -> Value:
+    number = run.lookup("loop_number")
+    return number if isinstance(number, int) else 1
+
+
+def past_records(run: Run) -> list[Value]:
+    """The records of the loop around, or of the last loop that has ended before this place."""
+    past: Value = run.lookup(PAST)
+    if not isinstance(past, list):
+        past = _last_loop(run).get(PAST)
+    found: list[Value] = past if isinstance(past, list) else []
+    run.check_items(len(found), "get_past_loops")
+    return found
+
+
+def get_past_loops(run: Run) -> list[Value]:
+    return shown_records(past_records(run))
+
+
+def has_past_loops(run: Run) -> bool:
+    return bool(past_records(run))
+
+
+def get_past_insights(run: Run) -> str:
+    """What all past iterations taught, each lesson once."""
+    found: dict[str, None] = {}
+    for record in past_records(run):
+        known = record if isinstance(record, dict) else {}
+        for name in (INSIGHTS, "insights", "synthesis_insights"):
+            told = known.get(name)
+            if isinstance(told, str) and told:
+                found.update(dict.fromkeys(told.split(JOINT)))
+                break
+    return JOINT.join(found)
+
+
+def get_past_loop_data(run: Run, key: Value) -> Value:
+    past = get_past_loops(run)
+    if key is None:
+        return past
+    for record in reversed(past):
+        found = member(record, run.text(key))
+        if found is not UNDEFINED:
+            return found
+    return ""
+
+
+def get_round_info(run: Run) -> str:
+    return run.text(get_loop_number(run))
+
+
+def get_score_threshold(run: Run) -> Value:
+    threshold = run.lookup(THRESHOLD)
+    return threshold if isinstance(threshold, int | float) else USUAL_THRESHOLD
+
+
+def get_loop_rounds(run: Run) -> Value:
+    return _last_loop(run).get("loops_completed", UNKNOWN)
+
+
+def get_final_score(run: Run) -> Value:
+    return _last_loop(run).get("final_score", UNKNOWN)
+
+
+def get_loop_status(run: Run) -> Value:
+    met = _last_loop(run).get("threshold_met")
+    return UNKNOWN if met is None else "threshold met" if met else "threshold not met"
+
+
+def get_loop_output(run: Run, agent: Value, outputs: Value) -> Value:
+    found = _output(run, run.text(agent), outputs)
+    return found if isinstance(found, dict) else Output()
+
+
+def _last_loop(run: Run) -> dict[str, Value]:
+    for _, value in reversed(list(outputs_of(run, listed(run, "loops")))):
+        if isinstance(value, dict):
+            return value
+    return {}
+
+
+def get_agent_response(run: Run, agent: Value) -> Value:
+    name = run.text(agent)
+    return _response(_output(run, name, None), f"No response found for {name}")
+
+
+def safe_get_response(run: Run, agent: Value, fallback: Value, outputs: Value) -> Value:
+    return _response(_output(run, run.text(agent), outputs), fallback)
+
+
+def _output(run: Run, name: str, outputs: Value) -> Value:
+    """The result of an agent, or a member of it: `writer`, `writer.title`, `loop.agent.field`."""
+    if isinstance(outputs, dict) and name in outputs:
+        return outputs[name]
+    found: Value = next((value for _, value in outputs_of(run, [name])), UNDEFINED)
+    agent, _, path = name.partition(".")
+    if found is UNDEFINED and path:
+        found = next((value for _, value in outputs_of(run, [agent])), UNDEFINED)
+        for key in path.split(".")[:PATH_MAX]:
+            inner = found.get("result") if isinstance(found, dict) else None
+            found = inner[key] if isinstance(inner, dict) and key in inner else member(found, key)
+            run.spend(1)
+    return found
+
+
+def _response(value: Value, fallback: Value) -> Value:
+    said = response_of(value)
+    return fallback if said is UNDEFINED or said is None or said == "" else said
+
+
+def _voice(word: str) -> Callable[[Run], Value]:
+    def respond(run: Run) -> Value:
+        names = [name for name in listed(run, "agents") if word in name.lower()]
+        found = list(outputs_of(run, names))
+        return _response(found[-1][1], NO_RESPONSE) if found else NO_RESPONSE
+
+    return respond
+
+
+def get_collaborative_responses(run: Run) -> str:
+    """What each side said, under its name."""
+    spoken = {word.capitalize(): _voice(word)(run) for word in _VOICES}
+    spoken = {name: said for name, said in spoken.items() if said != NO_RESPONSE}
+    told = (f"{name}: {run.text(said)}" for name, said in (spoken or _forked(run)).items())
+    return joined(run, "\n\n", told, "get_collaborative_responses") or NO_RESPONSE
+
+
+def _forked(run: Run) -> dict[str, Value]:
+    return _fork_responses(run, None)
+
+
+def get_fork_responses(run: Run, group: Value) -> Value:
+    return _fork_responses(run, group)
+
+
+def _fork_responses(run: Run, group: Value) -> dict[str, Value]:
+    forks = list(outputs_of(run, listed(run, "forks")))
+    named = [value for name, value in forks if group is None or name == group]
+    branches = named[-1] if named else None
+    if not isinstance(branches, dict):
+        return {}
+    return {name: response_of(said) for name, said in branches.items() if said is not None}
+
+
+def joined_results(run: Run) -> Value:
+    joins = [value for _, value in outputs_of(run, listed(run, "joins"))]
+    merged = joins[-1].get("merged") if joins and isinstance(joins[-1], dict) else None
+    return merged if merged is not None else _fork_responses(run, None)
+
+
+def format_memory_query(run: Run, perspective: Value, topic: Value) -> str:
+    about = get_current_topic(run) if topic is None else topic
+    return f"{run.text(perspective)} perspective on: {printed(run, about)}"
+
+
+def get_my_past_memory(run: Run, agent_type: Value) -> str:
+    return _memories(run, agent_type) or "No past memory available"
+
+
+def get_my_past_decisions(run: Run, name: Value) -> str:
+    wanted = run.text(name)
+    told = (
+        f"Loop {run.text(member(record, 'loop_number'))}: {printed(run, found)}"
+        for record in get_past_loops(run)
+        if (found := member(record, wanted)) is not UNDEFINED
+    )
+    return (
+        joined(run, "\n", told, "get_my_past_decisions")
+        or _memories(run, name)
+        or "No past decisions found"
+    )
+
+
+def get_agent_memory_context(run: Run, agent_type: Value, name: Value) -> str:
+    parts = [_memories(run, agent_type), _memories(run, name)]
+    return "\n".join(dict.fromkeys(part for part in parts if part)) or "No memory context available"
+
+
+def _memories(run: Run, about: Value) -> str:
+    """The memories that agents have read which mention a word; all of them for an empty one."""
+    word = run.text(about).lower()
+    told: dict[str, None] = {}
+    for _, value in outputs_of(run, listed(run, "agents")):
+        memories = value.get("memories") if isinstance(value, dict) else None
+        for memory in memories if isinstance(memories, list) else ():
+            text = run.text(member(memory, "content"))
+            run.spend(1 + (len(text) >> 6))
+            if word in run.text(memory).lower():
+                told[text] = None
+    return joined(run, "\n", told, "memories")
+
+
+def get_debate_evolution(run: Run) -> str:
+    past = get_past_loops(run)
+    if not past:
+        return "First round of the debate"
+    lines = [
+        f"Round {number}: score {run.text(member(record, 'score')) or 'unknown'}"
+        for number, record in enumerate(past, start=1)
+    ]
+    return "\n".join(lines)
+
+
+def safe_get(run: Run, value: Value, key: Value, default: Value) -> Value:
+    found = value
+    path = run.text(key)
+    if path.count(".") >= PATH_MAX:
+        raise LimitExceeded(f"a path has at most {PATH_MAX} names")
+    for part in path.split("."):
+        found = member(found, part)
+    return default if found is UNDEFINED or found is None else found
+
+
+def safe_str(run: Run, value: Value) -> str:
+    return printed(run, value)
+
+
+def has_context(run: Run, name: Value) -> bool:
+    return bool(_output(run, run.text(name), None)) or bool(run.lookup(run.text(name)))
+
+
+def get_execution_artifacts(run: Run, outputs: Value) -> Value:
+    found = outputs if isinstance(outputs, dict) else previous_outputs(run)
+    return {name: response_of(value) for name, value in found.items() if name != PAST}
+
+
+def to_json_string(run: Run, value: Value) -> str:
+    return run.json_text(value)
+
+
+def truncate_text(run: Run, value: Value, length: Value, end: Value) -> str:
+    text, mark = printed(run, value), run.text(end)
+    room = length if isinstance(length, int) else _CUT_AT
+    return text if len(text) <= room else text[: max(0, room - len(mark))] + mark
+
+
+def truncate(run: Run, value: Value, length: Value, killwords: Value, end: Value) -> str:
+    """Cut at the last blank that fits, unless `killwords`."""
+    text, mark = printed(run, value), run.text(end)
+    room = length if isinstance(length, int) else _CUT_AT
+    if len(text) <= room:
+        return text
+    cut = text[: max(0, room - len(mark))]
+    return (cut if killwords else cut.rsplit(" ", 1)[0]) + mark
+
+
+def format_loop_metadata(run: Run, records: Value, most: Value) -> str:
+    found = records if isinstance(records, list) else []
+    kept = found[-most:] if isinstance(most, int) and most > 0 else found
+    lines = (
+        f"Loop {number}: {_fields_text(run, record)}"
+        for number, record in enumerate(kept, start=len(found) - len(kept) + 1)
+    )
+    return joined(run, "\n", lines, "format_loop_metadata")
+
+
+def _fields_text(run: Run, record: Value) -> str:
+    fields = record if isinstance(record, dict) else {"record": record}
+    told = (f"{name}: {run.text(part)}" for name, part in fields.items())
+    return joined(run, ", ", told, "format_loop_metadata")
+
+
+def regex_search(
+    run: Run, value: Value, source: Value, groups: tuple[Value, ...], named: dict[str, Value]
+) -> Value:
+    """The match; with groups such as `'\\\\1'`, the list of what they hold."""
+    program = compiled(run, source, "regex_search", ignore_case=bool(named.get("ignorecase")))
+    subject = printed(run, value)
+    pay_search(run, program, len(subject))
+    found = program.search(subject)
+    if not groups:
+        return "" if found is None else found.group(0)
+    return [] if found is None else [found.group(_group(group)) or "" for group in groups]
+
+
+def _group(group: Value) -> int | str:
+    """A group by number: `1`, `'\\\\1'`, or the character that a template makes of `'\\1'`."""
+    if isinstance(group, int):
+        return group
+    if not isinstance(group, str):
+        raise EvaluationError("regex_search needs the number or the name of a group")
+    if len(group) == 1 and ord(group) < 10:
+        return ord(group)
+    name = group.removeprefix("\\")
+    return int(name) if name.isascii() and name.isdigit() else name
+
+
+def smallest(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> Value:
+    return min(_numbers(run, values))
+
+
+def largest(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> Value:
+    return max(_numbers(run, values))
+
+
+def _numbers(run: Run, values: tuple[Value, ...]) -> list[float]:
+    items = values[0] if len(values) == 1 and isinstance(values[0], list) else list(values)
+    run.check_items(len(items), "min")
+    return [item for item in items if isinstance(item, int | float)]
+
+
+def _entry(
+    kind: Kind,
+    name: str,
+    call: Callable[..., object],
+    doc: str,
+    signature: tuple[tuple[str, ...], tuple[tuple[str, Scalar], ...]] = ((), ()),
+) -> FunctionEntry:
+    required, optional = signature
+    return FunctionEntry(kind, "orka", name, call, doc, required, optional)
+
+
+def _function(
+    name: str, call: Callable[..., object], doc: str, *required: str, **optional: Scalar
+) -> FunctionEntry:
+    return _entry("function", name, call, doc, (required, tuple(optional.items())))
+
+
+def _reading(
+    name: str, call: Callable[..., object], doc: str, *required: str, **optional: Scalar
+) -> FunctionEntry:
+    """A function whose first argument names the agent whose result it reads."""
+    return replace(_function(name, call, doc, *required, **optional), reads=OUTPUTS)
+
+
+def _filter(
+    name: str, call: Callable[..., object], doc: str, *required: str, **optional: Scalar
+) -> FunctionEntry:
+    return _entry("filter", name, call, doc, (required, tuple(optional.items())))
+
+
+def _variadic(kind: Kind, name: str, call: Callable[..., object], doc: str) -> FunctionEntry:
+    required = ("pattern",) if kind == "filter" else ()
+    return FunctionEntry(kind, "orka", name, call, doc, required, extra="*values")
+
+
+TEMPLATE_FUNCTIONS: tuple[FunctionEntry, ...] = (
+    _function("get_input", get_input, "the input of the run"),
+    _function("get_current_topic", get_current_topic, "what the run is about"),
+    _function(
+        "get_input_field", get_input_field, "a field of an object", "value", "field", default=""
+    ),
+    _function("get_loop_number", get_loop_number, "the number of this iteration, from 1"),
+    _function("has_past_loops", has_past_loops, "whether there are past iterations"),
+    _function("get_past_loops", get_past_loops, "the records of past iterations"),
+    _function("get_past_loops_metadata", get_past_loops, "the records of past iterations"),
+    _function("get_past_insights", get_past_insights, "what past iterations taught"),
+    _function("get_past_loop_data", get_past_loop_data, "a field of the last record", key=None),
+    _function("get_round_info", get_round_info, "the number of this iteration as text"),
+    _function("get_score_threshold", get_score_threshold, "the score at which the loop stops"),
+    _function("get_loop_rounds", get_loop_rounds, "how many iterations the last loop took"),
+    _function("get_final_score", get_final_score, "the last score of the last loop"),
+    _function("get_loop_status", get_loop_status, "whether the last loop met its threshold"),
+    _reading(
+        "get_loop_output",
+        get_loop_output,
+        "the result of a loop",
+        "loop",
+        previous_outputs=None,
+    ),
+    _reading("get_agent_response", get_agent_response, "what an agent said", "agent"),
+    _reading(
+        "safe_get_response",
+        safe_get_response,
+        "what an agent said, or something else",
+        "agent",
+        fallback=NO_RESPONSE,
+        previous_outputs=None,
+    ),
+    *(
+        _function(f"get_{word}_response", _voice(word), f"what the {word} agent said")
+        for word in _VOICES
+    ),
+    _function("get_collaborative_responses", get_collaborative_responses, "what each side said"),
+    _function(
+        "get_fork_responses", get_fork_responses, "what the branches of a fork said", group=None
+    ),
+    _function("joined_results", joined_results, "what the last join brought together"),
+    _function(
+        "format_memory_query",
+        format_memory_query,
+        "a question for the memory",
+        "perspective",
+        topic=None,
+    ),
+    _function(
+        "get_my_past_memory", get_my_past_memory, "memories of a kind of agent", "agent_type"
+    ),
+    _function("get_my_past_decisions", get_my_past_decisions, "what was decided before", "name"),
+    _function(
+        "get_agent_memory_context",
+        get_agent_memory_context,
+        "memories about an agent",
+        "agent_type",
+        agent="",
+    ),
+    _function("get_debate_evolution", get_debate_evolution, "the scores of past iterations"),
+    _function("safe_get", safe_get, "a member, or something else", "value", "key", default=""),
+    _function("safe_str", safe_str, "a value as text", "value"),
+    _function("has_context", has_context, "whether a name has a value", "name"),
+    _function(
+        "get_execution_artifacts",
+        get_execution_artifacts,
+        "what each agent said",
+        previous_outputs=None,
+    ),
+    _function("to_json_string", to_json_string, "a value as JSON", "value"),
+    _function(
+        "truncate_text", truncate_text, "a text cut at a length", "value", length=100, end="..."
+    ),
+    _function(
+        "format_loop_metadata", format_loop_metadata, "records as lines", "records", most=None
+    ),
+    _variadic("function", "min", smallest, "the smallest of some numbers"),
+    _variadic("function", "max", largest, "the largest of some numbers"),
+    _filter(
+        "truncate",
+        truncate,
+        "a text cut at a length",
+        length=_CUT_AT,
+        killwords=False,
+        end="...",
+    ),
+    _filter("safe_get", safe_get, "a member, or something else", "key", default=""),
+    _filter("to_json_string", to_json_string, "a value as JSON"),
+    _filter("format_loop_metadata", format_loop_metadata, "records as lines", most=None),
+    _variadic("filter", "regex_search", regex_search, "the first match, or its groups"),
+)

@@ -1,1 +1,0 @@
-"""Numbers as .NET reads, computes and writes them."""

@@ -1,0 +1,108 @@
+"""Libraries: what a dialect adds to expressions, opened by name through entry points.
+
+A library has functions beside the core's, or a vocabulary of its own; it may bring a syntax of its
+name, and rules for how values are read, printed and given back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from whorl.errors import UsageError, did_you_mean
+from whorl.language.access import item_of, member_of
+from whorl.language.faults import LanguageError
+from whorl.language.run import Run
+from whorl.language.values import to_result
+from whorl.plugins import Plugins, load_reference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from whorl.language.entry import FunctionEntry
+    from whorl.language.tree import Tree
+    from whorl.language.values import Json, Limits, Value
+
+    # Reads a source into the tree; the second text is the name of the library for its functions.
+    Read: TypeAlias = Callable[[str, str], Tree]
+
+# Where our own libraries are listed; nothing of it is imported before the first one is opened.
+_BUILT_IN = "whorl.dialects.libraries:LIBRARIES"
+
+
+@dataclass(frozen=True, slots=True)
+class Semantics:
+    """How members and items are read, and how values become text and results.
+
+    `forgiving_item` reads an item that may be missing; `pay` charges for what a function is given
+    and gives; `names` are computed instead of looked up.
+    """
+
+    member: Callable[[Value, str], Value] = member_of
+    item: Callable[[Value, Value], Value] = item_of
+    text: Callable[[Run, Value], str] = Run.text
+    forgiving_item: Callable[[Value, Value], Value] = item_of
+    pay: Callable[[Run, Value], Value] = Run.pay
+    result: Callable[[Value, Limits], Json] = to_result
+    names: Mapping[str, Callable[[Run], Value]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Library:
+    """What a dialect adds to expressions.
+
+    Its functions come before the core's of the same name; one that stands alone has no others.
+    `read` is the syntax that has the library's name. `semantics` count for every expression that
+    names the library, whatever its syntax, and for sources of the syntax.
+    """
+
+    functions: tuple[FunctionEntry, ...] = ()
+    stands_alone: bool = False
+    read: Read | None = None
+    semantics: Semantics | None = None
+
+
+_CORE_SEMANTICS = Semantics()
+# These syntaxes come with the language itself.
+_CORE_SYNTAXES = ("jinja", "template", "plain")
+
+
+@lru_cache(maxsize=1)
+def libraries() -> Plugins:
+    """The libraries by name, ours first."""
+    return Plugins("whorl.libraries", cast("Mapping[str, str]", load_reference(_BUILT_IN)))
+
+
+def open_library(name: str) -> Library:
+    """The library of that name; raises LanguageError with the nearest name, or why it fails."""
+    if not libraries().has(name):
+        raise LanguageError(
+            f"there is no function library {name!r}", help=did_you_mean(name, libraries().names())
+        )
+    try:
+        library = libraries().load(name)
+    except UsageError as fault:
+        raise LanguageError(str(fault), help=fault.help) from fault
+    if not isinstance(library, Library):
+        raise LanguageError(
+            f"plugin {name!r} of whorl.libraries is {type(library).__name__}, not a Library",
+            help="its entry point names an instance of whorl.language.Library",
+        )
+    return library
+
+
+def additions(name: str) -> tuple[FunctionEntry, ...]:
+    """The functions that a library adds to those of a syntax; none of one that stands alone."""
+    library = open_library(name) if name else None
+    return () if library is None or library.stands_alone else library.functions
+
+
+def semantics_of(syntax: str, library: str) -> Semantics:
+    """The rules for sources of a syntax that use a library; the library's own come first."""
+    for name in (library, syntax):
+        if name and name not in _CORE_SYNTAXES:
+            semantics = open_library(name).semantics
+            if semantics is not None:
+                return semantics
+    return _CORE_SEMANTICS

@@ -1,0 +1,89 @@
+"""Libraries are opened by name, ours as everybody's, and the language knows no dialect."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import whorl.language
+from whorl.dialects import dialects
+from whorl.language import Expression, LanguageError, MappingScope, evaluate, functions
+from whorl.language.libraries import libraries, open_library
+
+NOTHING = MappingScope({})
+# Formats and products that only dialects may know, beside the names of the dialects.
+FOREIGN = ("azure", "logic apps", "logic-lenient", "langgraph", "n8n")
+
+
+@pytest.mark.parametrize("name", libraries().names())
+def test_every_library_opens_and_lists_its_functions(name: str) -> None:
+    library = open_library(name)
+    listed = {entry.name for entry in functions(name)}
+
+    assert library.functions
+    assert {entry.name for entry in library.functions if entry.name[0] != "$"} <= listed
+    assert ("upper" in listed) is not library.stands_alone
+
+
+@pytest.mark.parametrize("source", ["a", "{{ a }}", "1 + 1", "'x' | upper"])
+def test_an_unknown_library_is_named_with_the_nearest_one(source: str) -> None:
+    with pytest.raises(LanguageError, match="no function library 'studoi'") as caught:
+        evaluate(Expression("jinja", source, "studoi"), NOTHING)
+
+    assert "'studio'" in caught.value.help
+
+
+def test_a_library_without_a_syntax_is_none() -> None:
+    with pytest.raises(LanguageError, match="there is no syntax 'orka'"):
+        evaluate(Expression("orka", "a"), NOTHING)
+
+
+def test_what_is_no_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(libraries()._loaded, "odd", 7)
+    monkeypatch.setitem(libraries()._built_in, "odd", "odd:LIBRARY")
+
+    with pytest.raises(LanguageError, match=r"plugin 'odd' of .* is int, not a Library"):
+        open_library("odd")
+
+
+def test_a_library_that_fails_to_load_is_named_with_its_cause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(libraries()._built_in, "lost", "whorl_nowhere:LIBRARY")
+
+    with pytest.raises(LanguageError, match=r"'lost'.*whorl_nowhere:LIBRARY.*No module named"):
+        evaluate(Expression("jinja", "1", "lost"), NOTHING)
+
+
+def test_expressions_of_the_core_load_no_dialect() -> None:
+    program = (
+        "import sys; from whorl.language import *\n"
+        "evaluate(Expression('template', '{{ [1, 2] | sum }} {{ x.upper() }}'), "
+        "MappingScope({'x': 'a'}))\n"
+        "print(*(name for name in sys.modules if name.startswith('whorl.dialects')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert done.stdout.split() == []
+
+
+def test_the_language_names_no_dialect() -> None:
+    names = [name for name in dialects().names() if name != "native"]
+    spelt = [re.escape(name).replace(r"\-", "[-_ ]?") for name in (*names, *FOREIGN)]
+    known = re.compile(rf"\b(?:{'|'.join(spelt)})", re.IGNORECASE)
+    (folder,) = whorl.language.__path__
+
+    found = [
+        f"{path}:{number}: {line}"
+        for path in sorted(Path(folder).rglob("*.py"))
+        if "printing" not in path.parts
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if known.search(line)
+    ]
+    assert found == []
