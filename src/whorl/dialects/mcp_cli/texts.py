@@ -1,7 +1,7 @@
 """Texts with {{variables}} as expressions of the engine.
 
-In prompts a variable that is not set stays as it is written; in `with`, `until` and `items` it is
-an error.
+In prompts a variable that is not set stays as it is written, unless it can only be misspelt; in
+`with`, `until` and `items` it is an error.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class Texts:
         if self.variables.take(name, Mention(found[0], span, required=strict)):
             self._hint(name, scalar, found.start())
             return spelled(name)
-        if strict:
+        if strict or self.variables.is_misspelt(name, self._nearest(name)):
             self._report_unknown(name, scalar, found.start())
         elif name not in self._warned:
             self._warned.add(name)
@@ -213,7 +213,7 @@ class Texts:
     def _nearest(self, name: str) -> str:
         """The question that names the nearest variable; comparing costs time, so not for all."""
         if name not in self._meant and len(self._meant) < COMPARED_MAX:
-            known = islice(self.variables.known(), COMPARED_MAX)
+            known = islice(self.variables.known(name), COMPARED_MAX)
             self._meant[name] = did_you_mean(name, known)
         return self._meant.get(name, "")
 
