@@ -227,6 +227,28 @@ def test_mistakes_of_a_called_file_are_told_with_its_name() -> None:
     assert {(d.span.file if d.span else "", d.code) for d in found} == {("w.yaml", "W004")}
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("step.analysee", "step.analyse"),
+        ("loop.iteraton", "loop.iteration"),
+        ("loop.indx", "loop.index"),
+        ("lop.last.output", "loop.last.output"),
+        ("step.analyse.txt", ""),
+        ("input.question", ""),
+    ],
+)
+def test_a_name_with_a_dot_that_is_misspelt_is_an_error(written: str, meant: str) -> None:
+    steps = "steps:\n  - {name: analyse, run: Go}\n  - {name: write, run: 'Use {{%s}}'}\n"
+    [found] = found_in(HEAD + steps % written)
+
+    if meant:
+        assert (found.code, found.severity) == ("W005", "error")
+        assert found.help == f"did you mean {meant!r}?"
+    else:
+        assert (found.code, found.severity) == ("W023", "warning")
+
+
 WORK = f'{HEAD}steps:\n  - {{name: write, run: "Use {{{{requirements}}}}"}}\n'
 
 

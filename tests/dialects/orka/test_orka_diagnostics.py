@@ -198,6 +198,29 @@ def test_name_that_is_almost_a_known_one(text: str, told: str) -> None:
     assert diagnostic.span is not None
 
 
+@pytest.mark.parametrize(
+    ("read", "told"),
+    [
+        ("previous_outputs.polish.final_scor", "did you mean 'final_score'?"),
+        ("previous_outputs.polish.result.writr", "did you mean 'writer'?"),
+        ("get_agent_response('polish.writr')", "did you mean 'writer'?"),
+        ("previous_outputs.polish.past_loops[0].min", "there is loop_number, score, timestamp"),
+        ("previous_outputs.polish.past_loops.length", "write polish.past_loops | length"),
+        ("previous_outputs.polish.final_score.high", "it is a text or another plain value"),
+    ],
+)
+def test_member_that_no_result_has_is_an_error_with_the_nearest_one(read: str, told: str) -> None:
+    diagnostic = only(
+        "orchestrator: {agents: [polish, tell]}\nagents:\n  - id: polish\n    type: loop\n"
+        "    max_loops: 1\n    score_threshold: 0.8\n    score_extraction_pattern: 'S: (.+)'\n"
+        "    internal_workflow: {agents: [{id: writer, type: openai-answer, prompt: Write}]}\n"
+        f'  - {{id: tell, type: openai-answer, prompt: "{{{{ {read} }}}}"}}\n'
+    )
+
+    assert (diagnostic.code, diagnostic.severity) == ("W005", "error")
+    assert diagnostic.help.startswith(told)
+
+
 def test_other_names_may_be_inputs() -> None:
     assert found(loop(prompt=LEARNS + "{{ audience }}")) == []
 

@@ -238,6 +238,7 @@ def test_strict_structure_is_checked_by_the_engine() -> None:
         "type": "object",
         "properties": {"title": {"type": "string"}},
         "required": ["title"],
+        "additionalProperties": False,
     }
 
 

@@ -54,6 +54,7 @@ edges: []
         ("{node: coder, input: context", "contxt", "context"),
         ("{node: coder, output: code", "cod", "code"),
         ('prompt: "{{ coder.code', "coder.cod", "code"),
+        ('prompt: "{{ coder.code', "inputs.cde", "code"),
         ("sourceHandle: output:code", "output:cde", "code"),
         ("targetHandle: input:code", "input:cde", "code"),
     ],

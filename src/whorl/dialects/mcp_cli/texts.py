@@ -1,29 +1,30 @@
 """Texts with {{variables}} as expressions of the engine.
 
-In prompts a variable that is not set stays as it is written; in `with`, `until` and `items` it is
-an error.
+In prompts a variable that is not set stays as it is written, unless it can only be misspelt; in
+`with`, `until` and `items` it is an error.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from dataclasses import dataclass, field
+from dataclasses import (dataclass, field)
 from itertools import islice
 from typing import TYPE_CHECKING
-
 from whorl import ir
 from whorl.dialects.mcp_cli.functions import quoted
-from whorl.dialects.mcp_cli.variables import LIBRARY, WORDS, Mention, Variables, spelled
+from whorl.dialects.mcp_cli.variables import (LIBRARY, Mention, Variables, WORDS, spelled)
 from whorl.errors import did_you_mean
-from whorl.source import Mapping, Scalar, Sequence, plain
+from whorl.source import (Mapping, Scalar, Sequence, plain)
+
+import json
+import re
+
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
     from whorl.dialects.mcp_cli.draft import Draft
     from whorl.dialects.mcp_cli.variables import View
     from whorl.source import Value
+
 
 PLACE = re.compile(r"\{\{([^{}]+)\}\}")
 _TOKEN = re.compile(r"'[^']*'|\"[^\"]*\"|[^\W\d][\w-]*(?:\.[\w-]+)*")
@@ -170,7 +171,7 @@ class Texts:
         if self.variables.take(name, Mention(found[0], span, required=strict)):
             self._hint(name, scalar, found.start())
             return spelled(name)
-        if strict:
+        if strict or self.variables.is_misspelt(name, self._nearest(name)):
             self._report_unknown(name, scalar, found.start())
         elif name not in self._warned:
             self._warned.add(name)
@@ -213,7 +214,7 @@ class Texts:
     def _nearest(self, name: str) -> str:
         """The question that names the nearest variable; comparing costs time, so not for all."""
         if name not in self._meant and len(self._meant) < COMPARED_MAX:
-            known = islice(self.variables.known(), COMPARED_MAX)
+            known = islice(self.variables.known(name), COMPARED_MAX)
             self._meant[name] = did_you_mean(name, known)
         return self._meant.get(name, "")
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field, replace
+from dataclasses import (dataclass, field, replace)
+from itertools import chain
 from typing import TYPE_CHECKING
-
 from whorl.dialects.mcp_cli.functions import quoted
 from whorl.source import Mapping
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+import re
 
+
+if TYPE_CHECKING:
+    from collections.abc import (Iterable, Iterator)
     from whorl.dialects.mcp_cli.draft import Item
     from whorl.errors import Span
+
 
 LIBRARY = "mcp-cli"
 MAIN = "input"
@@ -31,8 +33,13 @@ AFTERWARDS = {
     "failed": "failed",
 }
 
+# What a loop has in the public system besides.
+_ELSEWHERE = ("stats.succeeded", "stats.failed", "total")
+LOOP = frozenset((*REFINE, *ITERATE, *AFTERWARDS, *_ELSEWHERE))
+
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INPUT = re.compile(r"[^\W\d][\w-]*")
+_DOTTED = re.compile(r"[^\W\d][\w-]*(?:\.[\w-]+)+")
 # What an expression reads as a word of its own.
 _CONSTANTS = ("true", "false", "none", "null", "True", "False", "None")
 _OPERATORS = ("and", "or", "not", "in", "is", "if", "else", "elif", "recursive")
@@ -114,11 +121,24 @@ class Variables:
             self.inputs[name] = replace(first, required=True)
         return True
 
-    def known(self) -> Iterator[str]:
-        """All names that a text may mention."""
-        yield from ("input", *self.items, *self.accumulators)
-        yield from (f"env.{name}" for name in self.env)
-        yield from (f"loop.{name}" for name in REFINE)
+    def is_misspelt(self, name: str, nearest: str) -> bool:
+        """Whether nobody can give a name: no step or loop has it anywhere, or it is near to one."""
+        if not _DOTTED.fullmatch(name):
+            return False
+        first, _, rest = name.partition(".")
+        if first == "step":
+            return self.owner(name) is None and self.owner(rest.partition(".")[0]) is None
+        return rest not in LOOP if first == "loop" else bool(nearest)
+
+    def known(self, wanted: str) -> Iterator[str]:
+        """All names that a text may mention, those of the form of the wanted one first."""
+        flat = ("input", *self.items, *self.accumulators)
+        dotted = chain(
+            (f"loop.{name}" for name in (*REFINE, *ITERATE)),
+            (f"env.{name}" for name in self.env),
+            (f"step.{name}" for name in flat[1:]),
+        )
+        return chain(dotted, flat) if "." in wanted else chain(flat, dotted)
 
 
 def spelled(name: str) -> str:

@@ -65,7 +65,9 @@ def read_answer(draft: Draft, agent: Agent, common: Common, scene: Scene) -> ir.
         return ask(draft, agent, common)
     fields = _schema(wanted)
     if truth_of(wanted.get("strict")):
-        return ask(draft, agent, common, returns=fields)
+        # Only the fields that an author wrote are all that there are.
+        closed: dict[str, Json] = {"additionalProperties": False} if wanted.get("schema") else {}
+        return ask(draft, agent, common, returns=fields | closed)
     shape = computed("orka_structured", "it", "{}")
     return ask(draft, agent, common, told=_instruction(fields), shape=shape)
 
@@ -192,7 +194,7 @@ def _system(draft: Draft, value: Value | None, told: str) -> ir.Value | None:
     return ir.Constant(f"{written.value}\n\n{told}")
 
 
-def _schema(wanted: Mapping) -> Json:
+def _schema(wanted: Mapping) -> dict[str, Json]:
     schema = mapping_of(wanted.get("schema"))
     required = texts_of(schema.get("required")) if schema is not None else []
     types = mapping_of(schema.get("types")) if schema is not None else None
@@ -210,8 +212,7 @@ def _typed(word: str) -> Json:
     return {} if kind is None else {"type": kind}
 
 
-def _instruction(schema: Json) -> str:
-    assert isinstance(schema, dict)
+def _instruction(schema: dict[str, Json]) -> str:
     properties, required = schema["properties"], schema["required"]
     assert isinstance(properties, dict)
     assert isinstance(required, list)

@@ -109,6 +109,21 @@ STRATEGIES = ("sequential", "parallel", "decision-tree", "dynamic", "simple")
 # Agents that say nothing of their own.
 SILENT = frozenset({"fork", "join", "router", "memory"})
 
+# Members that results have in the public system: here they are empty, but nobody misspelt them.
+ELSEWHERE = frozenset(
+    {
+        "input",
+        "status",
+        "confidence",
+        "internal_reasoning",
+        "formatted_prompt",
+        "_metrics",
+        "insights",
+        "improvements",
+        "mistakes",
+    }
+)
+
 # Fields that the public system takes anywhere and that change nothing in what a workflow does.
 IGNORED = frozenset(
     {

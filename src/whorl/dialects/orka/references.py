@@ -1,21 +1,29 @@
-"""What templates read: an agent that is none, or has not run yet, gives nothing."""
+"""What templates read: agents that are none or have not run yet, members that no result has."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
-
-from whorl.dialects.orka.functions.outputs import OUTPUTS, PAST
+from whorl.dialects.orka.functions.outputs import (OUTPUTS, PAST)
+from whorl.dialects.orka.known import ELSEWHERE
+from whorl.dialects.orka.results import (records_of, shape_of)
 from whorl.errors import did_you_mean
 from whorl.ir import Loop
+from whorl.ir.checks.names import (joined_path, member_advice)
 from whorl.ir.checks.scopes import uses_in
+from whorl.ir.checks.shapes import (lacks, part_of)
 from whorl.ir.walk import walk
 from whorl.language import LanguageError
+from whorl.language.functions.orka.outputs import WORDS
+
+
 
 if TYPE_CHECKING:
     from whorl import ir
     from whorl.dialects.orka.draft import Draft
     from whorl.errors import Span
     from whorl.ir.checks.scopes import Use
+    from whorl.ir.checks.shapes import Shape
     from whorl.language import NameUse
 
 _METHODS = frozenset({"get", "items", "keys", "values"})
@@ -37,6 +45,8 @@ def check_references(draft: Draft, workflow: ir.Workflow) -> None:
                 _tell(draft, use, name, (asked, run))
             elif name.name not in bound and not use.view.find(name.name)[0]:
                 _warn_of_name(draft, use, name, bound)
+            else:
+                _check_members(draft, use, name, asked)
 
 
 def _bound(workflow: ir.Workflow) -> set[str]:
@@ -67,15 +77,70 @@ def _asked(use: Use, name: NameUse, run: set[str]) -> str:
     asked = name.path[0] if name.name == OUTPUTS and name.path else None
     if not isinstance(asked, str) or asked in _METHODS or asked == PAST:
         return ""
-    is_function = not use.expression.source.startswith(OUTPUTS, name.offset)
     # The functions take 'agent.member', too.
-    return asked.partition(".")[0] if is_function and asked not in run else asked
+    return asked.partition(".")[0] if _is_function(use, name) and asked not in run else asked
+
+
+def _is_function(use: Use, name: NameUse) -> bool:
+    """Whether a result is read by a function that is given the agent's name."""
+    return name.name == OUTPUTS and not use.expression.source.startswith(OUTPUTS, name.offset)
+
+
+def _check_members(draft: Draft, use: Use, name: NameUse, asked: str) -> None:
+    """Follows a path into a result as far as its members are known."""
+    keys = list(name.path[1:] if name.name == OUTPUTS else name.path)
+    holder = asked or (PAST if name.path[:1] == (PAST,) else name.name)
+    is_function = _is_function(use, name)
+    if is_function:
+        keys = [*str(name.path[0]).split(".")[1:]] if asked else []
+    node = use.view.origin(holder)
+    shape = records_of(node) if holder == PAST else shape_of(node)
+    offset = use.expression.source.find(holder, name.offset) + len(holder)
+    for key in keys:
+        if shape is None or key in _METHODS:
+            return
+        shape = _flat(shape) if is_function else shape
+        offset = max(use.expression.source.find(str(key), offset), name.offset)
+        if lacks(shape, key):
+            if key in WORDS:
+                # What has no such member stands for itself.
+                continue
+            _tell_of_member(draft, (use, name, offset), (shape, holder, str(key)))
+            return
+        shape, holder = part_of(shape, key), joined_path(holder, key)
+
+
+def _flat(shape: Shape) -> Shape:
+    """A loop as functions read 'loop.agent': its agents stand beside its other members."""
+    inner = part_of(shape, "result")
+    return shape if inner is None else replace(shape, fields={**shape.fields, **inner.fields})
+
+
+def _tell_of_member(
+    draft: Draft, where: tuple[Use, NameUse, int], what: tuple[Shape, str, str]
+) -> None:
+    use, name, offset = where
+    shape, holder, key = what
+    provided = key in ELSEWHERE or _is_provided(use, name)
+    draft.report(
+        "W005",
+        f"{holder[:60]!r} has no {key[:60]!r}, so this is empty",
+        draft.places.span(use.expression, offset, len(key)) or draft.places.node(use.path),
+        label="empty",
+        help=member_advice(shape, holder, key),
+        severity="warning" if provided else "error",
+    )
+
+
+def _is_provided(use: Use, name: NameUse) -> bool:
+    """Whether a template has something for the case that there is no result."""
+    return name.guarded or use.expression.source.startswith(_WITH_FALLBACK, name.offset)
 
 
 def _tell(draft: Draft, use: Use, name: NameUse, asked_of: tuple[str, set[str]]) -> None:
     asked, run = asked_of
     shown = asked[:60]
-    provided = name.guarded or use.expression.source.startswith(_WITH_FALLBACK, name.offset)
+    provided = _is_provided(use, name)
     if asked in run:
         message = f"agent {shown!r} has not run before this, so its result is empty here"
         advice = f"let {shown!r} run first, or take it out of the template"

@@ -22,7 +22,7 @@ PARAMS = PortSpec("params", "json", description="further parameters")
 SESSION = "sessionId"
 # What every agent gives beside the fields of its answer, and takes beside what its prompt names.
 _ANSWER = ("output", "response", "structured", "exitCode")
-_TAKEN = ("prompt", SESSION)
+TAKEN = ("prompt", SESSION)
 # Outputs of these are always the same, whatever the file declares.
 _FIXED = ("constant", "wire", "workdir")
 
@@ -197,7 +197,7 @@ def _inputs(level: Level, node: GraphNode) -> Names:
         case "interface-continue":
             return None
         case "agent":
-            return [*declared, *_TAKEN] if declared else None
+            return [*declared, *TAKEN] if declared else None
         case "component":
             takes = _called(level.draft, node)[0]
             return None if takes is None else [*declared, *takes]

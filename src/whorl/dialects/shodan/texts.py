@@ -1,7 +1,7 @@
 """Templates: `{{ task }}`, `{{ inputs.x }}`, `{{ node.output }}`, `{{ iteration_count }}`.
 
-One that stands for nothing stays as it is written, with a warning; a near miss of a name is an
-error.
+One that stands for nothing stays as it is written, with a warning; a near miss of a name, and an
+input that a node does not declare, are errors.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.native.shell import PREFIX, read_script
 from whorl.dialects.shodan.parts import COUNT
-from whorl.dialects.shodan.ports import Reference
+from whorl.dialects.shodan.ports import TAKEN, Reference
 from whorl.dialects.shodan.sources import called, expression, quoted
 from whorl.errors import nearest
 from whorl.ir.checks.suggest import suggest
@@ -176,9 +176,11 @@ def _dug(source: str, path: list[str]) -> str:
 
 
 def _warn(level: Level, node: GraphNode, place: Place) -> None:
-    if level.draft.has_warned_enough:
+    if level.draft.has_warned_enough or level.draft.is_full:
         return
     content = place.content
+    if _lacks_input(level, node, place):
+        return
     near = _near_miss(level, node, content)
     if near:
         level.draft.report(
@@ -199,6 +201,26 @@ def _warn(level: Level, node: GraphNode, place: Place) -> None:
     )
 
 
+def _lacks_input(level: Level, node: GraphNode, place: Place) -> bool:
+    """Whether `inputs.x` names an input that the node cannot have, which is reported."""
+    words = place.content.split(".")
+    if words[0] != "inputs" or len(words) == 1 or not _WORDS.fullmatch(place.content):
+        return False
+    name, known = words[1], level.input_names(node)
+    is_open = not node.inputs and nearest(name, known[:_COMPARED_MAX]) is None
+    taken = TAKEN if node.type == "agent" else ()
+    if is_open or name.partition("[")[0] in (*known, *taken):
+        return False
+    level.draft.report(
+        "W010",
+        f"{node.type} {node.id!r} has no input {name[:60]!r}",
+        place.span,
+        label="no such input",
+        help=suggest(name, known),
+    )
+    return True
+
+
 def _nodes_seen(level: Level, node: GraphNode) -> list[str]:
     return [one.id for home in level.chain() for one in home.members if one.id != node.id]
 
@@ -210,7 +232,7 @@ def _near_miss(level: Level, node: GraphNode, content: str) -> str | None:
         return None
     inputs = [port.name for port in node.inputs]
     if words[0] == "inputs":
-        return nearest(words[1], inputs[:_COMPARED_MAX]) if len(words) > 1 else None
+        return None
     counts = _COUNTS if any(home.loop is not None for home in level.chain()) else ()
     seen = {name for home in level.chain() for one in home.members for name in (one.id, one.slug)}
     loops = {home.loop.node.id for home in level.chain() if home.loop is not None}

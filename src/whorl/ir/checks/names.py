@@ -67,16 +67,19 @@ def _check_path(
             shown = str(key)[:_SHOWN_MAX]
             message = f"{holder[:_SHOWN_MAX]!r} has no {shown!r}"
             span = _span(subject, use, offset, len(str(key)))
-            return Diagnostic("W005", message, span, "unknown name", _advice(shape, holder, shown))
-        shape, holder = part_of(shape, key), _joined(holder, key)
+            advice = member_advice(shape, holder, shown)
+            return Diagnostic("W005", message, span, "unknown name", advice)
+        shape, holder = part_of(shape, key), joined_path(holder, key)
     return None
 
 
-def _joined(holder: str, key: str | int) -> str:
+def joined_path(holder: str, key: str | int) -> str:
+    """The path to a member or an item as an expression writes it."""
     return f"{holder}.{key}" if isinstance(key, str) else f"{holder}[{key}]"
 
 
-def _advice(shape: Shape, holder: str, key: str) -> str:
+def member_advice(shape: Shape, holder: str, key: str) -> str:
+    """What to write instead of a member that a value of this shape does not have."""
     if shape.kind == "object":
         return suggest(key, sorted(shape.fields))
     if key in _LENGTHS:

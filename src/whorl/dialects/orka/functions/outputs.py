@@ -31,8 +31,9 @@ OUTPUTS = "previous_outputs"
 PAST = "past_loops"
 # Members of a record that are kept for the engine and not shown to prompts.
 INSIGHTS = "$insights"
+# What a result without a member of that name gives for it: itself.
+WORDS = frozenset(("response", "result", "output"))
 
-_WORDS = frozenset(("response", "result", "output"))
 _PARSED_MAX = 65_536
 _UNWRAPPED_MAX = 8
 _FENCE = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)```", re.DOTALL)
@@ -77,7 +78,7 @@ def presented(value: Value) -> Value:
     inner = value.get("result")
     if "loops_completed" in value and isinstance(inner, dict):
         # Files of the public system read the figures of a loop inside of its `result`, too.
-        figures = {name: part for name, part in shown.items() if name not in _WORDS}
+        figures = {name: part for name, part in shown.items() if name not in WORDS}
         shown["result"] = Output({**figures, **inner})
     return shown
 
@@ -96,14 +97,14 @@ def member(value: Value, name: str) -> Value:
     """`value.name`, where a text or an object without `response` is its own."""
     if isinstance(value, dict):
         found = value.get(name, UNDEFINED)
-        if found is UNDEFINED and isinstance(value, Output) and name in _WORDS:
+        if found is UNDEFINED and isinstance(value, Output) and name in WORDS:
             return value
         return found
     if isinstance(value, str):
         inner = object_in(value)
         if inner is not None and name in inner:
             return inner[name]
-    if name in _WORDS and isinstance(value, str | bool | int | float | list):
+    if name in WORDS and isinstance(value, str | bool | int | float | list):
         return value
     return member_of(value, name)
 
