@@ -6,21 +6,21 @@ In prompts a variable that is not set stays as it is written, unless it can only
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, field)
-from itertools import islice
-from typing import TYPE_CHECKING
-from whorl import ir
-from whorl.dialects.mcp_cli.functions import quoted
-from whorl.dialects.mcp_cli.variables import (LIBRARY, Mention, Variables, WORDS, spelled)
-from whorl.errors import did_you_mean
-from whorl.source import (Mapping, Scalar, Sequence, plain)
-
 import json
 import re
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
 
+from whorl import ir
+from whorl.dialects.mcp_cli.functions import quoted
+from whorl.dialects.mcp_cli.variables import LIBRARY, WORDS, Mention, Variables, spelled
+from whorl.errors import did_you_mean
+from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
     from whorl.dialects.mcp_cli.draft import Draft
     from whorl.dialects.mcp_cli.variables import View
     from whorl.source import Value

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, field, replace)
+import re
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
+
 from whorl.dialects.mcp_cli.functions import quoted
 from whorl.source import Mapping
 
-import re
-
-
 if TYPE_CHECKING:
-    from collections.abc import (Iterable, Iterator)
+    from collections.abc import Iterable, Iterator
+
     from whorl.dialects.mcp_cli.draft import Item
     from whorl.errors import Span
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from whorl.dialects.orka.functions.outputs import (OUTPUTS, PAST)
+
+from whorl.dialects.orka.functions.outputs import OUTPUTS, PAST, WORDS
 from whorl.dialects.orka.known import ELSEWHERE
-from whorl.dialects.orka.results import (records_of, shape_of)
+from whorl.dialects.orka.results import records_of, shape_of
 from whorl.errors import did_you_mean
 from whorl.ir import Loop
-from whorl.ir.checks.names import (joined_path, member_advice)
+from whorl.ir.checks.names import joined_path, member_advice
 from whorl.ir.checks.scopes import uses_in
-from whorl.ir.checks.shapes import (lacks, part_of)
+from whorl.ir.checks.shapes import lacks, part_of
 from whorl.ir.walk import walk
 from whorl.language import LanguageError
-from whorl.language.functions.orka.outputs import WORDS
-
-
 
 if TYPE_CHECKING:
     from whorl import ir
