@@ -12,8 +12,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from whorl.language.access import item_of, member_of
-from whorl.language.values import UNDEFINED, to_text
+from whorl.language.values import UNDEFINED, item_of, member_of, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
