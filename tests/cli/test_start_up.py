@@ -50,7 +50,7 @@ NEVER = (
     "whorl.interfaces.http",
     "whorl.interfaces.telemetry",
     "whorl.interfaces.translation",
-    "whorl.language.functions.library",
+    "whorl.language.core",
     "whorl.providers.ask",
     "whorl.providers.models",
     "whorl.providers.outbound",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-# The package of that name is imported first: later, it would take the place of the function.
-import whorl.language.functions  # noqa: F401
 from whorl.language.entry import FunctionEntry
 from whorl.language.expression import (
     Expression,
@@ -21,7 +19,6 @@ from whorl.language.expression import (
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 from whorl.language.libraries import Library, Semantics
 from whorl.language.patterns import Match, Pattern, pattern
-from whorl.language.uses import NameUse
 from whorl.language.values import (
     LIMITS,
     UNDEFINED,
@@ -34,6 +31,7 @@ from whorl.language.values import (
 )
 
 if TYPE_CHECKING:
+    from whorl.language.names import NameUse
     from whorl.language.tree import Tree
 
 __all__ = [
@@ -68,10 +66,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> type[Tree]:
+def __getattr__(name: str) -> type[Tree | NameUse]:
     # The tree's classes take time to make; only what parses needs them.
     if name == "Tree":
         from whorl.language.tree import Tree
 
         return Tree
+    if name == "NameUse":
+        from whorl.language.names import NameUse
+
+        return NameUse
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,18 +1,26 @@
-"""One function of the language as data: its name, parameters, documentation and Python code."""
+"""One function of the language as data, and the checks of arguments that many functions share."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from whorl.language.faults import EvaluationError, LanguageError
+from whorl.language.values import UNDEFINED, Value, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from whorl.language.run import Run
+
+
 Kind: TypeAlias = Literal["filter", "test", "function", "method"]
 Scalar: TypeAlias = bool | int | float | str | None
 Argument = TypeVar("Argument")
+
+_PARAMETER = re.compile(r"(\*{0,2}\w+|\.\.\.)(\?|=('[^']*'|[^,]+))?")
+_WORDS: dict[str, Scalar] = {"": None, "none": None, "true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +62,65 @@ class FunctionEntry:
         return f"{self.name}({', '.join([*self.required, *defaults, *further])})"
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A name that people expect and that the language leaves out, with the reason."""
-
-    kind: Kind
-    name: str
-    reason: str
-
-
 def _written(value: Scalar) -> str:
     if value is None:
         return "none"
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value)
+
+
+class Family:
+    """Makes the entries of one family of functions from their signatures."""
+
+    def __init__(self, kind: Kind, name: str) -> None:
+        self.kind = kind
+        self.name = name
+
+    def __call__(
+        self,
+        signature: str,
+        call: Callable[..., object],
+        doc: str,
+        *,
+        extra: str = "",
+        reads: str = "",
+        borrows: bool = False,
+    ) -> FunctionEntry:
+        """Make an entry from a signature such as `pad(width, fill=' ', left=false, mark?)`.
+
+        A parameter with `?` is null where it is not given; `*values` or `...` is any number more.
+        """
+        name, _, parameters = signature.rstrip(")").partition("(")
+        required: list[str] = []
+        optional: list[tuple[str, Scalar]] = []
+        for parameter, mark, default in _PARAMETER.findall(parameters):
+            if parameter[0] in "*.":
+                extra = parameter
+            elif mark:
+                optional.append((parameter, _read_default(default)))
+            else:
+                required.append(parameter)
+        return FunctionEntry(
+            self.kind,
+            self.name,
+            name,
+            call,
+            doc,
+            tuple(required),
+            tuple(optional),
+            extra,
+            reads,
+            borrows,
+        )
+
+
+def _read_default(written: str) -> Scalar:
+    if written in _WORDS:
+        return _WORDS[written]
+    if written.startswith("'"):
+        return written[1:-1]
+    return float(written) if "." in written else int(written)
 
 
 def bind(
@@ -123,3 +175,54 @@ def call_entry(
     if entry.extra:
         return entry.call(*leading, *bound, extra, surplus)
     return entry.call(*leading, *bound)
+
+
+def items(value: Value, operation: str) -> list[Value]:
+    """Return what can be looped over as a list: items, keys or characters; nothing of nothing.
+
+    The list may be the value itself and must not be changed.
+    """
+    if isinstance(value, list):
+        return value
+    if isinstance(value, dict | str):
+        return list(value)
+    if value is UNDEFINED or value is None:
+        return []
+    raise EvaluationError(f"{operation} needs a list, not {kind_of(value)}")
+
+
+def paid_items(run: Run, value: Value, operation: str) -> list[Value]:
+    """Return the items of a value that a function will visit one by one, and pay for the visits."""
+    found = items(value, operation)
+    run.check_items(len(found), operation)
+    run.spend(len(found))
+    return found
+
+
+def whole(value: Value, operation: str, argument: str) -> int:
+    """Return a whole number."""
+    if isinstance(value, int):
+        return int(value)
+    raise EvaluationError(f"{operation} needs a whole number as {argument!r}, not {kind_of(value)}")
+
+
+def positive(value: Value, operation: str, argument: str) -> int:
+    """Return a whole number above 0."""
+    number = whole(value, operation, argument)
+    if number < 1:
+        raise EvaluationError(f"{operation} needs a number above 0 as {argument!r}, not {number}")
+    return number
+
+
+def number(value: Value, operation: str) -> int | float:
+    """Return a number."""
+    if isinstance(value, int | float):
+        return value
+    raise EvaluationError(f"{operation} needs a number, not {kind_of(value)}")
+
+
+def text(value: Value, operation: str, argument: str) -> str:
+    """Return a text."""
+    if isinstance(value, str):
+        return value
+    raise EvaluationError(f"{operation} needs a text as {argument!r}, not {kind_of(value)}")

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.language.entry import FunctionEntry
-    from whorl.language.program import Program
+    from whorl.language.evaluator import Program
+    from whorl.language.names import NameUse, Path
     from whorl.language.tree import Tree
-    from whorl.language.uses import NameUse, Path
 
 # Small sources are many, large ones few: the caches are bounded in what they hold, not only in
 # how many entries they have.
@@ -60,7 +60,7 @@ _parse_large: _Parse = lru_cache(maxsize=32)(_parse)
 
 
 def _compile(expression: Expression) -> Program:
-    from whorl.language.program import compile_tree
+    from whorl.language.evaluator import compile_tree
 
     return compile_tree(parse(expression))
 
@@ -157,6 +157,6 @@ def path_in(expression: Expression) -> tuple[str, Path] | None:
 
 def functions(library: str = "") -> tuple[FunctionEntry, ...]:
     """All functions that an expression with this library may use, for documentation."""
-    from whorl.language.functions.library import entries
+    from whorl.language.core import entries
 
     return entries(library)

@@ -11,10 +11,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.language.access import item_of, member_of
 from whorl.language.faults import LanguageError
 from whorl.language.run import Run
-from whorl.language.values import to_result
+from whorl.language.values import item_of, member_of, to_result
 from whorl.plugins import Plugins, load_reference
 
 if TYPE_CHECKING:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import TypeAlias
 
 from whorl.language import tree
-from whorl.language.uses import NameUse, Path
-from whorl.language.walk import children
+from whorl.language.tree import children
+
+Path: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NameUse:
+    """One use of a name; `guarded` means that its absence is provided for."""
+
+    name: str
+    path: Path
+    offset: int
+    guarded: bool
+
 
 Guards: TypeAlias = frozenset[tuple[str, Path]]
 NO_GUARDS: Guards = frozenset()

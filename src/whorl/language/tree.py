@@ -14,6 +14,7 @@ from typing import Literal as OneOf
 if TYPE_CHECKING:
     from whorl.language.entry import FunctionEntry
 
+
 ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "//", "%", "**"]
 ComparisonOperator: TypeAlias = OneOf["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
 
@@ -318,3 +319,32 @@ class Tree:
     value: Expr | None
     body: Body
     bound: frozenset[str]
+
+
+def weight_of(node: Expr | Stmt) -> int:
+    """Count the nodes of an expression, or of a statement without its bodies, which pay apart."""
+    weight = 0
+    waiting: list[Expr | Stmt] = [node]
+    while waiting:
+        weight += 1
+        waiting.extend(children(waiting.pop()))
+    return weight
+
+
+def children(node: Expr | Stmt) -> list[Expr]:
+    """Return the expressions directly inside a node; none of what pays for itself when it runs."""
+    if isinstance(node, Macro):
+        return []
+    inside: list[Expr] = []
+    for name in node.__slots__:
+        if not (name == "test" and isinstance(node, For)):
+            _collect(getattr(node, name), inside)
+    return inside
+
+
+def _collect(part: object, inside: list[Expr]) -> None:
+    if isinstance(part, tuple):
+        for piece in part:
+            _collect(piece, inside)
+    elif isinstance(part, Expr):
+        inside.append(part)

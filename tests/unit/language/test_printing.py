@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whorl.language import Expression, MappingScope, evaluate, parse, tree
-from whorl.language.functions.library import find
+from whorl.language.core import find
 from whorl.language.printing import CannotSay, is_same, print_tree, translate
 
 NAMES = st.sampled_from(["a", "b", "review", "loop_2", "größe"])

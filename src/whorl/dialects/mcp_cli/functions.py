@@ -7,10 +7,9 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from whorl.language.entry import FunctionEntry
+from whorl.language.core.conversion import from_json
+from whorl.language.entry import FunctionEntry, text, whole
 from whorl.language.faults import EvaluationError
-from whorl.language.functions.arguments import text, whole
-from whorl.language.functions.json import from_json
 from whorl.language.libraries import Library
 from whorl.language.values import UNDEFINED, kind_of
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from whorl.ir.checks.scopes import View
     from whorl.ir.expressions import Names
-    from whorl.language.uses import NameUse, Path
+    from whorl.language.names import NameUse, Path
 
 _CODE = "exit_code"
 # The facts of a loop that are results of an iteration, or a list of them.

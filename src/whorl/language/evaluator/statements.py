@@ -6,17 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from whorl.language import tree
-from whorl.language.access import Group, LoopVariable, Namespace
-from whorl.language.evaluator.calls import MacroValue
-from whorl.language.evaluator.expressions import compile_expression
+from whorl.language.entry import items as items_of
+from whorl.language.evaluator.expressions import MacroValue, compile_expression
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
-from whorl.language.functions.arguments import items as items_of
 from whorl.language.run import Run
-from whorl.language.values import UNDEFINED, Value, kind_of
-from whorl.language.walk import weight_of
+from whorl.language.tree import weight_of
+from whorl.language.values import UNDEFINED, Group, LoopVariable, Namespace, Value, kind_of
 
 if TYPE_CHECKING:
-    from whorl.language.evaluator.context import Context, Evaluate
+    from whorl.language.evaluator.expressions import Context, Evaluate
 
 Execute: TypeAlias = Callable[[Run, list[str]], None]
 Bind: TypeAlias = Callable[[dict[str, Value], Value], None]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from whorl.language import tree
-from whorl.language.functions.library import find
+from whorl.language.core import find
 from whorl.language.printing.faults import CannotSay
 from whorl.plugins import load_reference
 

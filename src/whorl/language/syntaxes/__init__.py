@@ -6,44 +6,80 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl.errors import did_you_mean
+from whorl.language import tree
 from whorl.language.faults import LanguageError
 from whorl.language.libraries import libraries, open_library
-from whorl.language.tree import Name, Tree
 
 if TYPE_CHECKING:
     from whorl.language.libraries import Read
 
+_PLACE = re.compile(
+    r"\{\{\s*(?P<root>[^\W\d][\w-]*)"
+    r"(?P<path>(?:\.[\w-]+|\[\s*(?:-?\d{1,9}|'[^'\n]*'|\"[^\"\n]*\")\s*\])*)\s*\}\}"
+)
+_STEP = re.compile(r"\.([\w-]+)|\[\s*(?:(-?\d+)|'([^']*)'|\"([^\"]*)\")\s*\]")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Words that Jinja2 reads as constants or operators.
 _WORDS = frozenset(("true", "false", "none", "and", "or", "not", "in", "is", "if", "else", "elif"))
 
 
-def _jinja(source: str, library: str) -> Tree:
+def _jinja(source: str, library: str) -> tree.Tree:
     # A step's name alone is the output of most small files: it needs no parser.
     if _NAME.fullmatch(source) and source.lower() not in _WORDS:
-        return Tree("jinja", library, Name(source, 0), (), frozenset())
+        return tree.Tree("jinja", library, tree.Name(source, 0), (), frozenset())
     from whorl.language.syntaxes.jinja import read_expression
 
     return read_expression(source, library)
 
 
-def _template(source: str, library: str) -> Tree:
+def _template(source: str, library: str) -> tree.Tree:
     from whorl.language.syntaxes.jinja import read_template
 
     return read_template(source, library)
 
 
-def _plain(source: str, library: str) -> Tree:
-    from whorl.language.syntaxes.plain import read_plain
+def read_plain(source: str, library: str) -> tree.Tree:
+    """Read a text with placeholders."""
+    body: list[tree.Stmt] = []
+    end = 0
+    for place in _PLACE.finditer(source):
+        if place.start() > end:
+            body.append(tree.Text(source[end : place.start()]))
+        body.append(tree.Emit(_path(place), place.start("root")))
+        end = place.end()
+    if end < len(source):
+        body.append(tree.Text(source[end:]))
+    only = body[0] if len(body) == 1 else None
+    value = only.value if isinstance(only, tree.Emit) else None
+    return tree.Tree("plain", library, value, tuple(body), frozenset())
 
-    return read_plain(source, library)
+
+def _path(place: re.Match[str]) -> tree.Expr:
+    node: tree.Expr = tree.Name(place["root"], place.start("root"))
+    for step in _STEP.finditer(place["path"]):
+        name, index, *quoted = step.groups()
+        offset = place.start("path") + step.start()
+        number = index if index is not None else _index(name)
+        if number is not None:
+            node = tree.Item(node, tree.Literal(int(number), offset), offset)
+        else:
+            key = next(part for part in (name, *quoted) if part is not None)
+            node = tree.Member(node, key, offset)
+    return node
+
+
+def _index(name: str | None) -> str | None:
+    """Return the index that a path like `items.0` names."""
+    if name is not None and name.isascii() and name.isdecimal() and len(name) < 10:
+        return name
+    return None
 
 
 # Jinja2 takes 40 ms to import, so each syntax is imported when the first source needs it.
 SYNTAXES: dict[str, Read] = {
     "jinja": _jinja,
     "template": _template,
-    "plain": _plain,
+    "plain": read_plain,
 }
 
 

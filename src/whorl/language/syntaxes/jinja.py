@@ -1,21 +1,215 @@
-"""Jinja templates and expressions: Jinja2's parser, never its compiler or runtime."""
+"""Jinja templates and expressions: Jinja2's lexer and parser, never its compiler or runtime.
+
+The lexer gives character offsets in place of line numbers. Nesting is refused here, before Jinja2's
+recursive parser is entered: what counts is how many Python frames the parser would stack up.
+"""
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from jinja2 import Environment
 from jinja2.exceptions import TemplateSyntaxError
-from jinja2.lexer import TokenStream
+from jinja2.lexer import Token, TokenStream, ignored_tokens
+from jinja2.lexer import operators as OPERATORS  # noqa: N812
 from jinja2.parser import Parser
 
 from whorl.language import tree
 from whorl.language.faults import LanguageError, LimitExceeded
-from whorl.language.syntaxes.jinja_statements import StatementConverter
-from whorl.language.syntaxes.jinja_tokens import environment, tokenize
+from whorl.language.syntaxes.jinja_nodes import StatementConverter
+from whorl.language.values import INTEGER_MAX
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jinja2 import nodes
-    from jinja2.lexer import Token
+
+
+TOKENS_MAX = 20_000
+FRAMES_MAX = 520
+_FRAMES_PER_BRACKET = 13
+_FRAMES_PER_BLOCK = 4
+
+_ESCAPE = re.compile(
+    r"\\(?:(?P<octal>[0-7]{1,3})|x(?P<hex>[0-9a-fA-F]{2})|u(?P<short>[0-9a-fA-F]{4})"
+    r"|U(?P<long>[0-9a-fA-F]{8})|(?P<mark>[\\'\"abfnrtv\n]))"
+)
+_MARKS = {
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "\n": "",
+}
+_OPENING = frozenset("([{")
+_CLOSING = frozenset(")]}")
+_BLOCKS = frozenset(("for", "if", "macro", "call", "filter", "with", "block", "autoescape"))
+_OPERANDS = frozenset(("name", "string", "integer", "float"))
+_WORD_OPERATORS = frozenset(("and", "or", "not", "in", "is", "if", "else", "elif"))
+
+
+@lru_cache(maxsize=1)
+def environment() -> Environment:
+    """Return the Jinja2 environment whose lexer and parser are used; nothing is ever rendered."""
+    return Environment(keep_trailing_newline=True)
+
+
+def tokenize(source: str, *, inside: bool) -> list[Token]:
+    """Return the tokens of a template, or of the inside of `{{ }}`, with offsets as `lineno`."""
+    tokens: list[Token] = []
+    nesting = _Nesting()
+    for offset, kind, text in _positions(source, inside=inside):
+        if kind in ignored_tokens or kind in ("raw_begin", "raw_end"):
+            continue
+        if len(tokens) >= TOKENS_MAX:
+            raise LimitExceeded(f"source has more than {TOKENS_MAX} tokens", offset)
+        token = _token(offset, kind, text)
+        nesting.feed(token, text)
+        tokens.append(token)
+    return tokens
+
+
+def _positions(source: str, *, inside: bool) -> Iterator[tuple[int, str, str]]:
+    """Pair what Jinja2's lexer yields with where it is.
+
+    The lexer yields every character of the source in order, except white space that a `-` removes
+    and the `\\r` of line ends.
+    """
+    returns = [found.start() for found in re.finditer("\r\n", source)]
+    flat = source.replace("\r\n", "\n").replace("\r", "\n")
+    removed = [position - index for index, position in enumerate(returns)]
+    position = 0
+    lexer = environment().lexer
+    stream = lexer.tokeniter(flat, None, None, "variable" if inside else None)
+    try:
+        for _, kind, text in stream:
+            while position < len(flat) and not flat.startswith(text, position):
+                position += 1
+            yield position + bisect_right(removed, position - 1), kind, text
+            position += len(text)
+    except TemplateSyntaxError as error:
+        offset = position + bisect_right(removed, position - 1)
+        raise LanguageError(_plain_message(error), min(offset, len(source))) from None
+
+
+def _plain_message(error: TemplateSyntaxError) -> str:
+    message = re.sub(r" at \d+$", "", error.message or "syntax error").rstrip(".")
+    return message[:1].lower() + message[1:]
+
+
+def _token(offset: int, kind: str, text: str) -> Token:
+    if kind == "data":
+        return Token(offset, kind, text)
+    if kind == "name":
+        if not text.isidentifier():
+            raise LanguageError(f"{text!r} is not a name", offset)
+        return Token(offset, kind, text)
+    if kind == "string":
+        return Token(offset, kind, _unescape(text[1:-1]))
+    if kind == "integer":
+        return Token(offset, kind, _integer(text, offset))  # type: ignore[arg-type]
+    if kind == "float":
+        return Token(offset, kind, _float(text, offset))  # type: ignore[arg-type]
+    if kind == "operator":
+        return Token(offset, OPERATORS[text], text)
+    return Token(offset, kind, text)
+
+
+def _integer(text: str, offset: int) -> int:
+    digits = text.replace("_", "")
+    number = int(digits, 0) if len(digits) < 70 else INTEGER_MAX + 1
+    if number > INTEGER_MAX:
+        raise LimitExceeded("an integer in the source is beyond 64 bits", offset)
+    return number
+
+
+def _float(text: str, offset: int) -> float:
+    number = float(text.replace("_", ""))
+    if number == float("inf"):
+        raise LimitExceeded("a number in the source is too large", offset)
+    return number
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(_unescaped, text) if "\\" in text else text
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    if escape["mark"] is not None:
+        return _MARKS[escape["mark"]]
+    if escape["octal"] is not None:
+        return chr(int(escape["octal"], 8))
+    code = int(escape["hex"] or escape["short"] or escape["long"], 16)
+    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        return "\ufffd"
+    return chr(code)
+
+
+class _Nesting:
+    """Counts the frames that Jinja2's parser will have on the stack at each token."""
+
+    __slots__ = ("begins", "blocks", "levels", "pending", "sets")
+
+    def __init__(self) -> None:
+        self.levels = [0]
+        self.blocks = 0
+        self.pending = 0
+        self.begins = False
+        self.sets = False
+
+    def feed(self, token: Token, text: str) -> None:
+        """Take the next token; raises LimitExceeded when the parser would go too deep."""
+        if token.type in ("data", "variable_begin", "block_begin"):
+            self.levels, self.pending = [0], 0
+            self.begins = token.type == "block_begin"
+            return
+        if self.begins:
+            self._tag(token)
+        elif token.type == "assign" and len(self.levels) == 1:
+            self.sets = False
+        elif token.type == "block_end":
+            self.blocks += self.sets
+            self.sets = False
+        elif text in _OPENING:
+            self.levels.append(self.levels[-1] + self.pending + _FRAMES_PER_BRACKET)
+            self.pending = 0
+        elif text in _CLOSING:
+            self.levels = self.levels[:-1] or [0]
+            self.pending = 0
+        elif token.type in _OPERANDS and token.value not in _WORD_OPERATORS:
+            self.pending = 0
+        elif token.type in ("add", "sub") or token.value in ("not", "else"):
+            self._prefix(token)
+        self._check(token.lineno)
+
+    def _tag(self, token: Token) -> None:
+        self.begins = False
+        # `set` opens a block unless it has a value; that is known at the end of the tag.
+        self.sets = token.value == "set"
+        if token.value in _BLOCKS:
+            self.blocks += 1
+        elif token.type == "name" and token.value.startswith("end"):
+            self.blocks = max(0, self.blocks - 1)
+
+    def _prefix(self, token: Token) -> None:
+        if token.value == "else":
+            self.levels[-1] += 1
+        else:
+            self.pending += 1
+
+    def _check(self, offset: int) -> None:
+        frames = self.levels[-1] + self.pending + self.blocks * _FRAMES_PER_BLOCK
+        if frames > FRAMES_MAX:
+            raise LimitExceeded("source is nested too deeply", offset)
 
 
 def read_template(source: str, library: str) -> tree.Tree:

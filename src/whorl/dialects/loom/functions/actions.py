@@ -18,9 +18,9 @@ from whorl.dialects.loom.values.contents import (
     is_envelope,
     multipart_bodies,
 )
+from whorl.language.core.conversion import from_json
 from whorl.language.entry import FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
-from whorl.language.functions.json import from_json
 from whorl.language.schema import STEPS_MAX, misfits
 from whorl.language.values import UNDEFINED, Limits, kind_of, measure
 

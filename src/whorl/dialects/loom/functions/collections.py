@@ -15,8 +15,8 @@ from whorl.dialects.loom.values.arguments import (
     whole,
     wrong,
 )
-from whorl.language.access import PATH_MAX
 from whorl.language.faults import EvaluationError, LimitExceeded
+from whorl.language.values import PATH_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -7,19 +7,19 @@ object can be read like those of an object.
 
 from __future__ import annotations
 
-import json
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
+from whorl.language.values import (UNDEFINED, item_of, member_of, to_text)
 
-from whorl.language.access import item_of, member_of
-from whorl.language.values import UNDEFINED, to_text
+import json
+import re
+
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
+    from collections.abc import (Iterable, Iterator, Sequence)
     from whorl.language.run import Run
     from whorl.language.values import Value
+
 
 # Names that the reader of the dialect binds and no author can write.
 FLOW = "$flow"

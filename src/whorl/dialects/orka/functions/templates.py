@@ -21,11 +21,10 @@ from whorl.dialects.orka.functions.outputs import (
     shown_records,
 )
 from whorl.dialects.orka.functions.scores import JOINT
-from whorl.language.access import PATH_MAX
 from whorl.language.entry import FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
-from whorl.language.functions.regex import compiled, pay_search
-from whorl.language.values import UNDEFINED
+from whorl.language.patterns import compiled, pay_search
+from whorl.language.values import PATH_MAX, UNDEFINED
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.shodan.functions.outputs import OUTPUTS
 from whorl.dialects.shodan.functions.ports import convert, shown, told
-from whorl.language.access import item_of
+from whorl.language.core.conversion import from_json
 from whorl.language.entry import FunctionEntry
 from whorl.language.faults import EvaluationError
-from whorl.language.functions.json import from_json
-from whorl.language.values import UNDEFINED, Value, kind_of
+from whorl.language.values import UNDEFINED, Value, item_of, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,11 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.shodan.functions.ports import check, convert, shown, told
-from whorl.language.access import item_of
+from whorl.language.core.conversion import from_json
 from whorl.language.faults import EvaluationError, LimitExceeded
-from whorl.language.functions.json import from_json
 from whorl.language.patterns import pattern
-from whorl.language.values import UNDEFINED, Value, to_json_text
+from whorl.language.values import UNDEFINED, Value, item_of, to_json_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

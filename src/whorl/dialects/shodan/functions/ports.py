@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from whorl.language.core.conversion import from_json
 from whorl.language.faults import EvaluationError
-from whorl.language.functions.json import from_json
 from whorl.language.values import UNDEFINED, Value, kind_of, to_json_text
 
 if TYPE_CHECKING:

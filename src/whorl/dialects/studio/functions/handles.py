@@ -13,12 +13,10 @@ from whorl.dialects.studio.functions.paths import find_path
 from whorl.dialects.studio.functions.pipes import pipe
 from whorl.dialects.studio.functions.results import RESULTS
 from whorl.dialects.studio.functions.routes import ROUTES
-from whorl.language.access import item_of
-from whorl.language.entry import FunctionEntry
+from whorl.language.core.conversion import from_json
+from whorl.language.entry import FunctionEntry, text
 from whorl.language.faults import EvaluationError
-from whorl.language.functions.arguments import text
-from whorl.language.functions.json import from_json
-from whorl.language.values import UNDEFINED, Value, kind_of
+from whorl.language.values import UNDEFINED, Value, item_of, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

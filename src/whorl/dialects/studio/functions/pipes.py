@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.language.access import path_getter
+from whorl.language.core.conversion import from_json as parse_json
+from whorl.language.core.lists import first as first_item
+from whorl.language.core.lists import join as join_items
+from whorl.language.core.lists import last as last_item
+from whorl.language.core.lists import length as length_of
+from whorl.language.core.lists import ordered
+from whorl.language.core.lists import reverse as reverse_items
+from whorl.language.entry import paid_items, whole
 from whorl.language.faults import EvaluationError
-from whorl.language.functions.arguments import paid_items, whole
-from whorl.language.functions.json import from_json as parse_json
-from whorl.language.functions.lists import first as first_item
-from whorl.language.functions.lists import join as join_items
-from whorl.language.functions.lists import last as last_item
-from whorl.language.functions.lists import length as length_of
-from whorl.language.functions.lists import reverse as reverse_items
-from whorl.language.functions.ordering import ordered
-from whorl.language.values import UNDEFINED, Value, kind_of
+from whorl.language.values import UNDEFINED, Value, kind_of, path_getter
 
 if TYPE_CHECKING:
     from collections.abc import Callable

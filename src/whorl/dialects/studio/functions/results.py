@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whorl.language.core.conversion import from_json
+from whorl.language.core.lists import join
+from whorl.language.entry import paid_items, whole
 from whorl.language.faults import EvaluationError
-from whorl.language.functions.arguments import paid_items, whole
-from whorl.language.functions.json import from_json
-from whorl.language.functions.lists import join
 from whorl.language.values import UNDEFINED, Value, kind_of
 
 if TYPE_CHECKING:

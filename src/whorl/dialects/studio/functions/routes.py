@@ -7,9 +7,9 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from whorl.language.core.conversion import from_json
+from whorl.language.entry import items
 from whorl.language.faults import EvaluationError
-from whorl.language.functions.arguments import items
-from whorl.language.functions.json import from_json
 
 if TYPE_CHECKING:
     from whorl.language.run import Run

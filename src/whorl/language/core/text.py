@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from whorl.language.entry import FunctionEntry, Scalar
+from whorl.language.entry import Family, FunctionEntry, positive, text, whole
 from whorl.language.faults import EvaluationError
-from whorl.language.formatting import fill_percent
-from whorl.language.functions.arguments import positive, text, whole
+from whorl.language.operators import fill_percent
+from whorl.language.run import Run
 
 if TYPE_CHECKING:
-    from whorl.language.run import Run
+    from collections.abc import Callable
+
     from whorl.language.values import Value
 
 _WORD_START = re.compile(r"([-\s({\[<]+)")
@@ -19,18 +20,6 @@ _WORD = re.compile(r"\w+")
 _STRETCH = re.compile(r"\s+|\S+")
 _FEW_CHARS = 64
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "'": "&#39;", '"': "&#34;"})
-
-
-def upper(run: Run, value: Value) -> str:
-    return run.text(value).upper()
-
-
-def lower(run: Run, value: Value) -> str:
-    return run.text(value).lower()
-
-
-def capitalize(run: Run, value: Value) -> str:
-    return run.text(value).capitalize()
 
 
 def title(run: Run, value: Value) -> str:
@@ -56,10 +45,6 @@ def stripped(value: str, chars: str | None, *, left: bool = True, right: bool = 
     while right and end > start and value[end - 1] in gone:
         end -= 1
     return value[start:end]
-
-
-def string(run: Run, value: Value) -> str:
-    return run.text(value)
 
 
 def replace(run: Run, value: Value, old: Value, new: Value, count: Value) -> str:
@@ -206,12 +191,9 @@ def split_arguments(
     return mark, limit
 
 
-def startswith(run: Run, value: Value, prefix: Value) -> bool:
-    return run.text(value).startswith(text(prefix, "startswith", "prefix"))
-
-
-def endswith(run: Run, value: Value, suffix: Value) -> bool:
-    return run.text(value).endswith(text(suffix, "endswith", "suffix"))
+def _with_affix(operation: str, argument: str) -> Callable[[Run, Value, Value], bool]:
+    holds = getattr(str, operation)
+    return lambda run, value, affix: holds(run.text(value), text(affix, operation, argument))
 
 
 def urlencode(run: Run, value: Value) -> str:
@@ -287,63 +269,55 @@ def sha256(run: Run, value: Value) -> str:
     return hashlib.sha256(subject.encode("utf-8", "replace")).hexdigest()
 
 
-def _filter(
-    name: str, call: object, doc: str, required: tuple[str, ...] = (), **optional: Scalar
-) -> FunctionEntry:
-    assert callable(call)
-    return FunctionEntry("filter", "text", name, call, doc, required, tuple(optional.items()))
-
+_with_prefix = _with_affix("startswith", "prefix")
+_with_suffix = _with_affix("endswith", "suffix")
+_text = Family("filter", "text")
 
 TEXT: tuple[FunctionEntry, ...] = (
-    _filter("upper", upper, "the text in capital letters"),
-    _filter("lower", lower, "the text in small letters"),
-    _filter("capitalize", capitalize, "the first letter a capital, the others small"),
-    _filter("title", title, "every word begins with a capital"),
-    _filter("trim", trim, "without white space, or the given characters, at both ends", chars=None),
-    _filter("string", string, "the value as text"),
-    _filter("safe", string, "the value as text; nothing is escaped, so nothing needs marking"),
-    _filter("replace", replace, "every `old` replaced by `new`", ("old", "new"), count=None),
-    _filter("center", center, "padded with spaces on both sides to a width", width=80),
-    _filter(
-        "indent",
+    _text("upper", lambda run, value: run.text(value).upper(), "the text in capital letters"),
+    _text("lower", lambda run, value: run.text(value).lower(), "the text in small letters"),
+    _text(
+        "capitalize",
+        lambda run, value: run.text(value).capitalize(),
+        "the first letter a capital, the others small",
+    ),
+    _text("title", title, "every word begins with a capital"),
+    _text("trim(chars=none)", trim, "without white space, or the given characters, at both ends"),
+    _text("string", Run.text, "the value as text"),
+    _text("safe", Run.text, "the value as text; nothing is escaped, so nothing needs marking"),
+    _text("replace(old, new, count=none)", replace, "every `old` replaced by `new`"),
+    _text("center(width=80)", center, "padded with spaces on both sides to a width"),
+    _text(
+        "indent(width=4, first=false, blank=false)",
         indent,
         "lines after the first begin with spaces, or with the given text",
-        width=4,
-        first=False,
-        blank=False,
     ),
-    _filter(
-        "truncate",
+    _text(
+        "truncate(length=255, killwords=false, end='...', leeway=5)",
         truncate,
         "cut to a length, at a word unless `killwords`; `leeway` characters more are let pass",
-        length=255,
-        killwords=False,
-        end="...",
-        leeway=5,
     ),
-    _filter("wordcount", wordcount, "how many words the text has"),
-    _filter(
-        "wordwrap",
+    _text("wordcount", wordcount, "how many words the text has"),
+    _text(
+        "wordwrap(width=79, break_long_words=true, wrapstring=none, break_on_hyphens=true)",
         wordwrap,
         "lines broken at a width",
-        width=79,
-        break_long_words=True,
-        wrapstring=None,
-        break_on_hyphens=True,
     ),
-    _filter("escape", escape, "the characters & < > ' \" as HTML entities"),
-    _filter("e", escape, "the same as escape"),
-    _filter("forceescape", escape, "the same as escape"),
-    _filter("striptags", striptags, "without HTML tags and comments, white space collapsed"),
-    FunctionEntry(
-        "filter", "text", "format", format_values, "the `%s` places filled in", extra="*values"
+    _text("escape", escape, "the characters & < > ' \" as HTML entities"),
+    _text("e", escape, "the same as escape"),
+    _text("forceescape", escape, "the same as escape"),
+    _text("striptags", striptags, "without HTML tags and comments, white space collapsed"),
+    _text("format(*values)", format_values, "the `%s` places filled in"),
+    _text("split(separator=none, maxsplit=-1)", split, "a list of the parts between separators"),
+    _text(
+        "startswith(prefix)",
+        _with_prefix,
+        "true if the text begins with `prefix`",
     ),
-    _filter("split", split, "a list of the parts between separators", separator=None, maxsplit=-1),
-    _filter("startswith", startswith, "true if the text begins with `prefix`", ("prefix",)),
-    _filter("endswith", endswith, "true if the text ends with `suffix`", ("suffix",)),
-    _filter("urlencode", urlencode, "quoted for a URL; an object becomes a query string"),
-    _filter("xmlattr", xmlattr, "an object as attributes of an XML element", autospace=True),
-    _filter("b64encode", base64_encode, "the text's UTF-8 bytes in base64"),
-    _filter("b64decode", base64_decode, "the text that was put in base64"),
-    _filter("sha256", sha256, "the SHA-256 hash of the text, in hexadecimal"),
+    _text("endswith(suffix)", _with_suffix, "true if the text ends with `suffix`"),
+    _text("urlencode", urlencode, "quoted for a URL; an object becomes a query string"),
+    _text("xmlattr(autospace=true)", xmlattr, "an object as attributes of an XML element"),
+    _text("b64encode", base64_encode, "the text's UTF-8 bytes in base64"),
+    _text("b64decode", base64_decode, "the text that was put in base64"),
+    _text("sha256", sha256, "the SHA-256 hash of the text, in hexadecimal"),
 )

@@ -7,21 +7,20 @@ those alone where the library stands alone.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from whorl.errors import did_you_mean
-from whorl.language.entry import FunctionEntry, Kind, Refused
+from whorl.language.core.conversion import JSON, NUMBERS
+from whorl.language.core.lists import LISTS, ORDERING, SELECTING
+from whorl.language.core.methods import METHODS, OBJECTS
+from whorl.language.core.tests import TESTS
+from whorl.language.core.text import TEXT
 from whorl.language.faults import LanguageError
-from whorl.language.functions.json import JSON
-from whorl.language.functions.lists import LISTS
-from whorl.language.functions.methods import METHODS
-from whorl.language.functions.numbers import NUMBERS
-from whorl.language.functions.objects import OBJECTS
-from whorl.language.functions.ordering import ORDERING
-from whorl.language.functions.regex import REGEX
-from whorl.language.functions.selecting import SELECTING
-from whorl.language.functions.tests import TESTS
-from whorl.language.functions.text import TEXT
 from whorl.language.libraries import open_library
+from whorl.language.patterns import REGEX
+
+if TYPE_CHECKING:
+    from whorl.language.entry import FunctionEntry, Kind
 
 CORE: tuple[FunctionEntry, ...] = (
     TEXT + LISTS + ORDERING + SELECTING + NUMBERS + JSON + REGEX + OBJECTS + TESTS + METHODS
@@ -29,14 +28,15 @@ CORE: tuple[FunctionEntry, ...] = (
 
 
 _CHANCE = "its result would differ each time a run is replayed"
-_REFUSED = (
-    Refused("filter", "random", _CHANCE),
-    Refused("filter", "urlize", "templates here write prompts and values, not web pages"),
-    Refused("filter", "shuffle", _CHANCE),
-    Refused("function", "lipsum", _CHANCE),
-    Refused("function", "now", _CHANCE),
-    Refused("function", "random", _CHANCE),
-)
+# Names that people expect and that the language leaves out, with the reason.
+_REFUSED: dict[tuple[Kind, str], str] = {
+    ("filter", "random"): _CHANCE,
+    ("filter", "urlize"): "templates here write prompts and values, not web pages",
+    ("filter", "shuffle"): _CHANCE,
+    ("function", "lipsum"): _CHANCE,
+    ("function", "now"): _CHANCE,
+    ("function", "random"): _CHANCE,
+}
 
 
 @lru_cache(maxsize=32)
@@ -59,9 +59,8 @@ def find(library: str, kind: Kind, name: str) -> FunctionEntry:
 
 
 def _unknown(kind: Kind, name: str, names: list[str]) -> LanguageError:
-    for refused in _REFUSED:
-        if (refused.kind, refused.name) == (kind, name):
-            return LanguageError(f"{kind} {name!r} is not available: {refused.reason}")
+    if (kind, name) in _REFUSED:
+        return LanguageError(f"{kind} {name!r} is not available: {_REFUSED[kind, name]}")
     return LanguageError(f"unknown {kind} {name!r}", help=did_you_mean(name, names))
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.language.entry import FunctionEntry, Kind
+from whorl.language.entry import Family, FunctionEntry, Kind, number
 from whorl.language.faults import EvaluationError, LanguageError
-from whorl.language.functions.arguments import number
-from whorl.language.functions.regex import compiled, pay_search
 from whorl.language.operators import COMPARISON, contains
+from whorl.language.patterns import compiled, pay_search
 from whorl.language.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
@@ -53,26 +52,18 @@ def _known(kind: Kind) -> Callable[[Run, Value], bool]:
     return known
 
 
-def searches(run: Run, value: Value, pattern: Value, ignorecase: Value) -> bool:
-    program = compiled(run, pattern, "search", ignore_case=bool(ignorecase))
-    subject = run.text(value)
-    pay_search(run, program, len(subject))
-    return program.search(subject) is not None
+def _searching(operation: str) -> Callable[[Run, Value, Value, Value], bool]:
+    def searched(run: Run, value: Value, pattern: Value, ignorecase: Value) -> bool:
+        program = compiled(run, pattern, operation, ignore_case=bool(ignorecase))
+        subject = run.text(value)
+        pay_search(run, program, len(subject))
+        look = program.search if operation == "search" else program.match
+        return look(subject) is not None
+
+    return searched
 
 
-def matches(run: Run, value: Value, pattern: Value, ignorecase: Value) -> bool:
-    program = compiled(run, pattern, "match", ignore_case=bool(ignorecase))
-    subject = run.text(value)
-    pay_search(run, program, len(subject))
-    return program.match(subject) is not None
-
-
-def _test(name: str, call: Callable[..., object], doc: str, *required: str) -> FunctionEntry:
-    return FunctionEntry("test", "tests", name, call, doc, required)
-
-
-def _regex_test(name: str, call: Callable[..., object], doc: str) -> FunctionEntry:
-    return FunctionEntry("test", "tests", name, call, doc, ("pattern",), (("ignorecase", False),))
+_test = Family("test", "tests")
 
 
 def _comparisons() -> tuple[FunctionEntry, ...]:
@@ -86,7 +77,7 @@ def _comparisons() -> tuple[FunctionEntry, ...]:
         ("in", "part of `other`", ("in",)),
     )
     return tuple(
-        _test(name, COMPARISON[symbol], doc, "other")
+        _test(f"{name}(other)", COMPARISON[symbol], doc)
         for symbol, doc, names in words
         for name in names
     )
@@ -114,14 +105,16 @@ TESTS: tuple[FunctionEntry, ...] = (
     _test("escaped", lambda run, value: False, "never: nothing is escaped"),
     _test("odd", lambda run, value: number(value, "odd") % 2 == 1, "is an odd number"),
     _test("even", lambda run, value: number(value, "even") % 2 == 0, "is an even number"),
-    _test("divisibleby", divisible_by, "can be divided by `num`", "num"),
+    _test("divisibleby(num)", divisible_by, "can be divided by `num`"),
     _test("lower", lambda run, value: run.text(value).islower(), "is in small letters"),
     _test("upper", lambda run, value: run.text(value).isupper(), "is in capital letters"),
-    _test("sameas", same_as, "is the same value of the same kind", "other"),
-    _test("contains", contains, "holds `member`: a text, an item or a key", "member"),
+    _test("sameas(other)", same_as, "is the same value of the same kind"),
+    _test("contains(member)", contains, "holds `member`: a text, an item or a key"),
     _test("filter", _known("filter"), "is the name of a filter"),
     _test("test", _known("test"), "is the name of a test"),
-    _regex_test("search", searches, "the pattern is found in it"),
-    _regex_test("match", matches, "the pattern is found at its start"),
+    _test("search(pattern, ignorecase=false)", _searching("search"), "the pattern is found in it"),
+    _test(
+        "match(pattern, ignorecase=false)", _searching("match"), "the pattern is found at its start"
+    ),
     *_comparisons(),
 )

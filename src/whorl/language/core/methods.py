@@ -1,0 +1,281 @@
+"""The methods of texts, lists, objects and loops, and the functions that make objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.language.core import lists
+from whorl.language.core import text as filters
+from whorl.language.entry import Family, FunctionEntry, paid_items, text, whole
+from whorl.language.faults import EvaluationError
+from whorl.language.operators import equal, fill_braces
+from whorl.language.values import (
+    UNDEFINED,
+    Cycler,
+    Joiner,
+    LoopVariable,
+    Namespace,
+    Value,
+    item_of,
+    key_text,
+    kind_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.language.run import Run
+
+
+_Named = dict[str, Value]
+_Extra = tuple[Value, ...]
+
+
+def _own(name: str) -> Callable[[Run, str], Value]:
+    """What Python's text has under the same name, without arguments."""
+    call = getattr(str, name)
+    return lambda run, value: call(value)
+
+
+def _stripping(**ends: bool) -> Callable[[Run, str, Value], str]:
+    return lambda run, value, chars: filters.stripped(
+        value, None if chars is None else text(chars, "strip", "chars"), **ends
+    )
+
+
+def _with_affix(operation: str) -> Callable[[Run, str, Value], bool]:
+    holds = getattr(str, operation)
+
+    def has_affix(run: Run, value: str, affix: Value) -> bool:
+        parts = affix if isinstance(affix, list) else [affix]
+        affixes = tuple(text(part, operation, "affix") for part in parts)
+        run.spend(sum(1 + (len(part) >> 8) for part in affixes if len(part) <= len(value)))
+        return bool(holds(value, affixes))
+
+    return has_affix
+
+
+def _padding(operation: str) -> Callable[[Run, str, Value, Value], str]:
+    pad = getattr(str, operation)
+
+    def padded(run: Run, value: str, width: Value, fill: Value) -> str:
+        size, filler = _width(run, value, width, operation), text(fill, "padding", "fill")
+        if len(filler) != 1:
+            raise EvaluationError("padding needs one character to fill with")
+        return str(pad(value, size, filler))
+
+    return padded
+
+
+def right_split(run: Run, value: str, separator: Value, maxsplit: Value) -> list[str]:
+    mark, limit = filters.split_arguments(run, value, separator, maxsplit)
+    if mark is None or len(mark) == 1:
+        return value.rsplit(mark, limit)
+    # Python searches backwards in quadratic time, forwards in linear time.
+    return [part[::-1] for part in value[::-1].split(mark[::-1], limit)[::-1]]
+
+
+def split_lines(run: Run, value: str, keepends: Value) -> list[str]:
+    lines = value.splitlines(bool(keepends))
+    run.check_items(len(lines), "splitlines")
+    return lines
+
+
+def join_items(run: Run, value: str, items: Value) -> str:
+    for item in paid_items(run, items, "join"):
+        text(item, "join", "items")
+    return lists.join(run, items, value, None)
+
+
+def count_text(run: Run, value: str, part: Value) -> int:
+    return value.count(text(part, "count", "part"))
+
+
+def find(run: Run, value: str, part: Value) -> int:
+    return value.find(text(part, "find", "part"))
+
+
+def find_last(run: Run, value: str, part: Value) -> int:
+    wanted = text(part, "rfind", "part")
+    if len(wanted) < 2:
+        return value.rfind(wanted)
+    # Python searches backwards in quadratic time, forwards in linear time.
+    at = value[::-1].find(wanted[::-1])
+    return -1 if at < 0 else len(value) - at - len(wanted)
+
+
+def index_of_text(run: Run, value: str, part: Value) -> int:
+    position = find(run, value, part)
+    if position < 0:
+        raise EvaluationError(f"index: the text does not contain {part!r}")
+    return position
+
+
+def fill_zeros(run: Run, value: str, width: Value) -> str:
+    return value.zfill(_width(run, value, width, "zfill"))
+
+
+def _width(run: Run, value: str, width: Value, operation: str) -> int:
+    size = whole(width, operation, "width")
+    run.check_text(max(size, len(value)), operation)
+    return size
+
+
+def index_of(run: Run, value: list[Value], item: Value) -> int:
+    for position, part in enumerate(paid_items(run, value, "index")):
+        if equal(run, part, item):
+            return position
+    raise EvaluationError("index: the list does not contain the item")
+
+
+def count_items(run: Run, value: list[Value], item: Value) -> int:
+    return sum(equal(run, part, item) for part in paid_items(run, value, "count"))
+
+
+def _listing(parts: str) -> Callable[[Run, dict[str, Value]], list[Value]]:
+    take = getattr(dict, parts)
+
+    def listed(run: Run, value: dict[str, Value]) -> list[Value]:
+        run.check_items(len(value), parts)
+        return list(take(value))
+
+    return listed
+
+
+def get(run: Run, value: Value, key: Value, default: Value) -> Value:
+    found = item_of(value, key)
+    return default if found is UNDEFINED else found
+
+
+def cycle(run: Run, loop: LoopVariable, values: _Extra, named: _Named) -> Value:
+    if not values:
+        raise EvaluationError("cycle needs at least one value")
+    return values[loop.index % len(values)]
+
+
+def changed(run: Run, loop: LoopVariable, values: _Extra, named: _Named) -> bool:
+    seen: Value = list(values)
+    if loop.changed is not UNDEFINED and equal(run, loop.changed, seen):
+        return False
+    loop.changed = seen
+    return True
+
+
+def next_value(run: Run, cycler: Cycler) -> Value:
+    value = cycler.current
+    cycler.position += 1
+    return value
+
+
+def reset(run: Run, cycler: Cycler) -> None:
+    cycler.position = 0
+
+
+_text, _list, _object, _loop, _cycler = (
+    Family("method", owner) for owner in ("text", "list", "object", "loop", "cycler")
+)
+
+METHODS: tuple[FunctionEntry, ...] = (
+    _text("upper", _own("upper"), "the text in capital letters"),
+    _text("lower", _own("lower"), "the text in small letters"),
+    _text("strip(chars=none)", _stripping(), "without white space at both ends"),
+    _text("lstrip(chars=none)", _stripping(right=False), "without white space at its start"),
+    _text("rstrip(chars=none)", _stripping(left=False), "without white space at its end"),
+    _text("split(sep=none, maxsplit=-1)", filters.split, "the parts in a list"),
+    _text("rsplit(sep=none, maxsplit=-1)", right_split, "split from the end"),
+    _text("splitlines(keepends=false)", split_lines, "a list of the lines"),
+    _text("replace(old, new, count=none)", filters.replace, "`old` replaced"),
+    _text("startswith(prefix)", _with_affix("startswith"), "true if it begins so"),
+    _text("endswith(suffix)", _with_affix("endswith"), "true if it ends so"),
+    _text("join(items)", join_items, "texts of a list joined by it"),
+    _text("format(*values)", fill_braces, "the `{}` places filled in"),
+    _text("title", _own("title"), "every word with a capital"),
+    _text("capitalize", _own("capitalize"), "the first letter a capital"),
+    _text("swapcase", _own("swapcase"), "capitals and small swapped"),
+    _text("count(part)", count_text, "how often `part` occurs"),
+    _text("find(part)", find, "where `part` begins, or -1"),
+    _text("rfind(part)", find_last, "where the last `part` begins, or -1"),
+    _text("index(part)", index_of_text, "where `part` begins"),
+    _text("isdigit", _own("isdigit"), "true if all are digits"),
+    _text("isalpha", _own("isalpha"), "true if all are letters"),
+    _text("isalnum", _own("isalnum"), "true if letters or digits"),
+    _text("isspace", _own("isspace"), "true if all is white space"),
+    _text("isupper", _own("isupper"), "true if in capitals"),
+    _text("islower", _own("islower"), "true if in small letters"),
+    _text("zfill(width)", fill_zeros, "zeros in front up to a width"),
+    _text("ljust(width, fill=' ')", _padding("ljust"), "filled up at its end"),
+    _text("rjust(width, fill=' ')", _padding("rjust"), "filled up at its start"),
+    _text("center(width, fill=' ')", _padding("center"), "filled up at both ends"),
+    _list("index(item)", index_of, "the position of an item"),
+    _list("count(item)", count_items, "how often an item occurs"),
+    _object("items", lists.pairs, "a list of [key, value]"),
+    _object("keys", _listing("keys"), "a list of the keys"),
+    _object("values", _listing("values"), "a list of the values"),
+    _object("get(key, default=none)", get, "the value of a key, or the default"),
+    _loop("cycle(*values)", cycle, "one of the values in turn, by iteration"),
+    _loop("changed(*values)", changed, "true if the values differ from the last call"),
+    _cycler("next", next_value, "the current value, then go on"),
+    _cycler("reset", reset, "begin again"),
+)
+
+
+_OWNERS: tuple[tuple[type, str], ...] = (
+    (str, "text"),
+    (list, "list"),
+    (dict, "object"),
+    (LoopVariable, "loop"),
+    (Cycler, "cycler"),
+)
+
+
+def owner_of(value: Value) -> str:
+    """Name the table in which the methods of a value are."""
+    return next((owner for kind, owner in _OWNERS if isinstance(value, kind)), "")
+
+
+def make_object(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> dict[str, Value]:
+    result: dict[str, Value] = {}
+    if len(values) > 1:
+        raise EvaluationError("dict takes one object or list of pairs, and named values")
+    for value in values:
+        result.update(_pairs(value))
+    run.check_items(len(result) + len(named), "dict")
+    return result | named
+
+
+def _pairs(value: Value) -> dict[str, Value]:
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value):
+        return {key_text(pair[0]): pair[1] for pair in value}
+    raise EvaluationError(f"dict needs an object or a list of pairs, not {kind_of(value)}")
+
+
+def make_namespace(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> Namespace:
+    return Namespace(make_object(run, values, named))
+
+
+def make_cycler(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> Cycler:
+    if named or not values:
+        raise EvaluationError("cycler needs at least one value")
+    return Cycler(list(values))
+
+
+def make_joiner(run: Run, separator: Value) -> Joiner:
+    return Joiner(run.text(separator))
+
+
+_objects = Family("function", "objects")
+
+OBJECTS: tuple[FunctionEntry, ...] = (
+    _objects("dict(**values)", make_object, "an object of the named values"),
+    _objects(
+        "namespace(**values)",
+        make_namespace,
+        "an object whose members can be set from inside a loop",
+    ),
+    _objects("cycler(*values)", make_cycler, "gives its values in turn with `next()`"),
+    _objects(
+        "joiner(separator=', ')", make_joiner, "nothing when first called, then the separator"
+    ),
+)

@@ -1,1 +1,0 @@
-"""The functions of the language: small tables by family, merged into libraries."""
