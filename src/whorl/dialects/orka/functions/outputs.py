@@ -7,16 +7,16 @@ object can be read like those of an object.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING
-from whorl.language.values import (UNDEFINED, item_of, member_of, to_text)
-
 import json
 import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
+from whorl.language.values import UNDEFINED, item_of, member_of, to_text
 
 if TYPE_CHECKING:
-    from collections.abc import (Iterable, Iterator, Sequence)
+    from collections.abc import Iterable, Iterator, Sequence
+
     from whorl.language.run import Run
     from whorl.language.values import Value
 
