@@ -53,9 +53,6 @@ def context_of(text: str) -> ReadContext:
 class NoCalls:
     """Files of which none can be read."""
 
-    limits: dict[str, float] = {}
-    is_cut = False
-
     def workflow(self, reference: str, span: Span) -> Called:
         NoFiles().open("", reference, span)
         raise AssertionError("never here")
