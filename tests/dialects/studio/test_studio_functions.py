@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from stopwatch import within
+from whorl.dialects.reading import quoted
 from whorl.dialects.studio.functions.paths import find_path, read_path
 from whorl.dialects.studio.functions.pipes import PIPES
-from whorl.dialects.studio.texts.scripts import ScriptFault, read_script
-from whorl.dialects.studio.texts.sources import LIBRARY, quoted
+from whorl.dialects.studio.texts import ScriptFault, read_script
+from whorl.dialects.studio.words import LIBRARY
 from whorl.interpreter.verdict import comparable, similarity
 from whorl.language import (
     EvaluationError,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from whorl.dialects.findings import Findings
 from whorl.dialects.loom.templates import Template
+from whorl.dialects.reading.context import Findings
 from whorl.ir.places import Places
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.findings import REPORTED_MAX
 from whorl.dialects.loom.action import find
 from whorl.dialects.loom.loops import is_of_a_loop
 from whorl.dialects.loom.parameters import known_parameters
 from whorl.dialects.loom.templates import is_deployed
+from whorl.dialects.reading.context import REPORTED_MAX
 from whorl.ir.checks.scopes import uses_in
 from whorl.ir.checks.suggest import suggest
 from whorl.ir.expressions import expressions_in

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.given import Given, check_given
 from whorl.dialects.mcp_cli.variables import LIBRARY, RESERVED
+from whorl.dialects.reading.arguments import Arguments, check_arguments
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ def read_given(draft: Draft, item: Item, called: Called | None, given: Value | N
                 help="choose another name",
             )
     if called is not None:
-        check_given(draft, _given(item, fields), called.reading)
+        check_arguments(draft, _given(item, fields), called.reading)
     return fields
 
 
-def _given(item: Item, fields: Mapping) -> Given:
+def _given(item: Item, fields: Mapping) -> Arguments:
     names = {entry.name: entry.key.span for entry in fields}
     others = frozenset({"input", "item"} if item.is_iterate else {"input"})
-    return Given(item.words, item.key.span, names, others, is_joined=True)
+    return Arguments(item.words, item.key.span, names, others, is_joined=True)
 
 
 def call_inputs(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from whorl.dialects.findings import Findings
+from whorl.dialects.reading.context import Findings
 from whorl.ir.places import Places
 from whorl.source import Mapping, Scalar
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.given import Given, check_given
 from whorl.dialects.native.scalars import text_of
 from whorl.dialects.native.values import read_fields
+from whorl.dialects.reading.arguments import Arguments, check_arguments
 from whorl.errors import InvalidWorkflow
 from whorl.source import Mapping
 
@@ -53,4 +53,4 @@ def _check_inputs(draft: Draft, step: Step, reading: Reading) -> None:
     names = {entry.name: entry.key.span for entry in entries}
     # The main input of a file of another format may be left empty.
     others = frozenset({reading.workflow.main_input} if reading.workflow.open_inputs else ())
-    check_given(draft, Given(f"step {step.name!r}", step.key.span, names, others), reading)
+    check_arguments(draft, Arguments(f"step {step.name!r}", step.key.span, names, others), reading)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from whorl.dialects.findings import REPORTED_MAX, Findings
+from whorl.dialects.reading.context import REPORTED_MAX, Findings
 from whorl.ir.places import Places
 
 if TYPE_CHECKING:

@@ -2,21 +2,60 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from whorl.dialects.reader import Reading
-from whorl.dialects.studio.canvas.kinds import FIELDS
-from whorl.dialects.studio.draft import Draft
-from whorl.dialects.studio.workflow import read_file
-from whorl.errors import InvalidWorkflow
-from whorl.ir.checks import check
-from whorl.source import Mapping, Scalar, Sequence
+from whorl import ir
+from whorl.dialects.reading import ReadContext, number_of, text_of
+from whorl.dialects.studio import outside, steps
+from whorl.dialects.studio.canvas import read_canvas
+from whorl.dialects.studio.loops import read_end, read_iterator, read_loop
+from whorl.dialects.studio.regions import find_deciders, find_feedback, find_regions
+from whorl.dialects.studio.scope import Scope, expression, known
+from whorl.dialects.studio.texts import NodeReader
+from whorl.dialects.studio.words import (
+    BEGINNINGS,
+    CLOSED_BY,
+    ENDINGS,
+    FIELDS,
+    TRIGGERS,
+    VOCABULARY,
+)
+from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
-    from whorl.dialects.reader import Files
-    from whorl.source import Document, Value
+    from collections.abc import Callable
+
+    from whorl.dialects.reader import Files, Reading
+    from whorl.dialects.studio.canvas import Canvas, CanvasNode
+    from whorl.dialects.studio.regions import Region
+    from whorl.source import Document
 
 __all__ = ["StudioReader"]
+
+_SHOWN_MAX = 8
+_READERS: dict[str, Callable[[NodeReader], list[ir.Node]]] = {
+    "input": steps.read_input,
+    "output": steps.read_output,
+    "llm": steps.read_llm,
+    "router": steps.read_router,
+    "transform": steps.read_transform,
+    "tool": outside.read_tool,
+    "approval": steps.read_approval,
+    "subworkflow": steps.read_subworkflow,
+    "http_request": outside.read_http,
+    "file_glob": outside.read_file_glob,
+    "file_read": outside.read_file_read,
+    "file_write": outside.read_file_write,
+    "shell_exec": outside.read_shell_exec,
+    "validator": steps.read_validator,
+    "aggregator": read_end,
+    "exit": read_end,
+    "knowledge_base": steps.read_provided,
+    "email_send": steps.read_provided,
+    "webhook_trigger": steps.read_trigger,
+    "cron_trigger": steps.read_trigger,
+}
 
 
 class StudioReader:
@@ -35,36 +74,211 @@ class StudioReader:
         if not isinstance(root, Mapping) or "whorl" in root:
             return False
         nodes = root.get("nodes")
-        if not isinstance(nodes, Sequence) or _is_other(root):
+        is_other = "metadata" in root and "version" in root and "viewport" not in root
+        if not isinstance(nodes, Sequence) or is_other:
             return False
         items = [item for item in nodes if isinstance(item, Mapping)]
-        if any(_names_type_inside(item) for item in items):
+        inner = [item.get("data") for item in items]
+        if any(isinstance(fields, Mapping) and "nodeType" in fields for fields in inner):
             return False
-        return not items or any(_type_of(item) in FIELDS for item in items)
+        return not items or any(text_of(item.get("type")) in FIELDS for item in items)
 
     def read(self, document: Document, files: Files) -> Reading:
         """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
-        draft = Draft(document, files)
-        draft.sources[document.file] = document.text
-        draft.adopt(document.warnings)
-        assert isinstance(document.root, Mapping)
-        workflow = read_file(draft, document.root)
-        if workflow is not None and not draft.diagnostics:
-            draft.adopt(check(workflow, draft.places))
-        if workflow is None or draft.diagnostics:
-            raise InvalidWorkflow(draft.diagnostics)
-        return Reading(workflow, tuple(draft.warnings), draft.sources)
+        context = ReadContext(document, files)
+        workflow = _read_file(context)
+        if workflow is not None:
+            context.check(workflow)
+        return context.finish(workflow)
 
 
-def _is_other(root: Mapping) -> bool:
-    return "metadata" in root and "version" in root and "viewport" not in root
+def _read_file(context: ReadContext) -> ir.Workflow | None:
+    """The workflow of a file; None if its canvas holds no sense to go on with."""
+    drawn = read_canvas(context, context.root)
+    feedback = find_feedback(drawn)
+    canvas = drawn.without(feedback)
+    _check_canvas(context, canvas)
+    circle = canvas.circle()
+    if circle:
+        _report_circle(context, canvas, circle)
+    if circle or not canvas.nodes:
+        return None
+    regions = find_regions(context, canvas)
+    deciders = find_deciders(context, canvas, regions)
+    if any(diagnostic.code == "W002" for diagnostic in context.diagnostics):
+        return None
+    _check_branches(context, canvas, deciders)
+    return _workflow(Scope(context, canvas, regions, feedback, deciders))
 
 
-def _names_type_inside(item: Mapping) -> bool:
-    inner: Value | None = item.get("data")
-    return isinstance(inner, Mapping) and "nodeType" in inner
+def _workflow(scope: Scope) -> ir.Workflow:
+    context, root, canvas = scope.context, scope.context.root, scope.canvas
+    written = root.get("variables")
+    entries = written.entries if isinstance(written, Mapping) else ()
+    variables = tuple((entry.name, ir.Constant(plain(entry.value))) for entry in entries)
+    scope.variables = frozenset(name for name, _ in variables)
+    scope.inputs = {steps.port_name(node): node.id for node in reversed(canvas.of_type("input"))}
+    scope.timeout_s = _positive(context, "timeout")
+    budget = _positive(context, "budget")
+    ports = _ports(scope)
+    return ir.Workflow(
+        name=text_of(root.get("name")).strip() or context.file.rpartition("/")[2].partition(".")[0],
+        description=text_of(root.get("description")).strip(),
+        body=_block(scope),
+        inputs=ports,
+        main_input=next((port.name for port in ports if port.name in scope.inputs), ""),
+        outputs=_outputs(scope),
+        variables=variables,
+        limits=ir.RunLimits(
+            cost_usd=budget, time_s=None if canvas.of_type("loop") else scope.timeout_s
+        ),
+        workflows=tuple(context.workflows.items()),
+        dialect="studio",
+        vocabulary=VOCABULARY,
+    )
 
 
-def _type_of(item: Mapping) -> str:
-    value = item.get("type")
-    return value.text if isinstance(value, Scalar) else ""
+def _ports(scope: Scope) -> tuple[ir.Port, ...]:
+    ports: dict[str, ir.Port] = {}
+    for node in scope.canvas.of_type("input"):
+        port = steps.read_port(NodeReader(scope, node))
+        ports.setdefault(port.name, port)
+    for node in scope.canvas.of_type(*TRIGGERS):
+        ports.setdefault(node.id, steps.trigger_port(NodeReader(scope, node)))
+    return tuple(ports.values())
+
+
+def _outputs(scope: Scope) -> tuple[tuple[str, ir.Value], ...]:
+    """The output nodes by their names; without any, whatever ends the canvas."""
+    outputs: dict[str, ir.Value] = {}
+    for node in scope.canvas.of_type("output"):
+        name = steps.port_name(node)
+        outputs[node.id if name in outputs else name] = expression(known(node.id))
+    if outputs:
+        return tuple(outputs.items())
+    for node in scope.canvas.of_type(*ENDINGS):
+        if scope.regions.level(node.id) is None and not scope.canvas.outgoing[node.id]:
+            region = scope.regions.by_end.get(node.id)
+            viewer = region.start if region else node.id
+            outputs[node.id] = expression(scope.output(node.id, "output", viewer))
+    return tuple(outputs.items())
+
+
+def _positive(context: ReadContext, name: str) -> float | None:
+    value = context.root.get(name)
+    if value is None or (isinstance(value, Scalar) and value.value is None):
+        return None
+    number = number_of(value)
+    if number is not None and number > 0:
+        return float(number)
+    message = f"{name!r} of the workflow must be a number above 0"
+    advice = "write seconds for a timeout, dollars for a budget"
+    context.report("W007", message, value.span, label="no such number", help=advice)
+    return None
+
+
+def _block(scope: Scope, level: Region | None = None, path: str = "") -> ir.Block:
+    """The nodes of the whole canvas, or of a region, each behind all that it waits for."""
+    built: dict[str, list[ir.Node]] = {}
+    for node in scope.canvas.nodes.values():
+        if node.type != "note" and scope.regions.around(node.id) is level:
+            built[node.id] = _read_node(scope, node, f"{path}/{node.id}" if path else node.id)
+    nodes: list[ir.Node] = []
+    for name, group in built.items():
+        # An end always gives something, so that an iteration has a result.
+        is_end = level is not None and name == level.end
+        when = "" if is_end else scope.when(name)
+        # The first node waits for all that its canvas node waits for, each other one for it.
+        after = tuple(ir.After(source) for source in _waits(scope, name, level))
+        for part in group:
+            nodes.append(replace(part, after=after, when=expression(when) if when else None))
+            after = (ir.After(part.name),)
+    return ir.Block(tuple(nodes))
+
+
+def _read_node(scope: Scope, node: CanvasNode, path: str) -> list[ir.Node]:
+    places = scope.context.places
+    places.remember_node(path, node.span)
+    region = scope.regions.by_start.get(node.id)
+    if region is not None:
+        body = _block(scope, region, path)
+        limit = node.fields.entry("maxIterations")
+        places.remember_field(path, "at_most", node.span if limit is None else limit.value.span)
+        return (read_loop if region.kind == "loop" else read_iterator)(scope, region, body)
+    is_paired = node.type in CLOSED_BY or node.type in CLOSED_BY.values()
+    if is_paired and node.id not in scope.regions.by_end:
+        # One that has no partner was reported; its fields are nobody's.
+        return [ir.Compute(name=node.id, value=ir.Constant(None))]
+    nodes = list(map(ir.timed_as_a_whole, _READERS[node.type](NodeReader(scope, node))))
+    if node.id in scope.deciders.values():
+        nodes.append(steps.branch_marker(scope, node))
+    return nodes
+
+
+def _waits(scope: Scope, name: str, level: Region | None) -> list[str]:
+    """What a node, or anything in the region that it opens, gets values from."""
+    region = scope.regions.by_start.get(name)
+    held = [name]
+    if region is not None:
+        held += [node for node in scope.canvas.nodes if scope.regions.is_inside(node, region)]
+    sources: dict[str, None] = {}
+    for node in held:
+        named = [edge.source for edge in scope.canvas.incoming[node]]
+        for source in (*named, *sorted(scope.references.get(node, ()))):
+            member = scope.member(source, level)
+            if member is not None and member != name:
+                sources[member] = None
+    return list(sources)
+
+
+def _check_canvas(context: ReadContext, canvas: Canvas) -> None:
+    span = context.root.span
+    if not canvas.nodes:
+        if not context.diagnostics:
+            advice = "add an input, a node, an output"
+            context.report("W006", "the canvas has no nodes", span, help=advice)
+        return
+    types = {node.type for node in canvas.nodes.values()}
+    for wanted, what, first in ((BEGINNINGS, "begins", "input"), (ENDINGS, "ends", "output")):
+        if not types & wanted and not context.diagnostics:
+            message = f"the canvas has no node where it {what}"
+            advice = f"add a node of the type {first!r}"
+            context.report("W006", message, span, label=f"no {first}", help=advice)
+    for trigger in sorted(TRIGGERS):
+        for node in canvas.of_type(trigger)[1:]:
+            message = f"{node.id!r} is a second {trigger}"
+            advice = "a canvas has at most one; put the other into a file of its own"
+            context.report("W012", message, node.span, label="one too many", help=advice)
+    _check_orphans(context, canvas)
+
+
+def _check_orphans(context: ReadContext, canvas: Canvas) -> None:
+    if len(canvas.nodes) < 2:
+        return
+    for node in canvas.nodes.values():
+        if node.type != "note" and not canvas.incoming[node.id] and not canvas.outgoing[node.id]:
+            message, advice = f"{node} is connected to nothing", "connect it, or remove it"
+            context.warn("W023", message, node.span, label="no edges", help=advice)
+
+
+def _check_branches(context: ReadContext, canvas: Canvas, deciders: dict[str, str]) -> None:
+    """Warns of branches that lead nowhere; the router of a loop may go on without an edge."""
+    for router in canvas.of_type("router"):
+        used = {edge.branch for edge in canvas.outgoing[router.id]}
+        if router.id in deciders.values() or None in used or not used:
+            continue
+        for name in router.branches:
+            if name not in used:
+                message = f"no edge leaves {router} by its branch {name[:60]!r}: what is sent "
+                message += "there goes nowhere"
+                label, advice = "a branch without an edge", "connect it, or remove the branch"
+                context.warn("W023", message, router.span, label=label, help=advice)
+
+
+def _report_circle(context: ReadContext, canvas: Canvas, circle: list[str]) -> None:
+    shown = " -> ".join([*circle[:_SHOWN_MAX], *(["..."] if len(circle) > _SHOWN_MAX else [])])
+    message = f"nodes lead back to each other: {shown} -> {circle[0]}"
+    advice = "to repeat nodes, put them between a loop and its exit; only the continue branch of "
+    advice += "the router that decides a loop may lead back"
+    span = canvas.nodes[circle[0]].span
+    context.report("W011", message, span, label="leads back to itself", help=advice)

@@ -1,5 +1,5 @@
-"""What the readers of single nodes know of the canvas: which value comes in, whether it comes at
-all, and what each name stands for at their place.
+"""What the nodes of a canvas see of each other: which value comes in, whether it comes at all, and
+who waits for whom.
 """
 
 from __future__ import annotations
@@ -7,25 +7,51 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from whorl.dialects.studio.canvas.kinds import MAIN_FIELDS
-from whorl.dialects.studio.texts.sources import called, known, quoted
-from whorl.dialects.studio.texts.sources import field as field_of
+from whorl import ir
+from whorl.dialects.reading import called, quoted
+from whorl.dialects.studio.regions import is_within
+from whorl.dialects.studio.words import LIBRARY, MAIN_FIELDS, RESULTS
 
 if TYPE_CHECKING:
-    from whorl.dialects.studio.canvas.parts import Canvas, CanvasNode, Edge
-    from whorl.dialects.studio.canvas.regions import Region, Regions
-    from whorl.dialects.studio.draft import Draft
+    from whorl.dialects.reading import ReadContext
+    from whorl.dialects.studio.canvas import Canvas, Edge
+    from whorl.dialects.studio.regions import Region, Regions
 
 # Handles whose value a node takes bare, when nothing else comes in.
 BARE = ("input", "value")
 LOOKED_AT_MAX = 500_000
 
 
-@dataclass(slots=True)
-class Scene:
-    """The canvas, its stretches, and the names of inputs (by which node) and variables."""
+def known(name: str) -> str:
+    """The source of the value of a name."""
+    return called("known", quoted(name))
 
-    draft: Draft
+
+def field_of(name: str, key: str) -> str:
+    """The source of a field of the result of a node."""
+    return called("field", quoted(name), quoted(key))
+
+
+def expression(source: str) -> ir.Expression:
+    """An expression of the IR."""
+    return ir.Expression("jinja", source, LIBRARY)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What a model node of a loop remembers from iteration to iteration."""
+
+    node: str
+    name: str
+    prompt: str
+    keep: int
+
+
+@dataclass(slots=True)
+class Scope:
+    """The canvas, its regions, and the names of inputs (by which node) and variables."""
+
+    context: ReadContext
     canvas: Canvas
     regions: Regions
     feedback: list[Edge]
@@ -36,9 +62,9 @@ class Scene:
     timeout_s: float | None = None
     # What texts refer to, by the node that holds the text: it waits for these, too.
     references: dict[str, set[str]] = field(default_factory=dict)
-    # The names that a stretch binds for its body, beside its input.
+    # The names that a loop binds for its body, beside its input.
     conversations: dict[str, list[Conversation]] = field(default_factory=dict)
-    _dead: dict[str, bool] = field(default_factory=dict)
+    _may_skip: dict[str, bool] = field(default_factory=dict)
     # The nodes before each one, as bits.
     _before: dict[str, int] = field(default_factory=dict)
     _incoming: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -47,14 +73,13 @@ class Scene:
     _looked_at: int = 0
 
     def __post_init__(self) -> None:
-        bits = {name: 1 << index for index, name in enumerate(self.canvas.nodes)}
+        self._bits = {name: 1 << index for index, name in enumerate(self.canvas.nodes)}
         for name in self.canvas.order():
             edges = self.canvas.incoming[name]
-            self._dead[name] = bool(edges) and all(self._may_be_dead(edge) for edge in edges)
-            self._before[name] = bits[name]
+            self._may_skip[name] = bool(edges) and all(map(self._may_be_dead, edges))
+            self._before[name] = self._bits[name]
             for edge in edges:
                 self._before[name] |= self._before[edge.source]
-        self._bits = bits
 
     def helper(self, node: str, word: str) -> str:
         """The name of something that is there for a node and is no node of the canvas."""
@@ -66,18 +91,9 @@ class Scene:
     def member(self, node: str, level: Region | None) -> str | None:
         """The node of a level that gives another node's result there; None: it is further out."""
         ended = self.regions.by_end.get(node)
-        if ended is not None and ended is not level and not self._holds(ended, level):
+        if ended is not None and not is_within(level, ended):
             node = ended.start
         return self.regions.member(node, level)
-
-    def _holds(self, region: Region, level: Region | None) -> bool:
-        while level is not None and level is not region:
-            level = level.parent
-        return level is region
-
-    def is_within(self, viewer: str, region: Region) -> bool:
-        """Whether a node stands inside of a stretch; its end does, its start does not."""
-        return self.regions.is_inside(viewer, region)
 
     def output(self, node: str, handle: str, viewer: str) -> str:
         """What a handle of a node carries, as another node sees it."""
@@ -86,7 +102,7 @@ class Scene:
             return self._started(started, handle, viewer)
         ended = self.regions.by_end.get(node)
         if ended is not None:
-            if self.is_within(viewer, ended):
+            if self.regions.is_inside(viewer, ended):
                 return known(node)
             return self._started(ended, handle if ended.kind == "iterator" else "output", viewer)
         kind = self.canvas.nodes[node].type
@@ -95,30 +111,32 @@ class Scene:
         return known(node) if handle == "output" or kind == "input" else field_of(node, handle)
 
     def _started(self, region: Region, handle: str, viewer: str) -> str:
-        if self.is_within(viewer, region):
+        if self.regions.is_inside(viewer, region):
             if region.kind == "iterator" and handle in ("index", "total"):
                 return self.counted(region, handle)
             return known(region.start)
         if region.kind == "loop":
-            named = handle in ("iterations", "count", "exit_reason")
-            return field_of(region.start, handle if named else "output")
+            return field_of(region.start, handle if handle in RESULTS["loop"] else "output")
         return field_of(region.start, handle) if handle != "output" else known(region.start)
 
     def counted(self, region: Region, word: str) -> str:
-        """Where in its turns a stretch is: index (from 0), total, iteration (from 1)."""
+        """Where in its iterations a region is: index (from 0), total, iteration (from 1)."""
         if word == "total" and region.kind == "iterator":
             return f"({known(self.helper(region.start, 'items'))} | length)"
         if word == "iteration" and region.kind == "iterator":
             return f"({known(self.helper(region.start, 'index'))} + 1)"
         return known(self.helper(region.start, word))
 
-    def carried(self, edge: Edge) -> str:
-        """What an edge carries."""
+    def choices(self, edges: list[Edge]) -> list[str]:
+        """When each edge carries something, and what; of several the last one counts."""
+        return [part for e in edges for part in (self._live(e) or "true", self._carried(e))]
+
+    def _carried(self, edge: Edge) -> str:
         if edge.branch is not None:
             return field_of(edge.source, "value")
         return self.output(edge.source, edge.source_handle, edge.target)
 
-    def live(self, edge: Edge) -> str:
+    def _live(self, edge: Edge) -> str:
         """When an edge carries anything; empty where it always does."""
         if edge.branch is not None:
             return called("took", quoted(edge.source), quoted(edge.branch))
@@ -127,11 +145,20 @@ class Scene:
         ended = self.regions.by_end.get(edge.source)
         return called("ran", quoted(ended.start if ended else edge.source))
 
+    def _may_be_dead(self, edge: Edge) -> bool:
+        if edge.branch is not None:
+            return True
+        started = self.regions.by_start.get(edge.source)
+        if started is not None and self.regions.is_inside(edge.target, started):
+            return False
+        ended = self.regions.by_end.get(edge.source)
+        return self._may_skip.get(ended.start if ended else edge.source, False)
+
     def when(self, node: str) -> str:
         """When a node runs: when any edge to it carries something; empty means always."""
-        if not self._dead.get(node):
+        if not self._may_skip.get(node):
             return ""
-        return " or ".join(dict.fromkeys(map(self.live, self.canvas.incoming[node])))
+        return " or ".join(dict.fromkeys(map(self._live, self.canvas.incoming[node])))
 
     def incoming(self, node: str) -> dict[str, str]:
         """What comes in, by the handle where it ends; of several live edges the last one counts."""
@@ -139,40 +166,24 @@ class Scene:
             by_handle: dict[str, list[Edge]] = {}
             for edge in self.canvas.incoming[node]:
                 by_handle.setdefault(edge.target_handle, []).append(edge)
-            self._incoming[node] = {
-                handle: self._picked(edges) for handle, edges in by_handle.items()
-            }
+            self._incoming[node] = {name: self._picked(edges) for name, edges in by_handle.items()}
         return self._incoming[node]
 
     def _picked(self, edges: list[Edge]) -> str:
-        if len(edges) == 1:
-            return self.carried(edges[0])
-        choices: list[str] = []
-        for edge in edges:
-            choices += [self.live(edge) or "true", self.carried(edge)]
-        return called("pick", *choices)
+        return self._carried(edges[0]) if len(edges) == 1 else called("pick", *self.choices(edges))
 
     def value(self, node: str) -> str:
         """All that comes in: bare where it is one value, or an object by handle."""
-        found = self.incoming(node)
-        if not found:
+        incoming = self.incoming(node)
+        if not incoming:
             return "none"
-        if len(found) == 1 and next(iter(found)) in BARE:
-            return next(iter(found.values()))
-        inner = ", ".join(f"{quoted(handle)}: {source}" for handle, source in found.items())
+        if len(incoming) == 1 and next(iter(incoming)) in BARE:
+            return next(iter(incoming.values()))
+        inner = ", ".join(f"{quoted(handle)}: {source}" for handle, source in incoming.items())
         return f"({{ {inner} }})"
 
-    def _may_be_dead(self, edge: Edge) -> bool:
-        if edge.branch is not None:
-            return True
-        started = self.regions.by_start.get(edge.source)
-        if started is not None and self.is_within(edge.target, started):
-            return False
-        ended = self.regions.by_end.get(edge.source)
-        return self._dead.get(ended.start if ended else edge.source, False)
-
     def leads_to(self, node: str, other: str) -> bool:
-        """Whether another node waits for this one, by edges, by texts, or by their stretches.
+        """Whether another node waits for this one, by edges, by texts, or by their regions.
 
         When a file asks that too often, the answer is yes: its texts then wait for nothing more.
         """
@@ -180,7 +191,7 @@ class Scene:
             return False
         if self._looked_at > LOOKED_AT_MAX:
             return True
-        seen = {node}
+        reached = {node: None}
         queue = [node]
         for name in queue:
             around = self.regions.around(name)
@@ -188,29 +199,14 @@ class Scene:
             following += self._referred.get(name, ())
             following += [around.end] if around is not None and name != around.end else []
             self._looked_at += len(following)
-            for found in following:
-                if found not in seen:
-                    seen.add(found)
-                    queue.append(found)
-        return other in seen
+            queue.extend(new for new in dict.fromkeys(following) if new not in reached)
+            reached.update(dict.fromkeys(following))
+        return other in reached
 
-    def refer(self, node: str, other: str) -> None:
-        """A text of a node mentions another one."""
-        known = self.references.setdefault(node, set())
-        if other not in known:
-            known.add(other)
+    def refer(self, node: str, other: str, handle: str = "output") -> str:
+        """What another node gives, for a text of a node: it waits for that one."""
+        references = self.references.setdefault(node, set())
+        if other not in references:
+            references.add(other)
             self._referred.setdefault(other, []).append(node)
-
-    def input_nodes(self) -> list[CanvasNode]:
-        """The nodes that take what a run is given."""
-        return self.canvas.of_type("input")
-
-
-@dataclass(frozen=True, slots=True)
-class Conversation:
-    """What a model node of a loop remembers from turn to turn."""
-
-    node: str
-    name: str
-    prompt: str
-    keep: int
+        return self.output(other, handle, node)

@@ -1,0 +1,138 @@
+"""Texts with placeholders, JSON values that hold such texts, and the sources of expressions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.errors import did_you_mean
+from whorl.source import Mapping, Scalar, Sequence
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable, Iterable, Iterator
+
+    from whorl.errors import Span
+    from whorl.source import Value
+
+# Comparing names costs time, and a hostile file has many of both.
+COMPARED_MAX = 200
+
+
+def quoted(text: str) -> str:
+    """A text as it is written in an expression: texts of a file never enter one as code."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def called(function: str, *arguments: str) -> str:
+    """The call of a function; the arguments are sources, too."""
+    return f"{function}({', '.join(arguments)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    """A placeholder of a text: all of it as it is written, what stands inside, and where."""
+
+    written: str
+    content: str
+    scalar: Scalar
+    offset: int
+
+    @property
+    def name(self) -> str:
+        """What stands inside, without blanks around it."""
+        return self.content.strip()
+
+    @property
+    def span(self) -> Span:
+        """Where the inside stands."""
+        return self.scalar.locate(self.offset, max(1, len(self.content)))
+
+
+def placeholders(scalar: Scalar, pattern: re.Pattern[str]) -> Iterator[Placeholder]:
+    """The placeholders of a text; the first group of the pattern is the inside."""
+    for match in pattern.finditer(scalar.text):
+        yield Placeholder(match[0], match[1], scalar, match.start(1))
+
+
+def split_text(
+    scalar: Scalar, pattern: re.Pattern[str], source_of: Callable[[Placeholder], str | None]
+) -> Iterator[tuple[str, bool]]:
+    """The parts of a text: literals, and sources (true) of those placeholders that have one.
+
+    A placeholder without a source stays a part of the literal around it.
+    """
+    end = 0
+    for match in pattern.finditer(scalar.text):
+        source = source_of(Placeholder(match[0], match[1], scalar, match.start(1)))
+        if source is None:
+            continue
+        if match.start() > end:
+            yield scalar.text[end : match.start()], False
+        yield source, True
+        end = match.end()
+    if end < len(scalar.text):
+        yield scalar.text[end:], False
+
+
+def joined(parts: Iterable[tuple[str, bool]]) -> str | None:
+    """The source of a text made of such parts; None where none of them is a source."""
+    listed = list(parts)
+    if not any(is_source for _, is_source in listed):
+        return None
+    return " ~ ".join(text if is_source else quoted(text) for text, is_source in listed)
+
+
+def read_tree(
+    value: Value | None,
+    read_scalar: Callable[[Scalar], ir.Value],
+    *,
+    read_key: Callable[[Scalar], str | ir.Expression] | None = None,
+    folds: bool = False,
+) -> ir.Value:
+    """A JSON value whose texts may be more than constants; of a repeated key the last counts.
+
+    With `folds`, lists and objects of nothing but constants are constants themselves.
+    """
+
+    def read(inner: Value) -> ir.Value:
+        return read_tree(inner, read_scalar, read_key=read_key, folds=folds)
+
+    match value:
+        case None:
+            return ir.Constant(None)
+        case Scalar():
+            return read_scalar(value)
+        case Sequence():
+            items = tuple(map(read, value))
+            fixed = [item.value for item in items if isinstance(item, ir.Constant)]
+            return ir.Constant(fixed) if folds and len(fixed) == len(items) else ir.Items(items)
+        case Mapping():
+            last = {entry.name: entry for entry in value}.values()
+            keys = [entry.name if read_key is None else read_key(entry.key) for entry in last]
+            values = [read(entry.value) for entry in last]
+            constants = {
+                key: inner.value
+                for key, inner in zip(keys, values, strict=True)
+                if isinstance(key, str) and isinstance(inner, ir.Constant)
+            }
+            if folds and len(constants) == len(keys):
+                return ir.Constant(constants)
+            return ir.Fields(tuple(zip(keys, values, strict=True)))
+
+
+@dataclass(slots=True)
+class NearestNames:
+    """Finds the name that is probably meant, for as many names as anybody reads about."""
+
+    names_max: int = COMPARED_MAX
+    _questions: dict[str, str] = field(default_factory=dict)
+
+    def question(self, name: str, known: Iterable[str]) -> str:
+        """The question that names the nearest of the known names; empty where none is near."""
+        if name not in self._questions and len(self._questions) < self.names_max:
+            self._questions[name] = did_you_mean(name, islice(known, self.names_max))
+        return self._questions.get(name, "")

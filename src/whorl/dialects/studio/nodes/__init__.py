@@ -1,1 +1,0 @@
-"""The types of nodes as nodes of the IR, one family per file."""

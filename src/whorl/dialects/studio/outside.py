@@ -1,0 +1,335 @@
+"""Nodes that reach outside: HTTP, files, commands and tools.
+
+Text that a model or an input gives becomes no shell script unless a person has read it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.dialects.native.shell import PREFIX
+from whorl.dialects.native.shell import read_script as read_shell
+from whorl.dialects.reading import called, quoted
+from whorl.dialects.studio.scope import expression, known
+from whorl.dialects.studio.texts import ScriptFault, is_written, piped, read_script
+from whorl.dialects.studio.words import RESULTS
+from whorl.errors import did_you_mean
+from whorl.ir.checks.suggest import suggest
+from whorl.source import Mapping, Scalar, plain
+
+if TYPE_CHECKING:
+    from whorl.dialects.studio.texts import Inputs, NodeReader
+    from whorl.source import Value
+
+HTTP_TIMEOUT_S = 30.0
+SHELL_TIMEOUT_S = 30.0
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+_MODES = ("text", "json", "csv", "binary")
+_AUTH = ("none", "bearer", "basic", "api_key")
+_BUILT_IN = "builtin"
+_SHELL, _READ, _WRITE = _TOOLS = ("shell", "read_file", "write_file")
+_APPROVALS = ("auto", "ask", "always", "deny")
+SHELL_S = 30
+
+
+def read_http(node: NodeReader) -> list[ir.Node]:
+    """Calls a web service; any status is a result."""
+    if not node.text("url") and "url" not in node.incoming:
+        node.missing("url", "the address to call")
+    headers: ir.Value = ir.Fields(_entries(node, "headers"))
+    method = node.word("method", _METHODS, "GET")
+    url = node.given("url")
+    if "headers" in node.incoming:
+        # Those that come in count where both have one.
+        headers = expression(called("merged", _headers(node), node.incoming["headers"]))
+    inputs: Inputs = {
+        "method": method,
+        "url": url,
+        "headers": headers,
+        "body": None if method in ("GET", "HEAD", "OPTIONS") else _body(node),
+        "accept_status": "any",
+        **_credentials(node),
+    }
+    return [node.task("http", inputs, timeout_s=HTTP_TIMEOUT_S)]
+
+
+def _headers(node: NodeReader) -> str:
+    """The headers of the node as the source of an expression."""
+    written = node.get("headers")
+    parts: list[str] = []
+    for entry in written if isinstance(written, Mapping) else ():
+        if isinstance(entry.value, Scalar):
+            parts += [quoted(entry.name), node.text_source(entry.value)]
+    return called("fields", "none", *parts)
+
+
+def _body(node: NodeReader) -> ir.Value:
+    written = node.get("body")
+    if is_written(written):
+        return node.read(written)
+    if written is not None and not isinstance(written, Scalar):
+        return node.tree(written)
+    source = node.incoming.get("body") or node.input
+    return ir.Constant(None) if source is None else expression(source)
+
+
+def _credentials(node: NodeReader) -> Inputs:
+    """Keys belong to the operator: a file can name one, but not hold it."""
+    if node.word("auth", _AUTH, "none") == "none":
+        return {}
+    key = node.text("authTokenSettingsKey")
+    if not key:
+        node.missing("authTokenSettingsKey", "the name of a key of the operator")
+    return {"auth": ir.Fields((("type", ir.Constant("Key")), ("name", ir.Constant(key))))}
+
+
+def _entries(node: NodeReader, name: str) -> tuple[tuple[str, ir.Value], ...]:
+    """An object of texts, which may be written as JSON in a text."""
+    written = node.get(name)
+    if isinstance(written, Mapping):
+        return tuple((entry.name, node.tree(entry.value)) for entry in written)
+    if not is_written(written):
+        return ()
+    try:
+        table = json.loads(written.text)
+    except (ValueError, RecursionError):
+        table = None
+    if not isinstance(table, dict):
+        node.wrong(name, "an object")
+        return ()
+    scalars = {k: v for k, v in table.items() if v is None or isinstance(v, str | int | float)}
+    return tuple((key, node.read(Scalar(v, written.span))) for key, v in scalars.items())
+
+
+def read_shell_exec(node: NodeReader) -> list[ir.Node]:
+    """Runs a command; values enter it as variables, never as text of the script."""
+    written = node.scalar("command")
+    if not is_written(written):
+        node.missing("command", "the command to run")
+        return node.compute(None)
+    inputs: Inputs = {
+        **_script(node, written),
+        "shell": node.text("shell", "bash"),
+        "folder": node.given("workingDir"),
+        "env": ir.Fields(_entries(node, "envVars")),
+        "stdin": node.given("stdin"),
+        "check": False,
+    }
+    return [node.task("run", inputs, timeout_s=SHELL_TIMEOUT_S)]
+
+
+def _script(node: NodeReader, written: Scalar) -> Inputs:
+    """A script, and the values that enter it as variables."""
+    script = read_shell(written.text)
+    for fault in script.faults:
+        span = written.locate(fault.offset, fault.length)
+        node.context.report("W021", fault.message, span, label="here", help=fault.help)
+    variables: list[tuple[str, ir.Value]] = []
+    for number, placed in enumerate(script.placed, start=1):
+        source = _placed(node, placed.source)
+        content = placed.source.strip()
+        lacking = node.unknown_field(content.partition("|")[0].strip())
+        if source is None or lacking is not None:
+            message = f"{{{{{content[:60]}}}}} in the command of {node.id!r} stands for nothing"
+            advice = "name the input, a node before this one, or item"
+            if lacking is not None:
+                advice = suggest(lacking[1], sorted(RESULTS[lacking[0].type]))
+            span = written.locate(placed.offset, max(1, len(placed.source)))
+            node.context.report("W005", message, span, label="unknown name", help=advice)
+        variables.append((f"{PREFIX}{number}", expression(source or "none")))
+    if script.text.strip() == f'"${{{PREFIX}1}}"':
+        message = f"the whole command of {node.id!r} is a value: it is taken for the name of one "
+        message += "program, never for a script"
+        advice = "write the command here, with values as its arguments"
+        node.context.warn("W021", message, written.span, label="no script", help=advice)
+    return {"script": script.text, "variables": ir.Fields(tuple(variables))}
+
+
+def _placed(node: NodeReader, content: str) -> str | None:
+    if "|" not in content:
+        return node.resolve(content.strip(), "")
+    try:
+        script = read_script(content)
+    except ScriptFault:
+        return None
+    source = node.resolve(script.reference or "input", "")
+    return None if source is None else piped(source, script)
+
+
+def read_file_glob(node: NodeReader) -> list[ir.Node]:
+    """Finds files of a folder."""
+    inputs: Inputs = {
+        "folder": node.given("directory"),
+        "pattern": node.given("pattern"),
+        "mode": node.word("mode", (*_MODES, "paths"), "text"),
+        "recursive": node.flag("recursive", default=False),
+        "files_max": node.number("maxFiles"),
+        "size_max_mb": node.number("maxSize"),
+        "sort": node.word("sortBy", ("name", "modified", "size"), "name"),
+        "descending": node.word("sortOrder", ("asc", "desc"), "asc") == "desc",
+    }
+    paths = "it.files | map(attribute='path') | list"
+    return [node.task("file_glob", inputs, shape=called("fields", "it", '"paths"', paths))]
+
+
+def read_file_read(node: NodeReader) -> list[ir.Node]:
+    """Reads a file."""
+    inputs: Inputs = {
+        "path": _path(node),
+        "mode": node.word("mode", _MODES, "text"),
+        "size_max_mb": node.number("maxSize"),
+        "delimiter": node.text("delimiter") or None,
+        "header": node.flag("hasHeader", default=True),
+    }
+    is_table = node.text("mode") == "csv"
+    shape = called("fields", "it", '"rows"', "it.content") if is_table else ""
+    return [node.task("file_read", inputs, shape=shape)]
+
+
+def read_file_write(node: NodeReader) -> list[ir.Node]:
+    """Writes a file."""
+    content = node.template("content")
+    if "content" in node.incoming or content in (ir.Constant(None), ir.Constant("")):
+        content = expression(node.incoming.get("content") or node.input or "none")
+    written = node.word("writeMode", ("overwrite", "append", "create", "create_new"), "overwrite")
+    inputs: Inputs = {
+        "path": _path(node),
+        "content": content,
+        "mode": node.word("mode", _MODES, "text"),
+        "write": "create" if written == "create_new" else written,
+        "folders": node.flag("createDirs", default=True),
+    }
+    return [node.task("file_write", inputs, shape=called("fields", "it", '"bytes"', "it.size"))]
+
+
+def _path(node: NodeReader) -> ir.Value:
+    path = node.given("path")
+    if path != ir.Constant(None):
+        return path
+    source = node.input if node.node.type == "file_read" else None
+    if source is None:
+        node.missing("path", "a path below the project's folder")
+        return ir.Constant("")
+    return expression(called("main", source, quoted("path")))
+
+
+def read_tool(node: NodeReader) -> list[ir.Node]:
+    """Uses a tool of an MCP server, a built-in one or one of the operator's.
+
+    A person is asked before, if the author wants that or the command of a shell comes in.
+    """
+    server, tool = _tool_name(node)
+    if not tool:
+        node.missing("toolName", "the tool, such as 'server__tool'")
+    approval = _approval(node)
+    shown = node.text("toolName")
+    if approval == "deny":
+        message = f"tool {shown!r} of {node.id!r} is denied; set its approval to 'auto' or 'ask'"
+        node.common()
+        node.context.warn("W023", message, node.span("approval"), label="never allowed")
+        return node.compute(called("refuse", quoted(message)))
+    node.common()
+    if approval == "auto" and (server, tool) == (_BUILT_IN, _SHELL) and _command(node) is None:
+        approval = "ask"
+        message = (
+            f"{node.owner} runs a command that is not in the file: a person is asked each time"
+        )
+        advice = 'write the command as "toolInput": {"command": ...}, with values as its arguments'
+        node.context.warn("W023", message, node.place, label="the command comes in", help=advice)
+    given = _arguments(node, server, tool)
+    before: list[ir.Node] = []
+    if approval != "auto":
+        # What a person is shown is what the tool is given, to the letter.
+        name = node.scope.helper(node.id, "input")
+        gate = ir.Gate(
+            name=node.scope.helper(node.id, "approval"),
+            message=ir.Constant(f"may {node.id!r} use the tool {shown!r}?"),
+            show=expression(known(name)),
+            on_reject="fail",
+            place=node.node.place,
+        )
+        before = [ir.Compute(name=name, value=expression(given)), gate]
+        given = known(name)
+    return [*before, _tool_task(node, server, tool, given)]
+
+
+def _tool_name(node: NodeReader) -> tuple[str, str]:
+    """The server and the tool: `server__tool`, or both in fields of their own."""
+    server, tool = node.text("serverName"), node.text("toolName")
+    if not server and "__" in tool:
+        server, _, tool = tool.partition("__")
+    return server, tool.removeprefix(f"{server}__")
+
+
+def _approval(node: NodeReader) -> str:
+    approval = node.word("approval", _APPROVALS, "auto")
+    if approval == "always":
+        message = f"{node.owner} has the approval 'always': a person is asked each time"
+        advice, span = "write 'ask', or 'auto' where nobody is to be asked", node.span("approval")
+        node.context.warn("W023", message, span, label="taken as 'ask'", help=advice)
+    return approval
+
+
+def _command(node: NodeReader) -> Scalar | None:
+    """The command of the built-in shell, where the file has it."""
+    written = node.get("toolInput")
+    command = written.get("command") if isinstance(written, Mapping) else None
+    return command if is_written(command) else None
+
+
+def _tool_task(node: NodeReader, server: str, tool: str, given: str) -> ir.Task:
+    if server == _BUILT_IN and tool in _TOOLS:
+        return _built_in(node, tool, given)
+    if server and server != _BUILT_IN:
+        return node.task("tool", {"server": server, "tool": tool, "arguments": expression(given)})
+    message = f"{node.owner} uses {tool!r}, which neither a server has nor is built in"
+    advice = f'name its server, or add {tool} = "python:MODULE:FUNCTION" to [tasks] of whorl.toml'
+    advice = did_you_mean(tool, _TOOLS) or advice
+    node.context.warn("W022", message, node.span("toolName"), label="needs a task", help=advice)
+    return node.task("use", {"task": tool, "with": expression(given)})
+
+
+def _built_in(node: NodeReader, tool: str, given: str) -> ir.Task:
+    def needed(name: str) -> ir.Expression:
+        return expression(called("needed", given, quoted(name), quoted(node.id)))
+
+    def optional(name: str, default: str) -> ir.Expression:
+        return expression(called("optional", given, quoted(name), default))
+
+    if tool == _READ:
+        return node.task("file_read", {"path": needed("path")}, shape=called("file_text", "it"))
+    if tool == _WRITE:
+        inputs: Inputs = {"path": needed("path"), "content": needed("content")}
+        return node.task("file_write", inputs, shape=called("written_text", "it"))
+    written = _command(node)
+    script: Inputs = {"script": needed("command")}
+    inputs = {
+        **(script if written is None else _script(node, written)),
+        "shell": "bash",
+        "folder": optional("cwd", "none"),
+        "stop_after_s": optional("timeout", str(SHELL_S)),
+        "check": False,
+    }
+    return node.task("run", inputs, shape=called("shell_text", "it"))
+
+
+def _arguments(node: NodeReader, server: str, tool: str) -> str:
+    """What the tool is given: its own `toolInput` with places in it, or what comes in."""
+    # A tool of a server says by name what it takes; these take one text as well.
+    bare = "command" if (server, tool) == (_BUILT_IN, _SHELL) else ""
+    if server in ("", _BUILT_IN) and tool not in _TOOLS:
+        bare = "input"
+    written = node.get("toolInput")
+    if isinstance(written, Mapping) and written.entries:
+        parts = [p for e in written for p in (quoted(e.name), _json_source(node, e.value))]
+        return called("fields", "none", *parts)
+    source = node.text_source(written) if is_written(written) else node.value
+    return called("object_of", source, quoted(node.id), quoted(bare))
+
+
+def _json_source(node: NodeReader, value: Value) -> str:
+    if isinstance(value, Scalar) and isinstance(value.value, str):
+        return node.text_source(value)
+    return f"({quoted(json.dumps(plain(value), ensure_ascii=False))} | fromjson)"

@@ -1,0 +1,314 @@
+"""The regions of a canvas that run several times: from a loop to its exit, from an iterator to its
+aggregator.
+
+The body of a loop is what lies between the two: forward from the loop, backward from the exit, the
+intersection; where a router decides, also what is reached by its continue branch only. Edges by
+which that branch leads back are no circle: the loop itself carries the value over, and they say
+where it comes from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from whorl.dialects.reading import text_of
+from whorl.dialects.studio.words import CLOSED_BY, CONTINUE, DEPTH_MAX, DONE, RESULTS
+
+if TYPE_CHECKING:
+    from whorl.dialects.reading import ReadContext
+    from whorl.dialects.studio.canvas import Canvas, CanvasNode, Edge
+
+
+@dataclass(slots=True, eq=False)
+class Region:
+    """A region; `body` holds the nodes between `start` and `end`, inner regions included."""
+
+    start: str
+    end: str
+    kind: str
+    body: set[str] = field(default_factory=set)
+    parent: Region | None = None
+
+    def __str__(self) -> str:
+        """What the region is, for messages."""
+        return f"{self.kind} {self.start!r}"
+
+
+@dataclass(slots=True)
+class Regions:
+    """All regions of a canvas, and the innermost one that each node stands in."""
+
+    by_start: dict[str, Region] = field(default_factory=dict)
+    by_end: dict[str, Region] = field(default_factory=dict)
+    holder: dict[str, Region] = field(default_factory=dict)
+
+    def around(self, node: str) -> Region | None:
+        """The innermost region that a node stands in; an end stands inside of its own."""
+        return self.holder.get(node)
+
+    def member(self, node: str, level: Region | None) -> str | None:
+        """The node itself or the start of the region that holds it, as `level` sees it.
+
+        None means that the node stands outside of the level.
+        """
+        name, around = node, self.around(node)
+        while around is not level:
+            if around is None:
+                return None
+            name, around = around.start, around.parent
+        return name
+
+    def level(self, node: str) -> Region | None:
+        """The region in which a node's result is seen; that of an end is seen outside."""
+        closed = self.by_end.get(node)
+        return self.around(node) if closed is None else closed.parent
+
+    def is_inside(self, node: str, region: Region) -> bool:
+        """Whether a node stands in a region, however deep; its end does, its start does not."""
+        return is_within(self.around(node), region)
+
+
+def is_within(inner: Region | None, region: Region) -> bool:
+    """Whether a region is another one, or stands in it."""
+    while inner is not None and inner is not region:
+        inner = inner.parent
+    return inner is region
+
+
+def is_evaluated(node: CanvasNode) -> bool:
+    """Whether a loop stops when a router says so."""
+    return node.type == "loop" and text_of(node.fields.get("exitCondition")).strip() == "evaluator"
+
+
+def find_feedback(canvas: Canvas) -> list[Edge]:
+    """The edges that lead from a continue branch back to its loop, or to a node behind that."""
+    loops = [node.id for node in canvas.nodes.values() if is_evaluated(node)]
+    onward = canvas.without(edge for edge in canvas.edges if edge.branch == CONTINUE)
+    inside = onward.forward(loops)
+    feedback: list[Edge] = []
+    for router in canvas.of_type("router"):
+        if router.id in inside:
+            before = onward.backward(router.id) & inside
+            feedback.extend(_leading_back(canvas, router.id, before))
+    return feedback
+
+
+def _leading_back(canvas: Canvas, router: str, before: set[str]) -> list[Edge]:
+    feedback: list[Edge] = []
+    seen: set[str] = set()
+    queue = [edge for edge in canvas.outgoing[router] if edge.branch == CONTINUE]
+    for edge in queue:
+        if edge.target in before:
+            feedback.append(edge)
+        elif edge.target not in seen:
+            seen.add(edge.target)
+            queue.extend(canvas.outgoing[edge.target])
+    return feedback
+
+
+def find_regions(context: ReadContext, canvas: Canvas) -> Regions:
+    """Pairs what opens with what closes, and finds what lies between."""
+    regions = Regions()
+    for kind, closing in CLOSED_BY.items():
+        _pair(context, canvas, regions, (kind, closing))
+    for region in regions.by_start.values():
+        region.body = _body(context, canvas, region)
+    _nest(context, canvas, regions)
+    for region in regions.by_start.values():
+        _check_depth(context, canvas, region)
+        _check_borders(context, canvas, regions, region)
+    return regions
+
+
+def _pair(context: ReadContext, canvas: Canvas, regions: Regions, kinds: tuple[str, str]) -> None:
+    """Inner ones first: what is paired already is no end for those around it."""
+    kind, closing = kinds
+    paired: set[str] = set()
+    is_faulty = False
+    for name in reversed(canvas.order()):
+        node = canvas.nodes[name]
+        if node.type != kind:
+            continue
+        ends = _ends(canvas, node, closing, paired)
+        if len(ends) == 1:
+            region = Region(name, ends[0], kind)
+            regions.by_start[name], regions.by_end[ends[0]] = region, region
+            paired.add(ends[0])
+        else:
+            is_faulty = True
+            _report_ends(context, canvas, node, ends)
+    for node in canvas.of_type(closing):
+        if node.id not in paired and not is_faulty:
+            message = f"{node} has no {kind} before it"
+            advice = f"add a node of the type {kind!r} before it, or remove it"
+            context.report("W010", message, node.span, label=f"no {kind}", help=advice)
+
+
+def _is_after_end(edge: Edge, start: str) -> bool:
+    """Whether an edge leaves a loop by a handle that carries something only when it has ended."""
+    return edge.source == start and edge.source_handle in RESULTS["loop"]
+
+
+def _ends(canvas: Canvas, start: CanvasNode, closing: str, paired: set[str]) -> list[str]:
+    """The open ends that are reached first."""
+    ends: list[str] = []
+    seen = {start.id}
+    queue = [start.id]
+    for name in queue:
+        for edge in canvas.outgoing[name]:
+            if edge.target in seen or _is_after_end(edge, start.id):
+                continue
+            seen.add(edge.target)
+            if canvas.nodes[edge.target].type == closing and edge.target not in paired:
+                ends.append(edge.target)
+            else:
+                queue.append(edge.target)
+    return ends
+
+
+def _report_ends(context: ReadContext, canvas: Canvas, node: CanvasNode, ends: list[str]) -> None:
+    closing = CLOSED_BY[node.type]
+    if not ends:
+        message = f"{node} has no {closing} behind it"
+        advice = f"add a node of the type {closing!r} behind the last node of the {node.type}"
+        context.report("W010", message, node.span, label=f"no {closing}", help=advice)
+        return
+    listed = ", ".join(map(repr, ends))
+    message = f"{node} leads to {len(ends)} nodes of the type {closing!r}: {listed}"
+    advice = f"a {node.type} has exactly one {closing}: lead all paths to the same one"
+    context.report("W010", message, canvas.nodes[ends[1]].span, label="one too many", help=advice)
+
+
+def _body(context: ReadContext, canvas: Canvas, region: Region) -> set[str]:
+    start, end = canvas.nodes[region.start], region.end
+    reached = canvas.forward(
+        [start.id], lambda edge: edge.source != end and not _is_after_end(edge, start.id)
+    )
+    body = (reached & canvas.backward(end, start.id)) - {start.id, end}
+    if not body:
+        message = f"{region} has an empty body: nothing lies between it and {end!r}"
+        advice = f"put the nodes that are to be repeated between {start.id!r} and {end!r}"
+        context.report("W010", message, start.span, label="empty body", help=advice)
+    if is_evaluated(start):
+        body |= _continued(canvas, region, body)
+    return body
+
+
+def _continued(canvas: Canvas, region: Region, body: set[str]) -> set[str]:
+    """What is reached by the continue branch of a router of the body, and in no other way."""
+    routers = {name for name in body if canvas.nodes[name].type == "router"}
+    starts = [target for name in routers for target in continue_targets(canvas, name, region)]
+    continued = canvas.forward(starts, lambda edge: edge.target != region.end)
+    others = canvas.forward(
+        [region.start], lambda edge: not (edge.source in routers and edge.branch == CONTINUE)
+    )
+    return continued - others - {region.start, region.end}
+
+
+def continue_targets(canvas: Canvas, router: str, region: Region) -> list[str]:
+    """Where the continue branch of a router leads to, inside of its region."""
+    edges = (edge for edge in canvas.outgoing[router] if edge.branch == CONTINUE)
+    return [edge.target for edge in edges if edge.target != region.end]
+
+
+def _nest(context: ReadContext, canvas: Canvas, regions: Regions) -> None:
+    """Finds the region around each one; two that overlap are a mistake."""
+    by_size = sorted(regions.by_start.values(), key=lambda region: len(region.body))
+    for index, inner in enumerate(by_size):
+        held = inner.body | {inner.start, inner.end}
+        for outer in by_size[index + 1 :]:
+            if not held & (outer.body | {outer.start, outer.end}):
+                continue
+            if held <= outer.body:
+                inner.parent = outer
+                break
+            message = f"{inner} lies only in part inside of {outer}"
+            advice = (
+                f"put all of it, with {inner.end!r}, before {outer.end!r}, or all of it outside"
+            )
+            span = canvas.nodes[inner.start].span
+            context.report("W010", message, span, label="they overlap", help=advice)
+        for name in (*inner.body, inner.end):
+            regions.holder.setdefault(name, inner)
+
+
+def _check_depth(context: ReadContext, canvas: Canvas, region: Region) -> None:
+    depth, around = 1, region.parent
+    while around is not None:
+        depth, around = depth + 1, around.parent
+    if depth == DEPTH_MAX + 1:
+        message = f"{region} is one too deep: at most {DEPTH_MAX} in each other"
+        advice = "put the inner ones into a file of their own, and call it as a subworkflow"
+        span = canvas.nodes[region.start].span
+        context.report("W002", message, span, label="too deep", help=advice)
+
+
+def _check_borders(context: ReadContext, canvas: Canvas, regions: Regions, region: Region) -> None:
+    """What runs inside gives its result to the outside by the end only."""
+    for node in canvas.nodes.values():
+        if node.id not in region.body:
+            continue
+        if node.type == "output":
+            message, label = f"{node} stands inside of {region}", "never reached from outside"
+            advice = f"put it behind {region.end!r}"
+            context.report("W010", message, node.span, label=label, help=advice)
+        for edge in canvas.outgoing[node.id]:
+            is_inside = edge.target == region.end or edge.target in region.body
+            if is_inside or regions.level(node.id) is not region:
+                continue
+            message = f"the edge from {node.id!r} to {edge.target!r} leaves {region} without "
+            message += f"passing {region.end!r}"
+            advice = f"lead it through {region.end!r}"
+            context.report("W010", message, edge.span, label="leaves the body", help=advice)
+
+
+def find_deciders(context: ReadContext, canvas: Canvas, regions: Regions) -> dict[str, str]:
+    """The router that decides when a loop stops, by the loop, for those that stop by a router.
+
+    It is the only one of the loop with the branches done and continue.
+    """
+    deciders: dict[str, str] = {}
+    for region in regions.by_start.values():
+        if is_evaluated(canvas.nodes[region.start]):
+            router = _decider(context, canvas, regions, region)
+            if router is not None:
+                deciders[region.start] = router.id
+    return deciders
+
+
+def _decider(
+    context: ReadContext, canvas: Canvas, regions: Regions, region: Region
+) -> CanvasNode | None:
+    loop = canvas.nodes[region.start]
+    routers = [node for node in canvas.of_type("router") if regions.around(node.id) is region]
+    deciding = [node for node in routers if {DONE, CONTINUE} & set(node.branches)]
+    if len(deciding) > 1:
+        listed = " and ".join(repr(node.id) for node in deciding)
+        message = f"routers {listed} both decide when {loop} stops"
+        advice = "one router has the branches done and continue; rename those of the others"
+        context.report("W010", message, deciding[1].span, label="a second one", help=advice)
+        return None
+    if not deciding:
+        names = ", ".join(f"{node.id!r} ({', '.join(node.branches)})" for node in routers)
+        message = f"{loop} stops by an evaluator, but no router in it decides"
+        message += f"; there is {names}" if names else ""
+        advice = "add a router with the branches 'done' and 'continue' to its body"
+        context.report("W010", message, loop.span, label="no router", help=advice)
+        return None
+    return deciding[0] if _check_branches(context, loop, deciding[0]) else None
+
+
+def _check_branches(context: ReadContext, loop: CanvasNode, router: CanvasNode) -> bool:
+    odd = [name for name in router.branches if name not in (DONE, CONTINUE)]
+    lacking = sorted({DONE, CONTINUE} - set(router.branches))
+    if odd:
+        message = f"{router} decides {loop} and has the branch {odd[0][:60]!r}, which is neither "
+        message += "'done' nor 'continue'"
+        advice = "give it only the branches 'done' and 'continue'"
+        context.report("W010", message, router.span, label="another branch", help=advice)
+    elif lacking:
+        message = f"{router} decides {loop} and lacks the branch {lacking[0]!r}"
+        label, advice = "a branch is missing", f"add {lacking[0]!r} to its branches"
+        context.report("W010", message, router.span, label=label, help=advice)
+    return not odd and not lacking

@@ -1,0 +1,491 @@
+"""One node while it is read: its fields, what comes in, and what placeholders in its texts mean.
+
+Placeholders are `{{input}}`, `{{node.output}}`, `{{node.field[0]}}`, `{{item}}`, `{{topic}}`. One
+that is nearly a name that there is can only be misspelt, and is an error; any other that stands for
+nothing stays as it is written, with a warning.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, TypeGuard
+
+from whorl import ir
+from whorl.dialects.reading import (
+    REPORTED_MAX,
+    Fields,
+    Placeholder,
+    called,
+    joined,
+    quoted,
+    read_tree,
+    split_text,
+)
+from whorl.dialects.studio.functions.paths import read_path
+from whorl.dialects.studio.functions.pipes import ARGUMENTS, PIPES
+from whorl.dialects.studio.scope import expression, known
+from whorl.dialects.studio.words import CLOSED_BY, MAIN_FIELDS, RESULTS
+from whorl.errors import did_you_mean
+from whorl.ir.checks.suggest import suggest
+from whorl.language import LanguageError
+from whorl.source import Scalar, plain
+
+if TYPE_CHECKING:
+    from whorl.dialects.studio.canvas import CanvasNode
+    from whorl.dialects.studio.scope import Scope
+    from whorl.errors import Span
+    from whorl.language import Json
+    from whorl.source import Value
+
+    Inputs: TypeAlias = dict[str, ir.Value | Json]
+
+_PLACE = re.compile(r"\{\{([^{}]*)\}\}")
+_PATH = re.compile(r"(?:\.[\w-]+|\[\s*(?:-?\d{1,9}|'[^'\n]*'|\"[^\"\n]*\")\s*\])*")
+_STEP = re.compile(r"\.([\w-]+)|\[\s*(?:(-?\d+)|'([^']*)'|\"([^\"]*)\")\s*\]")
+_MAIN = ("output", "result")
+_COUNTED = ("index", "total", "iteration")
+PLACES_MAX = 1_000
+# Comparing names costs time, and a hostile file has many of both.
+_COMPARED_MAX = 500
+TIMEOUT_MAX_S = 30 * 86_400.0
+PIPES_MAX = 30
+_CALL = re.compile(r"([A-Za-z_]\w*)\s*(?:\((.*)\))?", re.DOTALL)
+_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
+_QUOTES = "'\""
+
+Path = list[str | int]
+_VALUES = (ir.Constant, ir.Expression, ir.Items, ir.Fields)
+
+
+class Common(TypedDict):
+    """What all nodes take, by the names of the IR."""
+
+    name: str
+    timeout_s: float | None
+    place: str
+
+
+class NodeReader(Fields):
+    """Reads the fields of one node, and the texts in them."""
+
+    def __init__(self, scope: Scope, node: CanvasNode) -> None:
+        super().__init__(scope.context, node.fields, owner=str(node), span=node.span)
+        self.scope = scope
+        self.context = scope.context
+        self.node = node
+        self.id = node.id
+
+    def common(self, timeout_s: float | None = None) -> Common:
+        """What all nodes take; `timeout` bounds every node."""
+        written = self.number("timeout")
+        if written is not None and not 0 < written <= TIMEOUT_MAX_S:
+            self.wrong("timeout", "a number of seconds above 0")
+            written = None
+        limit_s = timeout_s if written is None else float(written)
+        return {"name": self.id, "timeout_s": limit_s, "place": self.node.place}
+
+    def compute(self, source: str | None) -> list[ir.Node]:
+        """The node as one that only computes; null without a source."""
+        value = ir.Constant(None) if source is None else expression(source)
+        return [ir.Compute(value=value, **self.common())]
+
+    def task(
+        self,
+        kind: str,
+        inputs: Inputs,
+        *,
+        shape: str = "",
+        timeout_s: float | None = None,
+    ) -> ir.Task:
+        """The node as a task; inputs that are no values of the IR are constants."""
+        entries = tuple(
+            (name, value if isinstance(value, _VALUES) else ir.Constant(value))
+            for name, value in inputs.items()
+        )
+        shaped = expression(shape) if shape else None
+        return ir.Task(kind=kind, inputs=ir.Fields(entries), shape=shaped, **self.common(timeout_s))
+
+    @property
+    def incoming(self) -> dict[str, str]:
+        """What comes in, by handle."""
+        return self.scope.incoming(self.id)
+
+    @property
+    def value(self) -> str:
+        """All that comes in."""
+        return self.scope.value(self.id)
+
+    @property
+    def input(self) -> str | None:
+        """What `{{input}}` is: what comes in, or what the region or the run was given."""
+        incoming, inputs = self.incoming, self.scope.inputs
+        if "input" in incoming:
+            return incoming["input"]
+        if len(incoming) == 1:
+            return next(iter(incoming.values()))
+        around = self.scope.regions.around(self.id)
+        if around is not None:
+            return known(around.start)
+        if incoming:
+            return self.value
+        only = next(iter(inputs.values())) if len(inputs) == 1 else None
+        named = inputs.get("input") or only
+        return None if named is None else self.scope.refer(self.id, named)
+
+    def template(self, name: str) -> ir.Value:
+        """A field that is a text with placeholders, or any constant."""
+        return self.read(self.scalar(name))
+
+    def given(self, name: str) -> ir.Value:
+        """What comes in at the handle of that name, or the field with placeholders in it."""
+        if name in self.incoming:
+            return expression(self.incoming[name])
+        value = self.template(name)
+        return ir.Constant(None) if value == ir.Constant("") else value
+
+    def read(self, value: Value | None) -> ir.Value:
+        """A text with placeholders, or any constant."""
+        if not isinstance(value, Scalar) or not isinstance(value.value, str):
+            return ir.Constant(None if value is None else plain(value))
+        source = self.source(value)
+        return ir.Constant(value.value) if source is None else expression(source)
+
+    def tree(self, value: Value | None) -> ir.Value:
+        """A value whose lists and objects may hold texts with placeholders."""
+        return read_tree(value, self.read)
+
+    def text_or_value(self, written: Scalar | None) -> str:
+        """The source of a text, or of all that comes in where none is written."""
+        return self.text_source(written) if is_written(written) else self.value
+
+    def text_source(self, scalar: Scalar) -> str:
+        """The source of a text."""
+        return self.source(scalar) or quoted(scalar.text)
+
+    def source(self, scalar: Scalar) -> str | None:
+        """The source of a text with placeholders; None if none of them stands for anything."""
+        count = 0
+
+        def source_of(place: Placeholder) -> str | None:
+            nonlocal count
+            count += 1
+            if count == PLACES_MAX + 1:
+                message = f"a text of {self.id!r} has more than {PLACES_MAX:,} places"
+                span = scalar.locate(place.offset - 2)
+                advice = "split it into several transforms"
+                self.context.report("W002", message, span, help=advice)
+            return self._place(place) if count <= PLACES_MAX else None
+
+        return joined(split_text(scalar, _PLACE, source_of))
+
+    def _place(self, place: Placeholder) -> str | None:
+        if "|" not in place.name:
+            return self._resolved(place, place.name)
+        try:
+            script = read_script(place.content)
+        except ScriptFault as fault:
+            span = place.scalar.locate(place.offset + fault.offset)
+            message = f"{fault}; it stays as it is written"
+            self.context.warn("W020", message, span, help=fault.help)
+            return None
+        source = self._resolved(place, script.reference or "input")
+        return None if source is None else piped(source, script)
+
+    def _resolved(self, place: Placeholder, content: str) -> str | None:
+        """The source of a reference; what can only be misspelt is reported, all else a warning."""
+        source = self.resolve(content, place.written)
+        if self.context.is_full or len(self.context.warnings) >= REPORTED_MAX:
+            return source
+        lacking = None if source is None else self.unknown_field(content)
+        shown = f"{{{{{content[:60]}}}}} in {self.id!r}"
+        if source is None:
+            self._report(f"{shown} stands for nothing here", place.span, self._advice(content))
+        elif lacking is not None:
+            message = f"{shown}: {lacking[0]} gives no {lacking[1][:60]!r}"
+            names = sorted({*RESULTS[lacking[0].type], "output"})
+            self._report(message, place.span, suggest(lacking[1], names))
+        elif near := self._misspelt_input(content):
+            message = f"{shown} names no input of the workflow, but a field of what comes in"
+            self.context.warn("W005", message, place.span, label="no such input", help=near)
+        return source
+
+    def _report(self, message: str, span: Span, advice: str) -> None:
+        """A name that is nearly another one can only be misspelt; others may be text that stays."""
+        if advice.startswith("did you mean"):
+            self.context.report("W005", message, span, label="unknown name", help=advice)
+        else:
+            message += ", and stays as it is written"
+            self.context.warn("W005", message, span, label="unknown name", help=advice)
+
+    def _advice(self, content: str) -> str:
+        scope, nodes = self.scope, self.scope.canvas.nodes
+        around = scope.regions.around(self.id)
+        head = re.split(r"[.\[]", content, maxsplit=1)[0]
+        if head not in nodes or head == self.id:
+            counted = ("item", *_COUNTED) if around is not None else ()
+            names = [*counted, *nodes, *scope.inputs, *scope.variables, "input"]
+            return suggest(head.strip(), [name for name in names if name != self.id])
+        region = scope.regions.around(head)
+        if region is not None and not scope.regions.is_inside(self.id, region):
+            return f"{head!r} runs inside of {region.start!r}; its result is {region.end!r}"
+        return f"connect {head!r} to {self.id!r}, directly or through other nodes"
+
+    def _misspelt_input(self, content: str) -> str:
+        head, *steps = content.split(".")
+        inputs = self.scope.inputs
+        if head.strip() not in ("input", "inputs") or not steps or steps[0] in inputs:
+            return ""
+        return did_you_mean(steps[0], islice(inputs, _COMPARED_MAX))
+
+    def unknown_field(self, content: str) -> tuple[CanvasNode, str] | None:
+        """The node and the field that a reference names, where such a node never has that field."""
+        scope = self.scope
+        for head, rest in _heads(content):
+            other = scope.canvas.nodes.get(head)
+            if other is None or not _PATH.fullmatch(rest):
+                continue
+            name = next(iter(_steps(rest)), "output")
+            fields = RESULTS.get(other.type)
+            started = scope.regions.by_start.get(other.id)
+            if started is not None and scope.regions.is_inside(self.id, started):
+                return None  # inside of its region, it stands for what comes in
+            if fields is None or not isinstance(name, str) or name in (*fields, *_MAIN):
+                return None
+            return other, name
+        return None
+
+    def resolve(self, content: str, written: str) -> str | None:
+        """The source of what a reference stands for here; None if it stands for nothing."""
+        for head, rest in _heads(content):
+            named = self._named(head, _steps(rest)) if _PATH.fullmatch(rest) else None
+            if named is not None:
+                source, path = named
+                steps = [quoted(step) if isinstance(step, str) else str(step) for step in path]
+                return called("dig", source, quoted(written), *steps)
+        return None
+
+    def _named(self, head: str, path: Path) -> tuple[str, Path] | None:
+        """What a name stands for, and the path that is left to follow."""
+        scope = self.scope
+        first = path[0] if path else None
+        if head in ("input", "inputs") and isinstance(first, str) and first in scope.inputs:
+            return scope.refer(self.id, scope.inputs[first]), path[1:]
+        if head == "input":
+            source = self.input
+            return None if source is None else (source, path)
+        if head == "inputs":
+            return (self.value, path) if self.incoming else None
+        counted = self._counted(head)
+        if counted is not None:
+            return counted, path
+        if head in scope.canvas.nodes and self._may_see(head):
+            return self._result(scope.canvas.nodes[head], path)
+        if head in self.incoming:
+            return self.incoming[head], path
+        if head in scope.inputs:
+            return scope.refer(self.id, scope.inputs[head]), path
+        return (known(head), path) if head in scope.variables else None
+
+    def _counted(self, head: str) -> str | None:
+        """`item`, `index` and `total` of the nearest iterator; the latter two of a loop as well."""
+        region = self.scope.regions.around(self.id)
+        while region is not None:
+            if head == "item" and region.kind == "iterator":
+                return known(region.start)
+            if head in _COUNTED:
+                return self.scope.counted(region, head)
+            region = region.parent
+        return None
+
+    def _result(self, other: CanvasNode, path: Path) -> tuple[str, Path]:
+        scope = self.scope
+        first = path[0] if path else "output"
+        names = (name for name, holder in scope.inputs.items() if holder == other.id)
+        if other.type == "input" and first in ("value", *_MAIN, next(names, "")):
+            return scope.refer(self.id, other.id), path[1:]
+        if other.type in (*CLOSED_BY, *CLOSED_BY.values()) and isinstance(first, str):
+            source = scope.refer(self.id, other.id, first)
+            return called("main", source, quoted(first)), path[1:]
+        source = scope.refer(self.id, other.id)
+        if other.type in MAIN_FIELDS:
+            source = known(other.id)
+        if not path or first in _MAIN:
+            return called("main", source, quoted(str(first))), path[1:]
+        return source, path
+
+    def _may_see(self, other: str) -> bool:
+        """Whether a node's result is there when the text is made; an order is added if need be."""
+        scope, regions = self.scope, self.scope.regions
+        if other == self.id or scope.canvas.nodes[other].type == "note":
+            return False
+        started = regions.by_start.get(other)
+        if started is not None and regions.is_inside(self.id, started):
+            return True
+        level = regions.level(other)
+        if level is not None and not regions.is_inside(self.id, level):
+            return False
+        ended = regions.by_end.get(other)
+        return not scope.leads_to(self.id, ended.start if ended else other)
+
+    def script_source(self, written: Scalar) -> str:
+        """The source of a script of pipes: what is piped, through all its pipes."""
+        try:
+            script = read_script(written.text)
+        except ScriptFault as fault:
+            span = written.locate(fault.offset)
+            self.context.report("W020", str(fault), span, label="here", help=fault.help)
+            return "none"
+        reference = script.reference
+        if not reference:
+            return piped(self.value, script)
+        source = self.resolve(reference, f"{{{{{reference}}}}}")
+        lacking = None if source is None else self.unknown_field(reference)
+        span = written.locate(script.offset, len(reference))
+        if source is None:
+            message = f"{reference[:60]!r} in {self.id!r} is neither a pipe nor a name"
+            names = [*PIPES, *self.scope.canvas.nodes, *self.scope.inputs, "input"]
+            advice = suggest(reference, names)
+            self.context.report("W020", message, span, label="unknown", help=advice)
+        elif lacking is not None:
+            message = f"{reference[:60]!r} in {self.id!r}: {lacking[0]} gives no "
+            message += repr(lacking[1][:60])
+            advice = suggest(lacking[1], sorted(RESULTS[lacking[0].type]))
+            self.context.report("W005", message, span, label="unknown field", help=advice)
+        return piped(source or "none", script)
+
+    def path_source(self, written: Scalar) -> str:
+        """The source of what a JSON path finds in the input."""
+        try:
+            read_path(written.text)
+        except LanguageError as fault:
+            span = written.locate(fault.offset or 0)
+            self.context.report("W008", fault.message, span, label="here", help=fault.help)
+        return called("jsonpath", self.input or "none", quoted(written.text))
+
+
+def is_written(value: Value | None) -> TypeGuard[Scalar]:
+    """Whether a field holds a text that is more than blanks."""
+    return isinstance(value, Scalar) and bool(value.text.strip())
+
+
+def _heads(content: str) -> list[tuple[str, str]]:
+    """The name at the beginning, and the rest; the longest name first, as ids may hold dots."""
+    marks = [match.start() for match in re.finditer(r"[.\[]", content)]
+    return [(content[:end].strip(), content[end:]) for end in (len(content), *reversed(marks))]
+
+
+def _steps(path: str) -> Path:
+    steps: Path = []
+    for name, index, *others in (match.groups() for match in _STEP.finditer(path)):
+        parts = (part for part in (name, *others) if part is not None)
+        steps.append(next(parts) if index is None else int(index))
+    return steps
+
+
+class ScriptFault(ValueError):
+    """A script that cannot be carried out; `offset` counts characters into it."""
+
+    def __init__(self, message: str, offset: int, help: str = "") -> None:  # noqa: A002
+        super().__init__(message)
+        self.offset = offset
+        self.help = help
+
+
+@dataclass(frozen=True, slots=True)
+class Pipe:
+    """One pipe with its arguments."""
+
+    name: str
+    arguments: tuple[str | int | float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script of a transform: what is piped (empty: the input), and through what."""
+
+    reference: str
+    offset: int
+    pipes: tuple[Pipe, ...]
+
+
+def piped(source: str, script: Script) -> str:
+    """The source of a value through the pipes of a script."""
+    for pipe in script.pipes:
+        arguments = [quoted(a) if isinstance(a, str) else repr(a) for a in pipe.arguments]
+        source = called("pipe", source, quoted(pipe.name), *arguments)
+    return source
+
+
+def read_script(source: str) -> Script:
+    """Reads a script; raises ScriptFault."""
+    parts = _split(source, "|")
+    first = parts[0][0].strip()
+    offset = parts[0][1] + len(parts[0][0]) - len(parts[0][0].lstrip())
+    bare = first.removeprefix("{{").removesuffix("}}").strip()
+    call = _CALL.fullmatch(bare)
+    is_pipe = call is not None and call[1] in PIPES
+    reference = "" if not first or is_pipe else bare
+    rest = parts if is_pipe else parts[1:]
+    if len(rest) > PIPES_MAX:
+        raise ScriptFault(f"a script has at most {PIPES_MAX} pipes", rest[PIPES_MAX][1])
+    return Script(reference, offset, tuple(_pipe(text, at) for text, at in rest))
+
+
+def _pipe(text: str, offset: int) -> Pipe:
+    offset += len(text) - len(text.lstrip())
+    written = text.strip()
+    call = _CALL.fullmatch(written)
+    name = call[1] if call else written
+    if call is None or name not in PIPES:
+        advice = did_you_mean(name, PIPES) or f"there is {', '.join(PIPES)}"
+        raise ScriptFault(f"there is no pipe {name[:40]!r}", offset, advice)
+    arguments = _arguments(name, call[2])
+    least, most = ARGUMENTS[name]
+    if not least <= len(arguments) <= most:
+        wanted = str(least) if least == most else f"{least} or {most}"
+        raise ScriptFault(f"pipe {name!r} takes {wanted} arguments", offset)
+    return Pipe(name, arguments)
+
+
+def _arguments(name: str, written: str | None) -> tuple[str | int | float, ...]:
+    if written is None or not written.strip():
+        return ()
+    if name == "join" and written.strip()[0] not in _QUOTES:
+        # A separator without quotes is taken as it stands: join(, )
+        return (written,)
+    if name == "select":
+        key, _, value = written.partition("=")
+        return (str(_literal(key)), _literal(value.lstrip("=")))
+    return tuple(_literal(part) for part, _ in _split(written, ","))
+
+
+def _literal(written: str) -> str | int | float:
+    text = written.strip()
+    if len(text) > 1 and text[0] in _QUOTES and text[-1] == text[0]:
+        return text[1:-1].replace("\\n", "\n").replace("\\t", "\t")
+    if _NUMBER.fullmatch(text):
+        return float(text) if "." in text else int(text)
+    return text.removeprefix(".")
+
+
+def _split(source: str, mark: str) -> list[tuple[str, int]]:
+    """The parts between marks, those inside of quotes and parentheses aside, with their offsets."""
+    parts: list[tuple[str, int]] = []
+    start = depth = 0
+    quote = ""
+    quoted = mark != "|"
+    for at, character in enumerate(source):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in _QUOTES and (depth or quoted):
+            quote = character
+        elif character == "(":
+            depth += 1
+        elif character == ")":
+            depth = max(0, depth - 1)
+        elif character == mark and not depth:
+            parts.append((source[start:at], start))
+            start = at + 1
+    return [*parts, (source[start:], start)]

@@ -1,1 +1,0 @@
-"""Texts with placeholders, scripts and paths, as expressions over what the canvas knows."""

@@ -1,0 +1,311 @@
+"""The reader kit: contexts, scalars, fields, tables and texts that all readers share."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from whorl import ir
+from whorl.dialects.detection import parse
+from whorl.dialects.files import NoFiles
+from whorl.dialects.reading import (
+    REPORTED_MAX,
+    Fields,
+    NearestNames,
+    Placeholder,
+    ReadContext,
+    check_id,
+    check_node,
+    duration_of,
+    is_true,
+    joined,
+    number_of,
+    objects_of,
+    placeholders,
+    read_tree,
+    scalar_of,
+    shown,
+    span_of,
+    split_text,
+    text_of,
+    texts_of,
+    unknown_fields,
+    whole_of,
+)
+from whorl.dialects.reading.structure import Field, Table, check_table
+from whorl.errors import Diagnostic, InvalidWorkflow
+from whorl.source import Mapping, Scalar
+
+if TYPE_CHECKING:
+    from whorl.dialects.reader import Called
+    from whorl.errors import Span
+    from whorl.source import Value
+
+_PLACE = re.compile(r"\{\{([^{}]*)\}\}")
+
+
+def context_of(text: str) -> ReadContext:
+    return ReadContext(parse(text, "folder/file.test.yaml"), NoCalls())  # type: ignore[arg-type]
+
+
+class NoCalls:
+    """Files of which none can be read."""
+
+    def workflow(self, reference: str, span: Span) -> Called:
+        NoFiles().open("", reference, span)
+        raise AssertionError("never here")
+
+
+def field_of(text: str) -> Value | None:
+    return context_of(f"field: {text}").root.get("field")
+
+
+def messages(context: ReadContext) -> list[str]:
+    return [f"{d.code} {d.message}" for d in (*context.diagnostics, *context.warnings)]
+
+
+def test_context_keeps_each_diagnostic_once_and_not_too_many() -> None:
+    context = context_of("a: 1")
+    for number in range(REPORTED_MAX + 5):
+        context.report("W007", f"wrong {number}", None)
+        context.report("W007", f"wrong {number}", None)
+    context.warn("W023", "odd", None)
+
+    assert len(context.diagnostics) == REPORTED_MAX
+    assert [d.severity for d in context.warnings] == ["warning"]
+    assert context.is_full
+
+
+def test_context_knows_its_file() -> None:
+    context = context_of("a: 1")
+
+    assert context.stem == "file.test"
+    assert context.sources == {"folder/file.test.yaml": "a: 1"}
+
+
+def test_file_that_cannot_be_called_is_reported() -> None:
+    context = context_of("a: 1")
+
+    assert context.call("other.yaml", context.root.span) is None
+    assert [d.code for d in context.diagnostics] == ["W016"]
+
+
+def test_finish_raises_all_that_is_wrong_and_gives_all_that_is_odd() -> None:
+    context = context_of("a: 1")
+    context.warn("W023", "odd", None)
+    workflow = ir.Workflow(name="w", body=ir.Block(()))
+
+    assert context.finish(workflow).warnings == (Diagnostic("W023", "odd", severity="warning"),)
+
+    context.report("W007", "wrong", None)
+    with pytest.raises(InvalidWorkflow, match="wrong"):
+        context.finish(workflow)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("word", ("word", ("word",), None, None, None, False, "'word'")),
+        ("7", ("7", ("7",), 7, 7, 7.0, False, "7")),
+        ("1.5", ("1.5", ("1.5",), 1.5, None, 1.5, False, "1.5")),
+        ("90s", ("90s", ("90s",), None, None, 90.0, False, "'90s'")),
+        ("null", ("", (), None, None, None, False, "nothing")),
+        ("[a, b]", ("", ("a", "b"), None, None, None, False, "a list")),
+        ("{a: 1}", ("", (), None, None, None, False, "an object")),
+    ],
+)
+def test_scalars(text: str, expected: tuple[object, ...]) -> None:
+    value = field_of(text)
+    assert value is not None
+    read = (text_of, texts_of, number_of, whole_of, duration_of, is_true, shown)
+
+    assert tuple(function(value) for function in read) == expected
+
+
+def test_truth_is_no_number() -> None:
+    assert number_of(field_of("true")) is None
+    assert is_true(field_of("true"))
+    assert scalar_of(field_of("null")) is None
+
+
+def test_fields_are_read_as_what_they_must_be() -> None:
+    context = context_of("{n: '4', f: 'true', w: b, t: x, none: null, empty: ''}")
+    fields = Fields(context, context.root, owner="step 'a'", span=context.root.span)
+
+    assert fields.number("n") == 4
+    assert fields.flag("f", default=False)
+    assert fields.word("w", ("a", "b"), "a") == "b"
+    assert (fields.text("t"), fields.text("empty", "y"), fields.text("none", "y")) == (
+        "x",
+        "y",
+        "y",
+    )
+    assert context.diagnostics == []
+
+
+def test_wrong_fields_count_as_absent_and_are_reported() -> None:
+    context = context_of("{n: x, f: maybe, w: bb, t: [1]}")
+    fields = Fields(context, context.root, owner="step 'a'", span=context.root.span)
+
+    assert fields.number("n") is None
+    assert fields.flag("f", default=True)
+    assert fields.word("w", ("a", "b"), "a") == "a"
+    assert fields.text("t", "y") == "y"
+    fields.missing("z", "a name")
+    assert messages(context) == [
+        "W007 'n' of step 'a' must be a number, not 'x'",
+        "W007 'f' of step 'a' must be true or false, not 'maybe'",
+        "W007 'w' of step 'a' must be one of a, b, not 'bb'",
+        "W007 't' of step 'a' must be a text, not a list or an object",
+        "W006 step 'a' lacks the field 'z'",
+    ]
+
+
+def test_unknown_fields_come_with_the_nearest_one() -> None:
+    root = context_of("{Prompt: 1, promt: 2, other: 3}").root
+
+    assert [(e.name, near) for e, near in unknown_fields(root, ["prompt"])] == [
+        ("Prompt", "did you mean 'prompt'?"),
+        ("promt", "did you mean 'prompt'?"),
+        ("other", ""),
+    ]
+    assert [e.name for e, _ in unknown_fields(root, ["prompt"], ignore_case=True)] == [
+        "promt",
+        "other",
+    ]
+
+
+def test_nodes_and_edges_of_a_graph_are_checked() -> None:
+    context = context_of("{nodes: [{id: a}, {id: a}, {id: 'a/b'}, {}, 7], edges: []}")
+    nodes: dict[str, Mapping] = {}
+    for item in objects_of(context, context.root, "nodes", "write objects"):
+        name = check_id(context, item, nodes)
+        if name:
+            nodes[name] = item
+    edge = context_of("{source: b}").root
+
+    assert not check_node(context, edge, "source", nodes, "connect it")
+    assert not check_node(context, edge, "target", nodes, "connect it")
+    assert messages(context) == [
+        "W007 'nodes' must be a list of objects",
+        "W012 two nodes have the id 'a'",
+        "W012 the id 'a/b' is not valid",
+        "W006 a node lacks its 'id'",
+        "W010 an edge has no node 'b' as its source",
+        "W010 an edge lacks its 'target'",
+    ]
+    assert span_of(edge, "target") == edge.span
+
+
+STEP = Table(
+    "step",
+    {
+        "name": Field("text", required=True, example="draft"),
+        "times": Field("count", low=1, high=9),
+        "wait": Field("duration"),
+        "mode": Field("word", words=("fast", "slow")),
+        "tags": Field("texts"),
+    },
+    instead={"retries": "write times"},
+)
+FILE = Table(
+    "workflow",
+    {
+        "steps": Field("list", required=True, inner=STEP, example="[...]"),
+        "first": Field("object", inner=STEP),
+    },
+)
+
+
+def test_file_that_fits_its_table_is_fine() -> None:
+    context = context_of(
+        "{steps: [{name: a, times: 3, wait: 5m, mode: fast, tags: [x]}, {name: b, times: null}]}"
+    )
+    check_table(context, context.root, FILE, "the workflow")
+
+    assert messages(context) == []
+
+
+def test_table_finds_unknown_missing_and_wrong_fields_at_once() -> None:
+    context = context_of(
+        """{steps: [{name: a, times: 10, wait: soon, mode: fats, tags: [[]], retries: 1}, x],
+            first: {naem: b}, step: 1}"""
+    )
+    check_table(context, context.root, FILE, "the workflow")
+
+    assert messages(context) == [
+        "W015 'times' of step 'a' must be a whole number from 1 to 9, not 10",
+        "W007 'wait' of step 'a' must be a duration such as 90s or 5m, not 'soon'",
+        "W007 'mode' of step 'a' must be one of fast, slow, not 'fats'",
+        "W007 'tags' of step 'a' must be a list of names, not a list",
+        "W004 step 'a' has no field 'retries'",
+        "W007 a step of the workflow must be an object, not 'x'",
+        "W004 'first' of the workflow has no field 'naem'",
+        "W004 the workflow has no field 'step'",
+    ]
+    assert context.diagnostics[4].help == "write times"
+
+
+def test_missing_field_is_reported_where_its_object_is_named() -> None:
+    context = context_of("{steps: [{times: 1}]}")
+    check_table(context, context.root, FILE, "the workflow")
+
+    assert messages(context) == ["W006 a step of the workflow lacks the field 'name'"]
+    assert context.diagnostics[0].help == "add name: draft"
+
+
+def test_text_is_split_at_the_placeholders_that_mean_something() -> None:
+    value = field_of("'a {{ x }} b {{y}}{{z}} c'")
+    assert isinstance(value, Scalar)
+    sources = {"x": "X", "z": "Z"}
+
+    def source_of(place: Placeholder) -> str | None:
+        return sources.get(place.name)
+
+    parts = list(split_text(value, _PLACE, source_of))
+
+    assert parts == [("a ", False), ("X", True), (" b {{y}}", False), ("Z", True), (" c", False)]
+    assert joined(parts) == '"a " ~ X ~ " b {{y}}" ~ Z ~ " c"'
+    assert joined(split_text(value, _PLACE, lambda place: None)) is None
+    assert [p.written for p in placeholders(value, _PLACE)] == ["{{ x }}", "{{y}}", "{{z}}"]
+    assert [p.span.column for p in placeholders(value, _PLACE)] == [13, 23, 28]
+
+
+def _read(scalar: Scalar) -> ir.Value:
+    is_code = scalar.text.startswith("=")
+    return ir.Expression("jinja", scalar.text[1:]) if is_code else ir.Constant(scalar.value)
+
+
+def test_tree_of_constants_may_be_one_constant() -> None:
+    value = field_of("{a: [1, {b: '=x'}], c: [1, 2]}")
+
+    assert read_tree(value, _read, folds=True) == ir.Fields(
+        (
+            (
+                "a",
+                ir.Items(
+                    (ir.Constant(1), ir.Fields((("b", ir.Expression("jinja", "x")),))),
+                ),
+            ),
+            ("c", ir.Constant([1, 2])),
+        )
+    )
+    assert read_tree(field_of("[1, 2]"), _read) == ir.Items((ir.Constant(1), ir.Constant(2)))
+    assert read_tree(None, _read) == ir.Constant(None)
+
+
+def test_keys_of_a_tree_may_be_expressions() -> None:
+    key = ir.Expression("jinja", "k")
+    value = field_of("{'=k': 1}")
+    tree = read_tree(value, _read, read_key=lambda scalar: key, folds=True)
+
+    assert tree == ir.Fields(((key, ir.Constant(1)),))
+
+
+def test_nearest_names_are_looked_for_a_bounded_number_of_times() -> None:
+    names = NearestNames(names_max=1)
+
+    assert names.question("promt", ["prompt"]) == "did you mean 'prompt'?"
+    assert names.question("inptu", ["input"]) == ""
