@@ -51,7 +51,7 @@ def test_functions_have_few_positional_parameters() -> None:
         for function in functions(ast.parse(path.read_text())):
             names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
             names = [name for name in names if name not in ("self", "cls")]
-            is_filter = "functions" in path.parts
+            is_filter = bool({"functions", "core"} & set(path.parts))
             if len(names) > POSITIONAL_MAX and not function.decorator_list and not is_filter:
                 wide.append(f"{path.relative_to(ROOT)}:{function.lineno}: {function.name}")
 

@@ -17,7 +17,6 @@ from whorl.language.expression import (
     truth,
 )
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
-from whorl.language.libraries import Library, Semantics
 from whorl.language.patterns import Match, Pattern, pattern
 from whorl.language.values import (
     LIMITS,
@@ -31,6 +30,7 @@ from whorl.language.values import (
 )
 
 if TYPE_CHECKING:
+    from whorl.language.libraries import Library, Semantics
     from whorl.language.names import NameUse
     from whorl.language.tree import Tree
 
@@ -66,14 +66,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> type[Tree | NameUse]:
-    # The tree's classes take time to make; only what parses needs them.
-    if name == "Tree":
-        from whorl.language.tree import Tree
+# These classes take time to make, and only what parses and compiles needs them.
+_LAZY = {"Tree": "tree", "NameUse": "names", "Library": "libraries", "Semantics": "libraries"}
 
-        return Tree
-    if name == "NameUse":
-        from whorl.language.names import NameUse
 
-        return NameUse
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from whorl.plugins import load_reference
+
+    return load_reference(f"{__name__}.{_LAZY[name]}:{name}")

@@ -7,8 +7,8 @@ only pass expressions on start quickly.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, TypeVar
 
 from whorl.language.faults import LanguageError, LimitExceeded
 from whorl.language.run import Run
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from whorl.language.names import NameUse, Path
     from whorl.language.tree import Tree
 
-# Small sources are many, large ones few: the caches are bounded in what they hold, not only in
-# how many entries they have.
+Made = TypeVar("Made")
+
 _SMALL = 4_096
 _FALSE_TEXTS = frozenset(("", "false", "no", "0"))
 
@@ -37,12 +37,22 @@ class Expression:
     library: str = ""
 
 
+def _cached(function: Callable[[Expression], Made]) -> Callable[[Expression], Made]:
+    """Keep what a function makes of an expression; bounded in what is held, not only in entries."""
+    # Small sources are many, large ones few.
+    small: Callable[[Expression], Made] = lru_cache(maxsize=4_096)(function)
+    large: Callable[[Expression], Made] = lru_cache(maxsize=32)(function)
+
+    @wraps(function)
+    def made(expression: Expression) -> Made:
+        return small(expression) if len(expression.source) <= _SMALL else large(expression)
+
+    return made
+
+
+@_cached
 def parse(expression: Expression) -> Tree:
     """Read an expression into its tree; raises LanguageError with the offset of the mistake."""
-    return (_parse_small if len(expression.source) <= _SMALL else _parse_large)(expression)
-
-
-def _parse(expression: Expression) -> Tree:
     if len(expression.source) > LIMITS.source_max:
         raise LimitExceeded(
             f"source has {len(expression.source)} characters, "
@@ -54,30 +64,17 @@ def _parse(expression: Expression) -> Tree:
     return reader(expression.syntax)(expression.source, expression.library)
 
 
-_Parse: TypeAlias = "Callable[[Expression], Tree]"
-_parse_small: _Parse = lru_cache(maxsize=4_096)(_parse)
-_parse_large: _Parse = lru_cache(maxsize=32)(_parse)
-
-
-def _compile(expression: Expression) -> Program:
+@_cached
+def _program(expression: Expression) -> Program:
     from whorl.language.evaluator import compile_tree
 
     return compile_tree(parse(expression))
 
 
-_Compile: TypeAlias = "Callable[[Expression], Program]"
-_compile_small: _Compile = lru_cache(maxsize=4_096)(_compile)
-_compile_large: _Compile = lru_cache(maxsize=32)(_compile)
-
-
-def _program(expression: Expression) -> Program:
-    return (_compile_small if len(expression.source) <= _SMALL else _compile_large)(expression)
-
-
 def evaluate(expression: Expression, scope: Scope, *, limits: Limits = LIMITS) -> Json:
     """Return the value of an expression; a template gives text unless it is one expression."""
     program = _program(expression)
-    return _evaluated(program, Run(scope, limits, program.find), limits)
+    return _carry_out(program, Run(scope, limits, program.find), _result)
 
 
 def evaluate_metered(
@@ -91,46 +88,42 @@ def evaluate_metered(
         return error, 1
     run = Run(scope, limits, program.find)
     try:
-        value: Json | LanguageError = _evaluated(program, run, limits)
+        value: Json | LanguageError = _carry_out(program, run, _result)
     except LanguageError as error:
         value = error
     return value, 1 + limits.fuel - max(0, run.fuel)
 
 
-def _evaluated(program: Program, run: Run, limits: Limits) -> Json:
-    try:
-        if program.value is None:
-            return _text(program, run)
-        run.spend(program.weight)
-        value = program.value(run)
-        if program.is_borrowed:
-            return None if value is UNDEFINED else value  # type: ignore[return-value]
-        return program.semantics.result(value, limits)
-    except LanguageError as error:
-        raise error.at(program.offset) from None
-    except (RecursionError, MemoryError):
-        raise LimitExceeded("expression needs more memory or depth than there is") from None
-
-
 def render(expression: Expression, scope: Scope, *, limits: Limits = LIMITS) -> str:
     """Return the text of an expression or template."""
     program = _program(expression)
-    run = Run(scope, limits, program.find)
+    return _carry_out(program, Run(scope, limits, program.find), _printed)
+
+
+def _carry_out(
+    program: Program, run: Run, finish: Callable[[Program, Run, Value], Made]
+) -> Made | str:
     try:
         if program.value is None:
-            return _text(program, run)
+            out: list[str] = []
+            program.body(run, out)
+            return "".join(out)
         run.spend(program.weight)
-        return program.semantics.text(run, program.value(run))
+        return finish(program, run, program.value(run))
     except LanguageError as error:
         raise error.at(program.offset) from None
     except (RecursionError, MemoryError):
         raise LimitExceeded("expression needs more memory or depth than there is") from None
 
 
-def _text(program: Program, run: Run) -> str:
-    out: list[str] = []
-    program.body(run, out)
-    return "".join(out)
+def _result(program: Program, run: Run, value: Value) -> Json:
+    if program.is_borrowed:
+        return None if value is UNDEFINED else value  # type: ignore[return-value]
+    return program.semantics.result(value, run.limits)
+
+
+def _printed(program: Program, run: Run, value: Value) -> str:
+    return program.semantics.text(run, value)
 
 
 def truth(expression: Expression, scope: Scope) -> bool:

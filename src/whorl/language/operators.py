@@ -334,15 +334,8 @@ COMPARISON: dict[str, Callable[[Run, Value, Value], bool]] = {
 }
 
 
-def negate(run: Run, value: Value) -> Value:
-    """Return `-value`."""
+def sign(run: Run, symbol: str, value: Value) -> Value:
+    """Return `-value` or `+value`."""
     if isinstance(value, int | float):
-        return run.check_number(-value, "'-'")
-    raise EvaluationError(f"cannot use '-' on {kind_of(value)}")
-
-
-def affirm(run: Run, value: Value) -> Value:
-    """Return `+value`."""
-    if isinstance(value, int | float):
-        return +value
-    raise EvaluationError(f"cannot use '+' on {kind_of(value)}")
+        return run.check_number(-value, "'-'") if symbol == "-" else +value
+    raise EvaluationError(f"cannot use {symbol!r} on {kind_of(value)}")

@@ -11,7 +11,6 @@ from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import ModuleType
 
     from whorl.language.run import Run
     from whorl.language.values import Value
@@ -107,7 +106,8 @@ def pattern(
     """Compile a regular expression; raises LanguageError for what RE2 does not support."""
     if len(source) > PATTERN_MAX:
         raise LimitExceeded(f"regular expression is longer than {PATTERN_MAX} characters")
-    re2 = _engine()
+    import re2
+
     options = re2.Options()
     options.log_errors = False
     options.max_mem = MEMORY_MAX
@@ -122,13 +122,6 @@ def pattern(
             f"regular expression {source!r} is too large", help="use smaller repeat counts"
         )
     return Pattern(source, program)
-
-
-def _engine() -> ModuleType:
-    import re2
-
-    module: ModuleType = re2
-    return module
 
 
 def _explained(source: str, error: Exception) -> LanguageError:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from whorl.language.values import Json
 
@@ -198,20 +199,21 @@ def _size(
         yield Misfit(path, f"must have at most {high} {words[2]}, not {count}")
 
 
+_BOUNDS: tuple[tuple[str, Callable[[float, float], bool], str], ...] = (
+    ("minimum", operator.ge, "at least"),
+    ("maximum", operator.le, "at most"),
+    ("exclusiveMinimum", operator.gt, "more than"),
+    ("exclusiveMaximum", operator.lt, "less than"),
+)
+
+
 def _range(schema: dict[str, Json], value: float, path: str) -> Iterator[Misfit]:
-    limits = {
-        word: limit
-        for word in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-        if isinstance(limit := schema.get(word), int | float) and not isinstance(limit, bool)
-    }
-    if "minimum" in limits and value < limits["minimum"]:
-        yield Misfit(path, f"must be at least {limits['minimum']}, not {value}")
-    if "maximum" in limits and value > limits["maximum"]:
-        yield Misfit(path, f"must be at most {limits['maximum']}, not {value}")
-    if "exclusiveMinimum" in limits and value <= limits["exclusiveMinimum"]:
-        yield Misfit(path, f"must be more than {limits['exclusiveMinimum']}, not {value}")
-    if "exclusiveMaximum" in limits and value >= limits["exclusiveMaximum"]:
-        yield Misfit(path, f"must be less than {limits['exclusiveMaximum']}, not {value}")
+    for word, holds, words in _BOUNDS:
+        limit = schema.get(word)
+        if isinstance(limit, bool) or not isinstance(limit, int | float):
+            continue
+        if not holds(value, limit):
+            yield Misfit(path, f"must be {words} {limit}, not {value}")
 
 
 def _work(schema: dict[str, Json], value: Json) -> int:

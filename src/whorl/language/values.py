@@ -84,26 +84,24 @@ LIMITS = Limits()
 _SCALARS = frozenset((type(None), bool, int, float, str))
 
 
+_KINDS = {
+    type(None): "null",
+    Undefined: "undefined",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    str: "a text",
+    list: "a list",
+    dict: "an object",
+}
+
+
 def kind_of(value: Value) -> str:
     """Name the kind of a value as messages do."""
-    match value:
-        case None:
-            return "null"
-        case Undefined():
-            return "undefined"
-        case bool():
-            return "a boolean"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a text"
-        case list():
-            return "a list"
-        case dict():
-            return "an object"
-        case Opaque():
-            return f"a {value.kind}"
-    return type(value).__name__
+    if isinstance(value, Opaque):
+        return f"a {value.kind}"
+    kinds = (_KINDS[base] for base in type(value).__mro__ if base in _KINDS)
+    return next(kinds, type(value).__name__)
 
 
 def measure(value: Value, limits: Limits = LIMITS, characters_max: int | None = None) -> int:

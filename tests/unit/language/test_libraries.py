@@ -6,12 +6,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import whorl.language
 from whorl.dialects import dialects
-from whorl.language import Expression, LanguageError, MappingScope, evaluate, functions
+from whorl.language import Expression, LanguageError, MappingScope, evaluate, functions, tree
+from whorl.language.evaluator import expressions, statements
 from whorl.language.libraries import libraries, open_library
 
 NOTHING = MappingScope({})
@@ -87,3 +89,8 @@ def test_the_language_names_no_dialect() -> None:
         if known.search(line)
     ]
     assert found == []
+
+
+def test_every_node_of_the_tree_can_be_compiled() -> None:
+    assert set(expressions._COMPILERS) == set(get_args(tree.Expr))
+    assert set(statements._COMPILERS) == set(get_args(tree.Stmt))

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.language import tree
 from whorl.language.entry import FunctionEntry, call_entry
 from whorl.language.faults import EvaluationError, LanguageError
-from whorl.language.operators import ARITHMETIC, COMPARISON, affirm, negate
+from whorl.language.operators import ARITHMETIC, COMPARISON, sign
 from whorl.language.run import Run
 from whorl.language.values import UNDEFINED, Joiner, Opaque, Value, key_text, kind_of, slice_of
 
@@ -34,43 +34,17 @@ class Context:
 
 def compile_expression(node: tree.Expr, context: Context) -> Evaluate:
     """Turn an expression into a closure."""
-    match node:
-        case tree.Literal():
-            value = node.value
-            return lambda run: value
-        case tree.Name():
-            return _name(node, context)
-        case tree.Member():
-            return _member(node, context)
-        case tree.Item():
-            return _item(node, context)
-        case tree.Slice():
-            return _slice(node, context)
-        case tree.ListDisplay():
-            items = [compile_expression(item, context) for item in node.items]
-            return lambda run: [item(run) for item in items]
-        case tree.ObjectDisplay():
-            return _object(node, context)
-        case tree.Unary():
-            return _unary(node, context)
-        case tree.Arithmetic():
-            return _arithmetic(node, context)
-        case tree.Comparison():
-            return _comparison(node, context)
-        case tree.Logic():
-            return _logic(node, context)
-        case tree.Concat():
-            return _concat(node, context)
-        case tree.Conditional():
-            return _conditional(node, context)
-        case tree.Apply():
-            return _apply(node, context)
-        case tree.MethodCall():
-            return _method_call(node, context)
-        case tree.MacroCall():
-            return _macro_call(node, context)
-        case _:
-            assert_never(node)
+    return _COMPILERS[type(node)](node, context)
+
+
+def _literal(node: tree.Literal, context: Context) -> Evaluate:
+    value = node.value
+    return lambda run: value
+
+
+def _list(node: tree.ListDisplay, context: Context) -> Evaluate:
+    items = [compile_expression(item, context) for item in node.items]
+    return lambda run: [item(run) for item in items]
 
 
 def _name(node: tree.Name, context: Context) -> Evaluate:
@@ -161,11 +135,11 @@ def _unary(node: tree.Unary, context: Context) -> Evaluate:
     operand, offset = compile_expression(node.operand, context), node.offset
     if node.operator == "not":
         return lambda run: not operand(run)
-    operate = negate if node.operator == "-" else affirm
+    symbol = node.operator
 
     def signed(run: Run) -> Value:
         try:
-            return operate(run, operand(run))
+            return sign(run, symbol, operand(run))
         except LanguageError as error:
             raise error.at(offset) from None
 
@@ -389,3 +363,23 @@ def _macro_call(node: tree.MacroCall, context: Context) -> Evaluate:
         raise EvaluationError(f"{name!r} is {kind_of(macro)}, not a macro", offset)
 
     return called
+
+
+_COMPILERS: dict[type, Callable[[Any, Context], Evaluate]] = {
+    tree.Literal: _literal,
+    tree.Name: _name,
+    tree.Member: _member,
+    tree.Item: _item,
+    tree.Slice: _slice,
+    tree.ListDisplay: _list,
+    tree.ObjectDisplay: _object,
+    tree.Unary: _unary,
+    tree.Arithmetic: _arithmetic,
+    tree.Comparison: _comparison,
+    tree.Logic: _logic,
+    tree.Concat: _concat,
+    tree.Conditional: _conditional,
+    tree.Apply: _apply,
+    tree.MethodCall: _method_call,
+    tree.MacroCall: _macro_call,
+}

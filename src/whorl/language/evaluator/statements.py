@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.language import tree
 from whorl.language.entry import items as items_of
@@ -22,7 +22,7 @@ Bind: TypeAlias = Callable[[dict[str, Value], Value], None]
 
 def compile_body(body: tree.Body, context: Context) -> Execute:
     """Turn statements into one closure that pays for them when it is entered."""
-    steps = [compile_statement(statement, context) for statement in body]
+    steps = [_COMPILERS[type(statement)](statement, context) for statement in body]
     weight = sum(weight_of(statement) for statement in body)
     if len(steps) == 1:
         only = steps[0]
@@ -41,35 +41,6 @@ def compile_body(body: tree.Body, context: Context) -> Execute:
     return several
 
 
-def compile_statement(node: tree.Stmt, context: Context) -> Execute:
-    """Turn a statement into a closure."""
-    match node:
-        case tree.Text():
-            return _text(node)
-        case tree.Emit():
-            return _emit(node, context)
-        case tree.If():
-            return _if(node, context)
-        case tree.For():
-            return _for(node, context)
-        case tree.Assign():
-            return _assign(node, context)
-        case tree.AssignMember():
-            return _assign_member(node, context)
-        case tree.Capture():
-            return _capture(node, context)
-        case tree.Filtered():
-            return _filtered(node, context)
-        case tree.With():
-            return _with(node, context)
-        case tree.Macro():
-            return _macro(node, context)
-        case tree.CallBlock():
-            return _call_block(node, context)
-        case _:
-            assert_never(node)
-
-
 def _add(run: Run, out: list[str], text: str) -> None:
     run.emitted += len(text)
     if run.emitted > run.text_max:
@@ -79,7 +50,7 @@ def _add(run: Run, out: list[str], text: str) -> None:
     out.append(text)
 
 
-def _text(node: tree.Text) -> Execute:
+def _text(node: tree.Text, context: Context) -> Execute:
     text = node.text
     return lambda run, out: _add(run, out, text)
 
@@ -372,3 +343,18 @@ def _call_block(node: tree.CallBlock, context: Context) -> Execute:
         _add(run, out, run.text(value(run)))
 
     return called
+
+
+_COMPILERS: dict[type, Callable[[Any, Context], Execute]] = {
+    tree.Text: _text,
+    tree.Emit: _emit,
+    tree.If: _if,
+    tree.For: _for,
+    tree.Assign: _assign,
+    tree.AssignMember: _assign_member,
+    tree.Capture: _capture,
+    tree.Filtered: _filtered,
+    tree.With: _with,
+    tree.Macro: _macro,
+    tree.CallBlock: _call_block,
+}

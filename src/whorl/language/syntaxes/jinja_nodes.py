@@ -57,7 +57,7 @@ class ExpressionConverter:
         self.depth = 0
         self.deepest = 0
         self._converters: dict[type[nodes.Node], Callable[[Any], tree.Expr]] = {
-            nodes.Const: self._const,
+            nodes.Const: lambda node: tree.Literal(node.value, node.lineno),
             nodes.TemplateData: lambda node: tree.Literal(node.data, node.lineno),
             nodes.Name: self._name,
             nodes.Getattr: self._member,
@@ -71,7 +71,9 @@ class ExpressionConverter:
             nodes.And: lambda node: self._logic(node, nodes.And, "and"),
             nodes.Or: lambda node: self._logic(node, nodes.Or, "or"),
             nodes.Compare: self._comparison,
-            nodes.Concat: self._concat,
+            nodes.Concat: lambda node: tree.Concat(
+                tuple(map(self.expression, node.nodes)), node.lineno
+            ),
             nodes.CondExpr: self._conditional,
             nodes.Filter: lambda node: self._applied(node, "filter"),
             nodes.Test: lambda node: self._applied(node, "test"),
@@ -83,7 +85,8 @@ class ExpressionConverter:
         """Convert one expression."""
         convert = self._converters.get(type(node))
         if convert is None:
-            raise LanguageError(f"{_described(node)} cannot be used here", node.lineno)
+            construct = type(node).__name__.lower()
+            raise LanguageError(f"the construct {construct!r} cannot be used here", node.lineno)
         self.descend(node.lineno)
         try:
             return convert(node)
@@ -100,9 +103,6 @@ class ExpressionConverter:
                 offset,
                 "give parts of it a name with `set`, or split it into several steps",
             )
-
-    def _const(self, node: nodes.Const) -> tree.Expr:
-        return tree.Literal(node.value, node.lineno)
 
     def _name(self, node: nodes.Name) -> tree.Expr:
         self.loop_used = self.loop_used or node.name == "loop"
@@ -151,9 +151,6 @@ class ExpressionConverter:
     def _comparison(self, node: nodes.Compare) -> tree.Expr:
         rest = ((_COMPARISON[part.op], self.expression(part.expr)) for part in node.ops)
         return tree.Comparison(self.expression(node.expr), tuple(rest), converted_offset(node.expr))
-
-    def _concat(self, node: nodes.Concat) -> tree.Expr:
-        return tree.Concat(tuple(map(self.expression, node.nodes)), node.lineno)
 
     def _conditional(self, node: nodes.CondExpr) -> tree.Expr:
         otherwise = None if node.expr2 is None else self.expression(node.expr2)
@@ -234,10 +231,6 @@ def converted_offset(node: nodes.Node) -> int:
     while isinstance(node, nodes.BinExpr):
         node = node.left
     return node.lineno
-
-
-def _described(node: nodes.Node) -> str:
-    return f"the construct {type(node).__name__.lower()!r}"
 
 
 _REFUSED: dict[type[nodes.Node], str] = {

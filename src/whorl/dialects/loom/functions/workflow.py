@@ -220,22 +220,24 @@ _workflow = Family("workflow")
 
 def _differing(lenient: bool) -> tuple[FunctionEntry, ...]:
     """Return the functions that differ where what is missing is null."""
-    variables = _workflow.borrowing(
+    variables = _workflow(
         "variables(name)",
         partial(variable, lenient),
         "the value of a variable, or of a variable of the loop",
         reads="$variables",
+        borrows=True,
     )
     bodies = (
         ("body(action)", "the body of an action's outputs"),
         ("actionBody(action)", "the body of an action's outputs; an old name"),
     )
     reading = (
-        _workflow.borrowing(
+        _workflow(
             signature,
             partial(body, signature.partition("(")[0], lenient),
             doc,
             reads="$actions",
+            borrows=True,
         )
         for signature, doc in bodies
     )
@@ -258,11 +260,12 @@ def _by_name() -> tuple[FunctionEntry, ...]:
         ("agentParameters(name)", "$agent_parameters", "agent parameter", "what a model chose"),
     )
     entries = [
-        _workflow.borrowing(
+        _workflow(
             signature,
             partial(named, signature.partition("(")[0], place, noun),
             doc,
             reads=place,
+            borrows=True,
         )
         for signature, place, noun, doc in tables
     ]
@@ -277,7 +280,7 @@ def _by_name() -> tuple[FunctionEntry, ...]:
         ("actions(action, part?)", actions, "a record"),
     )
     for signature, call, doc in reading:
-        entries.append(_workflow.borrowing(signature, call, doc, reads="$actions"))
+        entries.append(_workflow(signature, call, doc, reads="$actions", borrows=True))
     return tuple(entries)
 
 
@@ -324,19 +327,29 @@ WORKFLOW: tuple[FunctionEntry, ...] = (
     ),
     *_by_name(),
     *_differing(lenient=False),
-    _workflow.borrowing("trigger()", trigger, "the record of the trigger", reads="$trigger"),
-    _workflow.borrowing(
-        "triggerOutputs()", trigger_outputs, "the outputs of the trigger", reads="$trigger"
+    _workflow("trigger()", trigger, "the record of the trigger", reads="$trigger", borrows=True),
+    _workflow(
+        "triggerOutputs()",
+        trigger_outputs,
+        "the outputs of the trigger",
+        reads="$trigger",
+        borrows=True,
     ),
-    _workflow.borrowing("triggerBody()", trigger_body, "the body of the trigger", reads="$trigger"),
-    _workflow.borrowing(
-        "item()", partial(scoped, "item", "$item"), "the current item", reads="$item"
+    _workflow(
+        "triggerBody()", trigger_body, "the body of the trigger", reads="$trigger", borrows=True
     ),
-    _workflow.borrowing(
-        "workflow()", partial(scoped, "workflow", "$workflow"), "the run", reads="$workflow"
+    _workflow(
+        "item()", partial(scoped, "item", "$item"), "the current item", reads="$item", borrows=True
     ),
-    _workflow.borrowing(
-        "action(part?)", current_action, "the record of this action", reads="$action"
+    _workflow(
+        "workflow()",
+        partial(scoped, "workflow", "$workflow"),
+        "the run",
+        reads="$workflow",
+        borrows=True,
+    ),
+    _workflow(
+        "action(part?)", current_action, "the record of this action", reads="$action", borrows=True
     ),
     _workflow(
         "listCallbackUrl()",

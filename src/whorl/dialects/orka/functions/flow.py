@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -21,14 +20,11 @@ from whorl.dialects.orka.functions.outputs import (
     text_of,
 )
 from whorl.dialects.orka.functions.scores import find_score, lessons, pay_patterns, pay_score
-from whorl.language.entry import FunctionEntry
+from whorl.language.entry import Family, FunctionEntry
 from whorl.language.faults import EvaluationError
 from whorl.language.values import UNDEFINED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from whorl.language.entry import Scalar
     from whorl.language.run import Run
     from whorl.language.values import Value
 
@@ -342,33 +338,29 @@ def _names(value: Value) -> list[str]:
     return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
-def _entry(
-    name: str, call: Callable[..., object], doc: str, *required: str, **optional: Scalar
-) -> FunctionEntry:
-    return FunctionEntry("function", "orka", name, call, doc, required, tuple(optional.items()))
-
+_function = Family("function", "orka")
 
 FLOW_FUNCTIONS: tuple[FunctionEntry, ...] = (
-    _entry("orka_score", score, "the score of an iteration", "settings"),
-    _entry("orka_results", results, "results by name", "names"),
-    _entry("orka_lessons", extract, "lessons of one category", "settings"),
-    _entry("orka_timestamp", timestamp, "a moment as text", "at"),
-    _entry("now", now, "when the iteration ended"),
-    _entry("orka_loop", loop_result, "the result of a loop", "it", "past", "settings"),
-    _entry("orka_value", value, "the result of one agent", "name"),
-    _entry("orka_answer", answer, "the answer of the run", "names"),
-    replace(_entry("orka_content", content, "what a validator looks at", target=""), reads=OUTPUTS),
-    _entry("orka_content_before", content_before, "the same, an iteration before", target=""),
-    _entry("orka_validation", validated, "the result of a validator", "it", "context"),
-    _entry("orka_binary", binary, "whether an answer says yes", "it"),
-    _entry("orka_category", category, "the category that an answer names", "it", "options"),
-    _entry("orka_structured", structured, "an object with these fields", "it", "fields"),
-    _entry("orka_route", route, "where a router goes", "value", "choices", "router", "strict"),
-    _entry("orka_misread", misread, "what a router warns of", "value", "choices", "router"),
-    _entry("orka_routed", routed, "whether a router sent the run here", "routers", "agent"),
-    _entry("orka_join", join, "what branches gave, together", "fork", "names"),
-    _entry("orka_unusable", none_usable, "whether the next one is tried", "names"),
-    _entry("orka_failover", failover, "the first usable result", "it", "names"),
-    _entry("orka_search", search_words, "what a search found", "it"),
-    _entry("orka_memories", memories_text, "what a memory gave", "it"),
+    _function("orka_score(settings)", score, "the score of an iteration"),
+    _function("orka_results(names)", results, "results by name"),
+    _function("orka_lessons(settings)", extract, "lessons of one category"),
+    _function("orka_timestamp(at)", timestamp, "a moment as text"),
+    _function("now", now, "when the iteration ended"),
+    _function("orka_loop(it, past, settings)", loop_result, "the result of a loop"),
+    _function("orka_value(name)", value, "the result of one agent"),
+    _function("orka_answer(names)", answer, "the answer of the run"),
+    _function("orka_content(target='')", content, "what a validator looks at", reads=OUTPUTS),
+    _function("orka_content_before(target='')", content_before, "the same, an iteration before"),
+    _function("orka_validation(it, context)", validated, "the result of a validator"),
+    _function("orka_binary(it)", binary, "whether an answer says yes"),
+    _function("orka_category(it, options)", category, "the category that an answer names"),
+    _function("orka_structured(it, fields)", structured, "an object with these fields"),
+    _function("orka_route(value, choices, router, strict)", route, "where a router goes"),
+    _function("orka_misread(value, choices, router)", misread, "what a router warns of"),
+    _function("orka_routed(routers, agent)", routed, "whether a router sent the run here"),
+    _function("orka_join(fork, names)", join, "what branches gave, together"),
+    _function("orka_unusable(names)", none_usable, "whether the next one is tried"),
+    _function("orka_failover(it, names)", failover, "the first usable result"),
+    _function("orka_search(it)", search_words, "what a search found"),
+    _function("orka_memories(it)", memories_text, "what a memory gave"),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl.dialects.orka.functions.outputs import (
@@ -21,7 +20,7 @@ from whorl.dialects.orka.functions.outputs import (
     shown_records,
 )
 from whorl.dialects.orka.functions.scores import JOINT
-from whorl.language.entry import FunctionEntry
+from whorl.language.entry import Family, FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.patterns import compiled, pay_search
 from whorl.language.values import PATH_MAX, UNDEFINED
@@ -29,7 +28,6 @@ from whorl.language.values import PATH_MAX, UNDEFINED
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.language.entry import Kind, Scalar
     from whorl.language.run import Run
     from whorl.language.values import Value
 
@@ -359,73 +357,35 @@ def _numbers(run: Run, values: tuple[Value, ...]) -> list[float]:
     return [item for item in items if isinstance(item, int | float)]
 
 
-def _entry(
-    kind: Kind,
-    name: str,
-    call: Callable[..., object],
-    doc: str,
-    signature: tuple[tuple[str, ...], tuple[tuple[str, Scalar], ...]] = ((), ()),
-) -> FunctionEntry:
-    required, optional = signature
-    return FunctionEntry(kind, "orka", name, call, doc, required, optional)
-
-
-def _function(
-    name: str, call: Callable[..., object], doc: str, *required: str, **optional: Scalar
-) -> FunctionEntry:
-    return _entry("function", name, call, doc, (required, tuple(optional.items())))
-
-
-def _reading(
-    name: str, call: Callable[..., object], doc: str, *required: str, **optional: Scalar
-) -> FunctionEntry:
-    """A function whose first argument names the agent whose result it reads."""
-    return replace(_function(name, call, doc, *required, **optional), reads=OUTPUTS)
-
-
-def _filter(
-    name: str, call: Callable[..., object], doc: str, *required: str, **optional: Scalar
-) -> FunctionEntry:
-    return _entry("filter", name, call, doc, (required, tuple(optional.items())))
-
-
-def _variadic(kind: Kind, name: str, call: Callable[..., object], doc: str) -> FunctionEntry:
-    required = ("pattern",) if kind == "filter" else ()
-    return FunctionEntry(kind, "orka", name, call, doc, required, extra="*values")
-
+_function, _filter = Family("function", "orka"), Family("filter", "orka")
 
 TEMPLATE_FUNCTIONS: tuple[FunctionEntry, ...] = (
     _function("get_input", get_input, "the input of the run"),
     _function("get_current_topic", get_current_topic, "what the run is about"),
-    _function(
-        "get_input_field", get_input_field, "a field of an object", "value", "field", default=""
-    ),
+    _function("get_input_field(value, field, default='')", get_input_field, "a field of an object"),
     _function("get_loop_number", get_loop_number, "the number of this iteration, from 1"),
     _function("has_past_loops", has_past_loops, "whether there are past iterations"),
     _function("get_past_loops", get_past_loops, "the records of past iterations"),
     _function("get_past_loops_metadata", get_past_loops, "the records of past iterations"),
     _function("get_past_insights", get_past_insights, "what past iterations taught"),
-    _function("get_past_loop_data", get_past_loop_data, "a field of the last record", key=None),
+    _function("get_past_loop_data(key=none)", get_past_loop_data, "a field of the last record"),
     _function("get_round_info", get_round_info, "the number of this iteration as text"),
     _function("get_score_threshold", get_score_threshold, "the score at which the loop stops"),
     _function("get_loop_rounds", get_loop_rounds, "how many iterations the last loop took"),
     _function("get_final_score", get_final_score, "the last score of the last loop"),
     _function("get_loop_status", get_loop_status, "whether the last loop met its threshold"),
-    _reading(
-        "get_loop_output",
+    _function(
+        "get_loop_output(loop, previous_outputs=none)",
         get_loop_output,
         "the result of a loop",
-        "loop",
-        previous_outputs=None,
+        reads=OUTPUTS,
     ),
-    _reading("get_agent_response", get_agent_response, "what an agent said", "agent"),
-    _reading(
-        "safe_get_response",
+    _function("get_agent_response(agent)", get_agent_response, "what an agent said", reads=OUTPUTS),
+    _function(
+        f"safe_get_response(agent, fallback={NO_RESPONSE!r}, previous_outputs=none)",
         safe_get_response,
         "what an agent said, or something else",
-        "agent",
-        fallback=NO_RESPONSE,
-        previous_outputs=None,
+        reads=OUTPUTS,
     ),
     *(
         _function(f"get_{word}_response", _voice(word), f"what the {word} agent said")
@@ -433,56 +393,44 @@ TEMPLATE_FUNCTIONS: tuple[FunctionEntry, ...] = (
     ),
     _function("get_collaborative_responses", get_collaborative_responses, "what each side said"),
     _function(
-        "get_fork_responses", get_fork_responses, "what the branches of a fork said", group=None
+        "get_fork_responses(group=none)", get_fork_responses, "what the branches of a fork said"
     ),
     _function("joined_results", joined_results, "what the last join brought together"),
     _function(
-        "format_memory_query",
+        "format_memory_query(perspective, topic=none)",
         format_memory_query,
         "a question for the memory",
-        "perspective",
-        topic=None,
     ),
+    _function("get_my_past_memory(agent_type)", get_my_past_memory, "memories of a kind of agent"),
+    _function("get_my_past_decisions(name)", get_my_past_decisions, "what was decided before"),
     _function(
-        "get_my_past_memory", get_my_past_memory, "memories of a kind of agent", "agent_type"
-    ),
-    _function("get_my_past_decisions", get_my_past_decisions, "what was decided before", "name"),
-    _function(
-        "get_agent_memory_context",
+        "get_agent_memory_context(agent_type, agent='')",
         get_agent_memory_context,
         "memories about an agent",
-        "agent_type",
-        agent="",
     ),
     _function("get_debate_evolution", get_debate_evolution, "the scores of past iterations"),
-    _function("safe_get", safe_get, "a member, or something else", "value", "key", default=""),
-    _function("safe_str", safe_str, "a value as text", "value"),
-    _function("has_context", has_context, "whether a name has a value", "name"),
+    _function("safe_get(value, key, default='')", safe_get, "a member, or something else"),
+    _function("safe_str(value)", safe_str, "a value as text"),
+    _function("has_context(name)", has_context, "whether a name has a value"),
     _function(
-        "get_execution_artifacts",
+        "get_execution_artifacts(previous_outputs=none)",
         get_execution_artifacts,
         "what each agent said",
-        previous_outputs=None,
     ),
-    _function("to_json_string", to_json_string, "a value as JSON", "value"),
+    _function("to_json_string(value)", to_json_string, "a value as JSON"),
     _function(
-        "truncate_text", truncate_text, "a text cut at a length", "value", length=100, end="..."
+        "truncate_text(value, length=100, end='...')", truncate_text, "a text cut at a length"
     ),
-    _function(
-        "format_loop_metadata", format_loop_metadata, "records as lines", "records", most=None
-    ),
-    _variadic("function", "min", smallest, "the smallest of some numbers"),
-    _variadic("function", "max", largest, "the largest of some numbers"),
+    _function("format_loop_metadata(records, most=none)", format_loop_metadata, "records as lines"),
+    _function("min(*values)", smallest, "the smallest of some numbers"),
+    _function("max(*values)", largest, "the largest of some numbers"),
     _filter(
-        "truncate",
+        f"truncate(length={_CUT_AT}, killwords=false, end='...')",
         truncate,
         "a text cut at a length",
-        length=_CUT_AT,
-        killwords=False,
-        end="...",
     ),
-    _filter("safe_get", safe_get, "a member, or something else", "key", default=""),
+    _filter("safe_get(key, default='')", safe_get, "a member, or something else"),
     _filter("to_json_string", to_json_string, "a value as JSON"),
-    _filter("format_loop_metadata", format_loop_metadata, "records as lines", most=None),
-    _variadic("filter", "regex_search", regex_search, "the first match, or its groups"),
+    _filter("format_loop_metadata(most=none)", format_loop_metadata, "records as lines"),
+    _filter("regex_search(pattern, *values)", regex_search, "the first match, or its groups"),
 )

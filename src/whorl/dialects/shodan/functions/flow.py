@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.dialects.shodan.functions.outputs import OUTPUTS
 from whorl.dialects.shodan.functions.ports import convert, shown, told
 from whorl.language.core.conversion import from_json
-from whorl.language.entry import FunctionEntry
+from whorl.language.entry import Family, FunctionEntry
 from whorl.language.faults import EvaluationError
 from whorl.language.values import UNDEFINED, Value, item_of, kind_of
 
@@ -181,14 +181,7 @@ def timestamp(run: Run) -> str:
     return written.replace("+00:00", "Z")
 
 
-def _function(signature: str, call: Callable[..., object], doc: str) -> FunctionEntry:
-    name, _, rest = signature.rstrip(")").partition("(")
-    names = [part.strip() for part in rest.split(",") if part.strip()]
-    required = tuple(part for part in names if part != "...")
-    return FunctionEntry(
-        "function", "ports", name, call, doc, required, extra="..." if "..." in names else ""
-    )
-
+_function = Family("function", "ports")
 
 FLOW_FUNCTIONS: tuple[FunctionEntry, ...] = (
     _function("given(name)", given, "the value of a name, however it is spelt"),

@@ -14,13 +14,11 @@ from whorl.dialects.studio.functions.pipes import pipe
 from whorl.dialects.studio.functions.results import RESULTS
 from whorl.dialects.studio.functions.routes import ROUTES
 from whorl.language.core.conversion import from_json
-from whorl.language.entry import FunctionEntry, text
+from whorl.language.entry import Family, FunctionEntry, text
 from whorl.language.faults import EvaluationError
 from whorl.language.values import UNDEFINED, Value, item_of, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from whorl.language.run import Run
 
 # Where the main text of a result stands, in the order in which it is looked for.
@@ -160,23 +158,7 @@ def timestamp(run: Run) -> str:
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")
 
 
-def _function(
-    signature: str, call: Callable[..., object], doc: str, *, borrows: bool = False
-) -> FunctionEntry:
-    name, _, rest = signature.rstrip(")").partition("(")
-    names = [part.strip() for part in rest.split(",") if part.strip()]
-    required = tuple(part for part in names if part != "...")
-    return FunctionEntry(
-        "function",
-        "canvas",
-        name,
-        call,
-        doc,
-        required,
-        extra="..." if "..." in names else "",
-        borrows=borrows,
-    )
-
+_function = Family("function", "canvas")
 
 CANVAS_FUNCTIONS: tuple[FunctionEntry, ...] = (
     _function("known(name)", known, "the value of a name, however it is spelt", borrows=True),
