@@ -16,7 +16,7 @@ from whorl.providers.settings import Settings, settings_from
 from whorl.providers.task import Request
 
 if TYPE_CHECKING:
-    from whorl.providers.secrets import Secret
+    from whorl.providers.redaction import Secret
 
 
 @dataclass

@@ -7,7 +7,7 @@ from typing import Any
 
 from provider_server import Seen, ask, completion, providers_for, send, serve, settings_for
 
-from whorl.providers.models.pace import Pace
+from whorl.providers.models.rate_limit import Pace
 from whorl.providers.settings import ProviderSettings
 
 

@@ -1,4 +1,4 @@
-"""Finds the JSON in what a model said, and checks it against the schema that was asked for."""
+"""Whether what a model said is an answer, and the typed value in it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,85 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from whorl.errors import ProviderError
 from whorl.language.schema import fit
-from whorl.providers.texts import NotJson, as_json, check_values, parse_json
+from whorl.providers.json_values import NotJson, as_json, check_values, parse_json, shorten
+from whorl.providers.outbound.errors import malformed
 
 if TYPE_CHECKING:
     from whorl.language import Json
+    from whorl.providers.models.conversation import Answer, Conversation
+
+CUT = "R120"
+PARTIAL_MAX = 2_000
+_SHOWN_MAX = 500
+_CUT_SHORT = frozenset({"length", "context"})
+# What servers call the end of an answer that was withheld.
+_WITHHELD = frozenset({"refusal", "content_filter"})
+
+
+def fault_in(answer: Answer, conversation: Conversation, model: str) -> ProviderError | None:
+    """Why an answer cannot be used; None where it can."""
+    is_empty = not answer.text.strip() and not answer.calls
+    if answer.refusal or answer.finish in _WITHHELD:
+        return _refused(answer, model)
+    if answer.finish in _CUT_SHORT and (is_empty or _is_capped(answer, conversation)):
+        return _cut(answer, conversation, model, is_empty=is_empty)
+    if answer.calls and not conversation.tools:
+        names = ", ".join(sorted({repr(shorten(call.name, 60)) for call in answer.calls}))
+        return malformed(model, f"the reply asks for the tool {names}, and none was offered")
+    if is_empty:
+        why = f"the reply has neither text nor tool calls (finish reason {answer.finish!r})"
+        return malformed(model, why)
+    return None
+
+
+def warnings_of(answer: Answer, conversation: Conversation) -> list[Json]:
+    """What a person should know of an answer that can be used."""
+    if answer.finish not in _CUT_SHORT:
+        return []
+    at = "the model's own limit"
+    if conversation.max_tokens is not None and answer.finish == "length":
+        at = f"max_tokens, which is {conversation.max_tokens:,}; raise it for a whole answer"
+    return [{"code": CUT, "message": f"an answer was cut at {at}"}]
+
+
+def _is_capped(answer: Answer, conversation: Conversation) -> bool:
+    """Whether the answer was cut at a limit that the file did not set."""
+    is_limited = conversation.max_tokens is None and answer.limit is not None
+    return is_limited and answer.finish == "length"
+
+
+def _refused(answer: Answer, model: str) -> ProviderError:
+    said = " ".join((answer.refusal or answer.text).split())
+    words = f": {shorten(said, _SHOWN_MAX)}" if said else f" (finish reason {answer.finish!r})"
+    return ProviderError(
+        f"{model} refuses to answer{words}; change the prompt, or name another model",
+        code="P119",
+        detail={"finish": answer.finish, "refusal": said[:PARTIAL_MAX]},
+    )
+
+
+def _cut(
+    answer: Answer, conversation: Conversation, model: str, *, is_empty: bool
+) -> ProviderError:
+    what = "before it said anything" if is_empty else "in the middle"
+    limit = answer.limit
+    if limit is None or answer.finish != "length":
+        why = "by the model's own limit; ask for less"
+    elif conversation.max_tokens is not None:
+        why = f"at {limit.field}, which is {limit.tokens:,}; raise max_tokens of the step"
+    else:
+        why = (
+            f"at {limit.tokens:,} tokens, the {limit.field} that was sent because the step sets "
+            "none; set max_tokens on the step, or raise the budget"
+        )
+    return ProviderError(
+        f"the answer of {model} was cut {what} {why}",
+        code="P118",
+        detail={"finish": answer.finish, "partial": answer.text[-PARTIAL_MAX:]},
+    )
+
 
 TRIES_MAX = 50
 # How many characters are read in all in search of a value that words stand around.
@@ -111,3 +185,32 @@ def correction_for(faults: list[str]) -> str:
     return (
         f"That answer does not fit the schema:\n{listed}\nAnswer again, with the JSON value only."
     )
+
+
+def closed(schema: Json) -> Json:
+    """The schema with every object closed that does not say otherwise."""
+    if isinstance(schema, list):
+        return [closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    # The values of these are lists of names or plain values, never schemas.
+    plain = ("enum", "const", "required", "default", "examples")
+    made = {key: value if key in plain else closed(value) for key, value in schema.items()}
+    if schema.get("type") == "object" and isinstance(schema.get("properties"), dict):
+        made.setdefault("additionalProperties", False)
+    return made
+
+
+def is_strict(schema: Json) -> bool:
+    """Whether every object in the schema is closed and requires all of its properties."""
+    if isinstance(schema, list):
+        return all(is_strict(item) for item in schema)
+    if not isinstance(schema, dict):
+        return True
+    if schema.get("type") == "object":
+        properties, required = schema.get("properties"), schema.get("required")
+        if not isinstance(properties, dict) or schema.get("additionalProperties") is not False:
+            return False
+        if not isinstance(required, list) or set(map(str, required)) != set(properties):
+            return False
+    return all(is_strict(value) for value in schema.values())

@@ -1,13 +1,14 @@
-"""What the operator configured, as data: providers, prices, leave, tasks."""
+"""What the operator configured, as data: providers, prices, permissions, tasks."""
 
 from __future__ import annotations
 
-from whorl.providers.settings.agents import AgentSettings
-from whorl.providers.settings.notices import NotifySettings
-from whorl.providers.settings.outside import ConnectorSettings, KeySettings
-from whorl.providers.settings.reading import settings_from
-from whorl.providers.settings.shape import (
+from whorl.providers.settings.sections import settings_from
+from whorl.providers.settings.types import (
+    AgentSettings,
     Allow,
+    ConnectorSettings,
+    KeySettings,
+    NotifySettings,
     Price,
     ProviderSettings,
     ReplyRule,

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
-import weakref
 from collections import OrderedDict
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from whorl.errors import ProviderError, did_you_mean
-from whorl.providers.programs import Program
-from whorl.providers.secrets import Secret
-from whorl.providers.texts import NotJson, as_json, clean
+from whorl.providers.json_values import NotJson, as_json, clean, table_of
+from whorl.providers.programs import Program, check_permission
+from whorl.providers.settings.types import revealed
+from whorl.providers.task import Inputs, OwnTask, Reply, Usage, time_limit
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
     from collections.abc import Callable, Mapping
 
     from whorl.language import Json
     from whorl.providers.outbound import Outbound
     from whorl.providers.settings import Settings, ToolServer
+    from whorl.providers.task import Emit, Request
     from whorl.providers.tools.connection import Connection
 
 RUNS_MAX = 1_000
@@ -41,20 +44,20 @@ class ListedTool:
 class Servers:
     """Every session is started when it is first used, and ended by `close`.
 
-    `told_before` gives the pins that a run's journal holds: another process may have begun it.
+    `earlier_pins` gives the pins that a run's journal holds: another process may have begun it.
     """
 
     def __init__(
         self,
         settings: Settings,
         outbound: Outbound,
-        told_before: Callable[[str], Mapping[str, str]] | None = None,
+        earlier_pins: Callable[[str], Mapping[str, str]] | None = None,
     ) -> None:
         self._settings = settings
         self._outbound = outbound
-        self._told_before = told_before
-        self._kept: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Connection]] = (
-            weakref.WeakKeyDictionary()
+        self._earlier_pins = earlier_pins
+        self._connections: WeakKeyDictionary[AbstractEventLoop, dict[str, Connection]] = (
+            WeakKeyDictionary()
         )
         self._pins: OrderedDict[str, dict[str, str]] = OrderedDict()
 
@@ -65,14 +68,14 @@ class Servers:
     async def tools(self, name: str, run: str) -> list[ListedTool]:
         """The allowed tools of a server; raises ProviderError P122 when one of them has changed."""
         server = self._server(name)
-        found = []
+        tools = []
         for tool in await self._connection(server).list_tools():
             if server.tools is not None and tool.name not in server.tools:
                 continue
             listed = _listed(tool.name, tool.description or "", tool.input_schema)
             self._pin(run, name, listed)
-            found.append(listed)
-        return found
+            tools.append(listed)
+        return tools
 
     async def call(
         self, name: str, tool: str, arguments: dict[str, Json], *, run: str, pin: str = ""
@@ -85,25 +88,25 @@ class Servers:
                 f"[mcp.{name}] in whorl.toml",
                 code="P121",
             )
-        known = {listed.name: listed for listed in await self.tools(name, run)}
-        if tool not in known:
-            near = did_you_mean(tool, known)
+        listed = {each.name: each for each in await self.tools(name, run)}
+        if tool not in listed:
+            near = did_you_mean(tool, listed)
             raise ProviderError(
                 f"MCP server {name!r} has no tool {tool!r}{'; ' + near if near else ''}",
                 code="P121",
             )
-        if pin and known[tool].pin != pin:
+        if pin and listed[tool].pin != pin:
             raise changed(name, tool)
-        return await self._connection(server).call(tool, arguments), known[tool].pin
+        return await self._connection(server).call(tool, arguments), listed[tool].pin
 
     async def close(self) -> None:
         """Ends the sessions of this event loop, and the programs behind them."""
-        kept = self._kept.pop(asyncio.get_running_loop(), {})
+        kept = self._connections.pop(asyncio.get_running_loop(), {})
         await asyncio.gather(*(connection.close() for connection in kept.values()))
 
     def _pin(self, run: str, server: str, tool: ListedTool) -> None:
         if run not in self._pins:
-            self._pins[run] = dict(self._told_before(run)) if self._told_before else {}
+            self._pins[run] = dict(self._earlier_pins(run)) if self._earlier_pins else {}
         pins = self._pins[run]
         self._pins.move_to_end(run)
         if pins.setdefault(f"{server}/{tool.name}", tool.pin) != tool.pin:
@@ -125,7 +128,7 @@ class Servers:
     def _connection(self, server: ToolServer) -> Connection:
         from whorl.providers.tools.connection import Connection
 
-        kept = self._kept.setdefault(asyncio.get_running_loop(), {})
+        kept = self._connections.setdefault(asyncio.get_running_loop(), {})
         if server.name not in kept:
             program = _program(server, self._settings) if server.command else None
             kept[server.name] = Connection(server, self._outbound, program)
@@ -133,29 +136,22 @@ class Servers:
 
 
 def _program(server: ToolServer, settings: Settings) -> Program:
-    """What is started; raises ProviderError R110 when the operator gave no leave for commands."""
-    allowed, name = settings.allow.commands, server.command[0]
-    if allowed is not True and not (isinstance(allowed, tuple) and name in allowed):
-        raise ProviderError(
-            f"commands are not allowed: MCP server {server.name!r} was not started; to allow it, "
-            f'set [allow] commands = true, or commands = ["{name}"], in whorl.toml',
-            code="R110",
-        )
-    own = {key: text.reveal() if isinstance(text, Secret) else text for key, text in server.env}
+    """What is started; raises ProviderError R110 when the operator does not permit it."""
+    check_permission(settings, server.command[0], f"MCP server {server.name!r}")
     folder = str(Path(settings.project_root).resolve())
-    return Program(server.command, {**settings.environment, **own}, folder)
+    environment = {**settings.environment, **revealed(server.env)}
+    return Program(server.command, environment, folder, stdin=None)
 
 
 def _listed(name: str, description: str, schema: object) -> ListedTool:
     try:
-        found = as_json(schema)
+        form = table_of(as_json(schema))
     except NotJson:
-        found = {}
-    form = found if isinstance(found, dict) else {}
+        form = {}
     written = json.dumps([name, description, form], sort_keys=True)
     pin = sha256(written.encode("utf-8", "replace")).hexdigest()[:16]
-    told = clean(description)[:DESCRIPTION_MAX]
-    return ListedTool(clean(name), told, {"type": "object", **form}, pin)
+    shown = clean(description)[:DESCRIPTION_MAX]
+    return ListedTool(clean(name), shown, {"type": "object", **form}, pin)
 
 
 def changed(server: str, tool: str) -> ProviderError:
@@ -165,3 +161,27 @@ def changed(server: str, tool: str) -> ProviderError:
         "began; look at what it says now, and start a new run if that is fine",
         code="P122",
     )
+
+
+class Tool(OwnTask):
+    """Inputs: server, tool, arguments, and pin: the hash of the tool's description, if known.
+
+    The value is the structured result of the tool, or its text.
+    """
+
+    async def perform(self, request: Request, emit: Emit) -> Reply:
+        """Calls it. Raises ProviderError."""
+        inputs = Inputs("tool", request.inputs)
+        name, tool = inputs.needed("server"), inputs.needed("tool")
+        server = self._settings.mcp.get(name)
+        timeout_s = request.timeout_s or (server.timeout_s if server else 60.0)
+        late = (
+            f"tool {tool!r} of MCP server {name!r} took longer than {timeout_s:g} s; raise "
+            f"timeout of the step, or timeout_s of [mcp.{name}]"
+        )
+        arguments, pin = inputs.table("arguments"), inputs.text("pin")
+        async with time_limit(timeout_s, late):
+            value, pin = await self._context.servers.call(
+                name, tool, arguments, run=request.run, pin=pin
+            )
+        return Reply(value, Usage(calls=1), {"tool": f"{name}/{tool}", "pin": pin})

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError, did_you_mean
-from whorl.providers.models.wire import ToolOffer
+from whorl.providers.models.conversation import ToolOffer
 from whorl.providers.tools.servers import changed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from whorl.language import Json
-    from whorl.providers.context import Context
     from whorl.providers.functions import Function, Tasks
-    from whorl.providers.models.wire import ToolCall
+    from whorl.providers.models.conversation import ToolCall
+    from whorl.providers.task import Context
     from whorl.providers.tools.servers import ListedTool
 
 OFFERS_MAX = 128

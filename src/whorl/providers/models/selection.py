@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
 from whorl.errors import ProviderError, did_you_mean
-from whorl.providers.models.wire import Candidate
+from whorl.providers.models.conversation import Candidate
 from whorl.providers.outbound import origin_of
 from whorl.providers.settings import ProviderSettings
-from whorl.providers.settings.known import ALIASES, KNOWN
+from whorl.providers.settings.providers import ALIASES, KNOWN_PROVIDERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,7 +100,7 @@ def _split(settings: Settings, model: str) -> tuple[str, str]:
     if name in settings.providers:
         return name, rest
     default = settings.providers.get(settings.default_provider)
-    known_default = KNOWN.get(settings.default_provider)
+    known_default = KNOWN_PROVIDERS.get(settings.default_provider)
     at_home = default is not None and known_default and default.base_url == known_default.base_url
     if default is None or (at_home and default.name in _SINGLE_VENDORS):
         _refuse(_missing(settings, name))
@@ -114,7 +114,7 @@ _SINGLE_VENDORS = frozenset({"openai", "anthropic", "deepseek", "gemini", "mistr
 def misspelt(settings: Settings, model: str) -> str:
     """A question where a model's name begins with nearly the name of a provider."""
     first, slash, _ = model.partition("/")
-    known = [*settings.providers, *KNOWN, *ALIASES]
+    known = [*settings.providers, *KNOWN_PROVIDERS, *ALIASES]
     return did_you_mean(first, known) if slash and first not in known else ""
 
 
@@ -137,7 +137,7 @@ def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
 
 def _embedded(settings: Settings, name: str) -> ProviderSettings:
     """The model of this process, which answers where nobody is configured to."""
-    from whorl.providers.models.wires.embedded import INSTALL, is_installed
+    from whorl.providers.models.wires.local import INSTALL, is_installed
 
     if not is_installed():
         why = "provider 'local', the embedded toy model, is not installed"
@@ -160,7 +160,7 @@ def _at(
     for other in settings.providers.values():
         if other.base_url and origin_of(other.base_url) == origin and found is None:
             return replace(other, base_url=url.rstrip("/"))
-    known = KNOWN.get(name)
+    known = KNOWN_PROVIDERS.get(name)
     kind = found.kind if found else known.kind if known else "openai"
     return ProviderSettings(name=name or "openai", kind=kind, base_url=url.rstrip("/"))
 
@@ -175,9 +175,9 @@ def _missing(settings: Settings, name: str) -> str:
             "no model provider is configured: set OPENAI_API_KEY (or ANTHROPIC_API_KEY, "
             "DEEPSEEK_API_KEY, OPENROUTER_API_KEY), or add [providers.openai] to whorl.toml"
         )
-    known = KNOWN.get(name)
+    known = KNOWN_PROVIDERS.get(name)
     variable = f"set {known.key_variable}, or " if known and known.key_variable else ""
-    near = did_you_mean(name, [*settings.providers, *KNOWN])
+    near = did_you_mean(name, [*settings.providers, *KNOWN_PROVIDERS])
     return (
         f"provider {name!r} is not configured: {variable}add [providers.{name}] to whorl.toml"
         f"{'; ' + near if near else ''}"

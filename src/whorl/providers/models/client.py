@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, cast
 
 from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins
-from whorl.providers.models.pace import Pace
-from whorl.providers.models.prices import Prices
-from whorl.providers.models.tokens import input_tokens, output_tokens
-from whorl.providers.models.usable import fault_in, warnings_of
+from whorl.providers.models.answers import fault_in, warnings_of
+from whorl.providers.models.conversation import input_tokens, output_tokens
+from whorl.providers.models.rate_limit import Pace
+from whorl.providers.settings.providers import KNOWN_PROVIDERS
 from whorl.providers.task import Cap, Estimate, Usage
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from whorl.language import Json
-    from whorl.providers.models.choosing import Choice
-    from whorl.providers.models.pace import Clock, Sleep, Turn, Waiting
-    from whorl.providers.models.wire import Answer, Candidate, Conversation, Wire
+    from whorl.providers.models.conversation import Answer, Candidate, Conversation, Wire
+    from whorl.providers.models.rate_limit import Clock, Sleep, Turn, Waiting
+    from whorl.providers.models.selection import Choice
     from whorl.providers.outbound import Outbound
-    from whorl.providers.settings import ProviderSettings, Settings
+    from whorl.providers.settings import Price, ProviderSettings, Settings
     from whorl.providers.task import Emit
 
 WIRES = {
@@ -41,6 +41,8 @@ _WORTH_ANOTHER = frozenset({"P101", "P104", "P110", "P119"})
 # The longest answer that is asked for where neither the file nor the budget says less. No public
 # list has what each model can give; one that can give less says so, and is asked for that.
 ANSWER_MOST = 16_384
+# Kinds of providers that run on one's own machine and send no bill.
+FREE_KINDS = frozenset({"scripted", "local", "ollama"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class Models:
     ) -> Estimate:
         """What one answer is expected to use, by the dearest of the models."""
         candidates = choice.candidates
-        usual = answer_tokens or max(one.provider.answer_tokens for one in candidates)
+        usual = answer_tokens or max(candidate.provider.answer_tokens for candidate in candidates)
         read, least = input_tokens(conversation), conversation.max_tokens or usual
         costs = [self._prices.cost(candidate, read, least) for candidate in candidates]
         estimate = Estimate(1, read + least, _dearest(costs))
@@ -87,8 +89,8 @@ class Models:
         most = max(ANSWER_MOST, least + 1)
         dearer = [self._prices.cost(candidate, read, most) for candidate in candidates]
         each = [
-            None if one is None or other is None else (other - one) / (most - least)
-            for one, other in zip(costs, dearer, strict=True)
+            None if low is None or high is None else (high - low) / (most - least)
+            for low, high in zip(costs, dearer, strict=True)
         ]
         return replace(estimate, cap=Cap(least, most, _dearest(each)))
 
@@ -103,26 +105,29 @@ class Models:
             key = conversation.key and f"{conversation.key}{f'~{at + 1}' if at else ''}"
             asked = replace(conversation, key=key)
             answer, usage = await self._try(candidate, asked, timeout_s, emit)
-            used = _sum(used, usage)
+            used = used + usage
             if not isinstance(answer, ProviderError):
-                detail = _told(candidate, answer, conversation)
+                detail = _detail(candidate, answer, conversation)
                 return Outcome(answer, used, detail | ({"tried": tried} if tried else {}))
             tried.append(f"{candidate.name}: {answer}")
             another = answer.retryable or answer.code in _WORTH_ANOTHER
             if at + 1 == len(choice.candidates) or not another:
-                answer.detail["usage"] = usage_json(used)
+                answer.detail["usage"] = used.as_json()
                 answer.detail["model"] = candidate.name
                 if len(tried) > 1:
                     answer.detail["tried"] = list(tried)
                 raise answer
         raise AssertionError("a choice holds at least one model")
 
+    async def check(self, provider: ProviderSettings) -> str:
+        """What to tell of a provider that answers; raises ProviderError where it does not."""
+        check = getattr(self._wire(provider), "check", None)
+        if check is None:
+            raise ProviderError(f"kind {provider.kind!r} cannot be checked", code="P110")
+        return str(await check(provider))
+
     async def _try(
-        self,
-        candidate: Candidate,
-        conversation: Conversation,
-        timeout_s: float | None,
-        emit: Emit,
+        self, candidate: Candidate, conversation: Conversation, timeout_s: float | None, emit: Emit
     ) -> tuple[Answer | ProviderError, Usage]:
         """The answer of one model, or why there is none, and what it used in any case."""
         try:
@@ -133,14 +138,10 @@ class Models:
         return fault_in(answer, conversation, candidate.name) or answer, usage
 
     async def _converse(
-        self,
-        candidate: Candidate,
-        conversation: Conversation,
-        timeout_s: float | None,
-        emit: Emit,
+        self, candidate: Candidate, conversation: Conversation, timeout_s: float | None, emit: Emit
     ) -> Answer:
         provider = candidate.provider
-        wire = self._wire(candidate)
+        wire = self._wire(provider)
         # What most answers have; a limit that only a budget sets says nothing of that.
         expected = input_tokens(conversation) + (conversation.max_tokens or provider.answer_tokens)
         pace = self._pace(provider)
@@ -161,17 +162,17 @@ class Models:
             )
         return self._paces[key]
 
-    def _wire(self, candidate: Candidate) -> Wire:
-        kind = candidate.provider.kind
+    def _wire(self, provider: ProviderSettings) -> Wire:
+        kind = provider.kind
         if kind not in self._wires:
             try:
                 made = cast("Callable[[Outbound], Wire]", self._kinds.load(kind))
             except UsageError as cause:
-                known = f"known kinds: {', '.join(self._kinds.names())}"
-                broken = self._kinds.has(kind)
-                why = f"which does not load ({cause})" if broken else "which is not known here"
+                is_broken = self._kinds.has(kind)
+                why = f"which does not load ({cause})" if is_broken else "which is not known here"
                 raise ProviderError(
-                    f"provider {candidate.provider.name!r} is of kind {kind!r}, {why}; {known}",
+                    f"provider {provider.name!r} is of kind {kind!r}, {why}; known kinds: "
+                    f"{', '.join(self._kinds.names())}",
                     code="P110",
                 ) from cause
             self._wires[kind] = made(self._outbound)
@@ -213,7 +214,7 @@ async def _on_time(
     async with AsyncExitStack() as stack:
         try:
             async with asyncio.timeout(limit_s):
-                had = await stack.enter_async_context(turn)
+                entered = await stack.enter_async_context(turn)
         except TimeoutError:
             raise ProviderError(
                 f"the limits of provider {provider!r} held the call back for {limit_s:g} s; raise"
@@ -222,10 +223,10 @@ async def _on_time(
                 retryable=True,
                 detail={"unsent": True},
             ) from None
-        yield had
+        yield entered
 
 
-def _told(candidate: Candidate, answer: Answer, conversation: Conversation) -> dict[str, Json]:
+def _detail(candidate: Candidate, answer: Answer, conversation: Conversation) -> dict[str, Json]:
     """What people are told of an answer."""
     detail: dict[str, Json] = {"model": candidate.name, "finish": answer.finish}
     detail |= answer.detail
@@ -238,25 +239,66 @@ def _told(candidate: Candidate, answer: Answer, conversation: Conversation) -> d
 
 def _dearest(costs: list[float | None]) -> float | None:
     """The highest of some costs; None where one of them is not known."""
-    known = [cost for cost in costs if cost is not None]
-    return max(known) if len(known) == len(costs) else None
+    return None if None in costs else max(cost for cost in costs if cost is not None)
 
 
-def usage_json(usage: Usage) -> dict[str, Json]:
-    """Usage as it stands in the detail of an error whose call was paid for."""
-    return {
-        "calls": usage.calls,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cost_usd": usage.cost_usd,
-    }
+class Prices:
+    """Costs in dollars. The price list takes half a second to load, so it is loaded when needed."""
 
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._unlisted: set[str] = set()
 
-def _sum(one: Usage, other: Usage) -> Usage:
-    costs = (one.cost_usd, other.cost_usd)
-    return Usage(
-        one.calls + other.calls,
-        one.input_tokens + other.input_tokens,
-        one.output_tokens + other.output_tokens,
-        None if None in costs else sum(cost or 0.0 for cost in costs),
-    )
+    def cost(
+        self,
+        candidate: Candidate,
+        tokens_in: int,
+        tokens_out: int,
+        *,
+        cached: tuple[int, int] = (0, 0),
+    ) -> float | None:
+        """What these tokens cost, or None when no price is known.
+
+        `cached` are those of the tokens read that came from a prompt cache and that went into one;
+        the public list has prices of their own for them.
+        """
+        price = self._configured(candidate)
+        if price is not None:
+            return (tokens_in * price.input + tokens_out * price.output) / 1_000_000
+        if candidate.provider.kind in FREE_KINDS:
+            return 0.0
+        return self._listed(candidate, tokens_in, tokens_out, cached)
+
+    def _configured(self, candidate: Candidate) -> Price | None:
+        prices = self._settings.prices
+        return prices.get(candidate.name) or prices.get(candidate.model)
+
+    def _listed(
+        self, candidate: Candidate, tokens_in: int, tokens_out: int, cached: tuple[int, int]
+    ) -> float | None:
+        # A model behind another address has the name of a listed one at most by chance.
+        known = KNOWN_PROVIDERS.get(candidate.provider.name)
+        if (
+            known is None
+            or not known.prices
+            or candidate.provider.base_url != known.base_url
+            or candidate.name in self._unlisted
+        ):
+            return None
+        from genai_prices import Usage, calc_price
+
+        try:
+            price = calc_price(
+                Usage(
+                    input_tokens=tokens_in,
+                    output_tokens=tokens_out,
+                    cache_read_tokens=cached[0] or None,
+                    cache_write_tokens=cached[1] or None,
+                ),
+                model_ref=candidate.model,
+                provider_id=known.prices,
+            )
+        except LookupError:
+            self._unlisted.add(candidate.name)
+            return None
+        return float(price.total_price)
