@@ -1,4 +1,4 @@
-"""The task `run`: real programs, started with leave only, and nothing left of them afterwards."""
+"""The task `run`: real programs, started with permission only, and nothing left of them."""
 
 from __future__ import annotations
 

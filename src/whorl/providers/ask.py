@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from whorl.providers.models.conversation import Role, ToolOffer
     from whorl.providers.models.selection import Choice
     from whorl.providers.task import Context, Effect, Emit, Estimate, Request
-    from whorl.providers.tools.toolbox import Offered, Toolbox
+    from whorl.providers.tools.toolbox import Toolbox, ToolOffers
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
@@ -58,7 +58,7 @@ class Ask(OwnTask):
         """Asks. Raises ProviderError; P105 when the answer does not fit `returns`."""
         choice = choose_models(self._settings, request.inputs)
         offered = await self._offered(request)
-        conversation = conversation_of(request, offered.offers if offered else ())
+        conversation = conversation_of(request, tuple(offered.offers) if offered else ())
         outcome = await self._context.models.ask(
             choice, conversation, timeout_s=request.timeout_s, emit=emit
         )
@@ -76,7 +76,7 @@ class Ask(OwnTask):
             raise _unfit(outcome, faults)
         return Reply(value, outcome.usage, detail)
 
-    async def _offered(self, request: Request) -> Offered | None:
+    async def _offered(self, request: Request) -> ToolOffers | None:
         names = Inputs("ask", request.inputs).items("tools")
         if not names:
             return None
@@ -87,7 +87,7 @@ class Ask(OwnTask):
         pins = pins_of(Inputs("ask", request.inputs).items("turns"))
         return await self._toolbox.offered(names, request.run, pins)
 
-    def _wanting(self, request: Request, outcome: Outcome, offered: Offered) -> Reply:
+    def _wanting(self, request: Request, outcome: Outcome, offered: ToolOffers) -> Reply:
         """A reply that is no answer yet: what the model wants, and what it said."""
         turns = Inputs("ask", request.inputs).items("turns")
         turn, ids = next_turn(outcome.answer, turns, offered.pins)

@@ -85,17 +85,14 @@ class Providers:
 
             policy = Policy.of(self.settings)
             outbound = Outbound(policy, secrets=self.secrets, resolve=self._resolve)
-            models = Models(self.settings, outbound, waiting=self._waiting)
-            functions = self._functions or Tasks()
-            servers = Servers(self.settings, outbound, self._earlier_pins)
             self._made = Context(
-                self.settings,
-                outbound,
-                models,
-                functions,
-                servers,
-                self._plugin,
-                Threads(),
+                settings=self.settings,
+                outbound=outbound,
+                models=Models(self.settings, outbound, waiting=self._waiting),
+                functions=self._functions or Tasks(),
+                servers=Servers(self.settings, outbound, self._earlier_pins),
+                plugin=self._plugin,
+                threads=Threads(),
                 memories=lambda: self.memories,
             )
         return self._made
@@ -104,12 +101,9 @@ class Providers:
         """The kind of task of that name; raises UsageError W022 with the nearest one."""
         if name not in self._kinds:
             if name not in KINDS and not self._plugins.has(name):
-                raise UsageError(
-                    f"there is no task of kind {name!r}",
-                    help=did_you_mean(name, self._plugins.names())
-                    or f"known kinds: {', '.join(self._plugins.names())}",
-                    code="W022",
-                )
+                names = self._plugins.names()
+                near = did_you_mean(name, names) or f"known kinds: {', '.join(names)}"
+                raise UsageError(f"there is no task of kind {name!r}", help=near, code="W022")
             make = cast("Callable[[Context], TaskKind]", self._plugins.load(name))
             self._kinds[name] = make(self.context)
         return self._kinds[name]

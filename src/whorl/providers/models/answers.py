@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
 from whorl.language.schema import fit
-from whorl.providers.json_values import NotJson, as_json, check_values, parse_json, shorten
+from whorl.providers.json_values import (
+    NotJson,
+    as_json,
+    check_values,
+    parse_json,
+    shorten,
+    table_of,
+)
 from whorl.providers.outbound.errors import malformed
 
 if TYPE_CHECKING:
@@ -17,10 +24,18 @@ if TYPE_CHECKING:
 
 CUT = "R120"
 PARTIAL_MAX = 2_000
+TRIES_MAX = 50
+# How many characters are read in all in search of a value that words stand around.
+TRIED_MAX = 2_000_000
 _SHOWN_MAX = 500
 _CUT_SHORT = frozenset({"length", "context"})
 # What servers call the end of an answer that was withheld.
 _WITHHELD = frozenset({"refusal", "content_filter"})
+_THOUGHT = re.compile(r"<(/?)think>", re.IGNORECASE)
+_FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)```", re.DOTALL)
+_OPENING = re.compile(r"[{\[]")
+# The values of these keys of a schema are lists of names or plain values, never schemas.
+PLAIN_KEYS = ("enum", "const", "required", "default", "examples")
 
 
 def fault_in(answer: Answer, conversation: Conversation, model: str) -> ProviderError | None:
@@ -56,12 +71,12 @@ def _is_capped(answer: Answer, conversation: Conversation) -> bool:
 
 
 def _refused(answer: Answer, model: str) -> ProviderError:
-    said = " ".join((answer.refusal or answer.text).split())
-    words = f": {shorten(said, _SHOWN_MAX)}" if said else f" (finish reason {answer.finish!r})"
+    text = " ".join((answer.refusal or answer.text).split())
+    words = f": {shorten(text, _SHOWN_MAX)}" if text else f" (finish reason {answer.finish!r})"
     return ProviderError(
         f"{model} refuses to answer{words}; change the prompt, or name another model",
         code="P119",
-        detail={"finish": answer.finish, "refusal": said[:PARTIAL_MAX]},
+        detail={"finish": answer.finish, "refusal": text[:PARTIAL_MAX]},
     )
 
 
@@ -86,15 +101,6 @@ def _cut(
     )
 
 
-TRIES_MAX = 50
-# How many characters are read in all in search of a value that words stand around.
-TRIED_MAX = 2_000_000
-
-_THOUGHT = re.compile(r"<(/?)think>", re.IGNORECASE)
-_FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)```", re.DOTALL)
-_OPENING = re.compile(r"[{\[]")
-
-
 def spoken(text: str) -> str:
     """The answer without the thinking that some models write before it."""
     kept: list[str] = []
@@ -111,12 +117,12 @@ def spoken(text: str) -> str:
 
 def typed_answer(schema: Json, text: str) -> tuple[Json, list[str]]:
     """The value in the answer, and what is wrong with it (nothing: it fits)."""
-    said = spoken(text)
+    answer = spoken(text)
     try:
-        value = find_json(said)
+        value = find_json(answer)
     except NotJson as cause:
-        if isinstance(schema, dict) and schema.get("type") == "string":
-            value = said
+        if table_of(schema).get("type") == "string":
+            value = answer
         else:
             return None, [f"the answer is not JSON: {cause}"]
     return fit(schema, without_nulls(schema, value))
@@ -141,7 +147,7 @@ def without_nulls(schema: Json, value: Json) -> Json:
 
 
 def _forbids_null(schema: Json) -> bool:
-    kind = schema.get("type") if isinstance(schema, dict) else None
+    kind = table_of(schema).get("type")
     return isinstance(kind, str) and kind != "null"
 
 
@@ -158,25 +164,23 @@ def find_json(text: str) -> Json:
             continue
     decoder = json.JSONDecoder()
     read = 0
-    for tried, found in enumerate(_OPENING.finditer(text)):
+    for tried, opening in enumerate(_OPENING.finditer(text)):
         if tried == TRIES_MAX or read > TRIED_MAX:
             break
         try:
             check_values(text)
-            return as_json(decoder.raw_decode(text, found.start())[0])
+            return as_json(decoder.raw_decode(text, opening.start())[0])
         except json.JSONDecodeError as cause:
-            read += cause.pos - found.start()
+            read += cause.pos - opening.start()
         except (ValueError, RecursionError):
-            read += len(text) - found.start()
+            read += len(text) - opening.start()
     raise failure
 
 
 def instruction_for(schema: Json) -> str:
     """What a model is told about the form of its answer."""
-    written = json.dumps(schema, ensure_ascii=False, sort_keys=True)
-    return (
-        "Answer with one JSON value that fits this JSON Schema, and with nothing else:\n" + written
-    )
+    wish = "Answer with one JSON value that fits this JSON Schema, and with nothing else:"
+    return f"{wish}\n{json.dumps(schema, ensure_ascii=False, sort_keys=True)}"
 
 
 def correction_for(faults: list[str]) -> str:
@@ -193,9 +197,7 @@ def closed(schema: Json) -> Json:
         return [closed(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    # The values of these are lists of names or plain values, never schemas.
-    plain = ("enum", "const", "required", "default", "examples")
-    made = {key: value if key in plain else closed(value) for key, value in schema.items()}
+    made = {key: value if key in PLAIN_KEYS else closed(value) for key, value in schema.items()}
     if schema.get("type") == "object" and isinstance(schema.get("properties"), dict):
         made.setdefault("additionalProperties", False)
     return made

