@@ -25,7 +25,7 @@ from stand_in import (
 from whorl.providers.agents.output import Stream
 from whorl.providers.redaction import Secret
 from whorl.providers.registry import Providers
-from whorl.providers.settings import settings_from
+from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request, Usage
 
 if TYPE_CHECKING:

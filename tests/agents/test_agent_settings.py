@@ -8,8 +8,8 @@ import pytest
 
 from whorl.errors import UsageError
 from whorl.providers.redaction import Secret
+from whorl.providers.settings import AgentSettings, Settings, revealed
 from whorl.providers.settings.sections import agents_from
-from whorl.providers.settings.types import AgentSettings, Settings, revealed
 
 
 def test_the_known_agents_need_no_configuration() -> None:

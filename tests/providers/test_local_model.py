@@ -18,7 +18,7 @@ from provider_server import ask, providers_for, say
 
 from whorl.providers.models.selection import choose_models
 from whorl.providers.models.wires.local import CONTEXT_TOKENS, Engine, bounded, is_installed
-from whorl.providers.settings import settings_from
+from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ from whorl.providers.models.client import Prices
 from whorl.providers.models.conversation import Candidate
 from whorl.providers.models.selection import choose_models
 from whorl.providers.models.wires.openai import chat_url
-from whorl.providers.settings import ProviderSettings, Settings, settings_from
+from whorl.providers.settings import ProviderSettings, Settings
+from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from whorl.errors import UsageError
 from whorl.providers.redaction import Secret, redact
-from whorl.providers.settings import Price, providers, sections, settings_from
+from whorl.providers.settings import Price, providers, sections
+from whorl.providers.settings.sections import settings_from
 
 TOML = """
 [defaults]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from whorl.providers.models.conversation import Role, ToolOffer
     from whorl.providers.models.selection import Choice
     from whorl.providers.task import Context, Effect, Emit, Estimate, Request
-    from whorl.providers.tools.toolbox import Toolbox, ToolOffers
+    from whorl.providers.tools.servers import Toolbox, ToolOffers
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
@@ -81,7 +81,7 @@ class Ask(OwnTask):
         if not names:
             return None
         if self._toolbox is None:
-            from whorl.providers.tools.toolbox import Toolbox
+            from whorl.providers.tools.servers import Toolbox
 
             self._toolbox = Toolbox(self._context)
         pins = pins_of(Inputs("ask", request.inputs).items("turns"))

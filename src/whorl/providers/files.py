@@ -139,7 +139,9 @@ class FileWrite(_FileTask):
         path = self._path(written)
         if path == root or is_guarded(path, root):
             inputs.refuse("path", f"names {written[:200]!r}, which workflows may not write")
-        if path.suffix.lower() in _IMPORTED and self._guards_code():
+        has_functions = any(task.startswith("python:") for task in self._settings.tasks.values())
+        guards_code = has_functions and self._settings.allow.commands is not True
+        if guards_code and path.suffix.lower() in _IMPORTED:
             inputs.refuse(
                 "path",
                 f"names {written[:200]!r}, and functions of [tasks] may be imported from such"
@@ -158,10 +160,6 @@ class FileWrite(_FileTask):
         except OSError as fault:
             raise _failure(written, "written", fault) from None
         return {"path": written, "size": len(content)}
-
-    def _guards_code(self) -> bool:
-        has_functions = any(task.startswith("python:") for task in self._settings.tasks.values())
-        return has_functions and self._settings.allow.commands is not True
 
 
 @dataclass(frozen=True, slots=True)

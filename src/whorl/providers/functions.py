@@ -96,15 +96,23 @@ class Threads:
         begun: asyncio.Future[None] = loop.create_future()
         context = copy_context()
 
+        def settle() -> None:
+            if not begun.done():
+                begun.set_result(None)
+
         def work() -> tuple[object, BaseException | None]:
-            loop.call_soon_threadsafe(_set_begun, begun)
+            loop.call_soon_threadsafe(settle)
             try:
                 return context.run(function), None
             # Some exceptions, such as StopIteration, cannot be raised into a future.
             except BaseException as fault:  # noqa: BLE001
                 return None, fault
 
-        running = loop.run_in_executor(self._started(), work)
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._pool = ThreadPoolExecutor(self._most, thread_name_prefix="whorl-task")
+        running = loop.run_in_executor(self._pool, work)
         try:
             await begun
             begin()
@@ -122,13 +130,6 @@ class Threads:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
 
-    def _started(self) -> ThreadPoolExecutor:
-        if self._pool is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._pool = ThreadPoolExecutor(self._most, thread_name_prefix="whorl-task")
-        return self._pool
-
 
 class Raised(Exception):
     """A function in a thread raised `fault`, which may be any BaseException."""
@@ -136,8 +137,3 @@ class Raised(Exception):
     def __init__(self, fault: BaseException) -> None:
         super().__init__(str(fault))
         self.fault = fault
-
-
-def _set_begun(begun: asyncio.Future[None]) -> None:
-    if not begun.done():
-        begun.set_result(None)

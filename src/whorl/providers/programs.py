@@ -68,7 +68,11 @@ async def run_program(program: Program, emit: Emit, *, output_max: int = OUTPUT_
     outputs = {1: _Output(output_max, emit), 2: _Output(output_max, None)}
     transport, watch = await _start(program, outputs)
     try:
-        _feed(transport, program.stdin or b"")
+        stdin = transport.get_pipe_transport(0)
+        if isinstance(stdin, asyncio.WriteTransport):
+            # The program need not read it.
+            stdin.write(program.stdin or b"")
+            stdin.write_eof()
         await watch.exited.wait()
         with suppress(TimeoutError):
             await asyncio.wait_for(watch.drained.wait(), DRAIN_S)
@@ -134,14 +138,6 @@ async def _start(
         code="P109",
         detail={"stdout": "", "stderr": "", "exit_code": exit_code},
     )
-
-
-def _feed(transport: asyncio.SubprocessTransport, text: bytes) -> None:
-    """Gives the program its input; it need not read it."""
-    stdin = transport.get_pipe_transport(0)
-    if isinstance(stdin, asyncio.WriteTransport):
-        stdin.write(text)
-        stdin.write_eof()
 
 
 async def _stop(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:

@@ -139,7 +139,9 @@ class OwnTask:
 
 
 @asynccontextmanager
-async def time_limit(seconds: float, message: str) -> AsyncIterator[None]:
+async def time_limit(
+    seconds: float | None, message: str, detail: dict[str, object] | None = None
+) -> AsyncIterator[None]:
     """Raises ProviderError P108 with a message when the work inside takes longer."""
     try:
         async with asyncio.timeout(seconds) as deadline:
@@ -147,7 +149,7 @@ async def time_limit(seconds: float, message: str) -> AsyncIterator[None]:
     except TimeoutError:
         if not deadline.expired():
             raise
-        raise ProviderError(message, code="P108", retryable=True) from None
+        raise ProviderError(message, code="P108", retryable=True, detail=detail) from None
 
 
 class Memories(Protocol):
@@ -158,10 +160,6 @@ class Memories(Protocol):
 
     async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
         """Adds a record and keeps the newest ones; False: one whose `id` is `once` is there."""
-
-
-def _no_memories() -> Memories | None:
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +177,7 @@ class Context:
     servers: Servers
     plugin: Callable[[str], TaskKind | None]
     threads: Threads
-    memories: Callable[[], Memories | None] = _no_memories
+    memories: Callable[[], Memories | None] = lambda: None
 
 
 class Inputs:

@@ -80,7 +80,10 @@ class Use(OwnTask):
         place = self._settings.tasks.get(name, "")
         registered = self._functions.get(name)
         if registered is None and place.startswith(("https://", "http://")):
-            return await self._call_url(name, place, given, request)
+            call = _json_call(place, given, request, URL_TIMEOUT_S)
+            received = await self._context.outbound.request(call, check_status=True)
+            detail: dict[str, Json] = {"task": name, "url": received.url}
+            return Reply(value_of(received)["body"], Usage(calls=1), detail)
         plugin = self._own_plugin(name)
         if plugin is not None:
             return await plugin.perform(_inner(request), emit)
@@ -106,12 +109,6 @@ class Use(OwnTask):
                 )
             self._imported[name] = Registered(import_function(place, self._settings))
         return self._imported[name]
-
-    async def _call_url(self, name: str, url: str, given: Json, request: Request) -> Reply:
-        call = _json_call(url, given, request, URL_TIMEOUT_S)
-        received = await self._context.outbound.request(call, check_status=True)
-        detail: dict[str, Json] = {"task": name, "url": received.url}
-        return Reply(value_of(received)["body"], Usage(calls=1), detail)
 
 
 def _json_call(url: str, value: Json, request: Request, timeout_s: float) -> Call:

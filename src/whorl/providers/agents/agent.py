@@ -20,9 +20,9 @@ from whorl.providers.models.answers import closed, is_strict
 from whorl.providers.models.client import Prices
 from whorl.providers.models.conversation import Candidate
 from whorl.providers.programs import Finished, Program, check_permission, run_program
+from whorl.providers.settings import revealed
 from whorl.providers.settings.providers import KNOWN_PROVIDERS
 from whorl.providers.settings.sections import agents_from
-from whorl.providers.settings.types import revealed
 from whorl.providers.task import Estimate, Inputs, OwnTask
 
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ class Agent(OwnTask):
             key = provider.api_key.reveal()
             usual = KNOWN_PROVIDERS[kind.provider].base_url
             base_url = provider.base_url if provider.base_url != usual else ""
-        launch = Launch(str(uuid4()), schema_file, base_url)
-        command_line = kind.command_line(invocation, agent, launch)
+        launch = Launch(agent, str(uuid4()), schema_file, base_url)
+        command_line = kind.command_line(invocation, launch)
         environment = {**self._settings.environment, **kind.environment(key, base_url)}
         return Program(
             argv=command_line.argv,

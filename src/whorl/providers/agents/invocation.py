@@ -56,10 +56,12 @@ class Invocation:
 class Launch:
     """What one start of a program is given.
 
-    `session` is an id that nobody uses yet; `schema_file` holds the schema of the answer;
-    `base_url` is the provider's address where that is not the usual one.
+    `agent` is what the operator configured; `session` is an id that nobody uses yet; `schema_file`
+    holds the schema of the answer; `base_url` is the provider's address where that is not the
+    usual one.
     """
 
+    agent: AgentSettings
     session: str
     schema_file: str = ""
     base_url: str = ""
@@ -125,9 +127,7 @@ class AgentProgram:
     lacks_because = "has no flag for it; leave it out"
     no_sessions = ""
 
-    def command_line(
-        self, invocation: Invocation, agent: AgentSettings, launch: Launch
-    ) -> CommandLine:
+    def command_line(self, invocation: Invocation, launch: Launch) -> CommandLine:
         """How it is started; raises ProviderError P113 for a wish that it cannot grant."""
         raise NotImplementedError
 
@@ -147,11 +147,11 @@ class AgentProgram:
             if getattr(invocation, "models" if name == "model" else name):
                 invocation.refuse(name, self.lacks_because)
 
-    def model(self, invocation: Invocation, agent: AgentSettings) -> str:
+    def model(self, invocation: Invocation, launch: Launch) -> str:
         """The one model that is wanted, without the name of its provider."""
         if len(invocation.models) > 1:
             invocation.refuse("model", "takes one model, not a list")
-        return bare_model(next(iter(invocation.models), agent.model), self.prefixes)
+        return bare_model(next(iter(invocation.models), launch.agent.model), self.prefixes)
 
     def permission_mode(self, invocation: Invocation) -> str:
         """The mode that the author asks for; modes that skip questions are the operator's."""

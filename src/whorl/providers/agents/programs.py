@@ -20,7 +20,6 @@ from whorl.providers.settings.sections import TEXT_AGENT
 if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.agents.invocation import Invocation, Launch
-    from whorl.providers.settings import AgentSettings
 
 SCHEMA_BYTES_MAX = 100_000
 
@@ -43,10 +42,9 @@ class Claude(AgentProgram):
     prefixes = ("anthropic", "claude-code")
     lacks = ()
 
-    def command_line(
-        self, invocation: Invocation, agent: AgentSettings, launch: Launch
-    ) -> CommandLine:
+    def command_line(self, invocation: Invocation, launch: Launch) -> CommandLine:
         """`claude --print --output-format stream-json ...`, the prompt on stdin."""
+        agent = launch.agent
         argv = [agent.program, "--print", "--output-format", "stream-json", "--verbose"]
         argv.append("--include-partial-messages")
         if invocation.session:
@@ -80,7 +78,6 @@ class Claude(AgentProgram):
         return fixed | _set(ANTHROPIC_API_KEY=key, ANTHROPIC_BASE_URL=base_url)
 
     def reader(self, invocation: Invocation) -> EventReader:
-        """A reader of its events."""
         return _ClaudeReader()
 
 
@@ -177,14 +174,12 @@ class Codex(AgentProgram):
     modes = ("read-only", "workspace-write")
     prefixes = ("openai", "codex")
 
-    def command_line(
-        self, invocation: Invocation, agent: AgentSettings, launch: Launch
-    ) -> CommandLine:
+    def command_line(self, invocation: Invocation, launch: Launch) -> CommandLine:
         """`codex exec [resume] --json ... [THREAD] -`, the prompt on stdin."""
-        mode = self.permission_mode(invocation)
+        agent, mode = launch.agent, self.permission_mode(invocation)
         # A folder of the project is chosen on purpose, whether or not git knows it.
         options = ["--json", "--skip-git-repo-check"]
-        if model := self.model(invocation, agent):
+        if model := self.model(invocation, launch):
             options += ["--model", model]
         if launch.schema_file:
             options += ["--output-schema", launch.schema_file]
@@ -210,7 +205,6 @@ class Codex(AgentProgram):
         return _set(CODEX_API_KEY=key, OPENAI_API_KEY=key, OPENAI_BASE_URL=base_url)
 
     def reader(self, invocation: Invocation) -> EventReader:
-        """A reader of its events."""
         return _CodexReader(invocation.session)
 
 
@@ -286,12 +280,11 @@ class Gemini(AgentProgram):
         "put what it must know into the prompt"
     )
 
-    def command_line(
-        self, invocation: Invocation, agent: AgentSettings, launch: Launch
-    ) -> CommandLine:
+    def command_line(self, invocation: Invocation, launch: Launch) -> CommandLine:
         """`gemini --output-format stream-json ...`, the prompt on stdin after the system's."""
+        agent = launch.agent
         argv = [agent.program, "--output-format", "stream-json"]
-        if model := self.model(invocation, agent):
+        if model := self.model(invocation, launch):
             argv += ["--model", model]
         if mode := self.permission_mode(invocation):
             argv += ["--approval-mode", mode]
@@ -305,7 +298,6 @@ class Gemini(AgentProgram):
         return _set(GEMINI_API_KEY="" if base_url else key)
 
     def reader(self, invocation: Invocation) -> EventReader:
-        """A reader of its events."""
         return _GeminiReader()
 
 
@@ -355,12 +347,10 @@ class TextProgram(AgentProgram):
     lacks_because = f"is of kind {TEXT_AGENT!r}, which has no flag for it; leave it out"
     no_sessions = f"is of kind {TEXT_AGENT!r}, which keeps no sessions"
 
-    def command_line(
-        self, invocation: Invocation, agent: AgentSettings, launch: Launch
-    ) -> CommandLine:
+    def command_line(self, invocation: Invocation, launch: Launch) -> CommandLine:
         """The program and the operator's flags, the prompt on stdin after the system's."""
         prompt = prompt_of(invocation, system=True, schema=True)
-        return CommandLine((agent.program, *agent.flags), prompt)
+        return CommandLine((launch.agent.program, *launch.agent.flags), prompt)
 
 
 PROGRAMS: dict[str, AgentProgram] = {

@@ -43,7 +43,10 @@ def fault_in(answer: Answer, conversation: Conversation, model: str) -> Provider
     is_empty = not answer.text.strip() and not answer.calls
     if answer.refusal or answer.finish in _WITHHELD:
         return _refused(answer, model)
-    if answer.finish in _CUT_SHORT and (is_empty or _is_capped(answer, conversation)):
+    # Whether the answer was cut at a limit that the file did not set.
+    is_limited = conversation.max_tokens is None and answer.limit is not None
+    is_capped = is_limited and answer.finish == "length"
+    if answer.finish in _CUT_SHORT and (is_empty or is_capped):
         return _cut(answer, conversation, model, is_empty=is_empty)
     if answer.calls and not conversation.tools:
         names = ", ".join(sorted({repr(shorten(call.name, 60)) for call in answer.calls}))
@@ -62,12 +65,6 @@ def warnings_of(answer: Answer, conversation: Conversation) -> list[Json]:
     if conversation.max_tokens is not None and answer.finish == "length":
         at = f"max_tokens, which is {conversation.max_tokens:,}; raise it for a whole answer"
     return [{"code": CUT, "message": f"an answer was cut at {at}"}]
-
-
-def _is_capped(answer: Answer, conversation: Conversation) -> bool:
-    """Whether the answer was cut at a limit that the file did not set."""
-    is_limited = conversation.max_tokens is None and answer.limit is not None
-    return is_limited and answer.finish == "length"
 
 
 def _refused(answer: Answer, model: str) -> ProviderError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -14,18 +14,17 @@ from whorl.providers.models.answers import fault_in, warnings_of
 from whorl.providers.models.conversation import input_tokens, output_tokens
 from whorl.providers.models.rate_limit import Pace
 from whorl.providers.settings.providers import KNOWN_PROVIDERS
-from whorl.providers.task import Cap, Estimate, Usage
+from whorl.providers.task import Cap, Estimate, Usage, time_limit
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from contextlib import AbstractAsyncContextManager
+    from collections.abc import Callable
 
     from whorl.language import Json
     from whorl.providers.models.conversation import Answer, Candidate, Conversation, Wire
-    from whorl.providers.models.rate_limit import Clock, Sleep, Turn, Waiting
+    from whorl.providers.models.rate_limit import Clock, Sleep, Waiting
     from whorl.providers.models.selection import Choice
     from whorl.providers.outbound import Outbound
-    from whorl.providers.settings import Price, ProviderSettings, Settings
+    from whorl.providers.settings import ProviderSettings, Settings
     from whorl.providers.task import Emit
 
 WIRES = {
@@ -146,7 +145,14 @@ class Models:
         expected = input_tokens(conversation) + (conversation.max_tokens or provider.answer_tokens)
         pace = self._pace(provider)
         limit_s = min(timeout_s or provider.timeout_s, provider.timeout_s)
-        async with _on_time(pace.turn(expected), provider.name, timeout_s) as turn:
+        late = (
+            f"the limits of provider {provider.name!r} held the call back for {timeout_s or 0:g} s;"
+            " raise the timeout of the step, or max_concurrent or the rates of the provider"
+        )
+        async with AsyncExitStack() as stack:
+            # A call that still waits was not sent.
+            async with time_limit(timeout_s, late, {"unsent": True}):
+                turn = await stack.enter_async_context(pace.turn(expected))
             answer = await wire.converse(candidate, conversation, timeout_s=limit_s, emit=emit)
             counts = self._usage(candidate, conversation, answer)
             turn.tokens = counts.input_tokens + counts.output_tokens
@@ -206,26 +212,6 @@ class Models:
         return Usage(1, read, written, self._prices.cost(candidate, read, written))
 
 
-@asynccontextmanager
-async def _on_time(
-    turn: AbstractAsyncContextManager[Turn], provider: str, limit_s: float | None
-) -> AsyncIterator[Turn]:
-    """The turn, if it comes within the time of the call; a call that still waits was not sent."""
-    async with AsyncExitStack() as stack:
-        try:
-            async with asyncio.timeout(limit_s):
-                entered = await stack.enter_async_context(turn)
-        except TimeoutError:
-            raise ProviderError(
-                f"the limits of provider {provider!r} held the call back for {limit_s:g} s; raise"
-                " the timeout of the step, or max_concurrent or the rates of the provider",
-                code="P108",
-                retryable=True,
-                detail={"unsent": True},
-            ) from None
-        yield entered
-
-
 def _detail(candidate: Candidate, answer: Answer, conversation: Conversation) -> dict[str, Json]:
     """What people are told of an answer."""
     detail: dict[str, Json] = {"model": candidate.name, "finish": answer.finish}
@@ -262,16 +248,13 @@ class Prices:
         `cached` are those of the tokens read that came from a prompt cache and that went into one;
         the public list has prices of their own for them.
         """
-        price = self._configured(candidate)
+        prices = self._settings.prices
+        price = prices.get(candidate.name) or prices.get(candidate.model)
         if price is not None:
             return (tokens_in * price.input + tokens_out * price.output) / 1_000_000
         if candidate.provider.kind in FREE_KINDS:
             return 0.0
         return self._listed(candidate, tokens_in, tokens_out, cached)
-
-    def _configured(self, candidate: Candidate) -> Price | None:
-        prices = self._settings.prices
-        return prices.get(candidate.name) or prices.get(candidate.model)
 
     def _listed(
         self, candidate: Candidate, tokens_in: int, tokens_out: int, cached: tuple[int, int]

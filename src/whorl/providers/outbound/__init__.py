@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from whorl.providers.outbound.addresses import Policy, Target, origin_of, target_of
 from whorl.providers.outbound.client import Call, Credential, Incoming, Outbound, Received
-from whorl.providers.outbound.urls import Policy, Target, origin_of, target_of
 
 __all__ = [
     "Call",

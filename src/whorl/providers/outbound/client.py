@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urljoin
 
 from whorl.errors import ProviderError
+from whorl.providers.outbound.addresses import Target, target_of
 from whorl.providers.outbound.errors import (
     cut_off,
     malformed,
@@ -21,7 +22,6 @@ from whorl.providers.outbound.errors import (
     timed_out,
     too_large,
 )
-from whorl.providers.outbound.urls import Target, target_of
 from whorl.providers.redaction import redact_error
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import httpcore2
     from httpcore2 import Response
 
+    from whorl.providers.outbound.addresses import Policy
     from whorl.providers.outbound.connections import Connections, Resolve, Sent
-    from whorl.providers.outbound.urls import Policy
     from whorl.providers.redaction import Secret
 
 BYTES_MAX = 10_000_000

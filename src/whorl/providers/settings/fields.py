@@ -12,7 +12,7 @@ from whorl.providers.redaction import Secret
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whorl.providers.settings.types import Headers
+    from whorl.providers.settings import Headers
 
 T = TypeVar("T")
 REFERENCE = "docs/reference/configuration.md has every section and its keys"

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from whorl.errors import UsageError, did_you_mean
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import Secret
+from whorl.providers.settings import By, Exhaust, ProviderSettings, ReplyRule
 from whorl.providers.settings.fields import Table, is_web_address, refuse, shown_url
-from whorl.providers.settings.types import By, Exhaust, ProviderSettings, ReplyRule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,16 +15,7 @@ from typing import TYPE_CHECKING, get_args
 from whorl.ir.durations import parse_duration
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import Secret
-from whorl.providers.settings.fields import (
-    Table,
-    is_web_address,
-    refuse,
-    resolve,
-    shown_url,
-    type_name,
-)
-from whorl.providers.settings.providers import providers_from
-from whorl.providers.settings.types import (
+from whorl.providers.settings import (
     AGENT_TIMEOUT_S,
     AgentSettings,
     Allow,
@@ -36,6 +27,15 @@ from whorl.providers.settings.types import (
     Settings,
     ToolServer,
 )
+from whorl.providers.settings.fields import (
+    Table,
+    is_web_address,
+    refuse,
+    resolve,
+    shown_url,
+    type_name,
+)
+from whorl.providers.settings.providers import providers_from
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

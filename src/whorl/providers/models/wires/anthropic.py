@@ -125,20 +125,13 @@ class AnthropicWire(HttpWire):
             answer.detail["left_out"] = [*(left_out if isinstance(left_out, list) else ()), "seed"]
         return answer
 
-    def url(self, base_url: str) -> str:
-        """Where conversations go."""
-        return messages_url(base_url)
-
-    def check_url(self, base_url: str) -> str:
-        """The list of models."""
-        return messages_url(base_url, "models")
+    def url(self, base_url: str, *, is_check: bool = False) -> str:
+        return messages_url(base_url, "models" if is_check else "messages")
 
     def key_header(self, key: Secret) -> tuple[str, Secret]:
-        """The key has a header of its own."""
         return "x-api-key", key
 
     def body(self, candidate: Candidate, conversation: Conversation) -> Body:
-        """The body of the request."""
         system = [message.text for message in conversation.messages if message.role == "system"]
         body: Body = {
             "model": candidate.model,
@@ -156,7 +149,6 @@ class AnthropicWire(HttpWire):
         return body | _tools(candidate, conversation)
 
     def limit(self, candidate: Candidate, body: Body) -> Limit | None:
-        """The limit of the answer."""
         tokens = body.get("max_tokens")
         return Limit("max_tokens", tokens) if isinstance(tokens, int) else None
 

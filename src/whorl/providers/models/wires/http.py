@@ -181,12 +181,8 @@ class HttpWire:
         self._refused: dict[tuple[str, str], Fields] = {}
         self._most: dict[tuple[str, str], int] = {}
 
-    def url(self, base_url: str) -> str:
-        """Where conversations go."""
-        raise NotImplementedError
-
-    def check_url(self, base_url: str) -> str:
-        """What can be asked for without cost."""
+    def url(self, base_url: str, *, is_check: bool = False) -> str:
+        """Where conversations go, or where can be asked what costs nothing."""
         raise NotImplementedError
 
     def body(self, candidate: Candidate, conversation: Conversation) -> Body:
@@ -206,8 +202,9 @@ class HttpWire:
         return body
 
     def refused_field(self, body: Body, text: str) -> str | None:
-        """The field that a refusal means, also one that it does not name."""
-        return next((n for n in self.dispensable if n in body and _names(text, n)), None)
+        """The field that a refusal means: an upstream server is no `stream`, but streaming is."""
+        named = (name for name in self.dispensable if re.search(rf"\b{name}", text))
+        return next((name for name in named if name in body), None)
 
     async def converse(
         self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
@@ -228,12 +225,15 @@ class HttpWire:
             try:
                 answer = await self._ask(call, emit)
             except ProviderError as error:
-                field, lower = self._refusal(body, error), lower_cap(conversation, error)
+                # What a server says of a request that it refuses, and does not fail at.
+                is_refused = error.detail.get("status") in (400, 422)
+                text = str(error.detail.get("body", "")) if is_refused else ""
+                field, lower = self.refused_field(body, text), lower_cap(conversation, text)
                 if field is not None and field not in left_out:
                     left_out = (*left_out, field)
                 elif lower is not None:
                     conversation = replace(conversation, cap=lower)
-                    if "context" not in str(error.detail.get("body")):
+                    if "context" not in text:
                         self._most[model] = lower
                 else:
                     raise
@@ -248,7 +248,7 @@ class HttpWire:
         """Asks for something that costs nothing; what to tell. Raises ProviderError."""
         call = Call(
             method="GET",
-            url=self.check_url(provider.base_url),
+            url=self.url(provider.base_url, is_check=True),
             headers=self.headers,
             credential=self._credential(provider),
             timeout_s=CHECK_S,
@@ -350,33 +350,19 @@ class HttpWire:
         if gathered:
             yield "\n".join(gathered)
 
-    def _refusal(self, body: Body, error: ProviderError) -> str | None:
-        """The field that a server said it does not know."""
-        if error.detail.get("status") not in (400, 422):
-            return None
-        return self.refused_field(body, str(error.detail.get("body", "")))
 
-
-def lower_cap(conversation: Conversation, error: ProviderError) -> int | None:
+def lower_cap(conversation: Conversation, text: str) -> int | None:
     """The next limit to try for a model that gives no answers as long as was asked for.
 
     Servers name the number that they accept in many ways, some only that of their whole context:
     the largest that is named, but at least half.
     """
     cap = conversation.cap
-    if cap is None or conversation.max_tokens is not None:
-        return None
-    text = str(error.detail.get("body", ""))
-    if error.detail.get("status") not in (400, 422) or not _OF_LIMIT.search(text):
+    if cap is None or conversation.max_tokens is not None or not _OF_LIMIT.search(text):
         return None
     named = (int(number.replace(",", "")) for number in _NUMBER.findall(text))
     lower = max([cap // 2, *(number for number in named if number < cap)])
     return lower if lower >= CAP_LEAST else None
-
-
-def _names(text: str, field: str) -> bool:
-    """Whether a text names a field: an upstream server is no `stream`, but streaming is."""
-    return re.search(rf"\b{field}", text) is not None
 
 
 def options_of(conversation: Conversation, **fields: str) -> Body:

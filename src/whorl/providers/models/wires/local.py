@@ -103,10 +103,13 @@ async def _ask(engine: Engine, conversation: Conversation, emit: Emit) -> Answer
 
 
 def _body(conversation: Conversation, messages: tuple[Message, ...]) -> dict[str, Any]:
+    roles = {"tool": "user"}
     key = conversation.key or conversation.address
     by_key = int.from_bytes(sha256(key.encode()).digest()[:4], "big") >> 1
     return {
-        "messages": [{"role": _role(m), "content": clean(m.text)} for m in messages],
+        "messages": [
+            {"role": roles.get(m.role, m.role), "content": clean(m.text)} for m in messages
+        ],
         "max_tokens": _answer_tokens(conversation),
         "temperature": 0.7 if conversation.temperature is None else conversation.temperature,
         "repeat_penalty": 1.1,
@@ -116,10 +119,6 @@ def _body(conversation: Conversation, messages: tuple[Message, ...]) -> dict[str
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-
-
-def _role(message: Message) -> str:
-    return "user" if message.role == "tool" else message.role
 
 
 def _answer_tokens(conversation: Conversation) -> int:

@@ -59,16 +59,10 @@ class OllamaWire(HttpWire):
     # A schema is stated in words too, and checked by us.
     dispensable = ("format", "tools")
 
-    def url(self, base_url: str) -> str:
-        """Where conversations go."""
-        return chat_url(base_url)
-
-    def check_url(self, base_url: str) -> str:
-        """The list of models."""
-        return chat_url(base_url, "tags")
+    def url(self, base_url: str, *, is_check: bool = False) -> str:
+        return chat_url(base_url, "tags" if is_check else "chat")
 
     def body(self, candidate: Candidate, conversation: Conversation) -> Body:
-        """The body of the request."""
         provider = candidate.provider
         messages: list[Json] = [_message(message) for message in conversation.messages]
         body: Body = {"model": candidate.model, "messages": messages, "stream": provider.stream}
@@ -85,7 +79,6 @@ class OllamaWire(HttpWire):
         return body
 
     def limit(self, candidate: Candidate, body: Body) -> Limit | None:
-        """The limit of the answer."""
         tokens = table_of(body.get("options")).get("num_predict")
         return Limit("num_predict", tokens) if isinstance(tokens, int) else None
 

@@ -76,16 +76,10 @@ class OpenAIWire(HttpWire):
     dispensable = ("response_format", "stream_options", "temperature", "seed", "stream")
     end_mark = "[DONE]"
 
-    def url(self, base_url: str) -> str:
-        """Where conversations go."""
-        return chat_url(base_url)
-
-    def check_url(self, base_url: str) -> str:
-        """The list of models."""
-        return f"{base_url}/models"
+    def url(self, base_url: str, *, is_check: bool = False) -> str:
+        return f"{base_url}/models" if is_check else chat_url(base_url)
 
     def body(self, candidate: Candidate, conversation: Conversation) -> Body:
-        """The body of the request."""
         provider, schema = candidate.provider, conversation.schema
         messages: list[Json] = [_message(message) for message in conversation.messages]
         body: Body = {"model": candidate.model, "messages": messages}
