@@ -270,12 +270,12 @@ def test_our_own_kinds_all_load() -> None:
     ("code", "heavy"),
     [
         (
-            "import whorl.providers, whorl.providers.registry, whorl.providers.settings",
+            "import whorl.providers, whorl.providers.registry, whorl.providers.settings.sections",
             "httpcore2 httpx2 genai_prices asyncio anyio ssl xllamacpp mcp mcp_types pydantic",
         ),
         (
             "from whorl.providers.registry import KINDS, Providers\n"
-            "from whorl.providers.settings import settings_from\n"
+            "from whorl.providers.settings.sections import settings_from\n"
             "providers = Providers(settings_from({'mcp': {'t': {'command': ['x']}}}, {}))\n"
             "[providers.kind(name) for name in KINDS]",
             "httpcore2 httpx2 genai_prices anyio xllamacpp mcp mcp_types pydantic",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from whorl.language import Json
-    from whorl.providers.outbound import Received
+    from whorl.providers.outbound import Outbound, Received
     from whorl.providers.settings import KeySettings
     from whorl.providers.task import Emit, Request
 
@@ -64,10 +64,8 @@ class Http(OwnTask):
             credential = credential_of(inputs, call.url, self._settings.keys)
             call = replace(call, credential=credential)
         received = await self._context.outbound.request(call)
-        self._check(inputs, received)
-        value = value_of(received)
-        detail: dict[str, Json] = {"status": received.status, "url": received.url}
-        detail |= {"secure": True} if inputs.flag("hide_reply", default=False) else {}
+        value = checked_value(self._context.outbound, received, inputs)
+        detail = detail_of(received, inputs)
         pause = later(inputs, received)
         if pause is not None:
             return Reply(value, Usage(calls=1), detail | {"later": pause})
@@ -84,17 +82,24 @@ class Http(OwnTask):
         if origin_of(url) != origin_of(call.url):
             call = replace(call, headers=(), credential=None)
         received = await self._context.outbound.request(replace(call, url=url))
-        self._check(inputs, received)
-        return value_of(received), len(received.body)
+        return checked_value(self._context.outbound, received, inputs), len(received.body)
 
-    def _check(self, inputs: Inputs, received: Received) -> None:
-        if _accepts(inputs, received.status):
-            return
-        hidden = inputs.flag("hide_reply", default=False)
-        fault = self._context.outbound.fault(received, b"" if hidden else received.body)
-        fault.detail = {**fault.detail, **value_of(received)}
-        fault.detail |= {"secure": True} if hidden else {}
-        raise fault
+
+def checked_value(outbound: Outbound, received: Received, inputs: Inputs) -> dict[str, Json]:
+    """The value of a reply; raises its error for a status that is not accepted."""
+    value = value_of(received)
+    if _accepts(inputs, received.status):
+        return value
+    is_hidden = inputs.flag("hide_reply", default=False)
+    fault = outbound.fault(received, b"" if is_hidden else received.body)
+    fault.detail = {**fault.detail, **value} | ({"secure": True} if is_hidden else {})
+    raise fault
+
+
+def detail_of(received: Received, inputs: Inputs) -> dict[str, Json]:
+    """What people are told of a reply; nothing of what it holds where that is hidden."""
+    detail: dict[str, Json] = {"status": received.status, "url": received.url}
+    return detail | ({"secure": True} if inputs.flag("hide_reply", default=False) else {})
 
 
 def call_of(inputs: Inputs, request: Request) -> Call:
@@ -197,15 +202,9 @@ def later(inputs: Inputs, received: Received) -> dict[str, Json] | None:
     place = received.headers.get("location", "").strip()
     if not inputs.flag("poll", default=False) or received.status != 202 or not place:
         return None
-    sent_to = inputs.text("sent_to") or inputs.needed("url")
-    asked: dict[str, Json] = {
-        "method": "GET",
-        "url": urljoin(received.url, place),
-        "query": None,
-        "body": None,
-        "json": None,
-        "sent_to": sent_to,
-    }
+    asked: dict[str, Json] = {"method": "GET", "query": None, "body": None, "json": None}
+    asked["url"] = urljoin(received.url, place)
+    asked["sent_to"] = inputs.text("sent_to") or inputs.needed("url")
     after_s = retry_after(received.headers.get("retry-after", ""), time.time(), LATER_MAX_S)
     return {"after_s": LATER_S if after_s is None else after_s, "inputs": asked}
 
@@ -224,9 +223,9 @@ async def all_pages(
 ) -> dict[str, Json]:
     """A reply of `size` bytes with the items of the pages after it, until there are enough."""
     body = value.get("body")
-    if not isinstance(body, dict) or not isinstance(body.get("value"), list):
+    if not isinstance(body, dict) or not isinstance(listed := body.get("value"), list):
         return value
-    items: list[Json] = [*_page_items(body)]
+    items: list[Json] = [*listed]
     for _ in range(PAGES_MAX):
         place = next((body[name] for name in _NEXT if isinstance(body.get(name), str)), None)
         if place is None or len(items) >= wanted:
@@ -238,7 +237,8 @@ async def all_pages(
         body = page.get("body")
         if not isinstance(body, dict):
             raise ProviderError("a page of the list is no JSON object", code="P111")
-        items += _page_items(body)
+        more = body.get("value")
+        items += more if isinstance(more, list) else []
         if len(items) > ITEMS_MAX:
             raise ProviderError(f"the list has more than {ITEMS_MAX} items", code="P106")
     first = value["body"]
@@ -248,53 +248,39 @@ async def all_pages(
     return value | {"body": kept | {"value": items} | rest}
 
 
-def _page_items(body: dict[str, Json]) -> list[Json]:
-    items = body.get("value")
-    return items if isinstance(items, list) else []
-
-
 def credential_of(inputs: Inputs, url: str, keys: Mapping[str, KeySettings]) -> Credential | None:
-    """The headers that authenticate a request, bound to the origin of its URL."""
-    auth = inputs.table("auth")
-    if not auth:
-        return None
-    kind = _auth_text(auth, "type")
-    origin = origin_of(url)
+    """The headers that authenticate a request, bound to the origin of its URL.
+
+    A workflow file can only name an operator's key, and the key goes only to its own host.
+    """
+    auth = {name.lower(): str(value) for name, value in inputs.texts("auth").items()}
+    kind, origin = auth.get("type", ""), origin_of(url)
+    username, password = auth.get("username", ""), auth.get("password", "")
     match kind.lower():
         case "none" | "":
             return None
         case "basic":
-            pair = basic(_auth_text(auth, "username"), _auth_text(auth, "password"))
-            return _authorization(origin, f"Basic {pair}")
+            header = f"Basic {basic(username, password)}"
         case "bearer":
-            return _authorization(
-                origin, f"Bearer {_auth_text(auth, 'token') or _auth_text(auth, 'value')}"
-            )
+            header = f"Bearer {auth.get('token') or auth.get('value', '')}"
         case "raw":
-            return _authorization(origin, _auth_text(auth, "value"))
+            header = auth.get("value", "")
         case "key":
-            return _named(_auth_text(auth, "name"), origin, keys)
+            return _bound(_named_key(auth.get("name", ""), origin, keys), origin)
         case "clientcertificate":
             raise _not_authenticated(
                 "a client certificate cannot be sent; give this request to a task of [tasks], or "
                 "put a proxy that holds the certificate before the service"
             )
         case word if word in _OF_A_PLATFORM:
-            return _of_the_host(kind, origin, keys)
-    near = did_you_mean(kind, AUTH_TYPES) or f"known: {', '.join(AUTH_TYPES)}"
-    raise _not_authenticated(f"{kind!r} is no way to authenticate; {near}")
+            return _bound(_host_key(kind, origin, keys), origin)
+        case _:
+            near = did_you_mean(kind, AUTH_TYPES) or f"known: {', '.join(AUTH_TYPES)}"
+            raise _not_authenticated(f"{kind!r} is no way to authenticate; {near}")
+    return Credential(origin, (("Authorization", Secret(header)),))
 
 
-def _auth_text(auth: dict[str, Json], name: str) -> str:
-    value = next((value for key, value in auth.items() if key.lower() == name), None)
-    return "" if value is None else str(value)
-
-
-def _authorization(origin: str, text: str) -> Credential:
-    return Credential(origin, (("Authorization", Secret(text)),))
-
-
-def _named(name: str, origin: str, keys: Mapping[str, KeySettings]) -> Credential:
+def _named_key(name: str, origin: str, keys: Mapping[str, KeySettings]) -> KeySettings:
     key = keys.get(name)
     if key is None:
         near = did_you_mean(name, keys)
@@ -304,13 +290,13 @@ def _named(name: str, origin: str, keys: Mapping[str, KeySettings]) -> Credentia
         )
     if origin_of(key.url) != origin:
         raise _not_authenticated(f"key {name!r} is for {key.url}, and is not sent to {origin}")
-    return _bound(key, origin)
+    return key
 
 
-def _of_the_host(kind: str, origin: str, keys: Mapping[str, KeySettings]) -> Credential:
+def _host_key(kind: str, origin: str, keys: Mapping[str, KeySettings]) -> KeySettings:
     for key in keys.values():
         if origin_of(key.url) == origin:
-            return _bound(key, origin)
+            return key
     raise _not_authenticated(
         f"there is no {kind} on this machine; the operator adds [keys.NAME] with url = "
         f'"{origin}" and token to whorl.toml, which then stands for it'
@@ -319,9 +305,8 @@ def _of_the_host(kind: str, origin: str, keys: Mapping[str, KeySettings]) -> Cre
 
 def _bound(key: KeySettings, origin: str) -> Credential:
     if not key.headers:
-        raise _not_authenticated(
-            f"key {key.name!r} is empty: the variable that it names is not set"
-        )
+        why = f"key {key.name!r} is empty: the variable that it names is not set"
+        raise _not_authenticated(why)
     return Credential(origin, key.headers)
 
 

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from whorl.errors import ProviderError, did_you_mean
 from whorl.language.schema import fit
 from whorl.providers.functions import Raised, Registered
-from whorl.providers.http import value_of
+from whorl.providers.http import checked_value, detail_of, value_of
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.models.answers import without_nulls
 from whorl.providers.outbound import Call
@@ -181,9 +181,15 @@ async def _call(
     name: str, function: Function, given: dict[str, Json], request: Request, threads: Threads
 ) -> Json:
     limit_s = request.timeout_s
+
+    def begin() -> None:
+        """The time of a function runs from its beginning: waiting for a thread is not its fault."""
+        if limit_s is not None:
+            deadline.reschedule(asyncio.get_running_loop().time() + limit_s)
+
     try:
         async with asyncio.timeout(None) as deadline:
-            result = await _result(function, given, threads, lambda: _start(deadline, limit_s))
+            result = await _result(function, given, threads, begin)
     # A function of others may raise anything; the run must learn what it was.
     except BaseException as raised:  # noqa: BLE001 - all but what is for us becomes its failure
         if deadline.expired() and isinstance(raised, TimeoutError):
@@ -220,12 +226,6 @@ async def _result(
         return await function(**given)
     result = await threads.call(partial(function, **given), begin)
     return await result if inspect.isawaitable(result) else result
-
-
-def _start(deadline: asyncio.Timeout, limit_s: float | None) -> None:
-    """The time of a function runs from its beginning: waiting for a thread is not its fault."""
-    if limit_s is not None:
-        deadline.reschedule(asyncio.get_running_loop().time() + limit_s)
 
 
 def _failed(name: str, cause: BaseException) -> ProviderError:
@@ -285,15 +285,8 @@ class Connector(OwnTask):
         url = f"{self._settings.connectors.url}/{quote(name, safe='')}"
         call = _json_call(url, inputs.get("input"), request, CONNECTOR_TIMEOUT_S)
         received = await self._context.outbound.request(call)
-        value = value_of(received)
-        is_hidden = inputs.flag("hide_reply", default=False)
-        hidden: dict[str, Json] = {"secure": True} if is_hidden else {}
-        if not 200 <= received.status < 300:
-            fault = self._context.outbound.fault(received, b"" if hidden else received.body)
-            fault.detail = {**fault.detail, **value, **hidden}
-            raise fault
-        detail: dict[str, Json] = {"status": received.status, "url": received.url}
-        return Reply(value, Usage(calls=1), detail | hidden)
+        value = checked_value(self._context.outbound, received, inputs)
+        return Reply(value, Usage(calls=1), detail_of(received, inputs))
 
     def _replied(self, name: str, recorded: Json) -> Reply:
         """A reply that was written down: outputs, or how the action failed."""

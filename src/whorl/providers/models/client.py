@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
@@ -12,7 +10,7 @@ from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins
 from whorl.providers.models.answers import fault_in, warnings_of
 from whorl.providers.models.conversation import input_tokens, output_tokens
-from whorl.providers.models.rate_limit import Pace
+from whorl.providers.models.rate_limit import RateLimit
 from whorl.providers.settings.providers import KNOWN_PROVIDERS
 from whorl.providers.task import Cap, Estimate, Usage, time_limit
 
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.models.conversation import Answer, Candidate, Conversation, Wire
-    from whorl.providers.models.rate_limit import Clock, Sleep, Waiting
+    from whorl.providers.models.rate_limit import Waiting
     from whorl.providers.models.selection import Choice
     from whorl.providers.outbound import Outbound
     from whorl.providers.settings import ProviderSettings, Settings
@@ -57,22 +55,14 @@ class Models:
     """All models of the settings, with the limits that all runs of the process share."""
 
     def __init__(
-        self,
-        settings: Settings,
-        outbound: Outbound,
-        *,
-        waiting: Waiting | None = None,
-        clock: Clock = time.monotonic,
-        sleep: Sleep = asyncio.sleep,
+        self, settings: Settings, outbound: Outbound, *, waiting: Waiting | None = None
     ) -> None:
         self._outbound = outbound
         self._waiting = waiting
-        self._clock = clock
-        self._sleep = sleep
         self._prices = Prices(settings)
         self._kinds = Plugins("whorl.providers", WIRES)
         self._wires: dict[str, Wire] = {}
-        self._paces: dict[tuple[str | int | None, ...], Pace] = {}
+        self._rate_limits: dict[tuple[str | int | None, ...], RateLimit] = {}
 
     def estimate(
         self, choice: Choice, conversation: Conversation, *, answer_tokens: int | None = None
@@ -104,7 +94,7 @@ class Models:
             key = conversation.key and f"{conversation.key}{f'~{at + 1}' if at else ''}"
             asked = replace(conversation, key=key)
             answer, usage = await self._try(candidate, asked, timeout_s, emit)
-            used = used + usage
+            used += usage
             if not isinstance(answer, ProviderError):
                 detail = _detail(candidate, answer, conversation)
                 return Outcome(answer, used, detail | ({"tried": tried} if tried else {}))
@@ -143,7 +133,6 @@ class Models:
         wire = self._wire(provider)
         # What most answers have; a limit that only a budget sets says nothing of that.
         expected = input_tokens(conversation) + (conversation.max_tokens or provider.answer_tokens)
-        pace = self._pace(provider)
         limit_s = min(timeout_s or provider.timeout_s, provider.timeout_s)
         late = (
             f"the limits of provider {provider.name!r} held the call back for {timeout_s or 0:g} s;"
@@ -152,21 +141,19 @@ class Models:
         async with AsyncExitStack() as stack:
             # A call that still waits was not sent.
             async with time_limit(timeout_s, late, {"unsent": True}):
-                turn = await stack.enter_async_context(pace.turn(expected))
+                turn = await stack.enter_async_context(self._rate_limit(provider).turn(expected))
             answer = await wire.converse(candidate, conversation, timeout_s=limit_s, emit=emit)
             counts = self._usage(candidate, conversation, answer)
             turn.tokens = counts.input_tokens + counts.output_tokens
             return answer
 
-    def _pace(self, provider: ProviderSettings) -> Pace:
+    def _rate_limit(self, provider: ProviderSettings) -> RateLimit:
         """The limits of a provider; an address in a file may share its name, but not these."""
         limits = (provider.requests_per_minute, provider.tokens_per_minute)
         key = (provider.name, provider.max_concurrent, *limits)
-        if key not in self._paces:
-            self._paces[key] = Pace(
-                provider, waiting=self._waiting, clock=self._clock, sleep=self._sleep
-            )
-        return self._paces[key]
+        if key not in self._rate_limits:
+            self._rate_limits[key] = RateLimit(provider, waiting=self._waiting)
+        return self._rate_limits[key]
 
     def _wire(self, provider: ProviderSettings) -> Wire:
         kind = provider.kind
@@ -236,52 +223,35 @@ class Prices:
         self._unlisted: set[str] = set()
 
     def cost(
-        self,
-        candidate: Candidate,
-        tokens_in: int,
-        tokens_out: int,
-        *,
-        cached: tuple[int, int] = (0, 0),
+        self, candidate: Candidate, read: int, written: int, *, cached: tuple[int, int] = (0, 0)
     ) -> float | None:
         """What these tokens cost, or None when no price is known.
 
         `cached` are those of the tokens read that came from a prompt cache and that went into one;
         the public list has prices of their own for them.
         """
-        prices = self._settings.prices
+        prices, provider = self._settings.prices, candidate.provider
         price = prices.get(candidate.name) or prices.get(candidate.model)
         if price is not None:
-            return (tokens_in * price.input + tokens_out * price.output) / 1_000_000
-        if candidate.provider.kind in FREE_KINDS:
+            return (read * price.input + written * price.output) / 1_000_000
+        if provider.kind in FREE_KINDS:
             return 0.0
-        return self._listed(candidate, tokens_in, tokens_out, cached)
-
-    def _listed(
-        self, candidate: Candidate, tokens_in: int, tokens_out: int, cached: tuple[int, int]
-    ) -> float | None:
         # A model behind another address has the name of a listed one at most by chance.
-        known = KNOWN_PROVIDERS.get(candidate.provider.name)
-        if (
-            known is None
-            or not known.prices
-            or candidate.provider.base_url != known.base_url
-            or candidate.name in self._unlisted
-        ):
+        known = KNOWN_PROVIDERS.get(provider.name)
+        is_official = known is not None and provider.base_url == known.base_url
+        if not is_official or known is None or not known.prices or candidate.name in self._unlisted:
             return None
         from genai_prices import Usage, calc_price
 
+        usage = Usage(
+            input_tokens=read,
+            output_tokens=written,
+            cache_read_tokens=cached[0] or None,
+            cache_write_tokens=cached[1] or None,
+        )
         try:
-            price = calc_price(
-                Usage(
-                    input_tokens=tokens_in,
-                    output_tokens=tokens_out,
-                    cache_read_tokens=cached[0] or None,
-                    cache_write_tokens=cached[1] or None,
-                ),
-                model_ref=candidate.model,
-                provider_id=known.prices,
-            )
+            listed = calc_price(usage, model_ref=candidate.model, provider_id=known.prices)
         except LookupError:
             self._unlisted.add(candidate.name)
             return None
-        return float(price.total_price)
+        return float(listed.total_price)
