@@ -17,7 +17,7 @@ from whorl.interfaces.rehearsal import rehearse
 from whorl.interfaces.staff import Staff
 from whorl.interpreter.events import Event
 from whorl.providers.registry import Providers
-from whorl.providers.settings.reading import settings_from
+from whorl.providers.settings.sections import settings_from
 from whorl.runtimes.local import Start
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
 

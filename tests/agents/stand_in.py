@@ -13,7 +13,7 @@ import pytest
 
 from whorl.errors import ProviderError
 from whorl.providers.registry import Providers
-from whorl.providers.settings import settings_from
+from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Reply, Request
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ from stand_in import (
     play,
 )
 
-from whorl.providers.agents.stream import Stream
+from whorl.providers.agents.output import Stream
+from whorl.providers.redaction import Secret
 from whorl.providers.registry import Providers
-from whorl.providers.secrets import Secret
-from whorl.providers.settings import settings_from
+from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request, Usage
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from stand_in import (
 
 from whorl.providers.agents import agent
 from whorl.providers.registry import Providers
-from whorl.providers.settings import settings_from
+from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request, Usage
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from whorl.errors import UsageError
-from whorl.providers.secrets import Secret
-from whorl.providers.settings.agents import AgentSettings, agents_from
+from whorl.providers.redaction import Secret
+from whorl.providers.settings import AgentSettings, Settings, revealed
+from whorl.providers.settings.sections import agents_from
 
 
 def test_the_known_agents_need_no_configuration() -> None:
@@ -42,8 +43,8 @@ def test_a_whole_table() -> None:
         env={"OAUTH": Secret("m-1"), "GITHUB_TOKEN": Secret("t-1"), "LANG": "C"},
         timeout_s=60.0,
     )
-    assert agent.variables() == {"OAUTH": "m-1", "GITHUB_TOKEN": "t-1", "LANG": "C"}
-    assert agent.secrets() == (Secret("m-1"), Secret("t-1"))
+    assert revealed(agent.env) == {"OAUTH": "m-1", "GITHUB_TOKEN": "t-1", "LANG": "C"}
+    assert Settings(agents={"reviewer": agent}).secrets() == (Secret("m-1"), Secret("t-1"))
     assert "m-1" not in repr(agent)
 
 

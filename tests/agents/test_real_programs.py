@@ -20,7 +20,7 @@ from model_server import INPUT_TOKENS, OUTPUT_TOKENS, model_server
 import whorl
 from whorl.errors import ProviderError
 from whorl.providers.registry import Providers
-from whorl.providers.settings import settings_from
+from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Reply, Request
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import ProviderError
 from whorl.interpreter.address import unescape
 from whorl.ir.durations import parse_duration
-from whorl.providers.judge import verdict_of
+from whorl.providers.ask import verdict_of
 from whorl.providers.models.answers import typed_answer
 from whorl.providers.registry import KINDS
 from whorl.providers.task import Estimate, Reply, Usage

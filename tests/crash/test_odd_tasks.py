@@ -13,7 +13,7 @@ import pytest
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.interpreter.events import Event
-from whorl.providers.secrets import Secret, redact
+from whorl.providers.redaction import Secret, redact
 from whorl.providers.task import Estimate, Reply, Usage
 from whorl.runtimes.folding import fold
 from whorl.runtimes.local import LocalRuntime, Start

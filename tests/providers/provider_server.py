@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from whorl.errors import ProviderError
 from whorl.providers.outbound import Outbound, Policy
 from whorl.providers.registry import Providers
-from whorl.providers.settings import Settings, settings_from
+from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
 
 if TYPE_CHECKING:
-    from whorl.providers.secrets import Secret
+    from whorl.providers.redaction import Secret
+    from whorl.providers.settings import Settings
 
 
 @dataclass

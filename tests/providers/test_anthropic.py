@@ -11,7 +11,7 @@ from provider_server import ask, providers_for, send, serve, settings_for
 from wires import ANTHROPIC, anthropic_event, anthropic_message, fault_of, perform
 
 from whorl.providers.models.wires.anthropic import messages_url
-from whorl.providers.settings import settings_from
+from whorl.providers.settings.sections import settings_from
 
 if TYPE_CHECKING:
     from provider_server import Answerer, Seen

@@ -1,4 +1,4 @@
-"""The task `run`: real programs, started with leave only, and nothing left of them afterwards."""
+"""The task `run`: real programs, started with permission only, and nothing left of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from provider_server import providers_for
 
 from whorl.errors import ProviderError
 from whorl.providers.programs import Program, run_program
-from whorl.providers.settings import settings_from
+from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Reply, Request
 
 PYTHON = sys.executable

@@ -14,10 +14,10 @@ from provider_server import Seen, providers_for, send, serve, settings_for
 
 from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins, load_reference
-from whorl.providers.functions import Tasks
-from whorl.providers.settings import Settings, settings_from
+from whorl.providers.functions import Tasks, Threads
+from whorl.providers.settings import Settings
+from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Estimate, Reply, Request
-from whorl.providers.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -258,7 +258,7 @@ def test_plugins_of_other_packages(project: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_our_own_kinds_all_load() -> None:
-    from whorl.providers.models.asking import WIRES
+    from whorl.providers.models.client import WIRES
     from whorl.providers.registry import KINDS
 
     for reference in [*KINDS.values(), *WIRES.values()]:
@@ -270,12 +270,12 @@ def test_our_own_kinds_all_load() -> None:
     ("code", "heavy"),
     [
         (
-            "import whorl.providers, whorl.providers.registry, whorl.providers.settings",
+            "import whorl.providers, whorl.providers.registry, whorl.providers.settings.sections",
             "httpcore2 httpx2 genai_prices asyncio anyio ssl xllamacpp mcp mcp_types pydantic",
         ),
         (
             "from whorl.providers.registry import KINDS, Providers\n"
-            "from whorl.providers.settings import settings_from\n"
+            "from whorl.providers.settings.sections import settings_from\n"
             "providers = Providers(settings_from({'mcp': {'t': {'command': ['x']}}}, {}))\n"
             "[providers.kind(name) for name in KINDS]",
             "httpcore2 httpx2 genai_prices anyio xllamacpp mcp mcp_types pydantic",

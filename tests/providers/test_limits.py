@@ -7,7 +7,7 @@ from typing import Any
 
 from provider_server import Seen, ask, completion, providers_for, send, serve, settings_for
 
-from whorl.providers.models.pace import Pace
+from whorl.providers.models.rate_limit import RateLimit
 from whorl.providers.settings import ProviderSettings
 
 
@@ -29,10 +29,10 @@ class Time:
         self.now += seconds
 
 
-def pace(time: Time, told: list[Any] | None = None, **limits: int) -> Pace:
+def pace(time: Time, told: list[Any] | None = None, **limits: int) -> RateLimit:
     provider = ProviderSettings(name="p", base_url="https://x.example", **limits)  # type: ignore[arg-type]
     waiting = None if told is None else lambda *args: told.append(args)
-    return Pace(provider, waiting=waiting, clock=time.clock, sleep=time.sleep)
+    return RateLimit(provider, waiting=waiting, clock=time.clock, sleep=time.sleep)
 
 
 def test_requests_per_minute() -> None:

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from provider_server import ask, providers_for, say
 
-from whorl.providers.models.choosing import choose_models
-from whorl.providers.models.wires.embedded import CONTEXT_TOKENS, Engine, is_installed
-from whorl.providers.models.wires.local import bounded
-from whorl.providers.settings import settings_from
+from whorl.providers.models.selection import choose_models
+from whorl.providers.models.wires.local import CONTEXT_TOKENS, Engine, bounded, is_installed
+from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
 
 if TYPE_CHECKING:

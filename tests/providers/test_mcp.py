@@ -13,7 +13,7 @@ import pytest
 from provider_server import providers_for, send, serve
 
 from whorl.errors import ProviderError, UsageError
-from whorl.providers.settings import settings_from
+from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
 
 if TYPE_CHECKING:

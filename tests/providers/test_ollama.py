@@ -10,7 +10,7 @@ from provider_server import ask, providers_for, send, serve
 from wires import OLLAMA, fault_of, perform
 
 from whorl.providers.models.wires.ollama import chat_url
-from whorl.providers.settings import settings_from
+from whorl.providers.settings.sections import settings_from
 
 if TYPE_CHECKING:
     from provider_server import Answerer, Seen

@@ -13,7 +13,7 @@ from provider_server import Seen, Server, send, serve, with_server
 
 from whorl.errors import ProviderError
 from whorl.providers.outbound import Call, Credential, Outbound, Policy, Received
-from whorl.providers.secrets import Secret
+from whorl.providers.redaction import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

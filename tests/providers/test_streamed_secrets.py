@@ -11,7 +11,7 @@ import pytest
 
 from whorl.interfaces.discretion import Discreet
 from whorl.interpreter.events import Event
-from whorl.providers.secrets import HIDDEN, Secret, StreamedText
+from whorl.providers.redaction import HIDDEN, Secret, StreamedText
 from whorl.runtimes.journal import Entry, RunId
 
 if TYPE_CHECKING:

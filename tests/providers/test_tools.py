@@ -19,7 +19,7 @@ from whorl.interfaces.staff import Staff
 from whorl.interpreter.events import Event
 from whorl.ir import content_hash, to_json
 from whorl.providers.functions import Tasks
-from whorl.providers.settings import settings_from
+from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
 from whorl.runtimes.clock import SystemClock
 from whorl.runtimes.driver import Driver

@@ -282,7 +282,7 @@ def test_a_server_that_does_not_end_its_stream_holds_nothing_up(form: Format) ->
 def test_another_wire_takes_over(first: Format, second: Format) -> None:
     from provider_server import providers_for, serve
 
-    from whorl.providers.settings import settings_from
+    from whorl.providers.settings.sections import settings_from
 
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
         if seen.json["model"] == "bad":

@@ -17,7 +17,7 @@ from whorl.interfaces.rehearsal import invent
 from whorl.interpreter.events import Event
 from whorl.ir import Block, Task, Workflow
 from whorl.providers.registry import Providers
-from whorl.providers.settings import settings_from
+from whorl.providers.settings.sections import settings_from
 
 FILE = """
 whorl: 1

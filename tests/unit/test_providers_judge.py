@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.providers.judge import fence_for, judgement_of, shown_text, verdict_of
+from whorl.providers.ask import fence_for, judgement_of, shown_text, verdict_of
 from whorl.providers.task import Request
 
 

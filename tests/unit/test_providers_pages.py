@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from whorl.errors import ProviderError
-from whorl.providers.http_following import BYTES_MAX, all_pages
+from whorl.providers.http import BYTES_MAX, all_pages
 
 FIRST: dict[str, Any] = {"status": 200, "body": {"value": [1], "nextLink": "/2"}}
 

@@ -8,9 +8,8 @@ import pytest
 
 from stopwatch import within
 from whorl.language.schema import fit, misfits
-from whorl.providers.models.answers import find_json, spoken, typed_answer
-from whorl.providers.models.strict import closed, is_strict
-from whorl.providers.texts import NotJson, as_json, parse_json
+from whorl.providers.json_values import NotJson, as_json, parse_json
+from whorl.providers.models.answers import closed, find_json, is_strict, spoken, typed_answer
 
 POINT = {
     "type": "object",

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from whorl.providers.secrets import Secret, StreamedText, redact
+from whorl.providers.redaction import Secret, StreamedText, redact
 
 KEYS = ("hunter2", "sk-abc/def+ghi?1234", 'quo"ted\\key-9', "schlüssel-ö/1234", "ends-in-\\")
 

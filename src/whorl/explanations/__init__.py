@@ -6,6 +6,9 @@ import re
 from importlib.resources import files
 
 _CODE = re.compile(r"[WRPI][0-9]{3}")
+# The files hold no blank lines around their headings; readers get them.
+_TITLE = re.compile(r"\A(# .*)\n")
+_HEADING = re.compile(r"\n(## (?:What|Why|Example|Fix).*)\n")
 
 
 def explain(code: str) -> str | None:
@@ -14,7 +17,10 @@ def explain(code: str) -> str | None:
     if _CODE.fullmatch(name) is None:
         return None
     page = files(__name__).joinpath(f"{name}.md")
-    return page.read_text(encoding="utf-8") if page.is_file() else None
+    if not page.is_file():
+        return None
+    text = _TITLE.sub(r"\1\n", page.read_text(encoding="utf-8"))
+    return _HEADING.sub(r"\n\n\1\n\n", text)
 
 
 def codes() -> tuple[str, ...]:

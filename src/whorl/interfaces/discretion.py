@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.providers.secrets import StreamedText
+from whorl.providers.redaction import StreamedText
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from whorl.errors import StoreError
-    from whorl.providers.secrets import Secret
+    from whorl.providers.redaction import Secret
     from whorl.runtimes.driver import Watcher
     from whorl.runtimes.journal import Entry, RunId
 

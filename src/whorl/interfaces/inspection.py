@@ -10,7 +10,7 @@ from whorl.errors import UsageError, did_you_mean
 from whorl.interfaces.history import iteration_results, workflow_of
 from whorl.interfaces.secrecy import hidden_names, shown
 from whorl.interpreter.address import numbered, split_iteration, unescape
-from whorl.providers.secrets import HIDDEN
+from whorl.providers.redaction import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

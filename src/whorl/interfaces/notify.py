@@ -17,7 +17,7 @@ from whorl.providers.outbound import Call, Credential, Outbound, Policy, origin_
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
-    from whorl.providers.secrets import Secret
+    from whorl.providers.redaction import Secret
     from whorl.providers.settings import NotifySettings
     from whorl.runtimes.journal import Entry, RunId
     from whorl.runtimes.sqlite import SqliteStore

@@ -108,7 +108,7 @@ def _servers(task: Task, settings: Settings) -> list[str]:
 
 def _without_node(settings: Settings) -> str:
     """Why functions cannot run on this machine, though they may."""
-    from whorl.providers.javascript import check_node
+    from whorl.providers.commands import check_node
 
     try:
         check_node(settings)
@@ -177,7 +177,7 @@ def _unknown_model(asked: _Asked, providers: Providers) -> Iterator[Unknown]:
             message = f"has no model to ask: {fault}"
             yield Unknown(asked.path, fault.code, message, is_named=named)
         return
-    from whorl.providers.models.choosing import misspelt
+    from whorl.providers.models.selection import misspelt
 
     models = asked.inputs.get("model")
     for model in models if isinstance(models, list) else [models]:
@@ -435,7 +435,7 @@ def _program(task: Task, settings: Settings) -> str:
 
 
 def _agent_program(agent: Value | None, settings: Settings) -> str:
-    from whorl.providers.settings.agents import agents_from
+    from whorl.providers.settings.sections import agents_from
 
     name = agent.value if isinstance(agent, Constant) else None
     known = {**agents_from({}, {}), **settings.agents}

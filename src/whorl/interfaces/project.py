@@ -49,7 +49,7 @@ class Project:
 
     def settings(self) -> Settings:
         """What the operator configured, in the file and in the environment."""
-        from whorl.providers.settings import settings_from
+        from whorl.providers.settings.sections import settings_from
 
         table = {} if self.config is None else _read_config(self.config)
         try:

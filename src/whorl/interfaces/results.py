@@ -10,7 +10,7 @@ from whorl.interfaces.preflight import asks_models
 from whorl.interfaces.secrecy import hidden_names
 from whorl.interfaces.wording import with_run
 from whorl.interpreter.events import Event
-from whorl.providers.secrets import HIDDEN
+from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.folding import fold
 from whorl.runtimes.summary import document
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.ir.hidden import is_hidden
 from whorl.ir.walk import index_nodes
-from whorl.providers.secrets import HIDDEN
+from whorl.providers.redaction import HIDDEN
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event

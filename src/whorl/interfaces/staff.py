@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.providers.secrets import redact
+from whorl.providers.redaction import redact
 
 if TYPE_CHECKING:
     from whorl.language import Json

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
+import csv
 import errno
+import io
+import json
 import os
 import secrets
 import stat
@@ -11,19 +16,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from whorl.errors import InvalidWorkflow, ProviderError
-from whorl.providers.contents import from_bytes, to_bytes
-from whorl.providers.inputs import Inputs
-from whorl.providers.task import Estimate, Reply
+from whorl.providers.json_values import NotJson, as_text, clean, parse_json
+from whorl.providers.task import Inputs, OwnTask, Reply
 from whorl.source import resolve_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.language import Json
-    from whorl.providers.context import Context
     from whorl.providers.task import Effect, Emit, Request
 
 SIZE_MAX = 10_000_000
@@ -31,100 +34,96 @@ TOTAL_MAX = 25_000_000
 FILES = 100
 FILES_MAX = 1_000
 LOOKED_AT_MAX = 100_000
+ROWS_MAX = 100_000
+_MODES = ("text", "json", "csv", "binary")
 _MEGABYTE = 1_000_000
 _IMPORTED = frozenset({".py", ".pyc", ".pyd", ".so", ".pth", ".zip"})
 
 
-class FileRead:
+class _FileTask(OwnTask):
+    """A task with files, done in a thread."""
+
+    effect: Effect = "none"
+    calls = 0
+    kind = ""
+
+    async def perform(self, request: Request, emit: Emit) -> Reply:
+        """Does it. Raises ProviderError."""
+        inputs = Inputs(self.kind, request.inputs)
+        root = Path(self._settings.project_root).resolve()
+        return Reply(await asyncio.to_thread(self._work, inputs, root))
+
+    def _work(self, inputs: Inputs, root: Path) -> Json:
+        raise NotImplementedError
+
+    def _path(self, written: str) -> Path:
+        """The real path of a file of the project; raises ProviderError P113 for any other."""
+        root = self._settings.project_root
+        try:
+            return resolve_beside(f"{root}/-", written, root=root)
+        except InvalidWorkflow as fault:
+            raise ProviderError(fault.diagnostics[0].message, code="P113") from None
+
+
+class FileRead(_FileTask):
     """Inputs: path, mode (text, json, csv, binary), size_max_mb, delimiter, header.
 
     The value is `{path, content, size}`; binary content is written in base64.
     """
 
-    effect: Effect = "none"
+    kind = "file_read"
 
-    def __init__(self, context: Context) -> None:
-        self._root = context.settings.project_root
-
-    def estimate(self, request: Request) -> Estimate:
-        """Nothing."""
-        return Estimate()
-
-    async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Reads the file. Raises ProviderError."""
-        inputs = Inputs("file_read", request.inputs)
-        return Reply(await asyncio.to_thread(self._read, inputs))
-
-    def _read(self, inputs: Inputs) -> Json:
+    def _work(self, inputs: Inputs, root: Path) -> Json:
         written = inputs.needed("path")
-        path = path_in(self._root, written)
-        if is_guarded(path, Path(self._root).resolve()):
+        path = self._path(written)
+        if is_guarded(path, root):
             inputs.refuse("path", f"names {written[:200]!r}, which workflows may not read")
         content = read_bytes(path, written, size_max=_size_max(inputs))
-        return {
-            "path": written,
-            "content": from_bytes(content, inputs, written),
-            "size": len(content),
-        }
+        value = from_bytes(content, inputs, written)
+        return {"path": written, "content": value, "size": len(content)}
 
 
-class FileGlob:
+class FileGlob(_FileTask):
     """Inputs: folder, pattern, recursive, mode (as of `file_read`, or paths), files_max,
     size_max_mb, sort (name, modified, size), descending.
 
     The value is `{files, count}`; each file is `{path, name, size, modified}` with its content.
     """
 
-    effect: Effect = "none"
+    kind = "file_glob"
 
-    def __init__(self, context: Context) -> None:
-        self._root = context.settings.project_root
-
-    def estimate(self, request: Request) -> Estimate:
-        """Nothing."""
-        return Estimate()
-
-    async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Looks for the files. Raises ProviderError."""
-        inputs = Inputs("file_glob", request.inputs)
-        return Reply(await asyncio.to_thread(self._find, inputs))
-
-    def _find(self, inputs: Inputs) -> Json:
+    def _work(self, inputs: Inputs, root: Path) -> Json:
         folder = inputs.text("folder") or "."
-        top = path_in(self._root, folder)
-        root = Path(self._root).resolve()
+        top = self._path(folder)
         if not top.is_dir() or is_guarded(top, root):
             inputs.refuse("folder", f"names {folder!r}, which is no folder for workflows")
-        by = inputs.text("sort", "name")
-        down = inputs.flag("descending", default=False)
-        found = [one for one in _matching(top, inputs) if not is_guarded(one.path, root)]
-        found.sort(key=lambda one: _rank(one, by), reverse=down)
-        kept = found[: min(inputs.count("files_max") or FILES, FILES_MAX)]
-        files = self._told(inputs, kept, root)
-        return {"files": files, "count": len(files)}
-
-    def _told(self, inputs: Inputs, kept: list[_Found], root: Path) -> list[Json]:
+        order, is_descending = inputs.text("sort", "name"), inputs.flag("descending", default=False)
+        matches = [match for match in _matching(top, inputs) if not is_guarded(match.path, root)]
+        matches.sort(key=lambda match: _rank(match, order), reverse=is_descending)
         files: list[Json] = []
         total = 0
-        for one in kept:
-            name = one.path.relative_to(root).as_posix()
-            told: dict[str, Json] = {
-                "path": name,
-                "name": one.path.name,
-                "size": one.size,
-                "modified": datetime.fromtimestamp(one.modified, UTC).isoformat(timespec="seconds"),
-            }
-            if inputs.text("mode", "text") != "paths":
-                content = read_bytes(one.path, name, size_max=_size_max(inputs))
-                total += len(content)
-                if total > TOTAL_MAX:
-                    inputs.refuse("files_max", f"allows for more than {TOTAL_MAX:,} bytes in all")
-                told["content"] = from_bytes(content, inputs, name)
-            files.append(told)
-        return files
+        for match in matches[: min(inputs.count("files_max") or FILES, FILES_MAX)]:
+            file, size = _described(match, inputs, root)
+            total += size
+            if total > TOTAL_MAX:
+                inputs.refuse("files_max", f"allows for more than {TOTAL_MAX:,} bytes in all")
+            files.append(file)
+        return {"files": files, "count": len(files)}
 
 
-class FileWrite:
+def _described(match: _Match, inputs: Inputs, root: Path) -> tuple[Json, int]:
+    """A file as the value has it, and how many bytes were read for it."""
+    name = match.path.relative_to(root).as_posix()
+    modified = datetime.fromtimestamp(match.modified, UTC).isoformat(timespec="seconds")
+    file: dict[str, Json] = {"path": name, "name": match.path.name, "size": match.size}
+    file["modified"] = modified
+    if inputs.text("mode", "text") == "paths":
+        return file, 0
+    content = read_bytes(match.path, name, size_max=_size_max(inputs))
+    return file | {"content": from_bytes(content, inputs, name)}, len(content)
+
+
+class FileWrite(_FileTask):
     """Inputs: path, content, mode (text, json, csv, binary), write (overwrite, append, create),
     folders (whether missing ones are made).
 
@@ -133,29 +132,16 @@ class FileWrite:
     """
 
     effect: Effect = "outside"
+    kind = "file_write"
 
-    def __init__(self, context: Context) -> None:
-        settings = context.settings
-        self._root = settings.project_root
-        has_functions = any(place.startswith("python:") for place in settings.tasks.values())
-        self._guards_code = has_functions and settings.allow.commands is not True
-
-    def estimate(self, request: Request) -> Estimate:
-        """Nothing."""
-        return Estimate()
-
-    async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Writes the file. Raises ProviderError."""
-        inputs = Inputs("file_write", request.inputs)
-        return Reply(await asyncio.to_thread(self._write, inputs))
-
-    def _write(self, inputs: Inputs) -> Json:
+    def _work(self, inputs: Inputs, root: Path) -> Json:
         written = inputs.needed("path")
-        path = path_in(self._root, written)
-        root = Path(self._root).resolve()
+        path = self._path(written)
         if path == root or is_guarded(path, root):
             inputs.refuse("path", f"names {written[:200]!r}, which workflows may not write")
-        if self._guards_code and path.suffix.lower() in _IMPORTED:
+        has_functions = any(task.startswith("python:") for task in self._settings.tasks.values())
+        guards_code = has_functions and self._settings.allow.commands is not True
+        if guards_code and path.suffix.lower() in _IMPORTED:
             inputs.refuse(
                 "path",
                 f"names {written[:200]!r}, and functions of [tasks] may be imported from such"
@@ -164,31 +150,23 @@ class FileWrite:
         content = to_bytes(inputs)
         if len(content) > SIZE_MAX:
             inputs.refuse("content", f"has more than {SIZE_MAX:,} bytes")
-        how = inputs.text("write", "overwrite")
-        if how not in ("overwrite", "append", "create"):
-            inputs.refuse("write", f"must be overwrite, append or create, not {how!r}")
+        way = inputs.text("write", "overwrite")
+        if way not in ("overwrite", "append", "create"):
+            inputs.refuse("write", f"must be overwrite, append or create, not {way!r}")
         try:
             if inputs.flag("folders", default=True):
                 path.parent.mkdir(parents=True, exist_ok=True)
-            _put(path, content, how)  # type: ignore[arg-type]
+            _put(path, content, way)
         except OSError as fault:
-            raise _fault(written, "written", fault) from None
+            raise _failure(written, "written", fault) from None
         return {"path": written, "size": len(content)}
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Match:
     path: Path
     size: int
     modified: float
-
-
-def path_in(root: str, written: str) -> Path:
-    """The real path of a file of the project; raises ProviderError P113 for any other."""
-    try:
-        return resolve_beside(f"{root}/-", written, root=root)
-    except InvalidWorkflow as fault:
-        raise ProviderError(fault.diagnostics[0].message, code="P113") from None
 
 
 def read_bytes(path: Path, written: str, *, size_max: int) -> bytes:
@@ -201,7 +179,7 @@ def read_bytes(path: Path, written: str, *, size_max: int) -> bytes:
                 raise ProviderError(f"file {written[:200]!r} is no regular file", code="P113")
             content = file.read(size_max + 1)
     except OSError as fault:
-        raise _fault(written, "read", fault) from None
+        raise _failure(written, "read", fault) from None
     if len(content) > size_max:
         raise ProviderError(f"file {written[:200]!r} has more than {size_max:,} bytes", code="P113")
     return content
@@ -212,7 +190,7 @@ def _size_max(inputs: Inputs) -> int:
     return SIZE_MAX if asked is None else max(1, min(int(asked * _MEGABYTE), SIZE_MAX))
 
 
-def _matching(top: Path, inputs: Inputs) -> Iterator[_Found]:
+def _matching(top: Path, inputs: Inputs) -> Iterator[_Match]:
     pattern = inputs.text("pattern") or "*"
     if pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
         inputs.refuse("pattern", f"must stay below its folder, and {pattern!r} does not")
@@ -227,9 +205,9 @@ def _matching(top: Path, inputs: Inputs) -> Iterator[_Found]:
                 inputs.refuse("folder", f"holds more than {LOOKED_AT_MAX:,} files")
             path = Path(folder) / name
             if _fits(path.relative_to(top).as_posix(), pattern):
-                found = _regular(path)
-                if found is not None:
-                    yield found
+                match = _regular(path)
+                if match is not None:
+                    yield match
 
 
 def _fits(name: str, pattern: str) -> bool:
@@ -240,19 +218,19 @@ def _fits(name: str, pattern: str) -> bool:
     )
 
 
-def _regular(path: Path) -> _Found | None:
+def _regular(path: Path) -> _Match | None:
     try:
         status = path.lstat()
     except OSError:
         return None
     if not stat.S_ISREG(status.st_mode):
         return None
-    return _Found(path, status.st_size, status.st_mtime)
+    return _Match(path, status.st_size, status.st_mtime)
 
 
-def _rank(found: _Found, word: str) -> tuple[float, str]:
-    measured = {"modified": found.modified, "size": float(found.size)}
-    return measured.get(word, 0.0), found.path.as_posix()
+def _rank(match: _Match, order: str) -> tuple[float, str]:
+    measured = {"modified": match.modified, "size": float(match.size)}
+    return measured.get(order, 0.0), match.path.as_posix()
 
 
 def is_guarded(path: Path, root: Path) -> bool:
@@ -264,12 +242,9 @@ def is_guarded(path: Path, root: Path) -> bool:
     return any(part.startswith(".") or part.casefold() == "whorl.toml" for part in parts)
 
 
-def _put(path: Path, content: bytes, how: Literal["overwrite", "append", "create"]) -> None:
-    if how == "append":
-        _write_new(path, content, os.O_APPEND)
-        return
-    if how == "create":
-        _write_new(path, content, os.O_EXCL)
+def _put(path: Path, content: bytes, way: str) -> None:
+    if way != "overwrite":
+        _write_new(path, content, os.O_APPEND if way == "append" else os.O_EXCL)
         return
     # Another name first, so that a crash leaves the old file or the new one; a name that nobody
     # can have prepared, since a link there would lead the content out of the project.
@@ -298,6 +273,80 @@ _REASONS = {
 }
 
 
-def _fault(written: str, verb: str, fault: OSError) -> ProviderError:
+def _failure(written: str, verb: str, fault: OSError) -> ProviderError:
     reason = _REASONS.get(fault.errno or 0) or fault.strerror or "no reason is known"
     return ProviderError(f"file {written[:200]!r} cannot be {verb}: {reason}", code="P113")
+
+
+def from_bytes(content: bytes, inputs: Inputs, name: str) -> Json:
+    """The value that the bytes of a file stand for, by the input `mode`."""
+    mode = _mode(inputs)
+    if mode == "binary":
+        return base64.b64encode(content).decode("ascii")
+    text = clean(content.decode("utf-8-sig", "replace"))
+    if mode == "text":
+        return text
+    if mode == "csv":
+        return _rows(text, inputs, name)
+    try:
+        return parse_json(text)
+    except NotJson as cause:
+        raise ProviderError(f"file {name[:200]!r} is not JSON: {cause}", code="P115") from None
+
+
+def to_bytes(inputs: Inputs) -> bytes:
+    """The bytes that the input `content` stands for, by the input `mode`."""
+    mode, content = _mode(inputs), inputs.get("content")
+    if mode == "binary":
+        try:
+            return base64.b64decode(inputs.text("content"), validate=True)
+        except binascii.Error:
+            inputs.refuse("content", "is not in base64")
+    if mode == "json" and not isinstance(content, str):
+        text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+    elif mode == "csv" and isinstance(content, list):
+        text = _table(content)
+    else:
+        text = inputs.text("content")
+    return clean(text).encode()
+
+
+def _mode(inputs: Inputs) -> str:
+    mode = inputs.text("mode", "text")
+    if mode not in _MODES:
+        inputs.refuse("mode", f"must be one of {', '.join(_MODES)}, not {mode!r}")
+    return mode
+
+
+def _rows(text: str, inputs: Inputs, name: str) -> Json:
+    delimiter = inputs.text("delimiter", ",")
+    if len(delimiter) != 1:
+        inputs.refuse("delimiter", f"must be one character, not {delimiter!r}")
+    rows: list[list[str]] = []
+    try:
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
+            rows.append(row)
+            if len(rows) > ROWS_MAX:
+                inputs.refuse("path", f"leads to more than {ROWS_MAX:,} rows")
+    except csv.Error as fault:
+        raise ProviderError(f"file {name[:200]!r} is not CSV: {fault}", code="P115") from None
+    if not inputs.flag("header", default=True) or not rows:
+        return [[*row] for row in rows]
+    names = rows[0]
+    return [dict(zip(names, row, strict=False)) for row in rows[1:]]
+
+
+def _table(content: list[Json]) -> str:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    objects = [row for row in content if isinstance(row, dict)]
+    names = list(dict.fromkeys(name for row in objects for name in row))
+    if names:
+        writer.writerow(names)
+    for row in content:
+        if isinstance(row, dict):
+            cells = [row.get(name) for name in names]
+        else:
+            cells = row if isinstance(row, list) else [row]
+        writer.writerow(["" if cell is None else as_text(cell) for cell in cells])
+    return out.getvalue()

@@ -1,12 +1,17 @@
-"""Python functions that workflows may use by name; there is no global list of them."""
+"""Python functions that workflows may use by name, and the threads that plain ones run in."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
 
 from whorl.errors import UsageError
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 Function: TypeAlias = Callable[..., object]
 F = TypeVar("F", bound=Function)
@@ -72,3 +77,63 @@ class Tasks:
     def names(self) -> tuple[str, ...]:
         """The names in use."""
         return tuple(self._registered)
+
+
+# How many plain functions run at the same time; more of them wait for their turn.
+THREADS_MAX = 100
+
+
+class Threads:
+    """A pool of threads that is made when it is first needed."""
+
+    def __init__(self, most: int = THREADS_MAX) -> None:
+        self._most = most
+        self._pool: ThreadPoolExecutor | None = None
+
+    async def call(self, function: Callable[[], object], begin: Callable[[], None]) -> object:
+        """What the function gives; `begin` is called when its turn has come. Raises Raised."""
+        loop = asyncio.get_running_loop()
+        begun: asyncio.Future[None] = loop.create_future()
+        context = copy_context()
+
+        def settle() -> None:
+            if not begun.done():
+                begun.set_result(None)
+
+        def work() -> tuple[object, BaseException | None]:
+            loop.call_soon_threadsafe(settle)
+            try:
+                return context.run(function), None
+            # Some exceptions, such as StopIteration, cannot be raised into a future.
+            except BaseException as fault:  # noqa: BLE001
+                return None, fault
+
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._pool = ThreadPoolExecutor(self._most, thread_name_prefix="whorl-task")
+        running = loop.run_in_executor(self._pool, work)
+        try:
+            await begun
+            begin()
+            value, fault = await running
+        except asyncio.CancelledError:
+            running.cancel()
+            raise
+        if fault is not None:
+            raise Raised(fault)
+        return value
+
+    def close(self) -> None:
+        """Takes no more functions; those that run are left to end by themselves."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+
+class Raised(Exception):
+    """A function in a thread raised `fault`, which may be any BaseException."""
+
+    def __init__(self, fault: BaseException) -> None:
+        super().__init__(str(fault))
+        self.fault = fault

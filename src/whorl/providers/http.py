@@ -1,35 +1,48 @@
-"""The task `http`: calls a web service through the outbound client."""
+"""The task `http`: calls a web service, with keys, polling and pages."""
 
 from __future__ import annotations
 
 import base64
 import json
+import time
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urljoin
 
-from whorl.providers.http_following import all_pages, is_elsewhere, later
-from whorl.providers.http_keys import credential_of
-from whorl.providers.inputs import Inputs
-from whorl.providers.outbound import Call, origin_of
-from whorl.providers.outbound.faults import malformed
-from whorl.providers.task import Estimate, Reply, Usage
-from whorl.providers.texts import NotJson, clean, parse_json
+from whorl.errors import ProviderError, did_you_mean
+from whorl.providers.json_values import NotJson, clean, parse_json
+from whorl.providers.outbound import Call, Credential, origin_of
+from whorl.providers.outbound.errors import malformed, retry_after
+from whorl.providers.redaction import Secret
+from whorl.providers.settings.sections import basic
+from whorl.providers.task import Inputs, OwnTask, Reply, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
     from whorl.language import Json
-    from whorl.providers.context import Context
-    from whorl.providers.outbound import Received
-    from whorl.providers.task import Effect, Emit, Request
+    from whorl.providers.outbound import Outbound, Received
+    from whorl.providers.settings import KeySettings
+    from whorl.providers.task import Emit, Request
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 TIMEOUT_S = 60.0
+AUTH_TYPES = ("Basic", "Bearer", "Raw", "Key")
+# Identities that only a platform can prove: a key of the operator for that host stands for them.
+_OF_A_PLATFORM = ("managedserviceidentity", "activedirectoryoauth", "oauth", "managedidentity")
+# How long to wait for the other side where it does not say.
+LATER_S = 20.0
+LATER_MAX_S = 3_600.0
+PAGES_MAX = 1_000
+ITEMS_MAX = 100_000
+BYTES_MAX = 25_000_000
+_NEXT = ("nextLink", "@odata.nextLink", "odata.nextLink")
 
 _TEXT_TYPES = ("application/xml", "application/javascript", "application/x-www-form-urlencoded")
 
 
-class Http:
+class Http(OwnTask):
     """Inputs: method, url, headers, query, body or json, auth, follow, accept_status, poll, pages.
 
     A body that is no text is sent as JSON, and `json` always is. The value is `{status, headers,
@@ -37,62 +50,56 @@ class Http:
     class such as `4xx`, `any`, or a list of them. `auth` is `{type, ...}`: Basic with username and
     password, Bearer with token, Raw with value, or Key with the name of an operator's key. With
     `poll`, work that was accepted (202) is asked after at its `location` until it is done. With
-    `pages`, a list is read until it has so many items. With `hide_reply` nobody
-    is shown what the other side said.
+    `pages`, a list is read until it has so many items. With `hide_reply` nobody is shown what the
+    other side said.
     """
-
-    effect: Effect = "outside"
-
-    def __init__(self, context: Context) -> None:
-        self._outbound = context.outbound
-        self._keys = context.settings.keys
-
-    def estimate(self, request: Request) -> Estimate:
-        """A call, without a price."""
-        return Estimate(calls=1)
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         """Calls. Raises ProviderError, with the value in its detail when there was a reply."""
         inputs = Inputs(request.kind or "http", request.inputs)
-        call = self._call(inputs, request)
-        received = await self._outbound.request(call)
-        self._check(inputs, received)
-        value = value_of(received)
-        told: dict[str, Json] = {"status": received.status, "url": received.url}
-        told |= {"secure": True} if inputs.flag("hide_reply", default=False) else {}
+        call = call_of(inputs, request)
+        if is_elsewhere(inputs):
+            call = replace(call, headers=())
+        else:
+            credential = credential_of(inputs, call.url, self._settings.keys)
+            call = replace(call, credential=credential)
+        received = await self._context.outbound.request(call)
+        value = checked_value(self._context.outbound, received, inputs)
+        detail = detail_of(received, inputs)
         pause = later(inputs, received)
         if pause is not None:
-            return Reply(value, Usage(calls=1), told | {"later": pause})
+            return Reply(value, Usage(calls=1), detail | {"later": pause})
         wanted = inputs.count("pages")
         if wanted is not None:
             value = await all_pages(
                 value, len(received.body), wanted, partial(self._page, inputs, call)
             )
-        return Reply(value, Usage(calls=1), told)
-
-    def _call(self, inputs: Inputs, request: Request) -> Call:
-        call = call_of(inputs, request)
-        if is_elsewhere(inputs):
-            return replace(call, headers=())
-        return replace(call, credential=credential_of(inputs, call.url, self._keys))
+        return Reply(value, Usage(calls=1), detail)
 
     async def _page(self, inputs: Inputs, call: Call, place: str) -> tuple[dict[str, Json], int]:
         """Another page of a list; a page of another host is asked for without our headers."""
         url = urljoin(call.url, place)
         if origin_of(url) != origin_of(call.url):
             call = replace(call, headers=(), credential=None)
-        received = await self._outbound.request(replace(call, url=url))
-        self._check(inputs, received)
-        return value_of(received), len(received.body)
+        received = await self._context.outbound.request(replace(call, url=url))
+        return checked_value(self._context.outbound, received, inputs), len(received.body)
 
-    def _check(self, inputs: Inputs, received: Received) -> None:
-        if _accepts(inputs, received.status):
-            return
-        hidden = inputs.flag("hide_reply", default=False)
-        fault = self._outbound.fault(received, b"" if hidden else received.body)
-        fault.detail = {**fault.detail, **value_of(received)}
-        fault.detail |= {"secure": True} if hidden else {}
-        raise fault
+
+def checked_value(outbound: Outbound, received: Received, inputs: Inputs) -> dict[str, Json]:
+    """The value of a reply; raises its error for a status that is not accepted."""
+    value = value_of(received)
+    if _accepts(inputs, received.status):
+        return value
+    is_hidden = inputs.flag("hide_reply", default=False)
+    fault = outbound.fault(received, b"" if is_hidden else received.body)
+    fault.detail = {**fault.detail, **value} | ({"secure": True} if is_hidden else {})
+    raise fault
+
+
+def detail_of(received: Received, inputs: Inputs) -> dict[str, Json]:
+    """What people are told of a reply; nothing of what it holds where that is hidden."""
+    detail: dict[str, Json] = {"status": received.status, "url": received.url}
+    return detail | ({"secure": True} if inputs.flag("hide_reply", default=False) else {})
 
 
 def call_of(inputs: Inputs, request: Request) -> Call:
@@ -188,3 +195,120 @@ def _is_text(body: bytes) -> bool:
         return "\0" not in body.decode("utf-8")
     except UnicodeDecodeError:
         return False
+
+
+def later(inputs: Inputs, received: Received) -> dict[str, Json] | None:
+    """When to ask again and with which inputs, where the work is accepted and not done."""
+    place = received.headers.get("location", "").strip()
+    if not inputs.flag("poll", default=False) or received.status != 202 or not place:
+        return None
+    asked: dict[str, Json] = {"method": "GET", "query": None, "body": None, "json": None}
+    asked["url"] = urljoin(received.url, place)
+    asked["sent_to"] = inputs.text("sent_to") or inputs.needed("url")
+    after_s = retry_after(received.headers.get("retry-after", ""), time.time(), LATER_MAX_S)
+    return {"after_s": LATER_S if after_s is None else after_s, "inputs": asked}
+
+
+def is_elsewhere(inputs: Inputs) -> bool:
+    """Whether a reply sent us to another host, which is not given what the first one was given."""
+    sent_to = inputs.text("sent_to")
+    return bool(sent_to) and origin_of(sent_to) != origin_of(inputs.needed("url"))
+
+
+async def all_pages(
+    value: dict[str, Json],
+    size: int,
+    wanted: int,
+    fetch: Callable[[str], Awaitable[tuple[dict[str, Json], int]]],
+) -> dict[str, Json]:
+    """A reply of `size` bytes with the items of the pages after it, until there are enough."""
+    body = value.get("body")
+    if not isinstance(body, dict) or not isinstance(listed := body.get("value"), list):
+        return value
+    items: list[Json] = [*listed]
+    for _ in range(PAGES_MAX):
+        place = next((body[name] for name in _NEXT if isinstance(body.get(name), str)), None)
+        if place is None or len(items) >= wanted:
+            break
+        page, length = await fetch(str(place))
+        size += length
+        if size > BYTES_MAX:
+            raise ProviderError(f"the list has more than {BYTES_MAX:,} bytes", code="P106")
+        body = page.get("body")
+        if not isinstance(body, dict):
+            raise ProviderError("a page of the list is no JSON object", code="P111")
+        more = body.get("value")
+        items += more if isinstance(more, list) else []
+        if len(items) > ITEMS_MAX:
+            raise ProviderError(f"the list has more than {ITEMS_MAX} items", code="P106")
+    first = value["body"]
+    assert isinstance(first, dict)
+    rest = {name: body[name] for name in _NEXT if name in body}
+    kept = {name: part for name, part in first.items() if name not in _NEXT}
+    return value | {"body": kept | {"value": items} | rest}
+
+
+def credential_of(inputs: Inputs, url: str, keys: Mapping[str, KeySettings]) -> Credential | None:
+    """The headers that authenticate a request, bound to the origin of its URL.
+
+    A workflow file can only name an operator's key, and the key goes only to its own host.
+    """
+    auth = {name.lower(): str(value) for name, value in inputs.texts("auth").items()}
+    kind, origin = auth.get("type", ""), origin_of(url)
+    username, password = auth.get("username", ""), auth.get("password", "")
+    match kind.lower():
+        case "none" | "":
+            return None
+        case "basic":
+            header = f"Basic {basic(username, password)}"
+        case "bearer":
+            header = f"Bearer {auth.get('token') or auth.get('value', '')}"
+        case "raw":
+            header = auth.get("value", "")
+        case "key":
+            return _bound(_named_key(auth.get("name", ""), origin, keys), origin)
+        case "clientcertificate":
+            raise _not_authenticated(
+                "a client certificate cannot be sent; give this request to a task of [tasks], or "
+                "put a proxy that holds the certificate before the service"
+            )
+        case word if word in _OF_A_PLATFORM:
+            return _bound(_host_key(kind, origin, keys), origin)
+        case _:
+            near = did_you_mean(kind, AUTH_TYPES) or f"known: {', '.join(AUTH_TYPES)}"
+            raise _not_authenticated(f"{kind!r} is no way to authenticate; {near}")
+    return Credential(origin, (("Authorization", Secret(header)),))
+
+
+def _named_key(name: str, origin: str, keys: Mapping[str, KeySettings]) -> KeySettings:
+    key = keys.get(name)
+    if key is None:
+        near = did_you_mean(name, keys)
+        raise _not_authenticated(
+            f"there is no key {name!r}; the operator adds [keys.{name or 'NAME'}] with url = "
+            f'"{origin}" and token to whorl.toml{f"; {near}" if near else ""}'
+        )
+    if origin_of(key.url) != origin:
+        raise _not_authenticated(f"key {name!r} is for {key.url}, and is not sent to {origin}")
+    return key
+
+
+def _host_key(kind: str, origin: str, keys: Mapping[str, KeySettings]) -> KeySettings:
+    for key in keys.values():
+        if origin_of(key.url) == origin:
+            return key
+    raise _not_authenticated(
+        f"there is no {kind} on this machine; the operator adds [keys.NAME] with url = "
+        f'"{origin}" and token to whorl.toml, which then stands for it'
+    )
+
+
+def _bound(key: KeySettings, origin: str) -> Credential:
+    if not key.headers:
+        why = f"key {key.name!r} is empty: the variable that it names is not set"
+        raise _not_authenticated(why)
+    return Credential(origin, key.headers)
+
+
+def _not_authenticated(why: str) -> ProviderError:
+    return ProviderError(f"the request cannot be authenticated: {why}", code="P116")

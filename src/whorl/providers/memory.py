@@ -1,4 +1,4 @@
-"""The task `memory`: keeps texts in a namespace from run to run, and finds them by their words."""
+"""The tasks `memory` (texts kept from run to run, found by their words) and `validate`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
-from whorl.providers.inputs import Inputs
-from whorl.providers.task import Estimate, Reply
-from whorl.providers.texts import clean
+from whorl.language.schema import fit
+from whorl.providers.json_values import NotJson, clean, parse_json
+from whorl.providers.task import Inputs, OwnTask, Reply
 
 if TYPE_CHECKING:
     from whorl.language import Json
-    from whorl.providers.context import Context, Memories
-    from whorl.providers.task import Effect, Emit, Request
+    from whorl.providers.task import Effect, Emit, Memories, Request
 
 KEPT_MAX = 1_000
 FOUND_MAX = 100
@@ -22,68 +21,28 @@ CONTENT_MAX = 100_000
 
 _WORD = re.compile(r"\w{2,}")
 # Words that say nothing about what a text is about.
-_COMMON = (
-    frozenset(
-        (
-            "an",
-            "and",
-            "any",
-            "are",
-            "as",
-            "at",
-            "be",
-            "by",
-            "do",
-            "for",
-            "from",
-            "has",
-            "have",
-            "how",
-        )
+_COMMON = frozenset(
+    (
+        *("an", "and", "any", "are", "as", "at", "be", "by", "do", "for", "from", "has", "have"),
+        *("how", "if", "in", "into", "is", "it", "its", "not", "of", "on", "or", "that", "the"),
+        *("this", "to", "was", "were", "what", "when", "which", "who", "will", "with", "you"),
+        *("your",),
     )
-    | frozenset(
-        (
-            "if",
-            "in",
-            "into",
-            "is",
-            "it",
-            "its",
-            "not",
-            "of",
-            "on",
-            "or",
-            "that",
-            "the",
-            "this",
-            "to",
-        )
-    )
-    | frozenset(("was", "were", "what", "when", "which", "who", "will", "with", "you", "your"))
 )
 
 
-class Memory:
+class Memory(OwnTask):
     """Inputs: operation (read or write), namespace, query and limit, or content and metadata.
 
     A write that is repeated after a crash adds nothing.
     """
 
-    effect: Effect = "outside"
-
-    def __init__(self, context: Context) -> None:
-        self._memories = context.memories
-
-    def estimate(self, request: Request) -> Estimate:
-        """It costs nothing."""
-        del request
-        return Estimate()
+    calls = 0
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         """Reads or writes. Raises ProviderError."""
-        del emit
         inputs = Inputs("memory", request.inputs)
-        memories = self._memories()
+        memories = self._context.memories()
         if memories is None:
             raise ProviderError("there is no store that could remember anything", code="P114")
         operation = inputs.needed("operation")
@@ -124,34 +83,56 @@ async def _write(
 def _read(memories: Memories, namespace: str, inputs: Inputs) -> dict[str, Json]:
     query = inputs.text("query")
     limit = min(inputs.count("limit") or USUAL_FOUND, FOUND_MAX)
-    found = search(memories.memory(key_of(namespace)), query)[:limit]
+    matches = search(memories.memory(key_of(namespace)), query)[:limit]
     return {
         "status": "success",
         "operation": "read",
         "namespace": namespace,
         "query": query,
-        "memories": list(found),
-        "num_results": len(found),
+        "memories": list(matches),
+        "num_results": len(matches),
     }
 
 
 def search(records: list[Json], query: str) -> list[dict[str, Json]]:
     """The records that share words with a query, the best first and then the newest."""
     wanted = _words(query)
-    found: list[tuple[float, int, dict[str, Json]]] = []
+    matches: list[tuple[float, int, dict[str, Json]]] = []
     for age, record in enumerate(reversed(records)):
         fields = record if isinstance(record, dict) else {"content": record}
         content, metadata = fields.get("content"), fields.get("metadata")
-        alike = _likeness(wanted, _words(f"{content} {metadata or ''}"))
+        words = _words(f"{content} {metadata or ''}")
+        alike = len(wanted & words) / len(wanted) if wanted else 0.0
         if alike > 0 or not wanted:
             shown: dict[str, Json] = {"content": content, "metadata": metadata}
-            found.append((-alike, age, shown | {"similarity": round(alike, 4)}))
-    return [shown for _, _, shown in sorted(found, key=lambda one: one[:2])]
-
-
-def _likeness(wanted: frozenset[str], words: frozenset[str]) -> float:
-    return len(wanted & words) / len(wanted) if wanted else 0.0
+            matches.append((-alike, age, shown | {"similarity": round(alike, 4)}))
+    return [shown for _, _, shown in sorted(matches, key=lambda match: match[:2])]
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.lower())) - _COMMON
+
+
+class Validate(OwnTask):
+    """Inputs: value, schema. The value is `{valid, data, errors}`; a text that holds JSON is read,
+    unless the schema wants a text.
+    """
+
+    effect: Effect = "none"
+    calls = 0
+
+    async def perform(self, request: Request, emit: Emit) -> Reply:
+        """Checks the value; one that does not fit is no error."""
+        inputs = Inputs("validate", request.inputs)
+        schema = inputs.get("schema")
+        data, faults = fit(schema, _parsed(inputs.get("value"), schema))
+        return Reply({"valid": not faults, "data": data, "errors": [*faults]})
+
+
+def _parsed(value: Json, schema: Json) -> Json:
+    if not isinstance(value, str) or (isinstance(schema, dict) and schema.get("type") == "string"):
+        return value
+    try:
+        return parse_json(value)
+    except NotJson:
+        return value

@@ -10,14 +10,17 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from whorl.errors import ProviderError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from whorl.providers.settings import Settings
     from whorl.providers.task import Emit
+
+P = TypeVar("P", bound=asyncio.SubprocessProtocol)
 
 OUTPUT_MAX = 1_000_000
 GRACE_S = 2.0
@@ -32,7 +35,12 @@ class Program:
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     folder: str
-    stdin: bytes = b""
+    stdin: bytes | None = b""
+
+    @property
+    def takes_input(self) -> bool:
+        """Whether it has an input: a text, or (None) one that is written later."""
+        return self.stdin is None or bool(self.stdin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +53,32 @@ class Finished:
     cut: tuple[str, ...] = ()
 
 
+def check_permission(settings: Settings, program: str, what: str = "") -> None:
+    """Raises ProviderError R110 unless the operator permits that a program is started."""
+    if not settings.allow.permits_command(program):
+        raise ProviderError(
+            f"commands are not allowed: {what or repr(program)} was not started; to allow it, set "
+            f'[allow] commands = true, or commands = ["{program}"], in whorl.toml',
+            code="R110",
+        )
+
+
 async def run_program(program: Program, emit: Emit, *, output_max: int = OUTPUT_MAX) -> Finished:
     """Runs it to its end; when cancelled, its whole group is stopped first."""
-    outputs = {1: _Kept(output_max, emit), 2: _Kept(output_max, None)}
+    outputs = {1: _Output(output_max, emit), 2: _Output(output_max, None)}
     transport, watch = await _start(program, outputs)
     try:
-        _feed(transport, program.stdin)
+        stdin = transport.get_pipe_transport(0)
+        if isinstance(stdin, asyncio.WriteTransport):
+            # The program need not read it.
+            stdin.write(program.stdin or b"")
+            stdin.write_eof()
         await watch.exited.wait()
         with suppress(TimeoutError):
             await asyncio.wait_for(watch.drained.wait(), DRAIN_S)
     finally:
         await asyncio.shield(_stop(transport, watch))
-    texts = {number: kept.text() for number, kept in outputs.items()}
+    texts = {number: output.text() for number, output in outputs.items()}
     cut = tuple(name for number, name in ((1, "stdout"), (2, "stderr")) if outputs[number].is_cut)
     return Finished(texts[1], texts[2], transport.get_returncode() or 0, cut)
 
@@ -64,7 +86,7 @@ async def run_program(program: Program, emit: Emit, *, output_max: int = OUTPUT_
 class _Watch(asyncio.SubprocessProtocol):
     """Takes in output as it comes, and knows when the program ended, whoever holds its pipes."""
 
-    def __init__(self, outputs: Mapping[int, _Kept]) -> None:
+    def __init__(self, outputs: Mapping[int, _Output]) -> None:
         self.exited = asyncio.Event()
         self.drained = asyncio.Event()
         self._outputs = outputs
@@ -84,21 +106,27 @@ class _Watch(asyncio.SubprocessProtocol):
         self.exited.set()
 
 
+async def start_program(
+    program: Program, protocol: Callable[[], P]
+) -> tuple[asyncio.SubprocessTransport, P]:
+    """Starts it in a process group of its own; raises OSError or ValueError."""
+    return await asyncio.get_running_loop().subprocess_exec(
+        protocol,
+        *program.argv,
+        stdin=PIPE if program.takes_input else DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=dict(program.environment),
+        cwd=program.folder,
+        start_new_session=True,
+    )
+
+
 async def _start(
-    program: Program, outputs: Mapping[int, _Kept]
+    program: Program, outputs: Mapping[int, _Output]
 ) -> tuple[asyncio.SubprocessTransport, _Watch]:
-    name = program.argv[0]
     try:
-        return await asyncio.get_running_loop().subprocess_exec(
-            lambda: _Watch(outputs),
-            *program.argv,
-            stdin=PIPE if program.stdin else DEVNULL,
-            stdout=PIPE,
-            stderr=PIPE,
-            env=dict(program.environment),
-            cwd=program.folder,
-            start_new_session=True,
-        )
+        return await start_program(program, lambda: _Watch(outputs))
     except FileNotFoundError:
         why, exit_code = "was not found; check its name and PATH", 127
     except PermissionError:
@@ -106,40 +134,32 @@ async def _start(
     except OSError as cause:
         why, exit_code = f"cannot be started ({cause}); pass long texts on stdin", 126
     raise ProviderError(
-        f"command {name!r} {why}",
+        f"command {program.argv[0]!r} {why}",
         code="P109",
         detail={"stdout": "", "stderr": "", "exit_code": exit_code},
     )
 
 
-def _feed(transport: asyncio.SubprocessTransport, text: bytes) -> None:
-    """Gives the program its input; it need not read it."""
-    stdin = transport.get_pipe_transport(0)
-    if isinstance(stdin, asyncio.WriteTransport):
-        stdin.write(text)
-        stdin.write_eof()
-
-
 async def _stop(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
     """Ends whatever is left of the group, asking first, and lets the pipes go."""
     if not watch.exited.is_set():
-        _signal(transport, signal.SIGTERM)
+        signal_group(transport, signal.SIGTERM)
         with suppress(TimeoutError):
             await asyncio.wait_for(watch.exited.wait(), GRACE_S)
-    _signal(transport, signal.SIGKILL)
+    signal_group(transport, signal.SIGKILL)
     await watch.exited.wait()
     with suppress(TimeoutError):
         await asyncio.wait_for(watch.drained.wait(), DRAIN_S)
     transport.close()
 
 
-def _signal(transport: asyncio.SubprocessTransport, number: signal.Signals) -> None:
-    # The group has the number of its first process, and outlives it while others are in it.
+def signal_group(transport: asyncio.SubprocessTransport, number: signal.Signals) -> None:
+    """Sends a signal to all of a program's group, which outlives its first process."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(transport.get_pid(), number)
 
 
-class _Kept:
+class _Output:
     """The first and the last half of an output; what is between is counted and left out."""
 
     def __init__(self, limit: int, emit: Emit | None) -> None:

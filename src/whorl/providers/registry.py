@@ -5,33 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from whorl.errors import UsageError, did_you_mean
+from whorl.errors import ProviderError, UsageError, did_you_mean
 from whorl.plugins import Plugins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from whorl.language import Json
-    from whorl.providers.context import Context, Memories
     from whorl.providers.functions import Tasks
-    from whorl.providers.models.pace import Waiting
-    from whorl.providers.outbound.connecting import Resolve
-    from whorl.providers.secrets import Secret
+    from whorl.providers.models.rate_limit import Waiting
+    from whorl.providers.outbound.connections import Resolve
+    from whorl.providers.redaction import Secret
     from whorl.providers.settings import Settings
-    from whorl.providers.task import Effect, TaskKind
+    from whorl.providers.task import Context, Effect, Memories, TaskKind
+
 
 KINDS = {
     "ask": "whorl.providers.ask:Ask",
-    "judge": "whorl.providers.judge:Judge",
+    "judge": "whorl.providers.ask:Judge",
     "http": "whorl.providers.http:Http",
-    "connector": "whorl.providers.connector:Connector",
-    "run": "whorl.providers.command:Command",
+    "connector": "whorl.providers.use:Connector",
+    "run": "whorl.providers.commands:Command",
     "agent": "whorl.providers.agents.agent:Agent",
-    "javascript": "whorl.providers.javascript:JavaScript",
+    "javascript": "whorl.providers.commands:JavaScript",
     "use": "whorl.providers.use:Use",
     "memory": "whorl.providers.memory:Memory",
-    "tool": "whorl.providers.tools.tool:Tool",
-    "validate": "whorl.providers.validate:Validate",
+    "tool": "whorl.providers.tools.servers:Tool",
+    "validate": "whorl.providers.memory:Validate",
     "file_glob": "whorl.providers.files:FileGlob",
     "file_read": "whorl.providers.files:FileRead",
     "file_write": "whorl.providers.files:FileWrite",
@@ -78,26 +78,22 @@ class Providers:
     def context(self) -> Context:
         """What kinds of tasks are made from."""
         if self._made is None:
-            from whorl.providers.context import Context
-            from whorl.providers.functions import Tasks
-            from whorl.providers.models.asking import Models
+            from whorl.providers.functions import Tasks, Threads
+            from whorl.providers.models.client import Models
             from whorl.providers.outbound import Outbound, Policy
-            from whorl.providers.threads import Threads
+            from whorl.providers.task import Context
             from whorl.providers.tools.servers import Servers
 
             policy = Policy.of(self.settings)
             outbound = Outbound(policy, secrets=self.secrets, resolve=self._resolve)
-            models = Models(self.settings, outbound, waiting=self._waiting)
-            functions = self._functions or Tasks()
-            servers = Servers(self.settings, outbound, self._told_before)
             self._made = Context(
-                self.settings,
-                outbound,
-                models,
-                functions,
-                servers,
-                self._plugin,
-                Threads(),
+                settings=self.settings,
+                outbound=outbound,
+                models=Models(self.settings, outbound, waiting=self._waiting),
+                functions=self._functions or Tasks(),
+                servers=Servers(self.settings, outbound, self._earlier_pins),
+                plugin=self._plugin,
+                threads=Threads(),
                 memories=lambda: self.memories,
             )
         return self._made
@@ -106,17 +102,14 @@ class Providers:
         """The kind of task of that name; raises UsageError W022 with the nearest one."""
         if name not in self._kinds:
             if name not in KINDS and not self._plugins.has(name):
-                raise UsageError(
-                    f"there is no task of kind {name!r}",
-                    help=did_you_mean(name, self._plugins.names())
-                    or f"known kinds: {', '.join(self._plugins.names())}",
-                    code="W022",
-                )
+                names = self._plugins.names()
+                near = did_you_mean(name, names) or f"known kinds: {', '.join(names)}"
+                raise UsageError(f"there is no task of kind {name!r}", help=near, code="W022")
             make = cast("Callable[[Context], TaskKind]", self._plugins.load(name))
             self._kinds[name] = make(self.context)
         return self._kinds[name]
 
-    def _told_before(self, run: str) -> Mapping[str, str]:
+    def _earlier_pins(self, run: str) -> Mapping[str, str]:
         return self.tools_told(run)
 
     def _plugin(self, name: str) -> TaskKind | None:
@@ -134,8 +127,6 @@ class Providers:
 
     async def check_provider(self, name: str) -> Check:
         """Whether the provider's server can be reached and takes its key."""
-        from whorl.providers.models.checking import check
-
         provider = self.settings.providers.get(name)
         if provider is None and name == "local":
             from whorl.providers.settings import ProviderSettings
@@ -146,8 +137,10 @@ class Providers:
             raise UsageError(f"provider {name!r} is not configured", help=near, code="W022")
         if provider.key_variable and provider.api_key is None:
             return Check(name, False, f"the variable {provider.key_variable!r} is not set")
-        ok, message = await check(provider, self.context.outbound)
-        return Check(name, ok, message)
+        try:
+            return Check(name, True, await self.context.models.check(provider))
+        except ProviderError as fault:
+            return Check(name, False, str(fault))
 
     async def close(self) -> None:
         """Closes kept connections, and ends the programs that serve tools."""

@@ -1,14 +1,28 @@
-"""What a kind of task is: the one door through which all work goes, ours and everybody's."""
+"""What a kind of task is: what it is made from, what it is given, and what it gives back."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, TypeAlias, TypeVar
+
+from whorl.errors import ProviderError
+from whorl.providers.json_values import as_text
 
 if TYPE_CHECKING:
-    from whorl.language import Json
+    from collections.abc import AsyncIterator, Mapping
 
+    from whorl.language import Json
+    from whorl.providers.functions import Tasks, Threads
+    from whorl.providers.models.client import Models
+    from whorl.providers.outbound import Outbound
+    from whorl.providers.settings import Settings
+    from whorl.providers.tools.servers import Servers
+
+
+T = TypeVar("T")
 # none: repeating it costs nothing and changes nothing, so no intent is journaled before it.
 Effect: TypeAlias = Literal["none", "outside", "priced"]
 
@@ -23,6 +37,19 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        costs = (self.cost_usd, other.cost_usd)
+        return Usage(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            None if None in costs else sum(cost or 0.0 for cost in costs),
+        )
+
+    def as_json(self) -> dict[str, Json]:
+        """The usage as the detail of an error has it whose call was paid for."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +132,126 @@ class TaskKind(Protocol):
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         """Does the work; `emit` takes streamed text. Raises ProviderError."""
+
+
+class OwnTask:
+    """What our own kinds have in common: a call without a price, unless one says otherwise."""
+
+    effect: Effect = "outside"
+    calls = 1
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._settings = context.settings
+
+    def estimate(self, request: Request) -> Estimate:
+        """So many calls, which cost nothing."""
+        return Estimate(calls=self.calls)
+
+
+@asynccontextmanager
+async def time_limit(
+    seconds: float | None, message: str, detail: dict[str, object] | None = None
+) -> AsyncIterator[None]:
+    """Raises ProviderError P108 with a message when the work inside takes longer."""
+    try:
+        async with asyncio.timeout(seconds) as deadline:
+            yield
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+        raise ProviderError(message, code="P108", retryable=True, detail=detail) from None
+
+
+class Memories(Protocol):
+    """Where tasks keep records from run to run: the store of the runs has such a place."""
+
+    def memory(self, key: str) -> list[Json]:
+        """The records under a key, oldest first."""
+
+    async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
+        """Adds a record and keeps the newest ones; False: one whose `id` is `once` is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Given to every kind of task when it is first used, ours and those of plugins.
+
+    `plugin` finds the kind of task that another package adds under a name, if one does;
+    `memories` gives the place for records, once there is one.
+    """
+
+    settings: Settings
+    outbound: Outbound
+    models: Models
+    functions: Tasks
+    servers: Servers
+    plugin: Callable[[str], TaskKind | None]
+    threads: Threads
+    memories: Callable[[], Memories | None] = lambda: None
+
+
+class Inputs:
+    """Reads the inputs of one kind of task, which a workflow computed; ProviderError P113."""
+
+    def __init__(self, kind: str, values: Mapping[str, Json]) -> None:
+        self._kind = kind
+        self.values = values
+
+    def get(self, name: str) -> Json:
+        """The value as it is; None when it is absent."""
+        return self.values.get(name)
+
+    def text(self, name: str, default: str = "") -> str:
+        """A text; any other value is written as JSON."""
+        value = self.values.get(name)
+        return default if value is None else as_text(value)
+
+    def needed(self, name: str) -> str:
+        """A text that must be there."""
+        return self.text(name) or self.refuse(name, "is missing or empty")
+
+    def number(self, name: str) -> float | None:
+        """A number."""
+        value = self.values.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float | None):
+            self.refuse(name, f"must be a number, not {value!r}")
+        return value
+
+    def count(self, name: str) -> int | None:
+        """A whole number of at least 1."""
+        value = self.number(name)
+        if value is None:
+            return None
+        if value != int(value) or value < 1:
+            self.refuse(name, f"must be a whole number of at least 1, not {value!r}")
+        return int(value)
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """True or false."""
+        return self._typed(name, bool, "true or false", default)
+
+    def items(self, name: str) -> list[Json]:
+        """A list; empty when it is absent."""
+        return self._typed(name, list, "a list", [])
+
+    def table(self, name: str) -> dict[str, Json]:
+        """An object; empty when it is absent."""
+        return self._typed(name, dict, "an object", {})
+
+    def texts(self, name: str) -> dict[str, str]:
+        """An object of texts; values that are no texts are written as JSON."""
+        table = self.table(name)
+        return {key: as_text(value) for key, value in table.items() if value is not None}
+
+    def _typed(self, name: str, kind: type[T], wanted: str, default: T) -> T:
+        value = self.values.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, kind):
+            self.refuse(name, f"must be {wanted}, not {value!r:.80}")
+        return value
+
+    def refuse(self, name: str, why: str) -> NoReturn:
+        """Raises the error for one input."""
+        raise ProviderError(f"input {name!r} of task {self._kind!r} {why}", code="P113")

@@ -1,54 +1,55 @@
-"""The task `use`: Python functions, tasks of the operator's configuration, and URLs, by name."""
+"""The tasks `use` and `connector`: functions, plugins and URLs by name, and who stands in for a
+connector of another platform.
+
+For a connector these answer, in this order: a task of the operator (`connector:<action>`), a
+recorded reply, the one address that answers for all connectors (`POST /<action>`). Where there is
+none, the error says how to map it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import json
+import re
 import traceback
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from whorl.errors import ProviderError, did_you_mean
 from whorl.language.schema import fit
-from whorl.providers.functions import Registered
-from whorl.providers.http import value_of
-from whorl.providers.inputs import Inputs
+from whorl.providers.functions import Raised, Registered
+from whorl.providers.http import checked_value, detail_of, value_of
+from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.models.answers import without_nulls
-from whorl.providers.models.asking import usage_json
 from whorl.providers.outbound import Call
-from whorl.providers.task import Estimate, Reply, Usage
-from whorl.providers.texts import NotJson, as_json
-from whorl.providers.threads import Raised
+from whorl.providers.task import Estimate, Inputs, OwnTask, Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.language import Json
-    from whorl.providers.context import Context
-    from whorl.providers.functions import Function
+    from whorl.providers.functions import Function, Threads
     from whorl.providers.settings import Settings
-    from whorl.providers.task import Effect, Emit, Request, TaskKind
-    from whorl.providers.threads import Threads
+    from whorl.providers.task import Context, Effect, Emit, Request, TaskKind
 
 URL_TIMEOUT_S = 60.0
+CONNECTOR_TIMEOUT_S = 120.0
+_ITERATION = re.compile(r"\[([0-9]+)\]")
+_ATTEMPT = re.compile(r"#[0-9]+$")
 
 
-class Use:
+class Use(OwnTask):
     """Inputs: task (its name) and with (its inputs). The value is what the task gives.
 
     With `hide_reply` nobody is shown what it gave.
     """
 
-    effect: Effect = "outside"
-
     def __init__(self, context: Context) -> None:
-        self._settings = context.settings
-        self._outbound = context.outbound
+        super().__init__(context)
         self._functions = context.functions
-        self._plugin = context.plugin
-        self._threads = context.threads
         self._imported: dict[str, Registered] = {}
 
     def effect_of(self, name: str) -> Effect:
@@ -79,20 +80,23 @@ class Use:
         place = self._settings.tasks.get(name, "")
         registered = self._functions.get(name)
         if registered is None and place.startswith(("https://", "http://")):
-            return await self._call_url(name, place, given, request)
+            call = _json_call(place, given, request, URL_TIMEOUT_S)
+            received = await self._context.outbound.request(call, check_status=True)
+            detail: dict[str, Json] = {"task": name, "url": received.url}
+            return Reply(value_of(received)["body"], Usage(calls=1), detail)
         plugin = self._own_plugin(name)
         if plugin is not None:
             return await plugin.perform(_inner(request), emit)
         if registered is None:
             registered = self._import(name, place)
-        value = await _call(name, registered.function, _own(given), request, self._threads)
+        value = await _call(name, registered.function, _own(given), request, self._context.threads)
         return Reply(value, Usage(calls=1), {"task": name})
 
     def _own_plugin(self, name: str) -> TaskKind | None:
         """The plugin of that name, unless the program or the operator has a task of the name."""
         if self._functions.get(name) is not None or name in self._settings.tasks:
             return None
-        return self._plugin(name)
+        return self._context.plugin(name)
 
     def _import(self, name: str, place: str) -> Registered:
         if name not in self._imported:
@@ -106,24 +110,20 @@ class Use:
             self._imported[name] = Registered(import_function(place, self._settings))
         return self._imported[name]
 
-    async def _call_url(
-        self, name: str, url: str, given: dict[str, Json], request: Request
-    ) -> Reply:
-        headers = [("content-type", "application/json")]
-        if request.key:
-            headers.append(("idempotency-key", request.key))
-        call = Call(
-            method="POST",
-            url=url,
-            headers=tuple(headers),
-            body=json.dumps(given, ensure_ascii=False).encode("utf-8", "replace"),
-            timeout_s=request.timeout_s or URL_TIMEOUT_S,
-            of_operator=True,
-        )
-        received = await self._outbound.request(call, check_status=True)
-        return Reply(
-            value_of(received)["body"], Usage(calls=1), {"task": name, "url": received.url}
-        )
+
+def _json_call(url: str, value: Json, request: Request, timeout_s: float) -> Call:
+    """A value, sent to an address that the operator named."""
+    headers = [("content-type", "application/json")]
+    if request.key:
+        headers.append(("idempotency-key", request.key))
+    return Call(
+        method="POST",
+        url=url,
+        headers=tuple(headers),
+        body=json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"),
+        timeout_s=request.timeout_s or timeout_s,
+        of_operator=True,
+    )
 
 
 def _checked(reply: Reply, request: Request) -> Reply:
@@ -135,7 +135,7 @@ def _checked(reply: Reply, request: Request) -> Reply:
             f"{'; '.join(faults[:3])}",
             code="P115",
             retryable=True,
-            detail={"errors": list(faults), "usage": usage_json(reply.usage)},
+            detail={"errors": list(faults), "usage": reply.usage.as_json()},
         )
     return replace(reply, value=value)
 
@@ -166,24 +166,30 @@ def import_function(place: str, settings: Settings) -> Function:
         # Last, so that no file of the project takes the place of an installed module.
         sys.path.append(root)
     try:
-        found = load_reference(place.removeprefix("python:"))
+        function = load_reference(place.removeprefix("python:"))
     # The module of the operator may raise anything while it is imported.
     except Exception as cause:
         raise ProviderError(
             f"task {place!r} does not load: {type(cause).__name__}: {cause}", code="P114"
         ) from cause
-    if not callable(found):
+    if not callable(function):
         raise ProviderError(f"task {place!r} is not a function", code="P114")
-    return found
+    return function
 
 
 async def _call(
     name: str, function: Function, given: dict[str, Json], request: Request, threads: Threads
 ) -> Json:
     limit_s = request.timeout_s
+
+    def begin() -> None:
+        """The time of a function runs from its beginning: waiting for a thread is not its fault."""
+        if limit_s is not None:
+            deadline.reschedule(asyncio.get_running_loop().time() + limit_s)
+
     try:
         async with asyncio.timeout(None) as deadline:
-            result = await _result(function, given, threads, lambda: _start(deadline, limit_s))
+            result = await _result(function, given, threads, begin)
     # A function of others may raise anything; the run must learn what it was.
     except BaseException as raised:  # noqa: BLE001 - all but what is for us becomes its failure
         if deadline.expired() and isinstance(raised, TimeoutError):
@@ -222,12 +228,6 @@ async def _result(
     return await result if inspect.isawaitable(result) else result
 
 
-def _start(deadline: asyncio.Timeout, limit_s: float | None) -> None:
-    """The time of a function runs from its beginning: waiting for a thread is not its fault."""
-    if limit_s is not None:
-        deadline.reschedule(asyncio.get_running_loop().time() + limit_s)
-
-
 def _failed(name: str, cause: BaseException) -> ProviderError:
     """The fault of a function. Nobody knows whether it passes, so a step's `retry` tries again."""
     lines = traceback.format_exception(cause)
@@ -237,3 +237,96 @@ def _failed(name: str, cause: BaseException) -> ProviderError:
         retryable=True,
         detail={"type": type(cause).__name__, "traceback": "".join(lines)[-4_000:]},
     )
+
+
+class Connector(OwnTask):
+    """Inputs: action (its name), type, input, and result: what the file itself says it gives.
+
+    The value is `{status, headers, body}`; a status that is no success is an error.
+    """
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._use = Use(context)
+
+    async def perform(self, request: Request, emit: Emit) -> Reply:
+        """Answers. Raises ProviderError."""
+        inputs = Inputs("connector", request.inputs)
+        name = inputs.needed("action")
+        result = inputs.get("result")
+        if isinstance(result, dict):
+            return self._replied(name, result)
+        task = f"connector:{name}"
+        if task in self._settings.tasks or self._context.functions.get(task) is not None:
+            return await self._use_task(task, inputs, request, emit)
+        replies = self._settings.connectors.replies
+        for place in (request.address, _ATTEMPT.sub("", request.address), name):
+            if place in replies:
+                return self._replied(name, _in_turn(replies[place], request.address))
+        if self._settings.connectors.url:
+            return await self._call(name, inputs, request)
+        raise ProviderError(
+            f"nobody answers for the connector {name!r} ({inputs.text('type')}); to stand in for "
+            'it, set [connectors] url = "http://..." in whorl.toml (it is sent POST /'
+            f'{quote(name, safe="")}), or replies, or [tasks] "{task}" = "python:module:function"',
+            code="P114",
+        )
+
+    async def _use_task(self, task: str, inputs: Inputs, request: Request, emit: Emit) -> Reply:
+        given: dict[str, Json] = {
+            "task": task,
+            "with": {"input": inputs.get("input")},
+            "hide_reply": inputs.get("hide_reply"),
+        }
+        reply = await self._use.perform(replace(request, kind="use", inputs=given), emit)
+        return replace(reply, value=_outputs(reply.value))
+
+    async def _call(self, name: str, inputs: Inputs, request: Request) -> Reply:
+        url = f"{self._settings.connectors.url}/{quote(name, safe='')}"
+        call = _json_call(url, inputs.get("input"), request, CONNECTOR_TIMEOUT_S)
+        received = await self._context.outbound.request(call)
+        value = checked_value(self._context.outbound, received, inputs)
+        return Reply(value, Usage(calls=1), detail_of(received, inputs))
+
+    def _replied(self, name: str, recorded: Json) -> Reply:
+        """A reply that was written down: outputs, or how the action failed."""
+        outputs = _outputs(recorded)
+        failure = recorded.get("failed") if isinstance(recorded, dict) else None
+        if not failure and 200 <= int(str(outputs["status"])) < 400:
+            return Reply(outputs, Usage(calls=1), {"recorded": True})
+        words = failure if isinstance(failure, str) else f"status {outputs['status']}"
+        is_late = isinstance(recorded, dict) and recorded.get("timed_out") is True
+        raise ProviderError(
+            f"the reply written down for {name!r} is a failure: {words}",
+            code="P108" if is_late else "P103",
+            detail=dict(outputs),
+        )
+
+
+def _outputs(given: Json) -> dict[str, Json]:
+    """What answered as status, headers and body; anything else is the body itself."""
+    if isinstance(given, dict) and isinstance(given.get("value"), dict) and "kind" in given:
+        given = given["value"]  # a call of a cassette
+    if isinstance(given, dict) and {"status", "statusCode", "body"} & set(given):
+        status = given.get("statusCode", given.get("status", 200))
+        is_status = isinstance(status, int) and not isinstance(status, bool)
+        if "body" in given or is_status:
+            return {
+                "status": status if is_status else 200,
+                "headers": given.get("headers") or {},
+                "body": given.get("body"),
+            }
+    return {"status": 200, "headers": {}, "body": given}
+
+
+def _in_turn(replies: Json, address: str) -> Json:
+    """The reply of an iteration, and the last one for all after it; by address, so that a run
+    that is resumed gets the same.
+    """
+    if not isinstance(replies, list):
+        return replies
+    if not replies:
+        return None
+    numbers = _ITERATION.findall(address)
+    index = int(numbers[-1]) - 1 if numbers else 0
+    return replies[min(index, len(replies) - 1)]

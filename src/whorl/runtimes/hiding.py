@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.providers.secrets import HIDDEN
+from whorl.providers.redaction import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

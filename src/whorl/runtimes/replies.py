@@ -10,8 +10,8 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from whorl.errors import ProviderError
+from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.task import Reply
-from whorl.providers.texts import NotJson, as_json
 
 if TYPE_CHECKING:
     from whorl.language import Json

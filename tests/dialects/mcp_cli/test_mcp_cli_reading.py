@@ -9,7 +9,7 @@ from whorl import ir
 from whorl.dialects import read_workflow
 from whorl.dialects.mcp_cli import McpCliReader
 from whorl.errors import InvalidWorkflow
-from whorl.providers.judge import judgement_of
+from whorl.providers.ask import judgement_of
 from whorl.providers.task import Request
 from whorl.source import read_json, read_yaml
 

@@ -10,7 +10,7 @@ import pytest
 from whorl.errors import ProviderError
 from whorl.providers.memory import KEPT_MAX, Memory, search
 from whorl.providers.registry import Providers
-from whorl.providers.settings import settings_from
+from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
 from whorl.runtimes.sqlite import SqliteStore
 

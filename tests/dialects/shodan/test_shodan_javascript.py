@@ -15,7 +15,7 @@ from shodan_files import HEAD, ROOT, run, settle
 
 from whorl.errors import ProviderError
 from whorl.providers.registry import Providers
-from whorl.providers.settings import settings_from
+from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
 
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")

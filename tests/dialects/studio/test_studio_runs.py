@@ -16,7 +16,7 @@ from studio_files import canvas, node, read
 import whorl
 from whorl.errors import ProviderError
 from whorl.providers.registry import Providers
-from whorl.providers.settings import settings_from
+from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Estimate, Reply, Request
 from whorl.runtimes.recall import MemoryJournal
 from whorl.runtimes.simulated import SimulatedRuntime

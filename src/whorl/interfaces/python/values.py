@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.errors import UsageError
-from whorl.providers.texts import DEPTH_MAX, NotJson, as_json
+from whorl.providers.json_values import DEPTH_MAX, NotJson, as_json
 
 if TYPE_CHECKING:
     from whorl.language import Json

@@ -11,33 +11,26 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from whorl.errors import ProviderError, did_you_mean
-from whorl.providers.agents.claude import Claude
-from whorl.providers.agents.codex import Codex
-from whorl.providers.agents.gemini import Gemini
-from whorl.providers.agents.order import cost_limit, order_of
-from whorl.providers.agents.plain import Plain
-from whorl.providers.agents.reply import reply_of, said_in
-from whorl.providers.agents.runner import Means, bare_model
-from whorl.providers.agents.stream import Stream, read_again
-from whorl.providers.command import folder_in
-from whorl.providers.inputs import Inputs
-from whorl.providers.models.prices import Prices
-from whorl.providers.models.strict import closed, is_strict
-from whorl.providers.models.wire import Candidate
-from whorl.providers.programs import Finished, Program, run_program
-from whorl.providers.settings.agents import agents_from
-from whorl.providers.settings.known import KNOWN
-from whorl.providers.task import Estimate
-from whorl.providers.texts import clean
+from whorl.providers.agents.invocation import Launch, bare_model, cost_limit, invocation_of
+from whorl.providers.agents.output import Stream, output_of, reply_of
+from whorl.providers.agents.programs import PROGRAMS
+from whorl.providers.commands import folder_in
+from whorl.providers.json_values import clean
+from whorl.providers.models.answers import closed, is_strict
+from whorl.providers.models.client import Prices
+from whorl.providers.models.conversation import Candidate
+from whorl.providers.programs import Finished, Program, check_permission, run_program
+from whorl.providers.settings import revealed
+from whorl.providers.settings.providers import KNOWN_PROVIDERS
+from whorl.providers.settings.sections import agents_from
+from whorl.providers.task import Estimate, Inputs, OwnTask
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.providers.agents.order import Order
-    from whorl.providers.agents.runner import Runner, Said
-    from whorl.providers.context import Context
-    from whorl.providers.settings.agents import AgentSettings
-    from whorl.providers.task import Effect, Emit, Reply, Request
+    from whorl.providers.agents.invocation import AgentOutput, AgentProgram, Invocation
+    from whorl.providers.settings import AgentSettings, ProviderSettings
+    from whorl.providers.task import Context, Effect, Emit, Reply, Request
 
 # How much of an output is followed as it comes; of a longer one the end is read when it is over.
 FOLLOWED_MAX = 16_000_000
@@ -46,7 +39,7 @@ LINGER_S = 60.0
 NOT_FOUND = 127
 
 
-class Agent:
+class Agent(OwnTask):
     """Inputs: agent, prompt, system, model, folder, permission_mode, max_turns, max_cost_usd,
     tools, session, keep_session, whole.
 
@@ -57,7 +50,7 @@ class Agent:
     effect: Effect = "priced"
 
     def __init__(self, context: Context) -> None:
-        self._settings = context.settings
+        super().__init__(context)
         self._prices = Prices(context.settings)
 
     def estimate(self, request: Request) -> Estimate:
@@ -66,22 +59,29 @@ class Agent:
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         """Has the work done. Raises ProviderError; P105 when the answer does not fit `returns`."""
-        order = order_of(request)
-        agent = self._agent(order.agent)
-        runner = RUNNERS[agent.kind]
-        self._check_leave(agent)
+        invocation = invocation_of(request)
+        agent = self._agent(invocation.agent)
+        kind = PROGRAMS[agent.kind]
+        check_permission(
+            self._settings, agent.program, f"{agent.program!r} of agent {agent.name!r}"
+        )
+        kind.check(invocation)
         secrets = self._settings.secrets()
-        with _schema_file(runner, order) as schema_file:
-            program = self._program(order, agent, runner, schema_file)
-            reader = runner.reader(order)
+        with _schema_file(kind, invocation) as schema_file:
+            program = self._program(invocation, agent, kind, schema_file)
+            reader = kind.reader(invocation)
             stream = Stream(reader, emit, secrets)
             limit_s = request.timeout_s or agent.timeout_s
-            finished = await _run(program, stream, agent, runner, limit_s=limit_s)
-        said = said_in(finished, reader, stream)
-        if not said.ended and finished.cut:
-            said = _said_at_the_end(runner, order, finished, said)
-        cost_usd = self._cost(runner, order, agent, said)
-        return reply_of(order, said, finished, cost_usd=cost_usd, secrets=secrets)
+            finished = await _run(program, stream, agent, limit_s=limit_s)
+        output = output_of(finished, reader, stream)
+        if not output.ended and finished.cut and (last := kind.reader(invocation)) is not None:
+            # The end of an output that was too long to be followed tells how the work ended.
+            stream = Stream(last, lambda text: None, ())
+            stream.add(finished.stdout)
+            stream.end()
+            output = last.output
+        cost_usd = self._cost(kind, invocation, agent, output)
+        return reply_of(invocation, output, finished, cost_usd=cost_usd, secrets=secrets)
 
     def _agent(self, name: str) -> AgentSettings:
         agents = {**agents_from({}, {}), **self._settings.agents}
@@ -94,58 +94,49 @@ class Agent:
             )
         return agents[name]
 
-    def _check_leave(self, agent: AgentSettings) -> None:
-        allowed = self._settings.allow.commands
-        if allowed is True or (isinstance(allowed, tuple) and agent.program in allowed):
-            return
-        raise ProviderError(
-            f"commands are not allowed: {agent.program!r} of agent {agent.name!r} was not started; "
-            f'to allow it, set [allow] commands = true, or commands = ["{agent.program}"], in '
-            "whorl.toml",
-            code="R110",
-        )
+    def _provider(self, kind: AgentProgram) -> ProviderSettings | None:
+        """The provider whose key the program is given, if it has one."""
+        provider = self._settings.providers.get(kind.provider)
+        return provider if provider is not None and provider.api_key is not None else None
 
     def _program(
-        self, order: Order, agent: AgentSettings, runner: Runner, schema_file: str
+        self, invocation: Invocation, agent: AgentSettings, kind: AgentProgram, schema_file: str
     ) -> Program:
-        provider = self._settings.providers.get(runner.provider)
         key, base_url = "", ""
+        provider = self._provider(kind)
         if provider is not None and provider.api_key is not None:
             key = provider.api_key.reveal()
-            usual = KNOWN[runner.provider].base_url
+            usual = KNOWN_PROVIDERS[kind.provider].base_url
             base_url = provider.base_url if provider.base_url != usual else ""
-        means = Means(str(uuid4()), schema_file, base_url)
-        command = runner.command(order, agent, means=means)
-        environment = {**self._settings.environment, **runner.environment(key, base_url)}
+        launch = Launch(agent, str(uuid4()), schema_file, base_url)
+        command_line = kind.command_line(invocation, launch)
+        environment = {**self._settings.environment, **kind.environment(key, base_url)}
         return Program(
-            argv=command.argv,
-            environment={**environment, **agent.variables()},
-            folder=folder_in(self._settings.project_root, order.folder),
-            stdin=clean(command.stdin).encode(),
+            argv=command_line.argv,
+            environment={**environment, **revealed(agent.env)},
+            folder=folder_in(self._settings.project_root, invocation.folder),
+            stdin=clean(command_line.stdin).encode(),
         )
 
-    def _cost(self, runner: Runner, order: Order, agent: AgentSettings, said: Said) -> float | None:
+    def _cost(
+        self, kind: AgentProgram, invocation: Invocation, agent: AgentSettings, output: AgentOutput
+    ) -> float | None:
         """What the program told, or the price of its tokens where its model and key are known."""
-        if said.cost_usd is not None:
-            return said.cost_usd
-        provider = self._settings.providers.get(runner.provider)
-        model = said.model or next(iter(order.models), agent.model)
-        if provider is None or provider.api_key is None or not model or not said.ended:
+        if output.cost_usd is not None:
+            return output.cost_usd
+        provider = self._provider(kind)
+        model = output.model or next(iter(invocation.models), agent.model)
+        if provider is None or not model or not output.ended:
             return None
-        model = bare_model(model, (runner.provider,))
-        return self._prices.cost(Candidate(provider, model), said.input_tokens, said.output_tokens)
-
-
-RUNNERS: dict[str, Runner] = {
-    runner.kind: runner for runner in (Claude(), Codex(), Gemini(), Plain())
-}
+        candidate = Candidate(provider, bare_model(model, (kind.provider,)))
+        return self._prices.cost(candidate, output.input_tokens, output.output_tokens)
 
 
 @contextmanager
-def _schema_file(runner: Runner, order: Order) -> Iterator[str]:
+def _schema_file(kind: AgentProgram, invocation: Invocation) -> Iterator[str]:
     """A file with the schema while the program runs, for one that can hold its model to it."""
-    schema = closed(order.schema)
-    if not runner.takes_schema_file or not isinstance(schema, dict) or not is_strict(schema):
+    schema = closed(invocation.schema)
+    if not kind.takes_schema_file or not isinstance(schema, dict) or not is_strict(schema):
         yield ""
         return
     with TemporaryDirectory(prefix="whorl-") as folder:
@@ -155,7 +146,7 @@ def _schema_file(runner: Runner, order: Order) -> Iterator[str]:
 
 
 async def _run(
-    program: Program, stream: Stream, agent: AgentSettings, runner: Runner, *, limit_s: float
+    program: Program, stream: Stream, agent: AgentSettings, *, limit_s: float
 ) -> Finished:
     """Runs the program to its end; nothing of its process group is left when this returns."""
     clock = asyncio.get_running_loop().time
@@ -186,21 +177,13 @@ async def _run(
     except ProviderError as fault:
         if fault.detail.get("exit_code") != NOT_FOUND:
             raise
-        how = f"install it with `{runner.package}`, or " if runner.package else ""
+        package = PROGRAMS[agent.kind].package
+        advice = f"install it with `{package}`, or " if package else ""
         raise ProviderError(
-            f"program {agent.program!r} of agent {agent.name!r} was not found on PATH; {how}set "
+            f"program {agent.program!r} of agent {agent.name!r} was not found on PATH; {advice}set "
             f"program in [agents.{agent.name}] of whorl.toml",
             code=fault.code,
             detail=fault.detail,
         ) from fault
     stream.end()
     return finished
-
-
-def _said_at_the_end(runner: Runner, order: Order, finished: Finished, said: Said) -> Said:
-    """What the end of an output says that was too long to be followed."""
-    reader = runner.reader(order)
-    if reader is None:
-        return said
-    read_again(reader, finished.stdout)
-    return reader.said

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from whorl.providers.outbound.client import Call, Credential, Outbound, Received
-from whorl.providers.outbound.policy import Policy
-from whorl.providers.outbound.reading import Incoming
-from whorl.providers.outbound.urls import Target, origin_of, target_of
+from whorl.providers.outbound.addresses import Policy, Target, origin_of, target_of
+from whorl.providers.outbound.client import Call, Credential, Incoming, Outbound, Received
 
 __all__ = [
     "Call",

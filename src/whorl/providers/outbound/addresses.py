@@ -1,13 +1,24 @@
-"""What kind of place an address is; addresses inside other addresses are taken out first.
+"""URLs and addresses, read strictly, and which of them may be called.
 
-The tables are our own because those of the standard library differ between Python versions.
+A text that two programs could read in two ways is refused. Characters that a path or query cannot
+hold are percent-encoded, as browsers do: a search for several words is what an author means. What
+is percent-encoded already stays as it is. Addresses inside other addresses are taken out; the
+tables are our own because those of the standard library differ between Python versions.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import Literal, TypeAlias
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import TYPE_CHECKING, Literal, TypeAlias
+from urllib.parse import quote, urlsplit
+
+from whorl.errors import ProviderError
+
+if TYPE_CHECKING:
+    from whorl.providers.settings import Settings
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Place: TypeAlias = Literal[
@@ -146,3 +157,213 @@ def _loose_number(part: str) -> int | None:
         return int(part, number_base)
     except ValueError:
         return None
+
+
+PORTS = {"http": 80, "https": 443}
+LENGTH_MAX = 8_192
+
+# Line breaks would let a value write headers; a backslash is a slash to some programs.
+_UNCLEAR = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
+_BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_KEPT_IN_PATH = "/%:@!$&'()*+,;=~-._"
+_KEPT_IN_QUERY = _KEPT_IN_PATH + "?"
+_SHOWN_MAX = 300
+# How the names of query parameters end whose values are not for messages.
+_SECRET_NAMES = (
+    *("key", "token", "secret", "password", "passwd", "pwd", "sig", "signature", "auth"),
+    *("authorization", "credential", "credentials", "code", "session", "jwt"),
+)
+_HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a request goes; `path` holds the query too. A literal address is in its usual form."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port: what a credential belongs to."""
+        return f"{self.scheme}://{self._shown_host}:{self.port}"
+
+    @property
+    def authority(self) -> str:
+        """The text of the Host header."""
+        usual = PORTS[self.scheme] == self.port
+        return self._shown_host if usual else f"{self._shown_host}:{self.port}"
+
+    @property
+    def shown(self) -> str:
+        """The URL as messages show it: without the query, which may hold what is not for all."""
+        return f"{self.scheme}://{self.authority}{self.path.partition('?')[0]}"
+
+    @property
+    def _shown_host(self) -> str:
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+
+def target_of(url: str) -> Target:
+    """Reads a URL; raises ProviderError P107."""
+    url = url.strip(" ")
+    if len(url) > LENGTH_MAX:
+        raise _refusal(url, f"it has {len(url):,} characters, and {LENGTH_MAX:,} is the most")
+    unclear = _UNCLEAR.search(url)
+    if unclear is not None:
+        raise _refusal(url, _unclear_reason(unclear[0]))
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as cause:
+        raise _refusal(url, str(cause)) from None
+    scheme = parts.scheme.lower()
+    if scheme not in PORTS:
+        raise _refusal(url, "only https and http are known")
+    if "@" in parts.netloc:
+        raise _refusal(url, "a name or password has no place in a URL; use a header")
+    host = _host_of(parts.hostname or "")
+    if not host:
+        raise _refusal(url, "its host is not a host name or an address")
+    path = _encoded(parts.path or "/", _KEPT_IN_PATH)
+    if parts.query:
+        path += "?" + _encoded(parts.query, _KEPT_IN_QUERY)
+    return Target(scheme, host, PORTS[scheme] if port is None else port, path)
+
+
+def origin_of(url: str) -> str:
+    """The origin of a URL; raises ProviderError P107."""
+    return target_of(url).origin
+
+
+def _host_of(host: str) -> str:
+    address = literal_of(host)
+    if address is not None:
+        return str(address)
+    folded = fold_host(host)
+    try:
+        name = folded if folded.isascii() else folded.encode("idna").decode("ascii")
+    except UnicodeError:
+        return ""
+    return name if len(name) <= 253 and _HOST.fullmatch(name) else ""
+
+
+def _encoded(part: str, kept: str) -> str:
+    """A path or query whose other characters are percent-encoded, also a `%` that begins none."""
+    return quote(_BARE_PERCENT.sub("%25", part), safe=kept)
+
+
+def _unclear_reason(character: str) -> str:
+    if character == "\\":
+        return "it holds a backslash; write / or %5C"
+    if not character.isascii():
+        return "it holds half of a character (a lone surrogate)"
+    code = f"%{ord(character):02X}"
+    return f"it holds the control character {character!r}; take it out, or write {code} for it"
+
+
+def _refusal(url: str, reason: str) -> ProviderError:
+    """The error for a URL, without its password and without what its query keeps secret."""
+    bare, mark, query = url.partition("#")[0].partition("?")
+    shown = _visible(re.sub(r"//[^/?#]*@", "//", bare)[:_SHOWN_MAX])
+    asked = _visible(_shown_query(query)) if mark else ""
+    return ProviderError(
+        f"the address '{shown}{mark}{asked}' cannot be used: {reason}",
+        code="P107",
+        detail={"quoted": asked} if asked else {},
+    )
+
+
+def _shown_query(query: str) -> str:
+    """Whole parameters only: a part of a secret could not be recognised any more."""
+    shown: list[str] = []
+    for parameter in query.split("&"):
+        name, mark, _ = parameter.partition("=")
+        is_secret = mark and name.strip().lower().endswith(_SECRET_NAMES)
+        shown.append(f"{name}=***" if is_secret else parameter)
+        if sum(map(len, shown)) > _SHOWN_MAX:
+            return "&".join([*shown[:-1], "..."])
+    return "&".join(shown)
+
+
+def _visible(text: str) -> str:
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
+# General permission for the private network is none for places that hand out credentials.
+_GENERALLY_PERMITTED: frozenset[Place] = frozenset({"loopback", "private"})
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the operator allows.
+
+    `origins` are those that the configuration itself names: open to the calls that it names them
+    for (`Call.of_operator`), and to no call that a workflow makes by itself.
+    """
+
+    private_network: bool | tuple[str, ...] = False
+    origins: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, settings: Settings) -> Policy:
+        """The policy that the settings give."""
+        urls = [provider.base_url for provider in settings.providers.values() if provider.base_url]
+        urls += [server.url for server in settings.mcp.values() if server.url]
+        urls += [task for task in settings.tasks.values() if not task.startswith("python:")]
+        urls += [settings.connectors.url] if settings.connectors.url else []
+        return cls(settings.allow.private_network, frozenset(target_of(url).origin for url in urls))
+
+    def check(self, scheme: str, host: str, port: int, addresses: list[str]) -> None:
+        """Raises ProviderError P107 unless every address of the host may be reached."""
+        shown = f"[{host}]" if ":" in host else host
+        if f"{scheme}://{shown}:{port}" in self.origins:
+            return
+        for text in addresses:
+            address = ip_address(text)
+            place = place_of(address)
+            if place == "public":
+                if scheme == "http":
+                    raise _plain(shown, port)
+            elif not self._is_permitted(host, port, address, place):
+                raise _not_public(shown, port, text, place)
+
+    def _is_permitted(self, host: str, port: int, address: Address, place: Place) -> bool:
+        if isinstance(self.private_network, bool):
+            return self.private_network and place in _GENERALLY_PERMITTED
+        return any(_names(entry, host, port, address) for entry in self.private_network)
+
+
+def _names(entry: str, host: str, port: int, address: Address) -> bool:
+    """Whether an entry of `[allow] private_network` (host, host:port, address, network) fits."""
+    entry = entry.strip().lower()
+    if entry in (host, f"{host}:{port}", f"[{host}]", f"[{host}]:{port}"):
+        return True
+    if "/" in entry:
+        try:
+            return address in ip_network(entry, strict=False)
+        except ValueError:
+            return False
+    return literal_of(entry) == address
+
+
+def _not_public(host: str, port: int, address: str, place: Place) -> ProviderError:
+    where = host if host == address else f"{host} ({address})"
+    kind = place if place in ("loopback", "private") else f"{place} (private)"
+    return ProviderError(
+        f"{where} is a {kind} address, which a workflow may not call; the operator allows it with "
+        f'[allow] private_network = ["{host}:{port}"] in whorl.toml',
+        code="P107",
+        detail={"host": host, "port": port, "address": address, "place": place},
+    )
+
+
+def _plain(host: str, port: int) -> ProviderError:
+    return ProviderError(
+        f"{host}:{port} is a public address, which is not called over plain http (private "
+        "addresses are, with permission); use https",
+        code="P107",
+        detail={"host": host, "port": port},
+    )

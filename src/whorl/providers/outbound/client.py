@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import time
 import weakref
+import zlib
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urljoin
 
 from whorl.errors import ProviderError
-from whorl.providers.outbound.faults import network_faults, status_fault, timed_out
-from whorl.providers.outbound.reading import BYTES_MAX, Incoming
-from whorl.providers.outbound.urls import Target, target_of
-from whorl.providers.secrets import redact
+from whorl.providers.outbound.addresses import Target, target_of
+from whorl.providers.outbound.errors import (
+    cut_off,
+    malformed,
+    network_faults,
+    status_fault,
+    timed_out,
+    too_large,
+)
+from whorl.providers.redaction import redact_error
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     import httpcore2
+    from httpcore2 import Response
 
-    from whorl.language import Json
-    from whorl.providers.outbound.connecting import Connections, Resolve, Sent
-    from whorl.providers.outbound.policy import Policy
-    from whorl.providers.secrets import Secret
+    from whorl.providers.outbound.addresses import Policy
+    from whorl.providers.outbound.connections import Connections, Resolve, Sent
+    from whorl.providers.redaction import Secret
 
+BYTES_MAX = 10_000_000
+BYTES_HARD_MAX = 25_000_000
+LINE_MAX = 1_000_000
+_PIECE = 65_536
 REDIRECTS_MAX = 3
 _MOVED = frozenset({301, 302, 303, 307, 308})
 # The headers that may follow a redirect to another origin; any other may be a credential.
@@ -44,7 +56,8 @@ class Credential:
 class Call:
     """A request to be made. `timeout_s` is for all of it, redirects and reading included.
 
-    A call to an address `of_operator` has the leave that naming it in the configuration gives. The
+    A call to an address `of_operator` has the permission that naming it in the configuration gives.
+
     calls that a workflow makes by itself have no part in that, and neither has a redirect.
     """
 
@@ -120,13 +133,13 @@ class Outbound:
                 raise
             raise timed_out(f"{call.method} {target.shown}", call.timeout_s) from None
         except ProviderError as fault:
-            raise self._redacted(fault) from fault.__cause__
+            raise redact_error(fault, self._secrets) from fault.__cause__
 
     def fault(self, reply: Incoming | Received, body: bytes) -> ProviderError:
         """The error for a reply whose status is not a success."""
         text = body.decode("utf-8", "replace")
         fault = status_fault(reply.what, reply.status, reply.headers, text, now=time.time())
-        return self._redacted(fault)
+        return redact_error(fault, self._secrets)
 
     async def close(self) -> None:
         """Closes the kept connections of this event loop."""
@@ -170,28 +183,15 @@ class Outbound:
             )
 
     def _connections(self, scheme: str, *, of_operator: bool = False) -> Connections:
-        """Those of one kind of leave: a connection that it opened serves no call without it."""
+        """Those of one permission: a connection that it opened serves no call without it."""
         schemes = self._kept.setdefault(asyncio.get_running_loop(), {})
         if (scheme, of_operator) not in schemes:
-            from whorl.providers.outbound.connecting import Connections, resolve_by_system
+            from whorl.providers.outbound.connections import Connections, resolve_by_system
 
             resolve = self._resolve or resolve_by_system
             policy = self._policy if of_operator else replace(self._policy, origins=frozenset())
             schemes[scheme, of_operator] = Connections(scheme, policy, resolve)
         return schemes[scheme, of_operator]
-
-    def _redacted(self, fault: ProviderError) -> ProviderError:
-        detail: dict[str, Json] = fault.detail  # type: ignore[assignment]
-        redacted = redact(detail, self._secrets)
-        assert isinstance(redacted, dict)
-        return ProviderError(
-            redact(str(fault), self._secrets),
-            code=fault.code,
-            retryable=fault.retryable,
-            retry_after_s=fault.retry_after_s,
-            detail=dict(redacted),
-            answered=fault.answered,
-        )
 
 
 def _headers(call: Call, target: Target, what: str) -> list[tuple[bytes, bytes]]:
@@ -235,3 +235,94 @@ def _redirected(call: Call, status: int, *, same: bool) -> Call:
         headers = tuple(pair for pair in headers if pair[0].lower() in _HARMLESS)
         call = replace(call, of_operator=False)
     return replace(call, headers=headers)
+
+
+class Incoming:
+    """A reply that is arriving; header names are in lower case."""
+
+    def __init__(self, response: Response, *, what: str, url: str, bytes_max: int) -> None:
+        self.status = response.status
+        self.url = url
+        self.what = what
+        self.headers: dict[str, str] = {}
+        for name, value in response.headers:
+            key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace")
+            self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
+        self._response = response
+        self._bytes_max = min(bytes_max, BYTES_HARD_MAX)
+
+    @property
+    def content_type(self) -> str:
+        """The content type in lower case, without parameters."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The bytes of the body, decompressed; raises P106 as soon as there are too many."""
+        length = self.headers.get("content-length", "")
+        if length.isdigit() and int(length) > self._bytes_max:
+            raise too_large(self.what, self._bytes_max)
+        decode = _Decoder(self.headers.get("content-encoding", ""), self.what)
+        count = 0
+        with network_faults(self.what):
+            async for raw in self._response.aiter_stream():
+                for piece in decode.pieces(raw):
+                    count += len(piece)
+                    if count > self._bytes_max:
+                        raise too_large(self.what, self._bytes_max)
+                    yield piece
+        decode.finish()
+
+    async def read(self) -> bytes:
+        """The whole body."""
+        return b"".join([piece async for piece in self.chunks()])
+
+    async def lines(self) -> AsyncIterator[str]:
+        """The lines of a text body, without their ends."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        rest = ""
+        async for piece in self.chunks():
+            parts = (rest + decoder.decode(piece)).split("\n")
+            rest = parts.pop()
+            for line in parts:
+                yield line.removesuffix("\r")
+            if len(rest) > LINE_MAX:
+                raise too_large(f"a line of {self.what}", LINE_MAX)
+        rest += decoder.decode(b"", final=True)
+        if rest:
+            yield rest.removesuffix("\r")
+
+
+class _Decoder:
+    """Undoes a content encoding in small pieces, so that a little input never grows at once."""
+
+    def __init__(self, encoding: str, what: str) -> None:
+        self._what = what
+        self._started = False
+        name = encoding.strip().lower()
+        if name in ("", "identity"):
+            self._inflate = None
+        elif name in ("gzip", "x-gzip", "deflate"):
+            self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
+        else:
+            raise malformed(what, f"unknown content encoding {encoding!r}", retryable=False)
+
+    def pieces(self, raw: bytes) -> Iterator[bytes]:
+        """The decoded form of the next raw bytes."""
+        if self._inflate is None:
+            yield raw
+            return
+        self._started = self._started or bool(raw)
+        try:
+            while raw:
+                piece = self._inflate.decompress(raw, _PIECE)
+                raw = self._inflate.unconsumed_tail
+                if not piece and self._inflate.eof:
+                    return
+                yield piece
+        except zlib.error as cause:
+            raise malformed(self._what, f"the compressed reply is damaged ({cause})") from None
+
+    def finish(self) -> None:
+        """Raises P111 when the compressed data ended too early."""
+        if self._inflate is not None and self._started and not self._inflate.eof:
+            raise cut_off(self._what, "the compressed reply is cut off")

@@ -7,66 +7,16 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.providers.secrets import Secret
+from whorl.providers.redaction import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    Table = Mapping[str, object]
+    from whorl.providers.settings import Headers
 
 T = TypeVar("T")
 REFERENCE = "docs/reference/configuration.md has every section and its keys"
-
-
-def section(table: Table, name: str, place: str = "") -> Table:
-    """A table inside of a table; empty when it is absent."""
-    return table_at(table.get(name, {}), f"{place} {name}".strip() if place else f"[{name}]")
-
-
-def table_at(value: object, place: str) -> Table:
-    """The value, which must be a table."""
-    if not isinstance(value, dict):
-        refuse(f"{place} must be a table, not {kind_of(value)}")
-    return value
-
-
-def check_keys(table: Table, known: tuple[str, ...], place: str) -> None:
-    """Raises UsageError W901 for a key that nobody knows."""
-    for key in table:
-        if key not in known:
-            raise UsageError(
-                f"{place} has no {key!r}",
-                help=did_you_mean(key, known) or f"known: {', '.join(known)}",
-                code="W901",
-            )
-
-
-def typed(table: Table, key: str, kind: type[T], *, place: str, default: T) -> T:
-    """A text or a truth value."""
-    value = table.get(key, default)
-    if not isinstance(value, kind):
-        refuse(f"{place} {key} must be {_WORDS[kind]}, not {kind_of(value)}")
-    return value
-
-
-def count(table: Table, key: str, place: str) -> int | None:
-    """A whole number of at least 1."""
-    value = table.get(key)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        refuse(f"{place} {key} must be a whole number of at least 1, not {value!r}")
-    return value
-
-
-def number(table: Table, key: str, place: str, default: float) -> float:
-    """A number of at least 0."""
-    value = table.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
-        refuse(f"{place} {key} must be a number of at least 0, not {value!r}")
-    return float(value)
-
-
-_WORDS: dict[type, str] = {str: "a text", bool: "true or false"}
-_KINDS: dict[type, str] = {
+_TYPES: dict[type, str] = {
     str: "a text",
     bool: "true or false",
     int: "a number",
@@ -76,9 +26,93 @@ _KINDS: dict[type, str] = {
 }
 
 
-def kind_of(value: object) -> str:
+class Table:
+    """One table; `place` names it in errors, `environment` holds what `env:NAME` stands for.
+
+    Raises UsageError W901 for a key that is not one of `keys` (None: any).
+    """
+
+    def __init__(
+        self,
+        value: object,
+        place: str,
+        keys: tuple[str, ...] | None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        if not isinstance(value, dict):
+            refuse(f"{place} must be a table, not {type_name(value)}")
+        self.values: dict[str, object] = value
+        self.place = place
+        self.environment = environment or {}
+        for key in value if keys is not None else ():
+            check_key(key, keys or (), place)
+
+    def typed(self, key: str, kind: type[T], default: T) -> T:
+        """A text or a truth value."""
+        value = self.values.get(key, default)
+        if not isinstance(value, kind):
+            refuse(f"{self.place} {key} must be {_TYPES[kind]}, not {type_name(value)}")
+        return value
+
+    def text(self, key: str) -> str:
+        """A text; empty when it is absent."""
+        return self.typed(key, str, "")
+
+    def count(self, key: str) -> int | None:
+        """A whole number of at least 1."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            refuse(f"{self.place} {key} must be a whole number of at least 1, not {value!r}")
+        return value
+
+    def number(self, key: str, default: float) -> float:
+        """A number of at least 0."""
+        value = self.values.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
+            refuse(f"{self.place} {key} must be a number of at least 0, not {value!r}")
+        return float(value)
+
+    def texts(self, key: str) -> tuple[str, ...] | None:
+        """A list of texts; None when it is absent."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            refuse(f"{self.place} {key} must be a list of texts, not {type_name(value)}")
+        return tuple(value)
+
+    def resolved(self, key: str) -> str:
+        """A text, or the variable that it names as `env:NAME`."""
+        return resolve(self.text(key), self.environment)
+
+    def headers(self) -> Headers:
+        """Headers; each may hold a credential, so all are secrets."""
+        texts = self.text_table("headers")
+        return tuple((name, Secret(resolve(text, self.environment))) for name, text in texts)
+
+    def text_table(self, key: str) -> list[tuple[str, str]]:
+        """The names and texts of a table inside of this one."""
+        inner = Table(self.values.get(key, {}), f"{self.place} {key}", None).values
+        texts = []
+        for name, text in inner.items():
+            if not isinstance(text, str):
+                refuse(f"{self.place} {key}.{name} must be a text")
+            texts.append((name, text))
+        return texts
+
+
+def check_key(key: str, keys: tuple[str, ...], place: str) -> None:
+    """Raises UsageError W901 for a key that a table does not have."""
+    if key not in keys:
+        near = did_you_mean(key, keys) or f"known: {', '.join(keys)}"
+        raise UsageError(f"{place} has no {key!r}", help=near, code="W901")
+
+
+def type_name(value: object) -> str:
     """What a wrong value is, without the value: it may be a secret in the wrong place."""
-    return _KINDS.get(type(value), "a value of another kind")
+    return _TYPES.get(type(value), "a value of another kind")
 
 
 def shown_url(url: str) -> str:
@@ -91,19 +125,7 @@ def refuse(message: str) -> NoReturn:
     raise UsageError(message, code="W901", help=REFERENCE)
 
 
-def headers_of(
-    table: Table, place: str, environment: Mapping[str, str]
-) -> tuple[tuple[str, Secret], ...]:
-    """Headers; each may hold a credential, so all are secrets."""
-    found = []
-    for name, text in section(table, "headers", place).items():
-        if not isinstance(text, str):
-            refuse(f"{place} headers.{name} must be a text")
-        found.append((name, Secret(resolved(text, environment))))
-    return tuple(found)
-
-
-def resolved(text: str, environment: Mapping[str, str]) -> str:
+def resolve(text: str, environment: Mapping[str, str]) -> str:
     """The text, or the variable that `env:NAME` names."""
     return environment.get(text[4:].strip(), "") if text.startswith("env:") else text
 
@@ -112,8 +134,8 @@ def is_web_address(url: str) -> bool:
     """Whether it is a URL that can be called."""
     try:
         parts = urlsplit(url)
-        known_port = parts.port is None or parts.port > 0
+        has_valid_port = parts.port is None or parts.port > 0
     except ValueError:
         return False
-    plain = known_port and bool(parts.hostname) and "@" not in parts.netloc
-    return plain and parts.scheme in ("http", "https")
+    has_plain_host = has_valid_port and bool(parts.hostname) and "@" not in parts.netloc
+    return has_plain_host and parts.scheme in ("http", "https")

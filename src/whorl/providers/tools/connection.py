@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import deque
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError
-from whorl.providers.texts import NotJson, as_json, clean
-from whorl.providers.tools.trouble import Trouble, first_of, innermost
+from whorl.providers.json_values import NotJson, as_json, clean
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 PAGES_MAX = 20
 TOOLS_MAX = 500
 CLOSE_S = 10.0
+STDERR_MAX = 4_000
+LINE_MAX = 300
+_FAILURES = (ProviderError, OSError, ValueError, RuntimeError, BaseExceptionGroup)
 INSTALL = "in the folder of Whorl's source: .venv/bin/python -m pip install -e '.[mcp]'"
 
 
@@ -36,7 +39,7 @@ class Connection:
         self._server = server
         self._outbound = outbound
         self._program = program
-        self._trouble = Trouble()
+        self._errors = ServerErrors()
         self._ready: asyncio.Future[Client] | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
@@ -44,33 +47,30 @@ class Connection:
     async def list_tools(self) -> list[Any]:
         """All tools that the server has now."""
         client = await self._client()
-        found: list[Any] = []
+        tools: list[Any] = []
         cursor: str | None = None
         try:
-            async with asyncio.timeout(self._server.timeout_s), self._heard():
+            async with asyncio.timeout(self._server.timeout_s), self._own_errors():
                 for _ in range(PAGES_MAX):
                     page = await client.list_tools(cursor=cursor)
-                    found += page.tools
+                    tools += page.tools
                     cursor = page.next_cursor
-                    if cursor is None or len(found) > TOOLS_MAX:
+                    if cursor is None or len(tools) > TOOLS_MAX:
                         break
         except TimeoutError:
             why = "did not list its tools in time"
             raise self._fault(why, code="P108", retryable=True) from None
-        return found[:TOOLS_MAX]
+        return tools[:TOOLS_MAX]
 
     async def call(self, tool: str, arguments: dict[str, Json]) -> Json:
         """Calls a tool; its structured result, or its text. Raises ProviderError."""
         client = await self._client()
-        async with self._heard():
+        async with self._own_errors():
             result = await client.call_tool(tool, dict(arguments))
         value = _value(result)
         if result.is_error:
-            said = value if isinstance(value, str) else str(value)
-            raise ProviderError(
-                f"tool {tool!r} of MCP server {self._server.name!r} failed: {said[:1_000]}",
-                code="P123",
-            )
+            what = f"tool {tool!r} of MCP server {self._server.name!r}"
+            raise ProviderError(f"{what} failed: {str(value)[:1_000]}", code="P123")
         return value
 
     async def close(self) -> None:
@@ -93,7 +93,7 @@ class Connection:
             await self.close()
         if self._ready is None:
             self._over = asyncio.Event()
-            self._trouble = Trouble()
+            self._errors = ServerErrors()
             self._ready = asyncio.get_running_loop().create_future()
             # Whoever waits for it may be gone by then.
             self._ready.add_done_callback(lambda done: done.exception())
@@ -124,39 +124,35 @@ class Connection:
             async with Client(self._streams(), cache=None, client_info=info) as client:
                 ready.set_result(client)
                 await over.wait()
-        except (ProviderError, MCPError, OSError, ValueError, RuntimeError) as cause:
-            self._tell(ready, cause)
-        except BaseExceptionGroup as several:
-            self._tell(ready, several)
+        except (MCPError, *_FAILURES) as cause:
+            self._report(ready, cause)
         finally:
             if not ready.done():
                 ready.set_exception(self._fault("was closed"))
 
-    def _tell(self, ready: asyncio.Future[Client], cause: BaseException) -> None:
+    def _report(self, ready: asyncio.Future[Client], cause: BaseException) -> None:
         """Passes on why there is no session, unless there was one, which its callers noticed."""
-        known = first_of(cause, ProviderError) or next(iter(self._trouble.faults), None)
+        known = first_of(cause, ProviderError) or next(iter(self._errors.faults), None)
         if ready.done():
             return
         if isinstance(known, ProviderError):
             code = known.code if known.code in ("P107", "R110") else "P120"
             fault = self._fault(f"cannot be reached: {known}", code=code, retryable=known.retryable)
         else:
-            refusal = self._trouble.refusal
+            refusal = self._errors.refusal
             retryable = refusal is not None and refusal.retryable
             fault = self._fault(f"cannot be used: {innermost(cause)}", retryable=retryable)
         ready.set_exception(fault)
 
     def _streams(self) -> Any:
+        from whorl.providers.tools.transports import program_streams, web_streams
+
         if self._program is None:
-            from whorl.providers.tools.web import web_streams
-
-            return web_streams(self._server, self._outbound, self._trouble)
-        from whorl.providers.tools.stdio import program_streams
-
-        return program_streams(self._program, self._trouble)
+            return web_streams(self._server, self._outbound, self._errors)
+        return program_streams(self._program, self._errors)
 
     @asynccontextmanager
-    async def _heard(self) -> AsyncIterator[None]:
+    async def _own_errors(self) -> AsyncIterator[None]:
         """Turns what the MCP library raises into errors of ours."""
         from mcp.shared.exceptions import MCPError
 
@@ -164,7 +160,7 @@ class Connection:
             yield
         except (ProviderError, TimeoutError):
             raise
-        except (MCPError, ValueError, RuntimeError, OSError, BaseExceptionGroup) as cause:
+        except (MCPError, *_FAILURES) as cause:
             raise await self._lost(cause) from cause
 
     def _fault(
@@ -176,7 +172,7 @@ class Connection:
         answered: bool | None = None,
     ) -> ProviderError:
         return ProviderError(
-            f"MCP server {self._server.name!r} {why}{self._trouble.words()}",
+            f"MCP server {self._server.name!r} {why}{self._errors.summary()}",
             code=code,
             retryable=retryable,
             answered=answered,
@@ -187,7 +183,7 @@ class Connection:
         from mcp.shared.exceptions import MCPError
         from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
-        below = self._trouble.faults.pop() if self._trouble.faults else None
+        below = self._errors.faults.pop() if self._errors.faults else None
         code = cause.code if isinstance(cause, MCPError) else None
         over = self._keeper is None or self._keeper.done() or code == CONNECTION_CLOSED
         if code == REQUEST_TIMEOUT:
@@ -226,3 +222,38 @@ def _unwrapped(structured: Json, text: str) -> Json:
         if text in (inner, json.dumps(inner), json.dumps(inner, ensure_ascii=False)):
             return inner
     return structured
+
+
+class ServerErrors:
+    """What went wrong with one server: what the network did, who refused, the program's stderr."""
+
+    def __init__(self) -> None:
+        self.faults: deque[ProviderError] = deque(maxlen=5)
+        self.refusal: ProviderError | None = None
+        self._stderr = b""
+
+    def add_stderr(self, piece: bytes) -> None:
+        """Takes what a program says on its standard error; what is too long ago is forgotten."""
+        self._stderr = (self._stderr + piece)[-STDERR_MAX:]
+
+    def summary(self) -> str:
+        """What to add to a message: who refused, or the program's last line."""
+        lines = self._stderr.decode("utf-8", "replace").strip().splitlines()
+        last = f"; it said: {clean(lines[-1].strip())[:LINE_MAX]}" if lines else ""
+        return f"; {self.refusal}{last}" if self.refusal else last
+
+
+def innermost(cause: BaseException) -> str:
+    """The first line of the exception at the bottom of a group."""
+    while isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[0]
+    lines = str(cause).strip().splitlines()
+    return clean(lines[0])[:LINE_MAX] if lines else type(cause).__name__
+
+
+def first_of(cause: BaseException, kind: type[BaseException]) -> BaseException | None:
+    """The first exception of a kind in a group, or the exception itself."""
+    if isinstance(cause, kind):
+        return cause
+    inner = cause.exceptions if isinstance(cause, BaseExceptionGroup) else ()
+    return next((match for each in inner if (match := first_of(each, kind))), None)

@@ -1,27 +1,35 @@
-"""The MCP servers of the operator: one session for each in a process, tools by name, pinned."""
+"""The MCP servers of the operator, the task `tool`, and the tools that a model is offered."""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
-import weakref
+import re
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from whorl.errors import ProviderError, did_you_mean
-from whorl.providers.programs import Program
-from whorl.providers.secrets import Secret
-from whorl.providers.texts import NotJson, as_json, clean
+from whorl.providers.json_values import NotJson, as_json, clean, table_of
+from whorl.providers.models.conversation import ToolOffer
+from whorl.providers.programs import Program, check_permission
+from whorl.providers.settings import revealed
+from whorl.providers.task import Inputs, OwnTask, Reply, Usage, time_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from asyncio import AbstractEventLoop
+    from collections.abc import Callable, Mapping, Sequence
 
     from whorl.language import Json
+    from whorl.providers.functions import Function, Tasks
+    from whorl.providers.models.conversation import ToolCall
     from whorl.providers.outbound import Outbound
     from whorl.providers.settings import Settings, ToolServer
+    from whorl.providers.task import Context, Emit, Request
     from whorl.providers.tools.connection import Connection
 
 RUNS_MAX = 1_000
@@ -41,20 +49,20 @@ class ListedTool:
 class Servers:
     """Every session is started when it is first used, and ended by `close`.
 
-    `told_before` gives the pins that a run's journal holds: another process may have begun it.
+    `earlier_pins` gives the pins that a run's journal holds: another process may have begun it.
     """
 
     def __init__(
         self,
         settings: Settings,
         outbound: Outbound,
-        told_before: Callable[[str], Mapping[str, str]] | None = None,
+        earlier_pins: Callable[[str], Mapping[str, str]] | None = None,
     ) -> None:
         self._settings = settings
         self._outbound = outbound
-        self._told_before = told_before
-        self._kept: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Connection]] = (
-            weakref.WeakKeyDictionary()
+        self._earlier_pins = earlier_pins
+        self._connections: WeakKeyDictionary[AbstractEventLoop, dict[str, Connection]] = (
+            WeakKeyDictionary()
         )
         self._pins: OrderedDict[str, dict[str, str]] = OrderedDict()
 
@@ -65,14 +73,14 @@ class Servers:
     async def tools(self, name: str, run: str) -> list[ListedTool]:
         """The allowed tools of a server; raises ProviderError P122 when one of them has changed."""
         server = self._server(name)
-        found = []
+        tools = []
         for tool in await self._connection(server).list_tools():
             if server.tools is not None and tool.name not in server.tools:
                 continue
             listed = _listed(tool.name, tool.description or "", tool.input_schema)
             self._pin(run, name, listed)
-            found.append(listed)
-        return found
+            tools.append(listed)
+        return tools
 
     async def call(
         self, name: str, tool: str, arguments: dict[str, Json], *, run: str, pin: str = ""
@@ -85,25 +93,25 @@ class Servers:
                 f"[mcp.{name}] in whorl.toml",
                 code="P121",
             )
-        known = {listed.name: listed for listed in await self.tools(name, run)}
-        if tool not in known:
-            near = did_you_mean(tool, known)
+        listed = {each.name: each for each in await self.tools(name, run)}
+        if tool not in listed:
+            near = did_you_mean(tool, listed)
             raise ProviderError(
                 f"MCP server {name!r} has no tool {tool!r}{'; ' + near if near else ''}",
                 code="P121",
             )
-        if pin and known[tool].pin != pin:
+        if pin and listed[tool].pin != pin:
             raise changed(name, tool)
-        return await self._connection(server).call(tool, arguments), known[tool].pin
+        return await self._connection(server).call(tool, arguments), listed[tool].pin
 
     async def close(self) -> None:
         """Ends the sessions of this event loop, and the programs behind them."""
-        kept = self._kept.pop(asyncio.get_running_loop(), {})
+        kept = self._connections.pop(asyncio.get_running_loop(), {})
         await asyncio.gather(*(connection.close() for connection in kept.values()))
 
     def _pin(self, run: str, server: str, tool: ListedTool) -> None:
         if run not in self._pins:
-            self._pins[run] = dict(self._told_before(run)) if self._told_before else {}
+            self._pins[run] = dict(self._earlier_pins(run)) if self._earlier_pins else {}
         pins = self._pins[run]
         self._pins.move_to_end(run)
         if pins.setdefault(f"{server}/{tool.name}", tool.pin) != tool.pin:
@@ -125,37 +133,30 @@ class Servers:
     def _connection(self, server: ToolServer) -> Connection:
         from whorl.providers.tools.connection import Connection
 
-        kept = self._kept.setdefault(asyncio.get_running_loop(), {})
+        kept = self._connections.setdefault(asyncio.get_running_loop(), {})
         if server.name not in kept:
-            program = _program(server, self._settings) if server.command else None
+            program = _server_program(server, self._settings) if server.command else None
             kept[server.name] = Connection(server, self._outbound, program)
         return kept[server.name]
 
 
-def _program(server: ToolServer, settings: Settings) -> Program:
-    """What is started; raises ProviderError R110 when the operator gave no leave for commands."""
-    allowed, name = settings.allow.commands, server.command[0]
-    if allowed is not True and not (isinstance(allowed, tuple) and name in allowed):
-        raise ProviderError(
-            f"commands are not allowed: MCP server {server.name!r} was not started; to allow it, "
-            f'set [allow] commands = true, or commands = ["{name}"], in whorl.toml',
-            code="R110",
-        )
-    own = {key: text.reveal() if isinstance(text, Secret) else text for key, text in server.env}
+def _server_program(server: ToolServer, settings: Settings) -> Program:
+    """What is started; raises ProviderError R110 when the operator does not permit it."""
+    check_permission(settings, server.command[0], f"MCP server {server.name!r}")
     folder = str(Path(settings.project_root).resolve())
-    return Program(server.command, {**settings.environment, **own}, folder)
+    environment = {**settings.environment, **revealed(server.env)}
+    return Program(server.command, environment, folder, stdin=None)
 
 
 def _listed(name: str, description: str, schema: object) -> ListedTool:
     try:
-        found = as_json(schema)
+        form = table_of(as_json(schema))
     except NotJson:
-        found = {}
-    form = found if isinstance(found, dict) else {}
+        form = {}
     written = json.dumps([name, description, form], sort_keys=True)
     pin = sha256(written.encode("utf-8", "replace")).hexdigest()[:16]
-    told = clean(description)[:DESCRIPTION_MAX]
-    return ListedTool(clean(name), told, {"type": "object", **form}, pin)
+    shown = clean(description)[:DESCRIPTION_MAX]
+    return ListedTool(clean(name), shown, {"type": "object", **form}, pin)
 
 
 def changed(server: str, tool: str) -> ProviderError:
@@ -165,3 +166,171 @@ def changed(server: str, tool: str) -> ProviderError:
         "began; look at what it says now, and start a new run if that is fine",
         code="P122",
     )
+
+
+class Tool(OwnTask):
+    """Inputs: server, tool, arguments, and pin: the hash of the tool's description, if known.
+
+    The value is the structured result of the tool, or its text.
+    """
+
+    async def perform(self, request: Request, emit: Emit) -> Reply:
+        """Calls it. Raises ProviderError."""
+        inputs = Inputs("tool", request.inputs)
+        name, tool = inputs.needed("server"), inputs.needed("tool")
+        server = self._settings.mcp.get(name)
+        timeout_s = request.timeout_s or (server.timeout_s if server else 60.0)
+        late = (
+            f"tool {tool!r} of MCP server {name!r} took longer than {timeout_s:g} s; raise "
+            f"timeout of the step, or timeout_s of [mcp.{name}]"
+        )
+        arguments, pin = inputs.table("arguments"), inputs.text("pin")
+        async with time_limit(timeout_s, late):
+            value, pin = await self._context.servers.call(
+                name, tool, arguments, run=request.run, pin=pin
+            )
+        return Reply(value, Usage(calls=1), {"tool": f"{name}/{tool}", "pin": pin})
+
+
+OFFERS_MAX = 128
+NAME_MAX = 64
+
+_UNUSUAL = re.compile(r"[^a-zA-Z0-9_-]")
+_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array"}
+_TYPE_NAMES = {kind.__name__: name for kind, name in _TYPES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOffers:
+    """What a model is offered, and what stands behind each name that it is told."""
+
+    offers: list[ToolOffer] = field(default_factory=list)
+    targets: dict[str, dict[str, Json]] = field(default_factory=dict)
+    pins: dict[str, Json] = field(default_factory=dict)
+
+    def add(
+        self, wish: str, description: str, schema: dict[str, Json], target: dict[str, Json]
+    ) -> None:
+        """Adds a tool, by a name that every wire format takes, and that is not taken yet."""
+        plain = _UNUSUAL.sub("_", wish)[:NAME_MAX]
+        name, number = plain, 1
+        while name in self.targets:
+            number += 1
+            name = f"{plain[: NAME_MAX - 4]}_{number}"
+        self.targets[name] = target
+        self.offers.append(ToolOffer(name, description, schema))
+
+    def wanted(self, call: ToolCall, call_id: str) -> dict[str, Json]:
+        """The call as the machine carries it out, or why it cannot be."""
+        target = self.targets.get(call.name)
+        if target is None:
+            near = did_you_mean(call.name, self.targets) or f"known: {', '.join(self.targets)}"
+            return {"id": call_id, "error": f"there is no tool {call.name!r}; {near}"}
+        if call.fault:
+            return {"id": call_id, "error": call.fault}
+        inputs = dict(target)
+        kind = str(inputs.pop("kind"))
+        inputs["arguments" if kind == "tool" else "with"] = call.arguments
+        return {"id": call_id, "name": call.name, "kind": kind, "inputs": inputs}
+
+
+class Toolbox:
+    """Finds what the names in `tools` stand for."""
+
+    def __init__(self, context: Context) -> None:
+        self._settings = context.settings
+        self._functions: Tasks = context.functions
+        self._servers = context.servers
+
+    async def offered(
+        self, names: Sequence[Json], run: str, earlier: Mapping[str, str] | None = None
+    ) -> ToolOffers:
+        """The tools behind the names; servers that are needed are started. Raises ProviderError.
+
+        `earlier` are the hashes of what the model was told before: P122 when one has changed.
+        """
+        offers = ToolOffers()
+        for name in names:
+            if not isinstance(name, str):
+                raise _unfit(f"holds {name!r:.80}; each is the name of an MCP server or a task")
+            server, _, tool = name.partition("/")
+            if self._functions.get(name) is not None or name in self._settings.tasks:
+                self._add_task(name, offers)
+            elif server in self._settings.mcp:
+                listed = await self._servers.tools(server, run)
+                self._add_server(server, tool, listed, offers)
+            else:
+                raise _unfit(self._unknown(name))
+        count = len(offers.offers)
+        if count > OFFERS_MAX:
+            raise _unfit(f"stands for {count} tools, and at most {OFFERS_MAX} can be offered")
+        for name, pin in (earlier or {}).items():
+            if offers.pins.get(name, pin) != pin:
+                raise changed(*name.split("/", 1))
+        return offers
+
+    def _add_server(
+        self, server: str, only: str, listed: list[ListedTool], offers: ToolOffers
+    ) -> None:
+        chosen = [tool for tool in listed if only in ("", tool.name)]
+        if only and not chosen:
+            near = did_you_mean(only, [tool.name for tool in listed])
+            raise _unfit(f"names {server}/{only}, which that server does not have; {near}")
+        for tool in chosen:
+            target: dict[str, Json] = {"kind": "tool", "server": server, "tool": tool.name}
+            offers.pins[f"{server}/{tool.name}"] = tool.pin
+            name = f"{server}__{tool.name}"
+            offers.add(name, tool.description, tool.schema, target | {"pin": tool.pin})
+
+    def _add_task(self, task: str, offers: ToolOffers) -> None:
+        registered = self._functions.get(task)
+        place = self._settings.tasks.get(task, "")
+        function = None if registered is None else registered.function
+        if function is None and place.startswith("python:"):
+            from whorl.providers.use import import_function
+
+            function = import_function(place, self._settings)
+        described, schema = f"The task {task!r}.", dict[str, "Json"](type="object")
+        if function is not None:
+            described, schema = inspect.getdoc(function) or "", schema_of(function)
+        offers.add(task, described, schema, {"kind": "use", "task": task})
+
+    def _unknown(self, name: str) -> str:
+        near = did_you_mean(
+            name, [*self._settings.mcp, *self._settings.tasks, *self._functions.names()]
+        )
+        return (
+            f"names {name!r}, which is neither an MCP server nor a task; add [mcp.{name}] or "
+            f"[tasks] {name} to whorl.toml{'; ' + near if near else ''}"
+        )
+
+
+def schema_of(function: Function) -> dict[str, Json]:
+    """The arguments of a function, as far as its signature tells."""
+    properties: dict[str, Json] = {}
+    required: list[Json] = []
+    is_open = False
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            is_open = True
+            continue
+        kind = _type_of(parameter.annotation)
+        properties[name] = {"type": kind} if kind else {}
+        if parameter.default is parameter.empty:
+            required.append(name)
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": is_open,
+    }
+
+
+def _type_of(annotation: object) -> str:
+    if isinstance(annotation, str):
+        return _TYPE_NAMES.get(annotation.partition("[")[0], "")
+    return _TYPES.get(annotation, "") if isinstance(annotation, type) else ""
+
+
+def _unfit(why: str) -> ProviderError:
+    return ProviderError(f"input 'tools' of task 'ask' {why}", code="P113")

@@ -27,7 +27,7 @@ from whorl.interfaces.results import full_result
 from whorl.interfaces.secrecy import hidden_names
 from whorl.interfaces.vocabulary import status_lines
 from whorl.interfaces.wording import condition_words, exit_words
-from whorl.providers.secrets import HIDDEN
+from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.folding import fold
 
 if TYPE_CHECKING:

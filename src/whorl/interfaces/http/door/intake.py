@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from whorl.interfaces.http.faults import Refusal, answer_for
-from whorl.providers.secrets import redact
-from whorl.providers.texts import NotJson, as_json
+from whorl.providers.json_values import NotJson, as_json
+from whorl.providers.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from whorl.providers.secrets import Secret
+    from whorl.providers.redaction import Secret
 
 BODY_MAX = 2_000_000
 DEADLINE_S = 30.0

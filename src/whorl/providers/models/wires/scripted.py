@@ -8,16 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
-from whorl.providers.models.wire import Answer, Limit
-from whorl.providers.models.wires.calls import tool_call
-from whorl.providers.models.wires.streaming import tables_of
-from whorl.providers.outbound.faults import status_fault
+from whorl.providers.models.conversation import Answer, Limit, tool_calls
+from whorl.providers.outbound.errors import status_fault
 
 if TYPE_CHECKING:
     from whorl.language import Json
-    from whorl.providers.models.wire import Candidate, Conversation
+    from whorl.providers.models.conversation import Candidate, Conversation
     from whorl.providers.outbound import Outbound
-    from whorl.providers.settings import ReplyRule
+    from whorl.providers.settings import ProviderSettings, ReplyRule
     from whorl.providers.task import Emit
 
 _ITERATION = re.compile(r"\[(\d+)\]")
@@ -47,13 +45,17 @@ class ScriptedWire:
             code="P112",
         )
 
+    async def check(self, provider: ProviderSettings) -> str:
+        """What to tell of the provider, which is always there."""
+        return f"{len(provider.rules)} rules"
+
     def _number(self, key: tuple[str, int], rule: ReplyRule, conversation: Conversation) -> int:
         """Which reply it is, from 1."""
         if rule.by == "attempt":
             return conversation.attempt
         if rule.by == "iteration":
-            found = _ITERATION.findall(conversation.address)
-            return int(found[-1]) if found else 1
+            numbers = _ITERATION.findall(conversation.address)
+            return int(numbers[-1]) if numbers else 1
         self._counts[key] = self._counts.get(key, 0) + 1
         return self._counts[key]
 
@@ -85,14 +87,9 @@ def _answer(reply: Json, prompt: str, name: str) -> Answer:
         headers = {"retry-after": str(fields.get("retry_after", ""))}
         fault = str(fields.get("text", "scripted fault"))
         raise status_fault(f"scripted provider {name!r}", status, headers, fault)
-    said = fields["json"] if "json" in fields else fields.get("text", "")
-    text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-    calls = tuple(
-        tool_call(
-            number, call_id=call.get("id"), name=call.get("name"), arguments=call.get("arguments")
-        )
-        for number, call in enumerate(tables_of(fields.get("calls")), start=1)
-    )
+    value = fields["json"] if "json" in fields else fields.get("text", "")
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    calls = tool_calls(fields.get("calls"))
     return Answer(
         text,
         str(fields.get("finish", "tool_calls" if calls else "stop")),

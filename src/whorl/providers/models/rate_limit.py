@@ -32,7 +32,7 @@ class Turn:
     tokens: int
 
 
-class Pace:
+class RateLimit:
     """One provider's limits, shared by all runs of the process. First come, first served."""
 
     def __init__(

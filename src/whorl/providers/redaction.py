@@ -9,8 +9,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, overload
 from urllib.parse import quote
 
+from whorl.errors import ProviderError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from whorl.language import Json
 
@@ -73,9 +75,22 @@ def redact(value: Json, secrets: Iterable[Secret]) -> Json:
     return _redacted(value, texts) if texts else value
 
 
-def held_back(text: str, secrets: Iterable[Secret]) -> int:
-    """How many characters at the end of a text may be the beginning of a secret."""
-    return max((_begun(text, form) for form in _forms(tuple(secrets))), default=0)
+def redact_error(
+    fault: ProviderError, secrets: Iterable[Secret], detail: Mapping[str, Json] | None = None
+) -> ProviderError:
+    """The error, with more detail, and with no secret in its message or its detail."""
+    secrets = tuple(secrets)
+    whole: dict[str, Json] = {**fault.detail, **(detail or {})}  # type: ignore[dict-item]
+    redacted = redact(whole, secrets)
+    assert isinstance(redacted, dict)
+    return ProviderError(
+        redact(str(fault), secrets),
+        code=fault.code,
+        retryable=fault.retryable,
+        retry_after_s=fault.retry_after_s,
+        detail={**redacted},
+        answered=fault.answered,
+    )
 
 
 def is_worth_hiding(text: str) -> bool:
@@ -104,10 +119,13 @@ class StreamedText:
         self._held = text[shown:]
         return text[:shown]
 
-    def rest(self) -> str:
-        """What waited when the text ended, if it is too little to tell of a secret."""
+    def rest(self, *, is_whole: bool = False) -> str:
+        """What waited when the text ended, if it is too little to tell of a secret.
+
+        Of a text that `is_whole`, and was not broken off, it is no beginning of one.
+        """
         held, self._held = self._held, ""
-        return held if len(held) < LENGTH_MIN else ""
+        return held if is_whole or len(held) < LENGTH_MIN else ""
 
 
 def _begun(text: str, secret: str) -> int:

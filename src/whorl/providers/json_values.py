@@ -148,3 +148,27 @@ def _finite(digits: str) -> float | None:
 def shorten(text: str, length: int) -> str:
     """The text, cut to about `length` characters with a mark where it was cut."""
     return text if len(text) <= length else f"{text[:length]}..."
+
+
+def without_middle(text: str, length: int) -> tuple[str, int]:
+    """The beginning and the end of a long text, and how many characters were left out."""
+    left_out = len(text) - length
+    if left_out <= 0:
+        return text, 0
+    half = length // 2
+    return f"{text[:half]}\n[{left_out} characters left out]\n{text[-half:]}", left_out
+
+
+def table_of(value: Json) -> dict[str, Json]:
+    """The value, if it is an object; else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def tables_of(value: Json) -> list[dict[str, Json]]:
+    """The objects in a list, if it is one."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def as_text(value: Json) -> str:
+    """A text as it is, any other value as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -8,7 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
-from whorl.providers.texts import NotJson, clean, parse_json, shorten
+from whorl.providers.json_values import NotJson, clean, parse_json, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

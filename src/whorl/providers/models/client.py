@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins
-from whorl.providers.models.pace import Pace
-from whorl.providers.models.prices import Prices
-from whorl.providers.models.tokens import input_tokens, output_tokens
-from whorl.providers.models.usable import fault_in, warnings_of
-from whorl.providers.task import Cap, Estimate, Usage, Worst
+from whorl.providers.models.answers import fault_in, warnings_of
+from whorl.providers.models.conversation import input_tokens, output_tokens
+from whorl.providers.models.rate_limit import RateLimit
+from whorl.providers.settings.providers import KNOWN_PROVIDERS
+from whorl.providers.task import Cap, Estimate, Usage, Worst, time_limit
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from contextlib import AbstractAsyncContextManager
+    from collections.abc import Callable
 
     from whorl.language import Json
-    from whorl.providers.models.choosing import Choice
-    from whorl.providers.models.pace import Clock, Sleep, Turn, Waiting
-    from whorl.providers.models.wire import Answer, Candidate, Conversation, Wire
+    from whorl.providers.models.conversation import Answer, Candidate, Conversation, Wire
+    from whorl.providers.models.rate_limit import Waiting
+    from whorl.providers.models.selection import Choice
     from whorl.providers.outbound import Outbound
     from whorl.providers.settings import ProviderSettings, Settings
     from whorl.providers.task import Emit
+
 
 WIRES = {
     "openai": "whorl.providers.models.wires.openai:OpenAIWire",
@@ -41,6 +39,8 @@ _WORTH_ANOTHER = frozenset({"P101", "P104", "P110", "P119"})
 # The longest answer that is asked for where neither the file nor the budget says less. No public
 # list has what each model can give; one that can give less says so, and is asked for that.
 ANSWER_MOST = 16_384
+# Kinds of providers that run on one's own machine and send no bill.
+FREE_KINDS = frozenset({"scripted", "local", "ollama"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,29 +56,21 @@ class Models:
     """All models of the settings, with the limits that all runs of the process share."""
 
     def __init__(
-        self,
-        settings: Settings,
-        outbound: Outbound,
-        *,
-        waiting: Waiting | None = None,
-        clock: Clock = time.monotonic,
-        sleep: Sleep = asyncio.sleep,
+        self, settings: Settings, outbound: Outbound, *, waiting: Waiting | None = None
     ) -> None:
         self._outbound = outbound
         self._waiting = waiting
-        self._clock = clock
-        self._sleep = sleep
         self._prices = Prices(settings)
         self._kinds = Plugins("whorl.providers", WIRES)
         self._wires: dict[str, Wire] = {}
-        self._paces: dict[tuple[str | int | None, ...], Pace] = {}
+        self._rate_limits: dict[tuple[str | int | None, ...], RateLimit] = {}
 
     def estimate(
         self, choice: Choice, conversation: Conversation, *, answer_tokens: int | None = None
     ) -> Estimate:
         """What one answer is expected to use, by the dearest of the models."""
         candidates = choice.candidates
-        usual = answer_tokens or max(one.provider.answer_tokens for one in candidates)
+        usual = answer_tokens or max(candidate.provider.answer_tokens for candidate in candidates)
         read, least = input_tokens(conversation), conversation.max_tokens or usual
         most = max(ANSWER_MOST, least + 1)
         costs, dearer = (
@@ -91,8 +83,8 @@ class Models:
         if conversation.max_tokens is not None:
             return estimate
         each = [
-            None if one is None or other is None else (other - one) / (most - least)
-            for one, other in zip(costs, dearer, strict=True)
+            None if low is None or high is None else (high - low) / (most - least)
+            for low, high in zip(costs, dearer, strict=True)
         ]
         return replace(estimate, cap=Cap(least, most, _dearest(each)))
 
@@ -107,26 +99,29 @@ class Models:
             key = conversation.key and f"{conversation.key}{f'~{at + 1}' if at else ''}"
             asked = replace(conversation, key=key)
             answer, usage = await self._try(candidate, asked, timeout_s, emit)
-            used = _sum(used, usage)
+            used += usage
             if not isinstance(answer, ProviderError):
-                detail = _told(candidate, answer, conversation)
+                detail = _detail(candidate, answer, conversation)
                 return Outcome(answer, used, detail | ({"tried": tried} if tried else {}))
             tried.append(f"{candidate.name}: {answer}")
             another = answer.retryable or answer.code in _WORTH_ANOTHER
             if at + 1 == len(choice.candidates) or not another:
-                answer.detail["usage"] = usage_json(used)
+                answer.detail["usage"] = used.as_json()
                 answer.detail["model"] = candidate.name
                 if len(tried) > 1:
                     answer.detail["tried"] = list(tried)
                 raise answer
         raise AssertionError("a choice holds at least one model")
 
+    async def check(self, provider: ProviderSettings) -> str:
+        """What to tell of a provider that answers; raises ProviderError where it does not."""
+        check = getattr(self._wire(provider), "check", None)
+        if check is None:
+            raise ProviderError(f"kind {provider.kind!r} cannot be checked", code="P110")
+        return str(await check(provider))
+
     async def _try(
-        self,
-        candidate: Candidate,
-        conversation: Conversation,
-        timeout_s: float | None,
-        emit: Emit,
+        self, candidate: Candidate, conversation: Conversation, timeout_s: float | None, emit: Emit
     ) -> tuple[Answer | ProviderError, Usage]:
         """The answer of one model, or why there is none, and what it used in any case."""
         try:
@@ -137,45 +132,45 @@ class Models:
         return fault_in(answer, conversation, candidate.name) or answer, usage
 
     async def _converse(
-        self,
-        candidate: Candidate,
-        conversation: Conversation,
-        timeout_s: float | None,
-        emit: Emit,
+        self, candidate: Candidate, conversation: Conversation, timeout_s: float | None, emit: Emit
     ) -> Answer:
         provider = candidate.provider
-        wire = self._wire(candidate)
+        wire = self._wire(provider)
         # What most answers have; a limit that only a budget sets says nothing of that.
         expected = input_tokens(conversation) + (conversation.max_tokens or provider.answer_tokens)
-        pace = self._pace(provider)
         limit_s = min(timeout_s or provider.timeout_s, provider.timeout_s)
-        async with _on_time(pace.turn(expected), provider.name, timeout_s) as turn:
+        late = (
+            f"the limits of provider {provider.name!r} held the call back for {timeout_s or 0:g} s;"
+            " raise the timeout of the step, or max_concurrent or the rates of the provider"
+        )
+        async with AsyncExitStack() as stack:
+            # A call that still waits was not sent.
+            async with time_limit(timeout_s, late, {"unsent": True}):
+                turn = await stack.enter_async_context(self._rate_limit(provider).turn(expected))
             answer = await wire.converse(candidate, conversation, timeout_s=limit_s, emit=emit)
             counts = self._usage(candidate, conversation, answer)
             turn.tokens = counts.input_tokens + counts.output_tokens
             return answer
 
-    def _pace(self, provider: ProviderSettings) -> Pace:
+    def _rate_limit(self, provider: ProviderSettings) -> RateLimit:
         """The limits of a provider; an address in a file may share its name, but not these."""
         limits = (provider.requests_per_minute, provider.tokens_per_minute)
         key = (provider.name, provider.max_concurrent, *limits)
-        if key not in self._paces:
-            self._paces[key] = Pace(
-                provider, waiting=self._waiting, clock=self._clock, sleep=self._sleep
-            )
-        return self._paces[key]
+        if key not in self._rate_limits:
+            self._rate_limits[key] = RateLimit(provider, waiting=self._waiting)
+        return self._rate_limits[key]
 
-    def _wire(self, candidate: Candidate) -> Wire:
-        kind = candidate.provider.kind
+    def _wire(self, provider: ProviderSettings) -> Wire:
+        kind = provider.kind
         if kind not in self._wires:
             try:
                 made = cast("Callable[[Outbound], Wire]", self._kinds.load(kind))
             except UsageError as cause:
-                known = f"known kinds: {', '.join(self._kinds.names())}"
-                broken = self._kinds.has(kind)
-                why = f"which does not load ({cause})" if broken else "which is not known here"
+                is_broken = self._kinds.has(kind)
+                why = f"which does not load ({cause})" if is_broken else "which is not known here"
                 raise ProviderError(
-                    f"provider {candidate.provider.name!r} is of kind {kind!r}, {why}; {known}",
+                    f"provider {provider.name!r} is of kind {kind!r}, {why}; known kinds: "
+                    f"{', '.join(self._kinds.names())}",
                     code="P110",
                 ) from cause
             self._wires[kind] = made(self._outbound)
@@ -209,27 +204,7 @@ class Models:
         return Usage(1, read, written, self._prices.cost(candidate, read, written))
 
 
-@asynccontextmanager
-async def _on_time(
-    turn: AbstractAsyncContextManager[Turn], provider: str, limit_s: float | None
-) -> AsyncIterator[Turn]:
-    """The turn, if it comes within the time of the call; a call that still waits was not sent."""
-    async with AsyncExitStack() as stack:
-        try:
-            async with asyncio.timeout(limit_s):
-                had = await stack.enter_async_context(turn)
-        except TimeoutError:
-            raise ProviderError(
-                f"the limits of provider {provider!r} held the call back for {limit_s:g} s; raise"
-                " the timeout of the step, or max_concurrent or the rates of the provider",
-                code="P108",
-                retryable=True,
-                detail={"unsent": True},
-            ) from None
-        yield had
-
-
-def _told(candidate: Candidate, answer: Answer, conversation: Conversation) -> dict[str, Json]:
+def _detail(candidate: Candidate, answer: Answer, conversation: Conversation) -> dict[str, Json]:
     """What people are told of an answer."""
     detail: dict[str, Json] = {"model": candidate.name, "finish": answer.finish}
     detail |= answer.detail
@@ -242,25 +217,46 @@ def _told(candidate: Candidate, answer: Answer, conversation: Conversation) -> d
 
 def _dearest(costs: list[float | None]) -> float | None:
     """The highest of some costs; None where one of them is not known."""
-    known = [cost for cost in costs if cost is not None]
-    return max(known) if len(known) == len(costs) else None
+    return None if None in costs else max(cost for cost in costs if cost is not None)
 
 
-def usage_json(usage: Usage) -> dict[str, Json]:
-    """Usage as it stands in the detail of an error whose call was paid for."""
-    return {
-        "calls": usage.calls,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cost_usd": usage.cost_usd,
-    }
+class Prices:
+    """Costs in dollars. The price list takes half a second to load, so it is loaded when needed."""
 
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._unlisted: set[str] = set()
 
-def _sum(one: Usage, other: Usage) -> Usage:
-    costs = (one.cost_usd, other.cost_usd)
-    return Usage(
-        one.calls + other.calls,
-        one.input_tokens + other.input_tokens,
-        one.output_tokens + other.output_tokens,
-        None if None in costs else sum(cost or 0.0 for cost in costs),
-    )
+    def cost(
+        self, candidate: Candidate, read: int, written: int, *, cached: tuple[int, int] = (0, 0)
+    ) -> float | None:
+        """What these tokens cost, or None when no price is known.
+
+        `cached` are those of the tokens read that came from a prompt cache and that went into one;
+        the public list has prices of their own for them.
+        """
+        prices, provider = self._settings.prices, candidate.provider
+        price = prices.get(candidate.name) or prices.get(candidate.model)
+        if price is not None:
+            return (read * price.input + written * price.output) / 1_000_000
+        if provider.kind in FREE_KINDS:
+            return 0.0
+        # A model behind another address has the name of a listed one at most by chance.
+        known = KNOWN_PROVIDERS.get(provider.name)
+        is_official = known is not None and provider.base_url == known.base_url
+        if not is_official or known is None or not known.prices or candidate.name in self._unlisted:
+            return None
+        from genai_prices import Usage, calc_price
+
+        usage = Usage(
+            input_tokens=read,
+            output_tokens=written,
+            cache_read_tokens=cached[0] or None,
+            cache_write_tokens=cached[1] or None,
+        )
+        try:
+            listed = calc_price(usage, model_ref=candidate.model, provider_id=known.prices)
+        except LookupError:
+            self._unlisted.add(candidate.name)
+            return None
+        return float(listed.total_price)

@@ -16,7 +16,7 @@ from whorl.providers.outbound.addresses import literal_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from whorl.providers.outbound.policy import Policy
+    from whorl.providers.outbound.addresses import Policy
 
 CONNECTIONS_MAX = 500
 IDLE_MAX = 400

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
 from whorl.errors import ProviderError, did_you_mean
-from whorl.providers.models.wire import Candidate
+from whorl.providers.models.conversation import Candidate
 from whorl.providers.outbound import origin_of
 from whorl.providers.settings import ProviderSettings
-from whorl.providers.settings.known import ALIASES, KNOWN
+from whorl.providers.settings.providers import ALIASES, KNOWN_PROVIDERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whorl.language import Json
     from whorl.providers.settings import Settings
+
 
 CANDIDATES_MAX = 10
 LOCAL_MODEL = "smollm2-135m"
@@ -36,32 +37,30 @@ def choose_models(settings: Settings, inputs: Mapping[str, Json]) -> Choice:
     One of several that is not configured is passed over; when none is left, raises P110.
     """
     named = inputs.get("model") or None
-    choices = named if isinstance(named, list) else [named]
-    if not 1 <= len(choices) <= CANDIDATES_MAX:
-        _refuse(f"a list of models holds 1 to {CANDIDATES_MAX} names, not {len(choices)}")
-    found: list[Candidate] = []
+    models = named if isinstance(named, list) else [named]
+    if not 1 <= len(models) <= CANDIDATES_MAX:
+        _refuse(f"a list of models holds 1 to {CANDIDATES_MAX} names, not {len(models)}")
+    candidates: list[Candidate] = []
     faults: list[ProviderError] = []
-    for choice in choices:
+    for model in models:
         try:
-            found.append(_chosen(settings, inputs, choice))
+            candidates.append(_chosen(settings, inputs, model))
         except ProviderError as fault:
             faults.append(fault)
-    if not found:
+    if not candidates:
         raise faults[0]
-    return Choice(tuple(found), tuple(str(fault) for fault in faults))
+    return Choice(tuple(candidates), tuple(str(fault) for fault in faults))
 
 
-def _chosen(settings: Settings, inputs: Mapping[str, Json], choice: Json) -> Candidate:
+def _chosen(settings: Settings, inputs: Mapping[str, Json], named: Json) -> Candidate:
+    """One model, as a name or as `{model, provider, model_url}`."""
     provider, url = _text(inputs, "provider"), _text(inputs, "model_url")
-    if isinstance(choice, dict):
-        own = _text(choice, "provider") or provider
-        return _candidate(settings, _text(choice, "model"), own, _text(choice, "model_url") or url)
-    if choice is not None and not isinstance(choice, str):
-        _refuse(f"a model is a name such as 'openai/gpt-5-mini', not {choice!r}")
-    return _candidate(settings, choice or "", provider, url)
-
-
-def _candidate(settings: Settings, model: str, provider: str, url: str) -> Candidate:
+    if isinstance(named, dict):
+        provider, url = _text(named, "provider") or provider, _text(named, "model_url") or url
+        named = _text(named, "model")
+    if named is not None and not isinstance(named, str):
+        _refuse(f"a model is a name such as 'openai/gpt-5-mini', not {named!r}")
+    model = named or ""
     if not provider and not url:
         provider, model = _split(settings, model)
     provider = provider or settings.default_provider
@@ -92,7 +91,7 @@ def _split(settings: Settings, model: str) -> tuple[str, str]:
             return parts[0], parts[2]
         return "", ""
     first, slash, rest = model.partition("/")
-    name = _known_name(settings, first)
+    name = _own_name(settings, first)
     if name == "local" and "local" not in settings.providers:
         return "local", rest
     if not slash or not rest:
@@ -100,7 +99,7 @@ def _split(settings: Settings, model: str) -> tuple[str, str]:
     if name in settings.providers:
         return name, rest
     default = settings.providers.get(settings.default_provider)
-    known_default = KNOWN.get(settings.default_provider)
+    known_default = KNOWN_PROVIDERS.get(settings.default_provider)
     at_home = default is not None and known_default and default.base_url == known_default.base_url
     if default is None or (at_home and default.name in _SINGLE_VENDORS):
         _refuse(_missing(settings, name))
@@ -114,30 +113,28 @@ _SINGLE_VENDORS = frozenset({"openai", "anthropic", "deepseek", "gemini", "mistr
 def misspelt(settings: Settings, model: str) -> str:
     """A question where a model's name begins with nearly the name of a provider."""
     first, slash, _ = model.partition("/")
-    known = [*settings.providers, *KNOWN, *ALIASES]
+    known = [*settings.providers, *KNOWN_PROVIDERS, *ALIASES]
     return did_you_mean(first, known) if slash and first not in known else ""
 
 
 def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
-    name = _known_name(settings, name)
-    found = settings.providers.get(name)
-    if found is None and not url and (name == "local" or not (name or settings.providers)):
-        found = _embedded(settings, name)
+    name = _own_name(settings, name)
+    provider = settings.providers.get(name)
     if url:
-        return _at(settings, name, found, url)
-    if found is None:
+        return _at(settings, name, provider, url)
+    if provider is None and (name == "local" or not (name or settings.providers)):
+        provider = _embedded(settings, name)
+    if provider is None:
         _refuse(_missing(settings, name))
-    if found.api_key is None and found.key_variable and urlsplit(found.base_url).scheme == "https":
-        _refuse(
-            f"provider {name!r} takes its key from the variable {found.key_variable!r}, which is "
-            "not set"
-        )
-    return found
+    variable, scheme = provider.key_variable, urlsplit(provider.base_url).scheme
+    if provider.api_key is None and variable and scheme == "https":
+        _refuse(f"provider {name!r} takes its key from the variable {variable!r}, which is not set")
+    return provider
 
 
 def _embedded(settings: Settings, name: str) -> ProviderSettings:
     """The model of this process, which answers where nobody is configured to."""
-    from whorl.providers.models.wires.embedded import INSTALL, is_installed
+    from whorl.providers.models.wires.local import INSTALL, is_installed
 
     if not is_installed():
         why = "provider 'local', the embedded toy model, is not installed"
@@ -148,24 +145,24 @@ def _embedded(settings: Settings, name: str) -> ProviderSettings:
 
 
 def _at(
-    settings: Settings, name: str, found: ProviderSettings | None, url: str
+    settings: Settings, name: str, provider: ProviderSettings | None, url: str
 ) -> ProviderSettings:
     """The provider at an address that a workflow file names; keys go only where they belong."""
     if "?" in url or "#" in url:
         # What follows would no longer be the path of a model's answers.
         _refuse(f"model_url is the beginning of an address, without '?' and '#', not {url!r}")
     origin = origin_of(url)
-    if found is not None and origin_of(found.base_url or url) == origin:
-        return replace(found, base_url=url.rstrip("/"))
+    if provider is not None and origin_of(provider.base_url or url) == origin:
+        return replace(provider, base_url=url.rstrip("/"))
     for other in settings.providers.values():
-        if other.base_url and origin_of(other.base_url) == origin and found is None:
+        if other.base_url and origin_of(other.base_url) == origin and provider is None:
             return replace(other, base_url=url.rstrip("/"))
-    known = KNOWN.get(name)
-    kind = found.kind if found else known.kind if known else "openai"
+    usual = provider or KNOWN_PROVIDERS.get(name)
+    kind = usual.kind if usual else "openai"
     return ProviderSettings(name=name or "openai", kind=kind, base_url=url.rstrip("/"))
 
 
-def _known_name(settings: Settings, name: str) -> str:
+def _own_name(settings: Settings, name: str) -> str:
     return ALIASES.get(name, name) if name not in settings.providers else name
 
 
@@ -175,9 +172,9 @@ def _missing(settings: Settings, name: str) -> str:
             "no model provider is configured: set OPENAI_API_KEY (or ANTHROPIC_API_KEY, "
             "DEEPSEEK_API_KEY, OPENROUTER_API_KEY), or add [providers.openai] to whorl.toml"
         )
-    known = KNOWN.get(name)
+    known = KNOWN_PROVIDERS.get(name)
     variable = f"set {known.key_variable}, or " if known and known.key_variable else ""
-    near = did_you_mean(name, [*settings.providers, *KNOWN])
+    near = did_you_mean(name, [*settings.providers, *KNOWN_PROVIDERS])
     return (
         f"provider {name!r} is not configured: {variable}add [providers.{name}] to whorl.toml"
         f"{'; ' + near if near else ''}"

@@ -1,0 +1,307 @@
+"""Checks a parsed whorl.toml and makes settings of it; unknown keys are errors, never ignored.
+
+Only the operator's file reaches this place, so only the operator can give an agent flags,
+variables, or the permission to skip its questions.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, get_args
+
+from whorl.ir.durations import parse_duration
+from whorl.providers.json_values import NotJson, as_json
+from whorl.providers.redaction import Secret
+from whorl.providers.settings import (
+    AGENT_TIMEOUT_S,
+    AgentSettings,
+    Allow,
+    ConnectorSettings,
+    KeySettings,
+    NotifyOn,
+    NotifySettings,
+    Price,
+    Settings,
+    ToolServer,
+)
+from whorl.providers.settings.fields import (
+    Table,
+    is_web_address,
+    refuse,
+    resolve,
+    shown_url,
+    type_name,
+)
+from whorl.providers.settings.providers import providers_from
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Environment = Mapping[str, str]
+
+# The sections and their keys; None where the keys are names that the operator chooses.
+SECTIONS: dict[str, tuple[str, ...] | None] = {
+    "defaults": ("provider", "model", "judge_model"),
+    "providers": None,
+    "prices": None,
+    "allow": ("commands", "private_network"),
+    "tasks": None,
+    "mcp": None,
+    "agents": None,
+    "keys": None,
+    "connectors": ("url", "replies"),
+    "limits": ("iterations", "time"),
+    "notify": ("url", "headers", "on"),
+    "retention": ("older_than",),
+    "workflows": ("folders",),
+}
+PRICE = ("input", "output")
+SERVER = ("command", "url", "env", "headers", "tools", "timeout_s")
+AGENT = ("kind", "program", "model", "flags", "skip_permissions", "env", "timeout_s")
+KEY = ("url", "token", "username", "password", "headers")
+ITERATIONS_MAX, TIME_MAX_S = 1_000, 86_400.0
+
+# What a command may see of our own environment (security rule R8).
+COMMAND_VARIABLES = ("PATH", "HOME", "LANG", "TERM", "TMPDIR")
+
+# The programs that need no configuration, by the name that workflows use.
+AGENT_PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini"}
+AGENT_ALIASES = {"claude": "claude-code"}
+TEXT_AGENT = "text"
+AGENT_KINDS = (*AGENT_PROGRAMS, TEXT_AGENT)
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CREDENTIAL = re.compile("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)
+# A number alone would be seconds, which nobody means who keeps runs for a time.
+_BARE = re.compile(r"[0-9.]*")
+
+
+def settings_from(
+    table: Mapping[str, object], environment: Environment, *, project_root: str = "."
+) -> Settings:
+    """The settings of a parsed whorl.toml and the well-known variables; raises UsageError."""
+    whole = Table(table, "whorl.toml", tuple(SECTIONS))
+    sections = {
+        name: Table(whole.values.get(name, {}), f"[{name}]", keys, environment)
+        for name, keys in SECTIONS.items()
+    }
+    defaults = sections["defaults"]
+    providers = providers_from(sections["providers"].values, environment)
+    return Settings(
+        default_provider=defaults.text("provider") or next(iter(providers), ""),
+        default_model=defaults.text("model"),
+        judge_model=defaults.text("judge_model"),
+        providers=providers,
+        prices={name: _price(name, price) for name, price in sections["prices"].values.items()},
+        allow=_allow(sections["allow"]),
+        tasks={name: _task(name, task) for name, task in sections["tasks"].values.items()},
+        agents=agents_from(sections["agents"].values, environment),
+        notify=_notify(sections["notify"]),
+        mcp={n: _server(n, table, environment) for n, table in sections["mcp"].values.items()},
+        keys={n: _key(n, table, environment) for n, table in sections["keys"].values.items()},
+        connectors=_connectors(sections["connectors"]),
+        limits=_limits(sections["limits"]),
+        environment={k: environment[k] for k in COMMAND_VARIABLES if k in environment},
+        project_root=project_root,
+        retention=_retention(sections["retention"]),
+        workflows=_workflows(sections["workflows"]),
+    )
+
+
+def _price(model: str, value: object) -> Price:
+    table = Table(value, f"[prices.{model}]", PRICE)
+    return Price(table.number("input", 0.0), table.number("output", 0.0))
+
+
+def _allow(table: Table) -> Allow:
+    permissions: dict[str, bool | tuple[str, ...]] = {}
+    for key, value in table.values.items():
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            value = tuple(value)
+        if not isinstance(value, bool | tuple):
+            refuse(f"[allow] {key} must be true, false or a list of texts, not {type_name(value)}")
+        permissions[key] = value
+    return replace(Allow(), **permissions)
+
+
+def _task(name: str, task: object) -> str:
+    if not isinstance(task, str) or not task.startswith(("python:", "https://", "http://")):
+        shown = shown_url(task) if isinstance(task, str) else type_name(task)
+        refuse(f"[tasks] {name!r} must be 'python:module:function' or a URL, not {shown}")
+    return task
+
+
+def _server(name: str, value: object, environment: Environment) -> ToolServer:
+    table = Table(value, f"[mcp.{name}]", SERVER, environment)
+    command, url = table.texts("command") or (), table.text("url")
+    if bool(command) == bool(url):
+        refuse(f'{table.place} needs either command = ["program", ...] or url = "https://..."')
+    if url and not is_web_address(url):
+        refuse(f"{table.place} url must be a web address, not {shown_url(url)}")
+    # What comes from our own variables is secret; one that is not set here is not set there.
+    env = {
+        variable: Secret(resolve(text, environment)) if text.startswith("env:") else text
+        for variable, text in table.text_table("env")
+        if resolve(text, environment) or not text.startswith("env:")
+    }
+    return ToolServer(
+        name=name,
+        command=command,
+        url=url,
+        env=env,
+        headers=table.headers(),
+        tools=table.texts("tools"),
+        timeout_s=table.number("timeout_s", 60.0),
+    )
+
+
+def agents_from(tables: Mapping[str, object], environment: Environment) -> dict[str, AgentSettings]:
+    """The agents that need no configuration and the configured ones, by name."""
+    agents = {
+        name: AgentSettings(name=name, kind=name, program=program)
+        for name, program in AGENT_PROGRAMS.items()
+    }
+    agents |= {name: _agent(name, table, environment) for name, table in tables.items()}
+    return {alias: agents[name] for alias, name in AGENT_ALIASES.items()} | agents
+
+
+def _agent(name: str, value: object, environment: Environment) -> AgentSettings:
+    table = Table(value, f"[agents.{name}]", AGENT, environment)
+    program = table.text("program")
+    kind = table.text("kind") or _agent_kind(name, program)
+    if kind not in AGENT_KINDS:
+        kinds = ", ".join(map(repr, AGENT_KINDS))
+        refuse(f"{table.place} kind must be one of {kinds}, not {kind!r}")
+    program = program or AGENT_PROGRAMS.get(kind, "")
+    if not program or "\0" in program:
+        refuse(f"{table.place} needs a program, the name or path of what is started")
+    flags = table.texts("flags") or ()
+    if any("\0" in flag for flag in flags):
+        refuse(f"{table.place} flags hold a NUL character, which no command line can")
+    timeout_s = table.number("timeout_s", AGENT_TIMEOUT_S)
+    return AgentSettings(
+        name=name,
+        kind=kind,
+        program=program,
+        model=table.text("model"),
+        flags=flags,
+        skip_permissions=table.typed("skip_permissions", bool, False),
+        env=_agent_variables(table),
+        timeout_s=timeout_s or refuse(f"{table.place} timeout_s must be above 0"),
+    )
+
+
+def _agent_kind(name: str, program: str) -> str:
+    """The format that an agent speaks: its name says so, or the name of its program."""
+    if name in AGENT_PROGRAMS:
+        return name
+    stem = PurePath(program).stem
+    return next((kind for kind, usual in AGENT_PROGRAMS.items() if stem == usual), TEXT_AGENT)
+
+
+def _agent_variables(table: Table) -> dict[str, str | Secret]:
+    """Variables; those that come from our own or are named like a credential are secrets."""
+    variables: dict[str, str | Secret] = {}
+    for name, written in table.text_table("env"):
+        if not _VARIABLE.fullmatch(name) or "\0" in written:
+            refuse(f"{table.place} env.{name} must be the text of a variable, not {written!r:.80}")
+        text = resolve(written, table.environment)
+        if written.startswith("env:") and not text:
+            refuse(f"{table.place} env.{name} names the variable {written[4:]!r}, which is not set")
+        is_secret = written.startswith("env:") or _CREDENTIAL.search(name)
+        variables[name] = Secret(text) if is_secret else text
+    return variables
+
+
+def _key(name: str, value: object, environment: Environment) -> KeySettings:
+    table = Table(value, f"[keys.{name}]", KEY, environment)
+    url = table.text("url")
+    if not is_web_address(url):
+        refuse(f"{table.place} needs the url that it is for, such as 'https://api.example.com'")
+    token, username, password = map(table.resolved, ("token", "username", "password"))
+    headers = list(table.headers())
+    secrets = [secret for _, secret in headers]
+    if token:
+        headers.append(("Authorization", Secret(f"Bearer {token}")))
+        secrets.append(Secret(token))
+    elif username or password:
+        pair = basic(username, password)
+        headers.append(("Authorization", Secret(f"Basic {pair}")))
+        secrets += [Secret(pair), Secret(password)]
+    if not headers and not {"token", "username", "password"} & set(table.values):
+        refuse(f"{table.place} needs token, username and password, or headers")
+    return KeySettings(name=name, url=url, headers=tuple(headers), secrets=tuple(secrets))
+
+
+def basic(username: str, password: str) -> str:
+    """A name and a password as the header of basic authentication has them."""
+    return base64.b64encode(f"{username}:{password}".encode()).decode("ascii")
+
+
+def _connectors(table: Table) -> ConnectorSettings:
+    url = table.text("url")
+    if url and not is_web_address(url):
+        refuse(f"[connectors] url must be such as 'http://127.0.0.1:8080', not {shown_url(url)}")
+    replies = table.values.get("replies", {})
+    if not isinstance(replies, dict):
+        refuse("[connectors] replies must be a file, or a table of replies by action")
+    try:
+        recorded = {str(name): as_json(reply) for name, reply in replies.items()}
+    except NotJson as cause:
+        refuse(f"[connectors] replies are not JSON: {cause}")
+    return ConnectorSettings(url.rstrip("/"), recorded)
+
+
+def _limits(table: Table) -> dict[str, float]:
+    """What bounds a loop that does not say it itself: `iterations`, and `time` in seconds."""
+    limits: dict[str, float] = {}
+    iterations = table.count("iterations")
+    if iterations is not None:
+        limits["iterations"] = iterations
+        if iterations > ITERATIONS_MAX:
+            refuse(f"[limits] iterations must be at most {ITERATIONS_MAX}, not {iterations}")
+    if "time" in table.values:
+        seconds = _seconds(table.values["time"]) or 0.0
+        if not 0 < seconds <= TIME_MAX_S:
+            refuse(f"[limits] time must be a duration up to '24h', not {table.values['time']!r}")
+        limits["time"] = seconds
+    return limits
+
+
+def _seconds(duration: object) -> float | None:
+    """The seconds of a duration; None where it is none."""
+    try:
+        return parse_duration(duration) if isinstance(duration, str | int | float) else None
+    except ValueError:
+        return None
+
+
+def _notify(table: Table) -> NotifySettings:
+    url = table.resolved("url")
+    if url and not is_web_address(url):
+        refuse(f"[notify] url must be an http or https address, not {shown_url(url)}")
+    if table.values and not url:
+        refuse("[notify] needs a url, the address that is told")
+    chosen = table.values.get("on", list(get_args(NotifyOn)))
+    if not isinstance(chosen, list) or not all(name in get_args(NotifyOn) for name in chosen):
+        refuse(f"[notify] on must be a list of {', '.join(map(repr, get_args(NotifyOn)))}")
+    return NotifySettings(url, table.headers(), tuple(chosen))
+
+
+def _retention(table: Table) -> dict[str, str]:
+    """What `whorl prune` deletes where its options say nothing."""
+    if "older_than" not in table.values:
+        return {}
+    age = table.values["older_than"]
+    if not isinstance(age, str) or _BARE.fullmatch(age.strip()) or _seconds(age) is None:
+        refuse(f"[retention] older_than must be a time such as '30d' or '12h', not {age!r}")
+    return {"older_than": age}
+
+
+def _workflows(table: Table) -> dict[str, object]:
+    """The folders in which workflows are looked for by name."""
+    table.texts("folders")
+    return dict(table.values)
