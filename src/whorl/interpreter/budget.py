@@ -34,6 +34,16 @@ def add_usage(machine: Machine, loop: str | None, usage: dict[str, Any]) -> None
             total[name] = total.get(name, 0) + amount
 
 
+def note_pause(machine: Machine) -> None:
+    """Says that the run is paused; for a budget, also which iterations have not begun."""
+    told: dict[str, Any] = {"status": "paused"}
+    if machine.state.get("paused_by") == "budget":
+        loops = [frame for frame in machine.frames.values() if frame.get("phase") == "body"]
+        held = [one for one in loops if not one["begun"] and not one.get("retries")]
+        told |= {"for": "budget", "not_begun": [one["iteration"]["address"] for one in held]}
+    machine.note("run.waiting", "", told)
+
+
 def shortage(machine: Machine, loop: str | None, amount: dict[str, Any]) -> tuple[str, str] | None:
     """The innermost scope whose money is spent so far that an amount cannot fit any more.
 
