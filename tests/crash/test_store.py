@@ -8,8 +8,8 @@ import pytest
 
 from conformance.literate import load_cases
 from conformance.person import during
-from crash.promise import broken
 from crash.in_memory import CrashingCase
+from crash.promise import broken
 from crash.stored import KilledCase, StoredCase
 from whorl.runtimes.sqlite import writer
 

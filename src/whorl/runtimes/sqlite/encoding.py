@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
 import zlib
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias, cast
 
@@ -29,6 +30,9 @@ DEFLATE_MIN: Final = 512
 # The window holds a whole inline body; a small state makes starting the compressor cheap.
 _WINDOW_BITS: Final = -13
 _MEMORY_LEVEL: Final = 5
+
+# The number of an entry, its kind and its time.
+_PLACE: Final = struct.Struct("<qqd").pack
 
 Path: TypeAlias = tuple[str | int, ...]
 Stored: TypeAlias = str | bytes
@@ -91,11 +95,18 @@ def decode(kind: int, at: float, address: str, body: Stored) -> Event:
     return Event(kind_name(kind), address, at, as_object(from_text(inflate(body))))
 
 
-def checksum(seq: int, row: tuple[int, float, str, Stored, str | None]) -> int:
-    """Tells whether an entry is as it was written: kind, time, address, body, large values."""
+def checksum(seq: int, *row: Any) -> int:
+    """Tells whether an entry is as it was written: kind, time, address, body, large values.
+
+    What nobody can have written has -1.
+    """
     kind, at, address, body, large = row
-    start = zlib.crc32(f"{seq} {kind} {at!r} {large} {address}".encode())
-    return zlib.crc32(body if isinstance(body, bytes) else str(body).encode(), start)
+    try:
+        total = zlib.crc32(_PLACE(seq, kind, at))
+        total = zlib.crc32((address + large if large else address).encode(), total)
+        return zlib.crc32(body.encode() if type(body) is str else body, total)
+    except (struct.error, TypeError, AttributeError):
+        return -1
 
 
 def kind_name(kind: int) -> str:

@@ -299,7 +299,7 @@ class JournalTables:
             seq += 1
             large = self._keep_large(number, row) if row.large else None
             stored = (row.kind, row.at, row.address, row.body, large)
-            flat += (number, seq, *stored, checksum(seq, stored))
+            flat += (number, seq, *stored, checksum(seq, *stored))
         for record, text in job.memories:
             remember(self.connection, record, text, self.clock())
 

@@ -308,10 +308,9 @@ class JournalReading(RunReading):
 
 
 def _entry(connection: apsw.Connection, run: str, seq: int, *row: Any) -> Entry:
-    *stored, written = row
-    kind, at, address, body, large = stored
+    kind, at, address, body, large, written = row
     try:
-        if checksum(seq, (kind, at, address, body, large)) != written:
+        if checksum(seq, kind, at, address, body, large) != written:
             raise damaged(run, seq, "it is not what was written: its checksum differs", "R906")
         name = kind_name(kind)
         value = from_text(inflate(body))
