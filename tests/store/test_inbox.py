@@ -25,8 +25,11 @@ def test_messages_are_taken_in_order_and_stay_until_they_are_answered(
     other = SqliteStore(path)
     feedback = "more, é\0 " * 5000
     posted = [
-        other.post_and_wait(run, event("gate.decided", "gate", approved=True, feedback=feedback)),
-        other.post_and_wait(run, event("run.paused")),
+        asyncio.run(other.post(run, asked))
+        for asked in (
+            event("gate.decided", "gate", approved=True, feedback=feedback),
+            event("run.paused"),
+        )
     ]
     other.close()
     messages = store.take(run, owner)
@@ -94,7 +97,7 @@ def test_mail_is_for_all_runs_of_this_process_and_no_others(store: SqliteStore) 
 
 def test_a_message_to_nobody_is_refused(store: SqliteStore) -> None:
     with pytest.raises(StoreError, match="there is no run 'none'"):
-        store.post_and_wait(RunId("none"), event("run.paused"))
+        asyncio.run(store.post(RunId("none"), event("run.paused")))
 
 
 def test_every_commit_changes_the_version_once(store: SqliteStore) -> None:

@@ -229,11 +229,11 @@ class RunFold(Generic[AnyLoop]):
             self._hold(tuple(map(str, held)))
 
     def _begin_later(self, event: Event) -> None:
-        """What begins while there is no money has not begun; what ends needed none."""
+        """What begins while there is no money has not begun, unless it is tried again (`[1]#2`)."""
         held = tuple(one for one in self.not_begun or () if one != event.address)
         if event.kind == "iteration.finished":
             self.not_begun = held
-        else:
+        elif event.address.endswith("]"):
             self._count(event.address, -1)
             self.not_begun = (*held, event.address)
 
@@ -261,6 +261,10 @@ class RunFold(Generic[AnyLoop]):
 
     def spend(self, event: Event) -> None:
         """A call is answered, or an end tells of all calls."""
+        if self.not_begun and event.kind != "node.finished":
+            # An answer that needed no money: its iteration has begun after all.
+            around = [one for one in self.not_begun if event.address.startswith(f"{one}/")]
+            self._hold(tuple(one for one in self.not_begun if one not in around))
         usage = event.body.get("usage")
         if isinstance(usage, dict):
             self.calls += count_of(usage.get("calls"))
@@ -301,7 +305,7 @@ _CHANGES: Final[dict[str, Callable[[RunFold[Any], Event], None]]] = {
 LOOP_KINDS: Final = frozenset({"loop.started", "loop.continued", "loop.finished", *_OF_ITERATIONS})
 
 
-class _AllLoops(RunFold[LoopFold]):
+class AllLoops(RunFold[LoopFold]):
     """Keeps every loop."""
 
     __slots__ = ()
@@ -314,7 +318,7 @@ class _AllLoops(RunFold[LoopFold]):
 
 def loop_rows(entries: Iterable[Entry]) -> list[LoopRow]:
     """The loops that a journal tells of, in the order in which they began."""
-    run = _AllLoops()
+    run = AllLoops()
     for entry in entries:
         run.take(entry.event)
     return [loop.row() for loop in run.loops.values()]

@@ -10,16 +10,14 @@ from typing import Annotated
 from fastapi import Depends, Path, Request
 from pydantic import BaseModel
 
-from whorl.errors import UsageError
 from whorl.interfaces.catalogue import Catalogue
 from whorl.interfaces.driving import Driving
 from whorl.interfaces.history import loop_node, workflow_of
-from whorl.interfaces.http.faults import Refusal, conflict
+from whorl.interfaces.http.faults import Refusal
 from whorl.interfaces.http.schemas import ErrorAnswer
 from whorl.interfaces.http.watcher import StreamWatcher
 from whorl.interfaces.project import Project, open_runtime
 from whorl.interfaces.wording import target_of
-from whorl.interpreter.events import Event
 from whorl.providers.registry import Providers
 from whorl.runtimes.journal import RunId, RunRow
 from whorl.runtimes.local import LocalRuntime
@@ -68,13 +66,6 @@ class ServerState:
     def store(self) -> SqliteStore:
         """The store of the project."""
         return self.runtime.store
-
-    async def ask(self, run: RunId, make: Callable[[], Event], seen: int | None) -> None:
-        """Carries a request out; what the run has against it is a conflict."""
-        try:
-            await self.driving.ask(run, make, seen)
-        except UsageError as fault:
-            raise conflict(fault) from fault
 
     def target(self, run: RunId, loop: str) -> float | None:
         """The score that a loop works towards; a run pins its version, so this never changes."""

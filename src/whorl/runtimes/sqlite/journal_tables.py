@@ -26,7 +26,6 @@ from whorl.runtimes.sqlite.shared_tables import delete, remember
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from concurrent.futures import Future
 
     import apsw
 
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite.ownership import Ownership
     from whorl.runtimes.sqlite.run_record import LoopChange, RunRecord
 
-Answer: TypeAlias = "asyncio.Future[object] | Future[object]"
 Outcome: TypeAlias = "tuple[Append, int | None, WhorlError | None]"
 
 _KNOWN_RUNS_MAX: Final = 20_000
@@ -102,7 +100,7 @@ class Append:
     after: int | None = None
     messages: Sequence[int] = ()
     memories: Sequence[tuple[Record, str]] = ()
-    answer: Answer | None = None
+    answer: asyncio.Future[object] | None = None
     loop: asyncio.AbstractEventLoop | None = None
     alone: ClassVar[bool] = False
 

@@ -107,8 +107,6 @@ class MemoryRow:
 class JournalReading(RunReading):
     """Everything that can be asked of a store while others write."""
 
-    _seen: int | None = None
-
     def read(self, run: str, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
         """The entries of a run after a sequence number, in order. Raises StoreError R903."""
         number = self._number(run)
@@ -272,11 +270,6 @@ class JournalReading(RunReading):
     def version(self) -> int:
         """A number that differs from the last one when anybody has committed something since."""
         return self._reader.version()
-
-    def changed(self) -> bool:
-        """Whether anybody has committed something since the last time this was asked."""
-        seen, self._seen = self._seen, self._reader.version()
-        return seen != self._seen
 
     def sizes(self) -> Sizes:
         """How much the store holds."""

@@ -7,7 +7,6 @@ import re
 import threading
 import time
 import zlib
-from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
@@ -148,10 +147,6 @@ class SqliteStore(JournalReading):
             Change(lambda tables: shared_tables.discard(tables.connection, run, owner, messages))
         )
 
-    def post_and_wait(self, run: RunId, event: Event) -> int:
-        """The same as `post`, for callers without an event loop."""
-        return cast("int", self._change_and_wait(_posting(run, event)))
-
     async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
         """Adds a record of a task, and keeps the newest ones; False: it is there already."""
         kept, text, at = Record(whole(key), record, keep), to_text(record), self.clock()
@@ -235,12 +230,6 @@ class SqliteStore(JournalReading):
         else:
             waiting.append(job)
         return await job.answer
-
-    def _change_and_wait(self, job: Job) -> object:
-        answer: Future[object] = Future()
-        job.answer = answer
-        self._started().submit([job])
-        return answer.result()
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         jobs = self._waiting.pop(loop, None)

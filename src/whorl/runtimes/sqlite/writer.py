@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.sqlite.connection import Place
-    from whorl.runtimes.sqlite.journal_tables import Answer
 
 CrashHook: TypeAlias = "Callable[[str, str, Sequence[Event]], None]"
 Outcome: TypeAlias = "tuple[Job, object, WhorlError | None]"
@@ -55,7 +54,7 @@ class Change:
     run: RunId | None = None
     events: Sequence[Event] = ()
     alone: bool = False  # outside of a transaction, as vacuum needs it
-    answer: Answer | None = None
+    answer: asyncio.Future[object] | None = None
     loop: asyncio.AbstractEventLoop | None = None
     size: ClassVar[int] = 0
 

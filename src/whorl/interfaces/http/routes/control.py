@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path as FilePath
 
 from fastapi import APIRouter, Depends, Response
@@ -46,8 +47,7 @@ from whorl.interfaces.steering import (
 )
 from whorl.interpreter.events import Event
 from whorl.ir import Workflow
-from whorl.runtimes import folding as forking
-from whorl.runtimes.folding import fold
+from whorl.runtimes import folding
 from whorl.runtimes.journal import RunId
 from whorl.runtimes.local import Start, new_run_id
 
@@ -71,8 +71,7 @@ async def start_run(state: State, new: NewRun, response: Response) -> Started:
 @router.post("/{run}/pause", status_code=202)
 async def pause(state: State, run: KnownRun, request: Request) -> RunItem:
     """Lets what is under way end, and begins nothing new."""
-    await state.ask(run, lambda: paused(state.store, run), request.seen)
-    return run_item(state, state.store.run(run))
+    return await _ask(state, run, lambda: paused(state.store, run), request.seen)
 
 
 @router.post("/{run}/resume", status_code=202)
@@ -81,16 +80,14 @@ async def resume(state: State, run: KnownRun, request: Resume) -> RunItem:
     status = state.store.run(run).status
     if status == "interrupted" and not _more(request).amounts():
         await state.driving.go_on(run)
-    else:
-        await state.ask(run, lambda: _resumed(state, run, request), request.seen)
-    return run_item(state, state.store.run(run))
+        return run_item(state, state.store.run(run))
+    return await _ask(state, run, lambda: _resumed(state, run, request), request.seen)
 
 
 @router.post("/{run}/cancel", status_code=202)
 async def cancel(state: State, run: KnownRun, request: Cancel) -> RunItem:
     """Ends the run for good; what it has made so far stays."""
-    await state.ask(run, lambda: cancelled(request.feedback), request.seen)
-    return run_item(state, state.store.run(run))
+    return await _ask(state, run, lambda: cancelled(request.feedback), request.seen)
 
 
 @router.post("/{run}/continue", status_code=202)
@@ -100,16 +97,14 @@ async def continue_run(state: State, run: KnownRun, request: Continue) -> RunIte
     A loop that is still going on is given more only with `seen`, so that a button that is pressed
     twice does not double it.
     """
-    await state.ask(run, lambda: _continued(state, run, request), request.seen)
-    return run_item(state, state.store.run(run))
+    return await _ask(state, run, lambda: _continued(state, run, request), request.seen)
 
 
 @router.post("/{run}/accept", status_code=202)
 async def accept(state: State, run: KnownRun, request: Accept) -> RunItem:
     """Ends a loop with the result of an iteration; later steps run (again) with it."""
     loop, number = request.loop or "", request.iteration
-    await state.ask(run, lambda: chosen(state.store, run, loop, number), request.seen)
-    return run_item(state, state.store.run(run))
+    return await _ask(state, run, lambda: chosen(state.store, run, loop, number), request.seen)
 
 
 @router.post("/{run}/approve", status_code=202)
@@ -130,7 +125,7 @@ async def fork(state: State, run: KnownRun, request: Fork, response: Response) -
 
     201: it was started. 200: a fork with this key exists already, and this is its id.
     """
-    made = forking.Fork(
+    made = folding.Fork(
         at=request.at,
         values=request.set,
         limits={} if request.budget_usd is None else {"cost_usd": request.budget_usd},
@@ -138,11 +133,22 @@ async def fork(state: State, run: KnownRun, request: Fork, response: Response) -
     )
     await asyncio.to_thread(_check_fork, state, run, made)
     now = time.time()
-    found, created = await forking.fork_run(state.store, run, made, run=new_run_id(now), now=now)
+    found, created = await folding.fork_run(state.store, run, made, run=new_run_id(now), now=now)
     if created:
         state.driving.drive(found)
     response.status_code = 201 if created else 200
     return Forked(run=found, created=created)
+
+
+async def _ask(
+    state: ServerState, run: RunId, make: Callable[[], Event], seen: int | None
+) -> RunItem:
+    """Carries a request out; what the run has against it is a conflict."""
+    try:
+        await state.driving.ask(run, make, seen)
+    except UsageError as fault:
+        raise conflict(fault) from fault
+    return run_item(state, state.store.run(run))
 
 
 async def _decide(state: ServerState, run: RunId, request: Decision, *, approved: bool) -> RunItem:
@@ -150,8 +156,7 @@ async def _decide(state: ServerState, run: RunId, request: Decision, *, approved
         at, words = request.address, request.feedback
         return decided(state.store, run, at, approved=approved, feedback=words)
 
-    await state.ask(run, make, request.seen)
-    return run_item(state, state.store.run(run))
+    return await _ask(state, run, make, request.seen)
 
 
 def _resumed(state: ServerState, run: RunId, request: Resume) -> Event:
@@ -175,7 +180,7 @@ def _continued(state: ServerState, run: RunId, request: Continue) -> Event:
         more=More(request.budget_usd, request.tokens, request.calls),
     )
     if request.seen is None and request.iterations is not None:
-        machine = fold(state.store, run).machine
+        machine = folding.fold(state.store, run).machine
         for frame in machine.frames.values():
             is_it = frame["kind"] == "loop" and frame["address"] == event.body["at"]
             if is_it and "ended" not in frame and frame["phase"] != "limit":
@@ -186,7 +191,7 @@ def _continued(state: ServerState, run: RunId, request: Continue) -> Event:
     return event
 
 
-def _check_fork(state: ServerState, run: RunId, fork: forking.Fork) -> None:
+def _check_fork(state: ServerState, run: RunId, fork: folding.Fork) -> None:
     workflow = workflow_of(state.store, run)
     check_fork(state.store, run, workflow, fork)
     refused = refusal(workflow, state.providers.settings)
