@@ -98,15 +98,13 @@ class LocalRuntime:
             "seed": secrets.token_hex(8),
             "input": self._workers.redacted(start.input),
         }
-        if start.limits:
-            body["limits"] = start.limits
-        if start.iterations is not None:
-            body["iterations"] = start.iterations
-        if start.refused is not None:
-            body["refused"] = start.refused
-        memory = {} if start.cold else remembered(workflow, self.store.memory)
-        if memory:
-            body["memory"] = memory
+        options: dict[str, Json] = {
+            "limits": start.limits or None,
+            "iterations": start.iterations,
+            "refused": start.refused,
+            "memory": (not start.cold and remembered(workflow, self.store.memory)) or None,
+        }
+        body |= {name: value for name, value in options.items() if value is not None}
         pinned, digest = self._pin(workflow)
         made = NewRun(
             run,

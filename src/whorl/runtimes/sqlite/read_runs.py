@@ -28,13 +28,7 @@ SELECT number, runs.id, name, status, dialect, file, created_at, updated_at, coa
 FROM runs JOIN progress ON run = number LEFT JOIN processes ON processes.id = process
 """
 _ONE: Final = _COLUMNS + "WHERE runs.id = ?"
-_TAIL: Final = " number < ? ORDER BY number DESC LIMIT ?"
-_LISTS: Final[dict[tuple[bool, bool], str]] = {
-    (False, False): _COLUMNS + "WHERE" + _TAIL,
-    (True, False): _COLUMNS + "WHERE status = ? AND" + _TAIL,
-    (False, True): _COLUMNS + "WHERE name = ? AND" + _TAIL,
-    (True, True): _COLUMNS + "WHERE status = ? AND name = ? AND" + _TAIL,
-}
+_TAIL: Final = "number < ? ORDER BY number DESC LIMIT ?"
 _TOTALS: Final = """
 SELECT name, count(*), sum(calls), sum(input_tokens), sum(output_tokens), sum(cost_usd),
     sum(in_doubt)
@@ -149,8 +143,10 @@ class RunReading:
 
     def _scan(self, status: str | None, name: str | None, below: int) -> Iterator[RunRow]:
         stored = "running" if status == "interrupted" else status
-        statement = _LISTS[stored is not None, name is not None]
-        chosen = tuple(value for value in (stored, name) if value is not None)
+        chosen = [value for value in (stored, name) if value is not None]
+        by_status = "status = ? AND " if stored is not None else ""
+        by_name = "name = ? AND " if name is not None else ""
+        statement = f"{_COLUMNS}WHERE {by_status}{by_name}{_TAIL}"
         while True:
             with self._reader.lend() as connection:
                 page = fetch(connection, statement, (*chosen, below, _PAGE))

@@ -11,7 +11,8 @@ from __future__ import annotations
 import queue
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from itertools import groupby
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 
 import apsw
 
@@ -30,7 +31,7 @@ from whorl.runtimes.sqlite.ownership import BEAT_EVERY_S, Ownership, Pulse, this
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from whorl.interpreter.events import Event
     from whorl.runtimes.journal import RunId
@@ -119,7 +120,8 @@ class Writer:
                 return None
             outcomes = self._commit(jobs, begun=True)
         except BaseException:
-            self._end_cut_off()
+            # A thread that is not ours, perhaps with a transaction open.
+            self._broken = self._ended("writing to the store {!r} was interrupted")
             # An event loop may only log what a callback of it raises: nobody may wait for ever.
             settle([(job, None, self._stopped()) for job in jobs], here=jobs[0].loop)
             raise
@@ -128,14 +130,6 @@ class Writer:
         if self._is_log_long():
             self._queue.put([])
         return outcomes
-
-    def _end_cut_off(self) -> None:
-        """A thread that is not ours was interrupted, perhaps with a transaction open."""
-        self._broken = StoreError(
-            f"writing to the store {self._path!r} was interrupted",
-            code="R905",
-            help="start again; what was acknowledged is stored",
-        )
 
     def close(self) -> None:
         """Writes all that was handed over, then ends the thread and closes the connection."""
@@ -149,6 +143,10 @@ class Writer:
         if self._broken is not None:
             return copy_of(self._broken)
         return StoreError(f"the store {self._path!r} is closed", code="R905", help="open it again")
+
+    def _ended(self, words: str) -> StoreError:
+        remedy = "start again; what was acknowledged is stored"
+        return StoreError(words.format(self._path), code="R905", help=remedy)
 
     def _work(self) -> None:
         try:
@@ -186,7 +184,7 @@ class Writer:
             settle(self._commit(together))
         for job in jobs:
             if isinstance(job, Change) and job.alone:
-                settle([self._perform_alone(job)])
+                settle([self._perform(job)])
         self._in_hand = []
 
     def _begin_at_once(self) -> bool:
@@ -231,26 +229,25 @@ class Writer:
         return self._tables.ownership.is_beat_due(BEAT_EVERY_S, now)
 
     def _apply(self, jobs: list[Job]) -> list[Outcome]:
+        """Runs of appends are written together; everything else keeps its place between them."""
         outcomes: list[Outcome] = []
-        for group in _in_order(jobs):
-            if isinstance(group, list):
-                outcomes += self._tables.append_all(group)
+        for kind, group in groupby(jobs, key=type):
+            if kind is Append:
+                outcomes += self._tables.append_all(cast("list[Append]", list(group)))
             else:
-                outcomes.append(self._perform(group))
+                outcomes += map(self._perform, cast("Iterable[Change]", group))
         return outcomes
 
     def _perform(self, job: Change) -> Outcome:
+        if job.alone and self._broken is not None:
+            return job, None, copy_of(self._broken)
         try:
             return job, job.apply(self._tables), None
         except WhorlError as error:
             return job, None, error
-
-    def _perform_alone(self, job: Change) -> Outcome:
-        if self._broken is not None:
-            return job, None, copy_of(self._broken)
-        try:
-            return self._perform(job)
         except apsw.Error as error:
+            if not job.alone:
+                raise
             return job, None, self._rolled_back(error)
 
     def _rolled_back(self, error: Exception, bytes_needed: int = 0) -> StoreError | InternalError:
@@ -319,11 +316,8 @@ class Writer:
         with self._gate:
             if not self._closed:
                 self._closed = True
-                self._broken = self._broken or StoreError(
-                    f"the thread that writes the store {self._path!r} has ended",
-                    code="R905",
-                    help="start again; what was acknowledged is stored",
-                )
+                ended = self._ended("the thread that writes the store {!r} has ended")
+                self._broken = self._broken or ended
         if self._broken is not None:
             self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         self._connection.close(True)
@@ -334,21 +328,6 @@ class Writer:
             except queue.Empty:
                 return
             settle([(job, None, self._stopped()) for job in jobs or ()])
-
-
-def _in_order(jobs: Iterable[Job]) -> Iterator[list[Append] | Change]:
-    """Runs of appends are written together; everything else keeps its place between them."""
-    appends: list[Append] = []
-    for job in jobs:
-        if isinstance(job, Append):
-            appends.append(job)
-            continue
-        if appends:
-            yield appends
-            appends = []
-        yield job
-    if appends:
-        yield appends
 
 
 def settle(outcomes: Iterable[Outcome], *, here: asyncio.AbstractEventLoop | None = None) -> None:
