@@ -29,6 +29,21 @@ steps:
             write: {ask: "Write {{ item }} {{ iteration }}", max_tokens: 10}
 outputs: {count: "{{ all | map(attribute='polish') | select | list | length }}"}
 """
+FIVE = """
+whorl: 1
+steps:
+  polish:
+    repeat:
+      until: iteration == 6
+      at_most: 5
+      steps:
+        inner:
+          repeat:
+            until: iteration == 2
+            at_most: 2
+            steps:
+              write: {ask: "Write {{ iteration }}", max_tokens: 10}
+"""
 PRICED = """
 [defaults]
 provider = "canned"
@@ -81,6 +96,28 @@ def test_a_loop_whose_first_call_is_refused_has_no_iteration(whorl: Whorl, many:
     assert done.code == 5
     assert (done.json["status"], done.json["paused_by"]) == ("paused", "budget")
     assert done.json["loops"][0]["iterations"] == 0
+
+
+def test_everything_says_how_many_iterations_have_begun(
+    whorl: Whorl, project: Path, many: str
+) -> None:
+    (project / "five.yaml").write_text(FIVE)
+    paused = whorl("run", "five.yaml", "--budget", "0.001", "--json").json
+    run = paused["run"]
+
+    def told() -> set[int]:
+        document = whorl("show", run, "--json").json
+        lines = whorl("ls").out, whorl("show", run).out, whorl("status", run).out
+        numbers = [re.search(r"(\d)/5", text) for text in lines]
+        outer = [loop["iterations"] for loop in document["loops"] if loop["path"] == "polish"]
+        rows = whorl("ls", "--json").json[0], whorl("status", run, "--json").json
+        return {*outer, *(row["iteration"] for row in rows), *(int(n[1]) for n in numbers if n)}
+
+    assert {loop["iterations"] for loop in paused["loops"]} == {0}
+    assert told() == {0}
+    assert whorl("resume", run, "--budget", "+0.05").code in (0, 5)
+    assert len(told()) == 1
+    assert told() != {0}
 
 
 def test_each_command_names_the_other_where_it_does_not_apply(whorl: Whorl, many: str) -> None:

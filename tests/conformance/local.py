@@ -15,8 +15,7 @@ from conformance.reading import workflow_of
 from conformance.replies import ScriptedWorkers
 from conformance.running import options_of, requests_of, result_of
 from whorl.ir.durations import parse_duration
-from whorl.runtimes.folding import fold
-from whorl.runtimes.forking import fork_run
+from whorl.runtimes.folding import fold, fork_run
 from whorl.runtimes.journal import RunId
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.simulated import EPOCH
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from conformance.literate import Case
     from conformance.replies import Script
     from whorl.interpreter.events import Event
-    from whorl.runtimes.forking import Fork
+    from whorl.runtimes.folding import Fork
 
 _STUCK_S = 30.0
 

@@ -22,8 +22,7 @@ from whorl.interpreter.address import numbered
 from whorl.interpreter.control import objection
 from whorl.interpreter.events import Event
 from whorl.ir.durations import parse_duration
-from whorl.runtimes.folding import fold, look_into
-from whorl.runtimes.forking import Fork
+from whorl.runtimes.folding import Fork, fold, look_into
 
 if TYPE_CHECKING:
     from whorl.runtimes.journal import Journal, RunId

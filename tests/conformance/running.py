@@ -10,9 +10,9 @@ from conformance.reading import workflow_of
 from conformance.replies import ScriptedWorkers
 from whorl.ir.durations import parse_duration
 from whorl.runtimes.folding import fold
-from whorl.runtimes.recall import MemoryJournal
+from whorl.runtimes.memory_journal import MemoryJournal
+from whorl.runtimes.projection import document, usage_document
 from whorl.runtimes.simulated import SimulatedRuntime
-from whorl.runtimes.summary import document, usage_document
 
 if TYPE_CHECKING:
     from conformance.literate import Case

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from conformance.replies import Script, ScriptedWorkers
-from crash.recalled import Crash
+from crash.in_memory import Crash
 from whorl.dialects import read_workflow
 from whorl.interpreter.events import Event
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import RunId
-from whorl.runtimes.recall import MemoryJournal
+from whorl.runtimes.memory_journal import MemoryJournal
 from whorl.runtimes.simulated import SimulatedRuntime
 
 _RUN = RunId("sim")

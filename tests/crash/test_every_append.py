@@ -8,8 +8,8 @@ import pytest
 
 from conformance.literate import load_cases
 from conformance.person import during
+from crash.in_memory import CrashingCase
 from crash.promise import broken
-from crash.recalled import CrashingCase
 
 if TYPE_CHECKING:
     from conformance.literate import Case
@@ -33,7 +33,7 @@ _WAITING = [pytest.param(1, id="at-once"), pytest.param(64, id="together")]
 def test_a_crash_at_any_append_changes_nothing(
     case: Case, waiting: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("whorl.runtimes.unwritten.ENTRIES_MAX", waiting)
+    monkeypatch.setattr("whorl.runtimes.write_buffer.ENTRIES_MAX", waiting)
     crashing = CrashingCase(case)
     clean = crashing.run()
     for point in range(1, crashing.struck + 1):

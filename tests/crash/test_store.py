@@ -8,10 +8,10 @@ import pytest
 
 from conformance.literate import load_cases
 from conformance.person import during
+from crash.in_memory import CrashingCase
 from crash.promise import broken
-from crash.recalled import CrashingCase
 from crash.stored import KilledCase, StoredCase
-from whorl.runtimes.sqlite.writing import writer
+from whorl.runtimes.sqlite import writer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from whorl.interfaces.http.serving import Place, Server, serving
+from whorl.interfaces.http.server import Place, Server, serving
 from whorl.interfaces.project import find_project
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import pytest
 from served import TOKEN, Client, running, wait_until
 
 from whorl.errors import UsageError
-from whorl.interfaces.http.app import build_app, document
-from whorl.interfaces.http.openapi import openapi_text
-from whorl.interfaces.http.routes import pages
-from whorl.interfaces.http.serving import Place, bits_of, check_place, read_token
+from whorl.interfaces.http import app as pages
+from whorl.interfaces.http.app import build_app, document, openapi_text
+from whorl.interfaces.http.auth import bits_of, read_token
+from whorl.interfaces.http.server import Place, check_place
 
 if TYPE_CHECKING:
     import subprocess
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def test_the_document_in_the_repository_is_fresh() -> None:
-    """`python -m whorl.interfaces.http.openapi` writes it; the page's types are made of it."""
+    """`python -m whorl.interfaces.http.app` writes it; the page's types are made of it."""
     assert (ROOT / "web" / "openapi.json").read_text("utf-8") == openapi_text()
 
 

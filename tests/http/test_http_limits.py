@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from served import CONFIG, TOKEN, Client, connected, make_project, running
 
-from whorl.interfaces.http import serving
-from whorl.interfaces.http.door import intake
+from whorl.interfaces.http import limits
+from whorl.interfaces.http import server as http_server
 
 if TYPE_CHECKING:
     import subprocess
@@ -49,7 +49,7 @@ def head(client: Client, *more: str, path: str = "/api/validate") -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-@pytest.mark.parametrize("size", [intake.BODY_MAX + 1, 50_000_000])
+@pytest.mark.parametrize("size", [limits.BODY_MAX + 1, 50_000_000])
 def test_a_body_that_is_announced_too_large_is_not_read(shared: Client, size: int) -> None:
     answer = raw(shared.address, head(shared, f"Content-Length: {size}"))
 
@@ -164,7 +164,7 @@ def test_secrets_of_the_operator_are_not_told(tmp_path: Path) -> None:
 
 
 def test_a_head_that_is_too_large_is_refused(shared: Client) -> None:
-    answer = raw(shared.address, head(shared, f"X-Long: {'a' * (serving.HEAD_BYTES_MAX + 10)}"))
+    answer = raw(shared.address, head(shared, f"X-Long: {'a' * (http_server.HEAD_BYTES_MAX + 10)}"))
 
     assert answer.startswith(b"HTTP/1.1 400")
 
@@ -188,8 +188,8 @@ def test_what_is_no_http_is_refused(shared: Client, sent: bytes) -> None:
 def test_a_request_that_does_not_arrive_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "HEAD_S", 0.3)
-    monkeypatch.setattr(intake.Intake.__init__, "__kwdefaults__", {"deadline_s": 1.5})
+    monkeypatch.setattr(http_server, "HEAD_S", 0.3)
+    monkeypatch.setattr(limits.Limits.__init__, "__kwdefaults__", {"deadline_s": 1.5})
     with running(make_project(tmp_path)) as server:
         client = Client(server.address)
         silent = raw(server.address, b"", 5.0)

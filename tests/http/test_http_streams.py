@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from served import Client, running, wait_until
 
-from whorl.interfaces.http import watch
+from whorl.interfaces.http import watcher as watch
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore

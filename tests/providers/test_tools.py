@@ -21,16 +21,16 @@ from whorl.ir import content_hash, to_json
 from whorl.providers.functions import Tasks
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
-from whorl.runtimes.clock import SystemClock
-from whorl.runtimes.driver import Driver
+from whorl.runtimes.driver import Driver, SystemClock
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import NewRun, RunId
-from whorl.runtimes.recall import MemoryJournal
+from whorl.runtimes.memory_journal import MemoryJournal
 
 if TYPE_CHECKING:
     from provider_server import Seen
 
     from whorl.providers.settings import Settings
+
 
 PROGRAM = [sys.executable, str(Path(__file__).parent / "tool_server.py")]
 ARGUMENTS = {"text": "grüße"}

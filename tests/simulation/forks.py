@@ -11,10 +11,9 @@ from whorl.interpreter.address import numbered, split_iteration
 from whorl.interpreter.events import FED_KINDS
 from whorl.interpreter.machine import Machine
 from whorl.ir import content_hash, to_json
-from whorl.runtimes.folding import Replay, fold, look_into
-from whorl.runtimes.forking import Fork, fork_run
+from whorl.runtimes.folding import Fork, Replay, fold, fork_run, look_into
 from whorl.runtimes.journal import NewRun, RunId
-from whorl.runtimes.recall import MemoryJournal
+from whorl.runtimes.memory_journal import MemoryJournal
 
 if TYPE_CHECKING:
     from random import Random

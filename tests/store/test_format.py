@@ -12,9 +12,11 @@ import pytest
 from journal_makers import event, iteration, started
 
 from whorl.errors import StoreError
+from whorl.interpreter import BEHAVIOUR
 from whorl.runtimes.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.schema import APPLICATION_ID, FORMAT_VERSION, MIGRATIONS
+from whorl.runtimes.sqlite.encoding import checksum
+from whorl.runtimes.sqlite.schema import FORMAT_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,44 +48,33 @@ def change(path: Path, statement: str) -> None:
     file.close()
 
 
-def test_a_newer_format_is_refused_and_the_file_is_left_alone(path: Path) -> None:
+def write_checksums(path: Path) -> None:
+    """Makes entries that were changed look as if they had been written so."""
+    file = apsw.Connection(str(path))
+    entries = file.execute("SELECT id, seq, kind, at, address, body, large FROM journal").fetchall()
+    for number, *row in entries:
+        file.execute("UPDATE journal SET checksum = ? WHERE id = ?", (checksum(*row), number))
+    file.close()
+
+
+@pytest.mark.parametrize("version", [FORMAT_VERSION - 1, FORMAT_VERSION + 1])
+def test_another_format_is_refused_and_the_file_is_left_alone(path: Path, version: int) -> None:
     store = SqliteStore(path)
     asyncio.run(started(store))
     store.close()
-    change(path, f"PRAGMA user_version = {FORMAT_VERSION + 1}")
+    change(path, f"PRAGMA user_version = {version}")
     before = {
         file.name: hashlib.sha256(file.read_bytes()).digest() for file in path.parent.iterdir()
     }
     changed_at = path.stat().st_mtime_ns
 
-    with pytest.raises(StoreError, match="has format 3; this version of Whorl knows") as caught:
+    with pytest.raises(
+        StoreError, match=f"has format {version}; this version of Whorl knows"
+    ) as caught:
         SqliteStore(path)
     assert caught.value.code == "R901"
     assert hashlib.sha256(path.read_bytes()).digest() == before["runs.db"]
     assert path.stat().st_mtime_ns == changed_at
-
-
-def test_a_store_of_the_first_format_is_brought_up_to_date(path: Path) -> None:
-    path.parent.mkdir()
-    change(path, MIGRATIONS[1])
-    change(path, f"PRAGMA application_id = {APPLICATION_ID}")
-    change(path, "PRAGMA user_version = 1")
-    change(
-        path,
-        """
-        INSERT INTO runs VALUES(1, 'run-1', NULL, 'n', 'native', '', '', 1.0, 'h', 0, 0, 'failed');
-        INSERT INTO progress VALUES(1, 1, NULL, 3, 1.0, 0.5, 1, 2, 3, 0, NULL, 'l', 2, 7, NULL,
-            '', 'no');
-        INSERT INTO loops VALUES(1, 'l', 'running', 2, NULL);
-        """,
-    )
-
-    store = SqliteStore(path)
-    row = store.run("run-1")
-    store.close()
-
-    assert (row.status, row.loop, row.iteration, row.iterations_max) == ("failed", "l", 2, 7)
-    assert (row.error, row.cost_usd, row.mark) == ("no", 0.5, "")
 
 
 def test_another_programs_database_is_refused_and_left_alone(path: Path) -> None:
@@ -176,16 +167,54 @@ FIRST = "run = (SELECT number FROM runs WHERE id = 'run-1')"
         ),
     ],
 )
-def test_a_damaged_entry_is_named_and_other_runs_go_on(
+def test_a_wrong_entry_is_named_and_other_runs_go_on(
     written: SqliteStore, path: Path, statement: str, message: str
 ) -> None:
     change(path, statement)
+    write_checksums(path)
 
     with pytest.raises(StoreError, match=f"run 'run-1', {message}") as caught:
         list(written.read(RUN))
     assert caught.value.code == "R903"
     assert len(list(written.read(OTHER))) == 5
     assert [row.id for row in written.runs()] == ["run-2", "run-1"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "kind = 3",
+        "at = at + 1e-6",
+        "address = address || 'x'",
+        """body = replace(body, ':', ': ')""",
+        "body = x'00ff'",
+        "large = '[]'",
+        "seq = 6",
+        "checksum = checksum + 1",
+    ],
+)
+def test_a_changed_entry_does_not_have_its_checksum(
+    written: SqliteStore, path: Path, statement: str
+) -> None:
+    change(path, f"UPDATE journal SET {statement} WHERE seq = 4 AND {FIRST}")
+    if statement == "seq = 6":
+        # Two entries change places.
+        for before, after in ((5, 4), (6, 5)):
+            change(path, f"UPDATE journal SET seq = {after} WHERE seq = {before} AND {FIRST}")
+
+    with pytest.raises(StoreError, match=r"run 'run-1', entry \d: it is not what was") as caught:
+        list(written.read(RUN))
+    assert caught.value.code == "R906"
+    assert len(list(written.read(OTHER))) == 5
+
+
+def test_a_run_of_a_newer_machine_is_not_driven(written: SqliteStore, path: Path) -> None:
+    asyncio.run(written.release(RUN, 1))
+    change(path, f"UPDATE runs SET behaviour = {BEHAVIOUR + 1} WHERE id = 'run-1'")
+
+    with pytest.raises(StoreError, match="was started by version 2 of the machine") as caught:
+        asyncio.run(written.claim(RUN))
+    assert caught.value.code == "R901"
 
 
 @pytest.mark.slow
@@ -196,6 +225,7 @@ def test_a_deflated_bomb_is_not_blown_up(written: SqliteStore, path: Path) -> No
     file = apsw.Connection(str(path))
     file.execute("UPDATE journal SET body = ? WHERE run = 1 AND seq = 2", (bomb,))
     file.close()
+    write_checksums(path)
 
     with pytest.raises(StoreError, match="entry 2: its body is cut short or too large"):
         list(written.read(RUN))

@@ -11,8 +11,7 @@ from journal_makers import event, iteration, started
 
 from whorl.errors import StoreError
 from whorl.runtimes.journal import RunId
-from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.writing import writer
+from whorl.runtimes.sqlite import SqliteStore, writer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,61 +18,64 @@ if TYPE_CHECKING:
 RUN = RunId("run-1")
 
 
-def test_letters_are_taken_in_order_and_stay_until_they_are_answered(
+def test_messages_are_taken_in_order_and_stay_until_they_are_answered(
     store: SqliteStore, path: Path
 ) -> None:
     run, owner = asyncio.run(started(store))
     other = SqliteStore(path)
     feedback = "more, é\0 " * 5000
     posted = [
-        other.post_and_wait(run, event("gate.decided", "gate", approved=True, feedback=feedback)),
-        other.post_and_wait(run, event("run.paused")),
+        asyncio.run(other.post(run, asked))
+        for asked in (
+            event("gate.decided", "gate", approved=True, feedback=feedback),
+            event("run.paused"),
+        )
     ]
     other.close()
-    letters = store.take(run, owner)
+    messages = store.take(run, owner)
 
-    assert [letter.id for letter in letters] == posted
-    assert [letter.event.kind for letter in letters] == ["gate.decided", "run.paused"]
-    assert letters[0].event.body == {"approved": True, "feedback": feedback}
-    assert store.take(run, owner) == letters
+    assert [message.id for message in messages] == posted
+    assert [message.event.kind for message in messages] == ["gate.decided", "run.paused"]
+    assert messages[0].event.body == {"approved": True, "feedback": feedback}
+    assert store.take(run, owner) == messages
 
-    first = letters[0]
-    asyncio.run(store.append(run, owner, [first.event], letters=[first.id]))
-    assert [letter.id for letter in store.take(run, owner)] == posted[1:]
+    first = messages[0]
+    asyncio.run(store.append(run, owner, [first.event], messages=[first.id]))
+    assert [message.id for message in store.take(run, owner)] == posted[1:]
     assert [entry.event for entry in store.read(run, after=1)] == [first.event]
 
 
-def test_a_letter_is_never_delivered_twice(store: SqliteStore) -> None:
+def test_a_message_is_never_delivered_twice(store: SqliteStore) -> None:
     async def write() -> tuple[int | BaseException, int | BaseException]:
         run, owner = await started(store)
         one, two = [await store.post(run, event("run.paused")) for _ in range(2)]
         return await asyncio.gather(
-            store.append(run, owner, [event("run.paused")], letters=[one]),
-            store.append(run, owner, [event("run.paused")], letters=[two, one]),
+            store.append(run, owner, [event("run.paused")], messages=[one]),
+            store.append(run, owner, [event("run.paused")], messages=[two, one]),
             return_exceptions=True,
         )
 
     first, second = asyncio.run(write())
 
     assert first == 2
-    assert str(second) == "letter 1 was delivered before"
+    assert str(second) == "request 1 was delivered before"
     assert store.run(RUN).last_seq == 2
-    # The refused append has not taken its other letter along.
-    assert [letter.id for letter in store.take(RUN, 1)] == [2]
+    # The refused append has not taken its other message along.
+    assert [message.id for message in store.take(RUN, 1)] == [2]
 
 
-def test_a_letter_of_another_run_cannot_be_answered(store: SqliteStore) -> None:
+def test_a_message_of_another_run_cannot_be_answered(store: SqliteStore) -> None:
     async def write() -> None:
         run, owner = await started(store)
         other, _ = await started(store, "run-2")
-        letter = await store.post(other, event("run.cancelled"))
-        await store.append(run, owner, [event("run.cancelled")], letters=[letter])
+        message = await store.post(other, event("run.cancelled"))
+        await store.append(run, owner, [event("run.cancelled")], messages=[message])
 
-    with pytest.raises(StoreError, match="letter 1 was delivered before"):
+    with pytest.raises(StoreError, match="request 1 was delivered before"):
         asyncio.run(write())
 
 
-def test_only_the_owner_takes_letters(store: SqliteStore) -> None:
+def test_only_the_owner_takes_messages(store: SqliteStore) -> None:
     run, owner = asyncio.run(started(store))
 
     with pytest.raises(Fenced):
@@ -89,12 +92,12 @@ def test_mail_is_for_all_runs_of_this_process_and_no_others(store: SqliteStore) 
 
     asyncio.run(write())
 
-    assert [letter.run for letter in store.mail()] == ["run-1", "run-3"]
+    assert [message.run for message in store.mail()] == ["run-1", "run-3"]
 
 
-def test_a_letter_to_nobody_is_refused(store: SqliteStore) -> None:
+def test_a_message_to_nobody_is_refused(store: SqliteStore) -> None:
     with pytest.raises(StoreError, match="there is no run 'none'"):
-        store.post_and_wait(RunId("none"), event("run.paused"))
+        asyncio.run(store.post(RunId("none"), event("run.paused")))
 
 
 def test_every_commit_changes_the_version_once(store: SqliteStore) -> None:

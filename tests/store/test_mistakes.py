@@ -13,7 +13,7 @@ from whorl.errors import InternalError, StoreError
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal import NewRun, RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.writing import ledger
+from whorl.runtimes.sqlite.run_record import RunRecord
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,14 +38,15 @@ def test_only_the_job_that_is_wrong_fails(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, together: bool
 ) -> None:
     """Whatever goes wrong in our own code: it is rolled back, told, and the thread goes on."""
-    advance = ledger.advance
+    take = RunRecord.take
 
-    def fails(state: object, event: Event) -> None:
-        advance(state, event)  # type: ignore[arg-type]
+    def fails(record: RunRecord, event: Event) -> bool:
+        take(record, event)
         if event.body.get("wrong"):
             raise UnicodeEncodeError("utf-8", _BAD, 0, 1, "a mistake")
+        return True
 
-    monkeypatch.setattr(ledger, "advance", fails)
+    monkeypatch.setattr(RunRecord, "take", fails)
 
     async def write() -> tuple[BaseException | int, int, int]:
         run, owner = await started(store)

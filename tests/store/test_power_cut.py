@@ -53,7 +53,7 @@ async def work(store: SqliteStore, rounds: int, seed: int) -> None:
                     RunId(run),
                     owners[run],
                     iteration(number, value),
-                    letters=[letter] if letter and run == chosen[0] else [],
+                    messages=[letter] if letter and run == chosen[0] else [],
                     memories=[Record("key", {"number": number}, 3)],
                 )
                 for run in chosen

@@ -61,15 +61,16 @@ def test_two_processes_make_the_store_at_the_same_time(child: Callable[..., Chil
     assert [worker.hear() for worker in workers] == ["done"] * 4
 
 
-def test_a_letter_reaches_the_owner_and_the_version_tells_of_it(
+def test_a_request_reaches_the_owner_and_the_version_tells_of_it(
     store: SqliteStore, child: Callable[..., Child]
 ) -> None:
     run, _ = asyncio.run(started(store))
-    assert store.changed()
-    assert not store.changed()
+    seen = [store.version()]
+    assert store.version() == seen[-1]
     asyncio.run(store.post(run, event("run.paused")))
 
-    assert store.changed()
-    assert [letter.event.kind for letter in store.mail()] == ["run.paused"]
+    seen.append(store.version())
+    assert [message.event.kind for message in store.mail()] == ["run.paused"]
     assert child("work", "other", "1").hear() == "done"
-    assert store.changed()
+    seen.append(store.version())
+    assert len(set(seen)) == 3

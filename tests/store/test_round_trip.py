@@ -16,7 +16,7 @@ from whorl.errors import InternalError, StoreError, UsageError
 from whorl.interpreter.events import FED_KINDS, NOTE_KINDS, Event
 from whorl.runtimes.journal import Record, RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.bodies import decode, encode, encode_whole
+from whorl.runtimes.sqlite.encoding import decode, encode, encode_whole
 from whorl.runtimes.sqlite.schema import KIND_NUMBERS
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def test_names_that_cannot_be_stored_are_not_found_and_harm_nobody(store: Sqlite
     with pytest.raises(UsageError, match="there is no run"):
         store.resolve(odd)
     with pytest.raises(StoreError, match="was delivered before"):
-        asyncio.run(store.append(run, owner, iteration(1), letters=[2**70]))
+        asyncio.run(store.append(run, owner, iteration(1), messages=[2**70]))
     assert store.memory(odd) == []
     assert store.runs(name=odd) == []
     record = Record("k\ud800", "\ud800", 2**70)

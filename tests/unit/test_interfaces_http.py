@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whorl.errors import UsageError
-from whorl.interfaces.http.views.graph import graph_of
-from whorl.interfaces.http.views.values import BODY_MAX, abridged, value_at
+from whorl.interfaces.http.routes.workflows import graph_of
+from whorl.interfaces.http.run_views import BODY_MAX, abridged, value_at
 from whorl.interfaces.inspection import previous_address
 from whorl.interpreter.events import Event
 from whorl.ir import (

@@ -42,8 +42,8 @@ def test_tasks_are_counted_once_at_the_call() -> None:
 
 def test_call_in_doubt_counts_what_was_reserved() -> None:
     progress = _told(
-        ("task.started", "a", 1.0, {"reserve": {"calls": 1, "tokens": 50, "cost_usd": 0.5}}),
-        ("task.in_doubt", "a", 2.0, {}),
+        ("task.started", "a", 1.0, {}),
+        ("task.in_doubt", "a", 2.0, {"reserve": {"calls": 1, "tokens": 50, "cost_usd": 0.5}}),
     )
 
     assert (progress.calls, progress.tokens, progress.cost_usd) == (1, 50, 0.5)
@@ -86,6 +86,23 @@ def test_iteration_that_never_began_is_no_row() -> None:
     assert not progress.loops["l"].iterations
 
 
+def test_iterations_that_the_budget_holds_back_do_not_count_until_the_run_goes_on() -> None:
+    progress = _told(
+        LOOP,
+        ("iteration.started", "l[1]", 1.0, {"number": 1}),
+        ("run.waiting", "", 1.0, {"status": "paused", "for": "budget", "not_begun": ["l[1]"]}),
+    )
+    assert (progress.status, progress.loops["l"].number) == ("paused", 0)
+
+    # Another loop had a call under way; its next iteration has no money either.
+    for kind, address in (("loop.started", "m"), ("iteration.started", "m[1]")):
+        progress.take(Event(kind, address, 2.0))
+    assert progress.loops["m"].number == 0
+
+    progress.take(Event("run.resumed", "", 3.0, {"cost_usd": 1.0}))
+    assert [progress.loops[loop].number for loop in "lm"] == [1, 1]
+
+
 def test_continuing_reopens_a_loop_with_more_iterations() -> None:
     progress = _told(
         LOOP,
@@ -93,6 +110,7 @@ def test_continuing_reopens_a_loop_with_more_iterations() -> None:
         ("loop.finished", "l", 2.0, {"iterations": 5, "exit_reason": "max_iterations"}),
         ("run.finished", "", 2.0, {"status": "succeeded"}),
         ("run.continued", "", 3.0, {"at": "l", "iterations": 3}),
+        ("loop.continued", "l", 3.0, {"limits": {"iterations": 8}}),
     )
 
     assert progress.status == "running"

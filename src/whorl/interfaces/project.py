@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.local import LocalRuntime
     from whorl.runtimes.sqlite import SqliteStore
 
+
 CONFIG_NAME = "whorl.toml"
 STORE_FOLDER = ".whorl"
 STORE_NAME = "whorl.db"
@@ -168,8 +169,8 @@ async def open_runtime(
     from whorl.interfaces.discretion import Discreet
     from whorl.interfaces.staff import Staff
     from whorl.interfaces.watching import together
+    from whorl.runtimes.journal import tool_pins
     from whorl.runtimes.local import LocalRuntime
-    from whorl.runtimes.told import tools_told
 
     telemetry = None
     if project.environment.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
@@ -182,7 +183,7 @@ async def open_runtime(
             _notifying(providers, store) as notifier,
         ):
             providers.memories = store
-            providers.tools_told = partial(tools_told, store)
+            providers.tool_pins = partial(tool_pins, store)
             everybody = together(watcher, telemetry, notifier)
             if everybody is not None:
                 everybody = Discreet(everybody, providers.secrets)

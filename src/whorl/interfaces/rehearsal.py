@@ -10,8 +10,8 @@ from whorl.ir import Loop
 from whorl.ir.walk import index_nodes
 from whorl.providers.task import Estimate, Reply, Usage
 from whorl.runtimes.folding import fold
+from whorl.runtimes.projection import document
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
-from whorl.runtimes.summary import document
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow

@@ -14,8 +14,8 @@ from whorl.errors import ProviderError, UsageError
 from whorl.interpreter.events import Event
 from whorl.providers.task import Cap, Estimate, Reply, Usage, Worst
 from whorl.runtimes.folding import fold
+from whorl.runtimes.projection import document
 from whorl.runtimes.simulated import SimulatedRuntime
-from whorl.runtimes.summary import document
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow

@@ -12,7 +12,7 @@ from whorl.interfaces.wording import with_run
 from whorl.interpreter.events import Event
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.folding import fold
-from whorl.runtimes.summary import document
+from whorl.runtimes.projection import document
 
 if TYPE_CHECKING:
     from whorl.interpreter.machine import Machine
@@ -90,21 +90,10 @@ def result_of(
     found = document(run, status, final, store, warnings=None if state["warned"] else [])
     if state["usage"].get("calls") and asks_models(machine.plan.workflow):
         found["warnings"] = [*_of_toy(store, run), *cast("list[Json]", found["warnings"])]
-    if state.get("paused_by") == "budget":
-        _take_back_unbegun(machine, cast("list[dict[str, Any]]", found["loops"]))
     for told in (*cast("list[Any]", found["warnings"]), found["error"]):
         if isinstance(told, dict) and told.get("message"):
             told["message"] = with_run(str(told["message"]), run)
     return found
-
-
-def _take_back_unbegun(machine: Machine, loops: list[dict[str, Any]]) -> None:
-    """An iteration whose first call the budget refuses has not begun."""
-    frames = {f["address"]: f for f in machine.frames.values() if f["kind"] == "loop"}
-    for loop in loops:
-        frame = frames.get(loop["path"], {})
-        if frame.get("phase") == "body" and not frame["begun"] and not frame.get("retries"):
-            loop["iterations"] = frame["count"] - 1
 
 
 def _of_toy(store: SqliteStore, run: RunId) -> list[Json]:

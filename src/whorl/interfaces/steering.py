@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from whorl.interfaces.results import Gate
     from whorl.ir import Workflow
     from whorl.language import Json
-    from whorl.runtimes.forking import Fork
+    from whorl.runtimes.folding import Fork
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError
 from whorl.interpreter.address import split_iteration
+from whorl.runtimes.projection import LoopFold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -188,14 +189,16 @@ def _iteration(event: Event) -> dict[str, Any]:
 
 
 def _loop(event: Event) -> dict[str, Any]:
-    body = event.body
+    loop = LoopFold(event.address)
+    loop.take(event)
+    row = loop.row()
     return {
-        "whorl.loop.iterations": body["iterations"],
-        "whorl.exit_reason": body["exit_reason"],
-        "whorl.stopped_by": body.get("stopped_by"),
-        "whorl.score": body.get("score"),
-        "whorl.loop.best_iteration": body.get("best_iteration"),
-        "whorl.loop.returned_iteration": body.get("returned_iteration"),
+        "whorl.loop.iterations": row.iterations,
+        "whorl.exit_reason": row.exit_reason or None,
+        "whorl.stopped_by": row.stopped_by or None,
+        "whorl.score": row.score,
+        "whorl.loop.best_iteration": row.best_iteration,
+        "whorl.loop.returned_iteration": row.returned_iteration,
     }
 
 

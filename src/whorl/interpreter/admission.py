@@ -165,7 +165,7 @@ def _pause(machine: State, call: Frame, limit: str, flag: str, loop: Frame | Non
     state["status"] = "paused"
     state["paused_by"] = "budget"
     state.pop("queue", None)
-    machine.note("run.waiting", "", {"status": "paused", "for": "budget"})
+    budget.note_pause(machine)
     whose = "the run"
     advice = f"`whorl resume RUN {flag}`"
     if loop is not None:

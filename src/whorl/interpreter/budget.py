@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.frames import Frame
     from whorl.interpreter.state import State
 
+
 _LIMITED = ("cost_usd", "tokens", "calls")
 # A reply that comes after this many other calls were given up counts beside its reservation.
 _ABANDONED_MAX = 1_000
@@ -32,6 +33,16 @@ def add_usage(machine: State, loop: str | None, usage: dict[str, Any]) -> None:
         total = scope["usage"]
         for name, amount in counted.items():
             total[name] = total.get(name, 0) + amount
+
+
+def note_pause(machine: State) -> None:
+    """Says that the run is paused; for a budget, also which iterations have not begun."""
+    told: dict[str, Any] = {"status": "paused"}
+    if machine.state.get("paused_by") == "budget":
+        loops = [frame for frame in machine.frames.values() if frame.get("phase") == "body"]
+        held = [one for one in loops if not one["begun"] and not one.get("retries")]
+        told |= {"for": "budget", "not_begun": [one["iteration"]["address"] for one in held]}
+    machine.note("run.waiting", "", told)
 
 
 def shortage(machine: State, loop: str | None, amount: dict[str, Any]) -> tuple[str, str] | None:

@@ -118,7 +118,7 @@ def continued(machine: State, body: dict[str, Any]) -> None:
     if machine.status == "paused" and machine.state.get("paused_by") == "budget":
         set_going(machine)
     elif machine.status == "paused":
-        machine.note("run.waiting", "", {"status": "paused"})
+        budget.note_pause(machine)
 
 
 def _continue_loop(machine: State, key: str, more: int) -> None:

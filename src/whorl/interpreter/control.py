@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import block, loop, loop_limit, loop_shelf, run
+from whorl.interpreter import block, budget, loop, loop_limit, loop_shelf, run
 from whorl.interpreter.address import split_iteration
 from whorl.interpreter.continuing import (
     Refused,
@@ -51,7 +51,7 @@ def receive(machine: State, event: Event) -> None:
     if machine.done:
         machine.note("run.finished", "", dict(machine.state["result"]))
     elif machine.status == "paused":
-        machine.note("run.waiting", "", {"status": "paused"})
+        budget.note_pause(machine)
 
 
 def is_repeated(machine: State, event: Event) -> bool:

@@ -43,7 +43,8 @@ NoteKind: TypeAlias = Literal[
     "task.retrying",  # due, error
     "gate.waiting",  # reason, message, show
     "budget.reached",  # limit, of, scope, pauses
-    "run.waiting",  # status and for, where the run is paused
+    # not_begun: for a budget, the iterations whose first calls it refuses
+    "run.waiting",  # status, for and not_begun, where the run is paused
     "run.finished",  # status, output, outputs, error, usage
     "warning",  # code, message
 ]

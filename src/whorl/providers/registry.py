@@ -67,7 +67,7 @@ class Providers:
         self._made: Context | None = None
         self.memories: Memories | None = None
         # What a run has been told about tools, by its journal.
-        self.tools_told: Callable[[str], Mapping[str, str]] = lambda run: {}
+        self.tool_pins: Callable[[str], Mapping[str, str]] = lambda run: {}
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
@@ -110,7 +110,7 @@ class Providers:
         return self._kinds[name]
 
     def _earlier_pins(self, run: str) -> Mapping[str, str]:
-        return self.tools_told(run)
+        return self.tool_pins(run)
 
     def _plugin(self, name: str) -> TaskKind | None:
         return self.kind(name) if name not in KINDS and self._plugins.has(name) else None

@@ -8,6 +8,7 @@ the process, no call, no question, no news, before all that it follows from is w
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import asdict
@@ -17,11 +18,9 @@ from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.commands import Cancel, Perform, Send, SetTimer
 from whorl.interpreter.events import FED_KINDS, Event
 from whorl.providers.task import Request
-from whorl.runtimes.hiding import MARK, kind_of_fault, marked, without_inputs
-from whorl.runtimes.journal import Entry
-from whorl.runtimes.remembering import records_in
-from whorl.runtimes.replies import checked, fit, usage_of_failure
-from whorl.runtimes.unwritten import Tide, Unwritten
+from whorl.runtimes.journal import Entry, records_in
+from whorl.runtimes.replies import failed_body, finished_body
+from whorl.runtimes.write_buffer import CommitTimer, WriteBuffer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,14 +28,36 @@ if TYPE_CHECKING:
     from whorl.interpreter.commands import Command
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
-    from whorl.providers.task import Effect, Reply, TaskKind, Usage
-    from whorl.runtimes.clock import Clock
+    from whorl.providers.task import Effect, TaskKind
     from whorl.runtimes.folding import Folded
     from whorl.runtimes.journal import Journal, RunId
+
 
 SNAPSHOT_EVERY = 256
 GRACE_S = 0.5
 TROUBLE_PAUSE_S = 2.0
+
+
+class Clock(Protocol):
+    """Tells the time in seconds since the epoch, and waits."""
+
+    def now(self) -> float:
+        """The time of day."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Waits; a change of the time of day does not change how long."""
+
+
+class SystemClock:
+    """The clock of the machine."""
+
+    def now(self) -> float:
+        """The time of day."""
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        """Waits by the monotonic clock of the event loop."""
+        await asyncio.sleep(seconds)
 
 
 class Workers(Protocol):
@@ -78,7 +99,7 @@ class Driver:
         workers: Workers,
         clock: Clock,
         watcher: Watcher | None = None,
-        tide: Tide | None = None,
+        timer: CommitTimer | None = None,
     ) -> None:
         self.run = run
         self.machine: Machine = folded.machine
@@ -91,8 +112,8 @@ class Driver:
         self._arrived: deque[tuple[Event, int | None]] = deque()
         self._repeatable: list[Event] = []
         self._awake = asyncio.Event()
-        self._unwritten = Unwritten(folded.unsaid, tide or Tide(), self._awake.set)
-        self._letters: list[int] = []
+        self._buffer = WriteBuffer(folded.unsaid, timer or CommitTimer(), self._awake.set)
+        self._messages: list[int] = []
         self._asked: dict[str, Perform] = {}
         self._to_send: list[Send] = []
         self._work: dict[str, asyncio.Task[None]] = {}
@@ -103,9 +124,9 @@ class Driver:
         self._started = False
         self.asleep_until: float | None = None
 
-    def deliver(self, event: Event, letter: int | None = None) -> None:
+    def deliver(self, event: Event, message: int | None = None) -> None:
         """Brings an event from outside."""
-        self._arrived.append((event, letter))
+        self._arrived.append((event, message))
         self._awake.set()
 
     def stop(self) -> None:
@@ -127,15 +148,15 @@ class Driver:
             self._take_arrived()
         try:
             while not self._stopping:
-                self._unwritten.add(machine.take_notes())
-                if self._unwritten.is_full:
+                self._buffer.add(machine.take_notes())
+                if self._buffer.is_full:
                     await self._write()
                     # A run that never waits for anything lets others have their turn.
                     await asyncio.sleep(0)
                 intents = self._carry_out(machine.poll())
                 if intents:
                     self._feed(intents, now=True)
-                elif self._unwritten and (self._unwritten.must_be_written() or self._is_over()):
+                elif self._buffer and (self._buffer.must_be_written() or self._is_over()):
                     await self._write()
                 elif self._to_send:
                     self._send()
@@ -165,7 +186,7 @@ class Driver:
 
     def _feed(self, events: list[Event], *, now: bool) -> None:
         """Tells the machine what has happened; `now` has it written before anything else."""
-        self._unwritten.add(events, now=now)
+        self._buffer.add(events, now=now)
         for event in events:
             self.machine.feed(event)
 
@@ -177,12 +198,12 @@ class Driver:
         self._feed(events, now=is_urgent)
 
     def _open_arrived(self) -> list[Event]:
-        """What has come from outside; the letters it came in are deleted once it is written."""
+        """What has come from outside; it leaves the inbox once it is written."""
         events: list[Event] = []
-        for event, letter in self._arrived:
+        for event, message in self._arrived:
             events.append(event)
-            if letter is not None:
-                self._letters.append(letter)
+            if message is not None:
+                self._messages.append(message)
         self._arrived.clear()
         return events
 
@@ -196,9 +217,9 @@ class Driver:
 
     async def _save_the_rest(self) -> None:
         """Writes what has arrived when the run is stopped; it is fed when the run is resumed."""
-        self._unwritten.add(self.machine.take_notes())
-        self._unwritten.add(self._repeatable + self._open_arrived())
-        if not self._unwritten:
+        self._buffer.add(self.machine.take_notes())
+        self._buffer.add(self._repeatable + self._open_arrived())
+        if not self._buffer:
             return
         try:
             await self._write(snapshot=False)
@@ -224,7 +245,7 @@ class Driver:
         return due is not None and due <= self._clock.now()
 
     def _sleeps_longer_than(self, patience_s: float | None) -> bool:
-        if patience_s is None or self._work or self._arrived or self._unwritten:
+        if patience_s is None or self._work or self._arrived or self._buffer:
             return False
         due = self._wakes_at()
         return due is not None and due - self._clock.now() > patience_s
@@ -314,7 +335,9 @@ class Driver:
     ) -> None:
         address = perform.address
         try:
-            event = self._finished(perform, checked(await self._answer(perform, cap)))
+            reply = await self._answer(perform, cap)
+            body = finished_body(perform, reply, self._workers.redacted)
+            event = Event("task.finished", address, self._clock.now(), body)
         except ProviderError as fault:
             event = self._failed(perform, fault)
         except (KeyboardInterrupt, GeneratorExit):
@@ -322,7 +345,7 @@ class Driver:
         except BaseException as fault:  # whatever a task does must not end the driver
             if address not in self._work:
                 raise  # it was cancelled by us
-            event = self._failed(perform, ProviderError(_told(fault), code="I900"))
+            event = self._failed(perform, ProviderError(_words_of(fault), code="I900"))
         if self._work.pop(address, None) is not None:
             deliver(event)
 
@@ -352,43 +375,10 @@ class Driver:
 
         return emit
 
-    def _finished(self, perform: Perform, reply: Reply) -> Event:
-        told: dict[str, Json] = dict(reply.detail)
-        told["value"] = reply.value
-        body = cast("dict[str, Json]", self._workers.redacted(fit(told)))
-        _add_usage(body, reply.usage)
-        body = marked(body) if perform.secure_outputs else body
-        return Event("task.finished", perform.address, self._clock.now(), body)
-
     def _failed(self, perform: Perform, fault: ProviderError) -> Event:
-        address = perform.address
-        detail: dict[str, Json] = dict(fault.detail)  # type: ignore[arg-type]
-        message = without_inputs(str(fault), detail, secure=perform.secure)
-        value = detail.pop("value", None)
-        if perform.secure_outputs:
-            message = kind_of_fault(fault.code, message, detail)
-            detail[MARK] = True
-        error: dict[str, Json] = {
-            "code": fault.code,
-            "message": message,
-            "retryable": fault.retryable,
-            "retry_after_s": fault.retry_after_s,
-            "detail": detail,
-        }
-        if not fault.answered:
-            error["answered"] = False
-        told: dict[str, Json] = {"error": error}
-        if value is not None:
-            told["value"] = value
-        try:
-            body = cast("dict[str, Json]", self._workers.redacted(fit(told)))
-        except ProviderError as cause:
-            error["detail"] = {"lost": str(cause)}
-            body = cast("dict[str, Json]", self._workers.redacted({"error": error}))
-        if used := usage_of_failure(fault, self.machine.held_for(address)):
-            body["usage"] = used
-        body = marked(body) if perform.secure_outputs else body
-        return Event("task.failed", address, self._clock.now(), body)
+        held = self.machine.held_for(perform.address)
+        body = failed_body(perform, fault, held, self._workers.redacted)
+        return Event("task.failed", perform.address, self._clock.now(), body)
 
     def _set_timer(self, address: str, due: float) -> None:
         loop = asyncio.get_running_loop()
@@ -401,9 +391,9 @@ class Driver:
         self.deliver(Event("timer.fired", address, max(due, self._clock.now())))
 
     def _drop_timer(self, address: str) -> None:
-        known = self._timers.pop(address, None)
-        if known is not None:
-            known[1].cancel()
+        timer = self._timers.pop(address, None)
+        if timer is not None:
+            timer[1].cancel()
 
     def _cancel(self, address: str) -> None:
         self._asked.pop(address, None)
@@ -414,8 +404,8 @@ class Driver:
 
     async def _write(self, *, snapshot: bool = True) -> None:
         """Writes all that waits, in one transaction."""
-        events = [self._discreet(event) for event in self._unwritten.take()]
-        letters, self._letters = self._letters, []
+        events = [self._redacted(event) for event in self._buffer.take()]
+        messages, self._messages = self._messages, []
         memories = records_in(events)
         while True:
             try:
@@ -423,7 +413,7 @@ class Driver:
                     self.run,
                     self._owner,
                     events,
-                    letters=letters,
+                    messages=messages,
                     memories=memories,
                     after=self._seq,
                 )
@@ -443,7 +433,7 @@ class Driver:
         if snapshot and last - self._snapshot_seq >= SNAPSHOT_EVERY + self._snapshot_size // 64:
             await self._snapshot(last)
 
-    def _discreet(self, event: Event) -> Event:
+    def _redacted(self, event: Event) -> Event:
         """A note without the operator's secrets; what the machine was fed has none already."""
         if event.kind in FED_KINDS:
             return event
@@ -475,17 +465,7 @@ def _ignore(text: str) -> None:
     """Nobody looks on."""
 
 
-def _add_usage(body: dict[str, Json], usage: Usage) -> None:
-    if usage.calls:
-        body["usage"] = {
-            "calls": usage.calls,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "cost_usd": usage.cost_usd,
-        }
-
-
-def _told(fault: BaseException) -> str:
+def _words_of(fault: BaseException) -> str:
     try:
         return f"{type(fault).__name__}: {fault}"
     except Exception:  # noqa: BLE001 - an error that cannot even be printed

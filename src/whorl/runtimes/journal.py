@@ -1,14 +1,17 @@
-"""What a journal is: append-only, one owner per run, read by everybody."""
+"""What a journal is: append-only, one owner per run, read by everybody; what is read out of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NewType, Protocol
 
+from whorl.interpreter import BEHAVIOUR
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from whorl.interpreter.events import Event
+    from whorl.ir import Workflow
     from whorl.language import Json
 
 RunId = NewType("RunId", str)
@@ -24,7 +27,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """What is stored when a run is made: the workflow that it pins, and where it came from."""
+    """What is stored when a run is made: the workflow that it pins, and where it came from.
+
+    `behaviour` is the version of the machine that drives it.
+    """
 
     id: RunId
     workflow: Json
@@ -35,13 +41,15 @@ class NewRun:
     key: str = ""
     parent: str = ""
     sources: dict[str, str] = field(default_factory=dict)
+    behaviour: int = BEHAVIOUR
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
     """A run as lists show it. `status` is derived: running without an owner is interrupted.
 
-    `mark` is `limit` or `budget` where a run succeeded with a loop that ended at one.
+    It shows one loop: the outermost one that runs, or that ran last; `iteration` is how many of it
+    have begun. `mark` is `limit` or `budget` where a run succeeded with a loop that ended at one.
     """
 
     id: RunId
@@ -66,6 +74,7 @@ class RunRow:
     error: str = ""
     in_doubt: int = 0
     mark: str = ""
+    stopped_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +122,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class Message:
     """A control request on its way to the owner of a run."""
 
     id: int
@@ -148,13 +157,13 @@ class Journal(Protocol):
         owner: int,
         events: Sequence[Event],
         *,
-        letters: Sequence[int] = (),
+        messages: Sequence[int] = (),
         memories: Sequence[Record] = (),
         after: int | None = None,
     ) -> int:
         """Appends events in one transaction and returns once they are durable; gives the last seq.
 
-        The letters that the events answer are deleted, and the memories kept, in the same
+        The requests that the events answer leave the inbox, and the memories kept, in the same
         transaction. `after` is the seq that the run is expected to be at.
         Raises Fenced when another process has claimed the run since.
         """
@@ -173,3 +182,41 @@ class Journal(Protocol):
 
     def workflow(self, run: RunId) -> Json:
         """The workflow that the run pins."""
+
+
+def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict[str, Json]:
+    """The records by key that a new run begins with; `records` gives those of one key."""
+    from whorl.ir import Loop
+    from whorl.ir.walk import index_nodes
+
+    loops = [node for node in index_nodes(workflow).values() if isinstance(node, Loop)]
+    memories = [loop.memory for loop in loops if loop.memory is not None]
+    kept = {memory.key: records(memory.key) for memory in memories if memory.across_runs}
+    return {key: list(of_key) for key, of_key in kept.items() if of_key}
+
+
+def records_in(events: Iterable[Event]) -> list[Record]:
+    """The records that iterations leave to later runs."""
+    records: list[Record] = []
+    for event in events:
+        kept = event.body.get("remember") if event.kind == "iteration.finished" else None
+        if isinstance(kept, dict):
+            records.append(Record(str(kept["key"]), kept["record"], int(str(kept["keep"]))))
+    return records
+
+
+def tool_pins(journal: Journal, run: str) -> dict[str, str]:
+    """The hash of what each tool said about itself when the run first heard of it, by its name."""
+    pins: dict[str, str] = {}
+    for entry in journal.read(RunId(run)):
+        if entry.event.kind != "task.finished":
+            continue
+        body = entry.event.body
+        tools = body.get("tools")
+        heard = dict(tools) if isinstance(tools, dict) else {}
+        if isinstance(name := body.get("tool"), str):
+            heard[name] = body.get("pin")
+        for name, pin in heard.items():
+            if isinstance(pin, str):
+                pins.setdefault(name, pin)
+    return pins

@@ -18,12 +18,10 @@ from whorl.interpreter.control import objection
 from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
 from whorl.ir import content_hash, from_json, to_json
-from whorl.runtimes.clock import SystemClock
-from whorl.runtimes.driver import Driver
+from whorl.runtimes.driver import Driver, SystemClock
 from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import NewRun, RunId
-from whorl.runtimes.remembering import remembered
-from whorl.runtimes.unwritten import Tide
+from whorl.runtimes.journal import NewRun, RunId, remembered
+from whorl.runtimes.write_buffer import CommitTimer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -31,9 +29,8 @@ if TYPE_CHECKING:
     from whorl.interpreter.machine import Machine
     from whorl.ir import Workflow
     from whorl.language import Json
-    from whorl.runtimes.clock import Clock
-    from whorl.runtimes.driver import Watcher, Workers
-    from whorl.runtimes.journal import Entry, Letter
+    from whorl.runtimes.driver import Clock, Watcher, Workers
+    from whorl.runtimes.journal import Entry, Message
     from whorl.runtimes.sqlite import SqliteStore
 
 PATIENCE_S = 60.0
@@ -59,10 +56,10 @@ class Start:
 
 def new_run_id(now: float) -> RunId:
     """An id that sorts by time and says nothing else."""
-    return RunId(_letters(int(now * 1000), 9) + _letters(secrets.randbits(40), 8))
+    return RunId(_digits(int(now * 1000), 9) + _digits(secrets.randbits(40), 8))
 
 
-def _letters(number: int, count: int) -> str:
+def _digits(number: int, count: int) -> str:
     return "".join([ALPHABET[(number >> shift) & 31] for shift in range(5 * count - 5, -1, -5)])
 
 
@@ -88,9 +85,9 @@ class LocalRuntime:
         self._plans: dict[str, Plan] = {}
         self._digests: dict[RunId, str] = {}
         self._pinned: dict[int, tuple[Workflow, Json, str]] = {}
-        self._postman: asyncio.Task[None] | None = None
-        self._brought: set[int] = set()
-        self._tide = Tide()
+        self._inbox_task: asyncio.Task[None] | None = None
+        self._delivered: set[int] = set()
+        self._timer = CommitTimer()
         self._stopping = asyncio.Event()
 
     async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
@@ -101,15 +98,13 @@ class LocalRuntime:
             "seed": secrets.token_hex(8),
             "input": self._workers.redacted(start.input),
         }
-        if start.limits:
-            body["limits"] = start.limits
-        if start.iterations is not None:
-            body["iterations"] = start.iterations
-        if start.refused is not None:
-            body["refused"] = start.refused
-        memory = {} if start.cold else remembered(workflow, self.store.memory)
-        if memory:
-            body["memory"] = memory
+        options: dict[str, Json] = {
+            "limits": start.limits or None,
+            "iterations": start.iterations,
+            "refused": start.refused,
+            "memory": (not start.cold and remembered(workflow, self.store.memory)) or None,
+        }
+        body |= {name: value for name, value in options.items() if value is not None}
         pinned, digest = self._pin(workflow)
         made = NewRun(
             run,
@@ -206,17 +201,17 @@ class LocalRuntime:
                 workers=self._workers,
                 clock=self._clock,
                 watcher=self._watcher,
-                tide=self._tide,
+                timer=self._timer,
             )
             self._drivers[run] = driver
-            for letter in await self._letters_for(folded.machine, run, owner):
+            for message in await self._requests_for(folded.machine, run, owner):
                 # Whoever was brought it before has not journaled it, or it would be gone.
-                self._brought.discard(letter.id)
-                self._bring(letter)
+                self._delivered.discard(message.id)
+                self._deliver(message)
             for event in requests:
                 driver.deliver(event)
             requests = []
-            self._start_postman()
+            self._watch_inbox()
             if self._stopping.is_set():
                 return "stopped"
             status = await driver.drive(patience_s=self._patience_s)
@@ -224,19 +219,19 @@ class LocalRuntime:
                 return status
             await self._sleep_until(run, driver.asleep_until or 0.0)
 
-    async def _letters_for(self, machine: Machine, run: RunId, owner: int) -> list[Letter]:
+    async def _requests_for(self, machine: Machine, run: RunId, owner: int) -> list[Message]:
         """What was asked of the run while nobody listened; what came after its end is thrown away.
 
         It was for the run as it was then: a cancel that came too late must not end it later on.
         """
-        letters = self.store.take(run, owner)
-        late = [one for one in letters if objection(machine, one.event) is not None]
+        messages = self.store.take(run, owner)
+        late = [message for message in messages if objection(machine, message.event) is not None]
         if late:
-            await self.store.discard(run, owner, [one.id for one in late])
-        return [one for one in letters if one not in late]
+            await self.store.discard(run, owner, [message.id for message in late])
+        return [message for message in messages if message not in late]
 
     async def _sleep_until(self, run: RunId, due: float) -> None:
-        """Waits with nothing in memory but this; a letter for the run ends the wait."""
+        """Waits with nothing in memory but this; a message for the run ends the wait."""
         self._sleepers[run] = awoken = asyncio.Event()
         del self._drivers[run]
         try:
@@ -252,9 +247,9 @@ class LocalRuntime:
     async def _give_up(self, run: RunId, owner: int) -> None:
         self._drivers.pop(run, None)
         self._digests.pop(run, None)
-        if not self._drivers and not self._sleepers and self._postman is not None:
-            self._postman.cancel()
-            self._postman = None
+        if not self._drivers and not self._sleepers and self._inbox_task is not None:
+            self._inbox_task.cancel()
+            self._inbox_task = None
         self._drop_plans()
         try:
             await self.store.release(run, owner)
@@ -268,27 +263,27 @@ class LocalRuntime:
             needed = set(self._digests.values())
             self._plans = {known: plan for known, plan in self._plans.items() if known in needed}
 
-    def _start_postman(self) -> None:
-        if self._postman is None:
-            self._postman = asyncio.create_task(self._bring_letters())
+    def _watch_inbox(self) -> None:
+        if self._inbox_task is None:
+            self._inbox_task = asyncio.create_task(self._deliver_requests())
 
-    async def _bring_letters(self) -> None:
+    async def _deliver_requests(self) -> None:
         """Looks for requests of other processes, cheaply, and brings each to its driver once."""
         while True:
-            letters = self.store.mail()
-            self._brought.intersection_update(letter.id for letter in letters)
-            for letter in letters:
-                self._bring(letter)
+            messages = self.store.mail()
+            self._delivered.intersection_update(message.id for message in messages)
+            for message in messages:
+                self._deliver(message)
             await self._clock.sleep(POLL_S)
 
-    def _bring(self, letter: Letter) -> None:
-        sleeper = self._sleepers.get(letter.run)
+    def _deliver(self, message: Message) -> None:
+        sleeper = self._sleepers.get(message.run)
         if sleeper is not None:
             sleeper.set()
-        driver = self._drivers.get(letter.run)
-        if driver is not None and letter.id not in self._brought:
-            self._brought.add(letter.id)
-            driver.deliver(letter.event, letter.id)
+        driver = self._drivers.get(message.run)
+        if driver is not None and message.id not in self._delivered:
+            self._delivered.add(message.id)
+            driver.deliver(message.event, message.id)
 
 
 def _object(words: str | None) -> None:

@@ -1,25 +1,111 @@
 """What tasks give, made fit for the journal before anything is done with it.
 
 The machine and the journal have to hold the same value, or a run that is replayed is another one.
+The entry of a secure task is marked and keeps all that the machine needs to go on; interfaces show
+of it what is harmless. The message of a fault goes into other entries, so only its kind is kept.
 """
 
 from __future__ import annotations
 
 import json
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from whorl.errors import ProviderError
 from whorl.providers.json_values import NotJson, as_json
+from whorl.providers.redaction import HIDDEN
 from whorl.providers.task import Reply
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from whorl.interpreter.commands import Perform
     from whorl.language import Json
+
 
 REPLY_MAX: Final = 48_000_000
 _LONG: Final = REPLY_MAX // 6
 _INTEGER_MAX: Final = 2**63
 _DEPTH_MAX: Final = 128
+MARK: Final = "secure"
+# What a message quotes of the inputs of a task stands in its detail under this name.
+_QUOTED: Final = "quoted"
+# These are in words of ours, which quote nothing that a task gave.
+_OUR_WORDS: Final = frozenset(
+    {"P101", "P107", "P108", "P110", "P112", "P114", "P116", "P118", "R110"}
+)
+_WORDS: Final = {
+    "P102": "the provider limits the rate",
+    "P103": "the provider has an error of its own",
+    "P104": "the provider refuses the request",
+    "P105": "the answer does not fit its declared type",
+    "P106": "the answer is too large",
+    "P109": "a command failed or was not found",
+    "P111": "the answer is cut off, empty or malformed",
+    "P113": "an input is missing or wrong",
+    "P115": "it returned something that is no JSON",
+    "P117": "it gave too much",
+    "P119": "the model refuses to answer",
+    "P120": "an MCP server cannot be used",
+    "P121": "a tool is not there or not allowed",
+    "P122": "a tool's description has changed during the run",
+    "P123": "a tool failed",
+    "P124": "the model wants tools without end",
+    "P130": "an agent program failed",
+    "I900": "a mistake inside of it",
+}
+
+
+def finished_body(
+    perform: Perform, reply: object, redacted: Callable[[Json], Json]
+) -> dict[str, Json]:
+    """The entry of an answer; raises ProviderError where it cannot be one."""
+    reply = checked(reply)
+    given: dict[str, Json] = dict(reply.detail)
+    given["value"] = reply.value
+    body = cast("dict[str, Json]", redacted(fit(given)))
+    usage = reply.usage
+    if usage.calls:
+        body["usage"] = {
+            "calls": usage.calls,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cost_usd": usage.cost_usd,
+        }
+    return body | {MARK: True} if perform.secure_outputs else body
+
+
+def failed_body(
+    perform: Perform,
+    fault: ProviderError,
+    reserve: dict[str, Json],
+    redacted: Callable[[Json], Json],
+) -> dict[str, Json]:
+    """The entry of a failure; `reserve` is what is held for the call."""
+    detail: dict[str, Json] = dict(fault.detail)  # type: ignore[arg-type]
+    message = without_inputs(str(fault), detail, secure=perform.secure)
+    value = detail.pop("value", None)
+    if perform.secure_outputs:
+        message = kind_of_fault(fault.code, message, detail)
+        detail[MARK] = True
+    error: dict[str, Json] = {
+        "code": fault.code,
+        "message": message,
+        "retryable": fault.retryable,
+        "retry_after_s": fault.retry_after_s,
+        "detail": detail,
+    }
+    if not fault.answered:
+        error["answered"] = False
+    given: dict[str, Json] = {"error": error} if value is None else {"error": error, "value": value}
+    try:
+        body = cast("dict[str, Json]", redacted(fit(given)))
+    except ProviderError as cause:
+        error["detail"] = {"lost": str(cause)}
+        body = cast("dict[str, Json]", redacted({"error": error}))
+    if used := usage_of_failure(fault, reserve):
+        body["usage"] = used
+    return body | {MARK: True} if perform.secure_outputs else body
 
 
 def checked(reply: object) -> Reply:
@@ -107,3 +193,20 @@ def usage_of_failure(fault: ProviderError, reserve: dict[str, Json]) -> dict[str
             "in_doubt": 1,
         }
     return {"calls": reserve["calls"]} if reserve.get("calls") else {}
+
+
+def kind_of_fault(code: str, message: str, detail: Mapping[str, object]) -> str:
+    """The message of a secure task's fault without anything that the task was given or gave."""
+    if code in _OUR_WORDS or detail.get(MARK) is True:
+        return message
+    status, exit_code = detail.get("status"), detail.get("exit_code")
+    kind = f"it gave status {status}" if isinstance(status, int) else _WORDS.get(code, "it failed")
+    if code == "P109" and isinstance(exit_code, int):
+        kind = f"the command ended with code {exit_code}"
+    return f"{kind}; what it said is kept out of sight, since it is secure"
+
+
+def without_inputs(message: str, detail: dict[str, Json], *, secure: bool) -> str:
+    """A fault's message; that of a task whose inputs are secure quotes none of them."""
+    quoted = detail.pop(_QUOTED, None)
+    return message.replace(quoted, HIDDEN) if secure and isinstance(quoted, str) else message

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter.events import Event
 from whorl.ir import content_hash, to_json
 from whorl.runtimes.driver import Driver
-from whorl.runtimes.folding import fold
-from whorl.runtimes.forking import fork_run
-from whorl.runtimes.journal import NewRun, RunId
-from whorl.runtimes.recall import MemoryJournal
-from whorl.runtimes.remembering import remembered
+from whorl.runtimes.folding import fold, fork_run
+from whorl.runtimes.journal import NewRun, RunId, remembered
+from whorl.runtimes.memory_journal import MemoryJournal
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -23,8 +21,7 @@ if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.runtimes.driver import Watcher, Workers
-    from whorl.runtimes.folding import Folded
-    from whorl.runtimes.forking import Fork
+    from whorl.runtimes.folding import Folded, Fork
 
     T = TypeVar("T")
 

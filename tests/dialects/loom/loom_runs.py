@@ -14,9 +14,9 @@ from whorl.errors import ProviderError
 from whorl.providers.task import Estimate, Reply, Usage
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import RunId
-from whorl.runtimes.recall import MemoryJournal
+from whorl.runtimes.memory_journal import MemoryJournal
+from whorl.runtimes.projection import document
 from whorl.runtimes.simulated import SimulatedRuntime
-from whorl.runtimes.summary import document
 
 if TYPE_CHECKING:
     from whorl.dialects.reader import Reading

@@ -13,7 +13,7 @@ from whorl.dialects import read_workflow
 from whorl.interfaces.project import Project, open_runtime
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import Start
-from whorl.runtimes.summary import document
+from whorl.runtimes.projection import document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

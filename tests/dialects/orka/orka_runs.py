@@ -15,9 +15,9 @@ from whorl.providers.memory import key_of, search
 from whorl.providers.task import Estimate, Reply, Usage
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import RunId
-from whorl.runtimes.recall import MemoryJournal
+from whorl.runtimes.memory_journal import MemoryJournal
+from whorl.runtimes.projection import document
 from whorl.runtimes.simulated import SimulatedRuntime
-from whorl.runtimes.summary import document
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow

@@ -12,8 +12,8 @@ from whorl.dialects import read_workflow
 from whorl.interfaces.project import Project, open_runtime
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import Start
+from whorl.runtimes.projection import document
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.summary import document
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -283,7 +283,9 @@ def past_of(store: SqliteStore, run: RunId) -> Progress:
         if loop.finished_seq is not None:
             for entry in store.read(run, after=loop.finished_seq - 1, limit=1):
                 progress.take(entry.event)
-    progress.calls, progress.tokens, progress.cost_usd = row.calls, row.tokens, row.cost_usd
+        progress.loops[loop.address].number = loop.iterations
+    progress.calls, progress.cost_usd = row.calls, row.cost_usd
+    progress.input_tokens, progress.output_tokens = row.tokens, 0
     return progress
 
 

@@ -1,28 +1,75 @@
-"""The application: all routes, one shape of errors, and the OpenAPI document."""
+"""The application: all routes, the built page, one shape of errors, and the OpenAPI document.
+
+`python -m whorl.interfaces.http.app [FILE]` writes that document, by default to `web/openapi.json`.
+Of the page exactly the files are served that were built, and nothing that is not listed there.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import hashlib
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
+from fastapi.responses import Response
 
 from whorl import __version__
-from whorl.interfaces.http.access import PROBLEMS
-from whorl.interfaces.http.faults import register
-from whorl.interfaces.http.routes import control, pages, runs, streams, workflows
+from whorl.interfaces.http.faults import Refusal, register
+from whorl.interfaces.http.routes import control, runs, streams, workflows
+from whorl.interfaces.http.state import PROBLEMS
 
 if TYPE_CHECKING:
-    from whorl.interfaces.http.desk import Desk
+    from whorl.interfaces.http.state import ServerState
 
-DESCRIPTION = (
+DESCRIPTION: Final = (
     "Everything that the page does and the commands do. Every request needs "
     "`Authorization: Bearer TOKEN`; bodies are JSON, and an unknown field is an error."
 )
+FOLDER: Final = Path(__file__).parent.parent / "web"
+# Nothing from elsewhere, nothing inline, in nobody's frame.
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+_TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".ico": "image/x-icon",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+    ".woff2": "font/woff2",
+}
+_BYTES_MAX: Final = 20_000_000
+NOT_BUILT: Final = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Whorl</title></head><body>
+<h1>Whorl</h1>
+<p>The page is not built in this checkout. Build it with Node 20 or newer:</p>
+<pre>cd web &amp;&amp; npm ci &amp;&amp; npm run build</pre>
+<p>The API works without it: everything under <code>/api</code>, with the token that
+<code>whorl serve</code> has printed as <code>Authorization: Bearer TOKEN</code>.</p>
+</body></html>
+"""
+
+page = APIRouter(include_in_schema=False)
 
 
-def build_app(desk: Desk | None = None) -> FastAPI:
-    """The application at a desk; without one it can only tell its OpenAPI document."""
+def build_app(state: ServerState | None = None) -> FastAPI:
+    """The application on a state; without one it can only tell its OpenAPI document."""
     app = FastAPI(
         title="Whorl",
         version=__version__,
@@ -33,9 +80,9 @@ def build_app(desk: Desk | None = None) -> FastAPI:
         redirect_slashes=False,
         responses=PROBLEMS,
     )
-    app.state.desk = desk
+    app.state.server = state
     # What has a fixed name comes before what may have any.
-    for router in (streams.router, workflows.router, control.router, runs.router, pages.router):
+    for router in (streams.router, workflows.router, control.router, runs.router, page):
         app.include_router(router)
     app.add_api_route("/api/openapi.json", lambda: document(app), include_in_schema=False)
     register(app)
@@ -45,30 +92,91 @@ def build_app(desk: Desk | None = None) -> FastAPI:
 def document(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI document."""
     if app.openapi_schema is None:
-        found = get_openapi(
-            title=app.title,
-            version=app.version,
-            description=app.description,
-            routes=app.routes,
+        described = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
         )
-        _describe_errors(found)
-        app.openapi_schema = found
+        _describe_errors(described)
+        app.openapi_schema = described
     return app.openapi_schema
 
 
-def _describe_errors(found: dict[str, Any]) -> None:
+def _describe_errors(described: dict[str, Any]) -> None:
     """A request of a wrong shape is answered with 400, and everything needs the token."""
     shared: dict[str, Any] = {}
-    for path in found["paths"].values():
+    for path in described["paths"].values():
         for operation in path.values():
             answers = operation["responses"]
             answers.pop("422", None)
             for status in sorted(set(answers) & {str(known) for known in PROBLEMS}):
                 shared[f"Error{status}"] = answers[status]
                 answers[status] = {"$ref": f"#/components/responses/Error{status}"}
-    found["components"]["responses"] = shared
-    schemas = found["components"]["schemas"]
+    described["components"]["responses"] = shared
+    schemas = described["components"]["schemas"]
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    found["security"] = [{"token": []}]
+    described["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    described["security"] = [{"token": []}]
+
+
+@page.get("/healthz")
+def healthz() -> dict[str, str]:
+    """Says that the server is there."""
+    return {"status": "ok"}
+
+
+@page.get("/")
+def index(request: Request) -> Response:
+    """The page, or how to build it."""
+    content = _read(FOLDER / "index.html")
+    return _answer(request, NOT_BUILT.encode() if content is None else content, _TYPES[".html"])
+
+
+@page.get("/assets/{name}")
+def asset(request: Request, name: str) -> Response:
+    """A file of the page."""
+    folder = FOLDER / "assets"
+    try:
+        is_known = name in os.listdir(folder)
+    except OSError:
+        is_known = False
+    kind = _TYPES.get(Path(name).suffix)
+    content = _read(folder / name) if is_known and kind is not None else None
+    if content is None or kind is None:
+        raise Refusal(404, "W900", "there is no such file")
+    return _answer(request, content, kind)
+
+
+def _answer(request: Request, content: bytes, kind: str) -> Response:
+    """The file, unless the browser has it: names stay when contents change."""
+    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    headers = _HEADERS | {"Cache-Control": "no-cache", "ETag": tag}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type=kind, headers=headers)
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        about = path.lstat()
+        if not stat.S_ISREG(about.st_mode) or about.st_size > _BYTES_MAX:
+            return None
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def openapi_text() -> str:
+    """The document as it lies in the repository; its version is that of the API alone."""
+    described = document(build_app())
+    described["info"]["version"] = "1"
+    return json.dumps(described, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def main() -> None:
+    """Writes the file, by default `web/openapi.json`."""
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "web/openapi.json")
+    path.write_text(openapi_text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -75,8 +75,8 @@ def register(app: FastAPI) -> None:
     """Has all faults of an app answered here."""
 
     async def answer(request: Request, fault: Exception) -> JSONResponse:
-        desk = request.app.state.desk
-        return answer_for(fault, str(desk.project.root) if desk is not None else "")
+        state = request.app.state.server
+        return answer_for(fault, str(state.project.root) if state is not None else "")
 
     kinds: tuple[type[Exception], ...] = (
         Refusal,

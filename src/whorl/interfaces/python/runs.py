@@ -22,7 +22,7 @@ from whorl.interfaces.steering import (
     paused,
     resumed,
 )
-from whorl.runtimes.forking import Fork, fork_run
+from whorl.runtimes.folding import Fork, fork_run
 from whorl.runtimes.local import new_run_id
 
 if TYPE_CHECKING:

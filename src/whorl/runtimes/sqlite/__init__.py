@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from whorl.runtimes.sqlite.reading.questions import MemoryRow, Sizes
-from whorl.runtimes.sqlite.reading.runs import Total
-from whorl.runtimes.sqlite.retention import Pruned
+from whorl.runtimes.sqlite.read_journal import MemoryRow, Sizes
+from whorl.runtimes.sqlite.read_runs import Total
+from whorl.runtimes.sqlite.shared_tables import Pruned
 from whorl.runtimes.sqlite.store import SqliteStore
 
 __all__ = ["MemoryRow", "Pruned", "Sizes", "SqliteStore", "Total"]

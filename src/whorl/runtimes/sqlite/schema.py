@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 APPLICATION_ID: Final = 0x57484F52  # "WHOR"
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 3
 PAGE_SIZE: Final = 4096
 WAL_BYTES_MAX: Final = 64 * 1024 * 1024
 BODY_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -45,7 +45,7 @@ KIND_NUMBERS: Final[dict[str, int]] = {
 }
 KIND_NAMES: Final[dict[int, str]] = {number: kind for kind, number in KIND_NUMBERS.items()}
 
-TABLES: Final = """
+_DEFINITIONS: Final = """
 CREATE TABLE runs(
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -56,6 +56,7 @@ CREATE TABLE runs(
     parent TEXT NOT NULL,
     created_at REAL NOT NULL,
     workflow_hash TEXT NOT NULL,
+    behaviour INTEGER NOT NULL,
     workflow INTEGER NOT NULL,
     sources INTEGER NOT NULL,
     status TEXT NOT NULL
@@ -73,12 +74,14 @@ CREATE TABLE progress(
     output_tokens INTEGER NOT NULL,
     in_doubt INTEGER NOT NULL,
     budget_usd REAL,
+    error TEXT NOT NULL,
+    not_begun TEXT NOT NULL,
     loop TEXT NOT NULL,
     iteration INTEGER NOT NULL,
-    iterations_max INTEGER NOT NULL,
     score REAL,
     exit_reason TEXT NOT NULL,
-    error TEXT NOT NULL
+    stopped_by TEXT NOT NULL,
+    mark TEXT NOT NULL
 );
 CREATE TABLE processes(
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -97,7 +100,8 @@ CREATE TABLE journal(
     at REAL NOT NULL,
     address TEXT NOT NULL,
     body NOT NULL,
-    large TEXT
+    large TEXT,
+    checksum INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX journal_by_run ON journal(run, seq);
 CREATE INDEX iterations_by_run ON journal(run, seq) WHERE kind = 34;
@@ -107,6 +111,8 @@ CREATE TABLE loops(
     state TEXT NOT NULL,
     started INTEGER NOT NULL,
     finished INTEGER,
+    iterations_max INTEGER NOT NULL DEFAULT 0,
+    mark TEXT NOT NULL DEFAULT '',
     PRIMARY KEY(run, address)
 ) WITHOUT ROWID;
 CREATE TABLE payloads(
@@ -128,7 +134,7 @@ CREATE TABLE snapshots(
     state BLOB NOT NULL,
     PRIMARY KEY(run, seq)
 ) WITHOUT ROWID;
-CREATE TABLE letters(
+CREATE TABLE inbox(
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     run INTEGER NOT NULL,
     kind INTEGER NOT NULL,
@@ -144,23 +150,8 @@ CREATE TABLE memories(
     PRIMARY KEY(key, number)
 ) WITHOUT ROWID;
 """
-
-# The limit of a loop belongs to the loop: a run's row shows now this loop, now that one.
-LIMITS_AND_MARKS: Final = """
-ALTER TABLE loops ADD COLUMN iterations_max INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE loops ADD COLUMN mark TEXT NOT NULL DEFAULT '';
-UPDATE loops SET iterations_max = coalesce((SELECT iterations_max FROM progress
-    WHERE progress.run = loops.run AND progress.loop = loops.address), 0);
-ALTER TABLE progress DROP COLUMN iterations_max;
-ALTER TABLE progress ADD COLUMN mark TEXT NOT NULL DEFAULT '';
-"""
-
-# Version n is reached from n - 1 by MIGRATIONS[n], inside the transaction that sets the version.
 # SQLite keeps the text of a definition: without the indentation it fits into one page.
-MIGRATIONS: Final[dict[int, str]] = {
-    1: " ".join(TABLES.split()),
-    2: " ".join(LIMITS_AND_MARKS.split()),
-}
+TABLES: Final = " ".join(_DEFINITIONS.split())
 
 # Each call of SQLite gives up Python's lock, and a busy event loop is slow to give it back:
 # statements that take up to 64 rows keep the number of calls per commit small.
@@ -173,18 +164,32 @@ def by_row_count(head: str, row: str, tail: str = "") -> dict[int, str]:
 
 
 INSERT_ENTRIES: Final = by_row_count(
-    "INSERT INTO journal(run, seq, kind, at, address, body, large) VALUES", "(?,?,?,?,?,?,?)"
+    "INSERT INTO journal(run, seq, kind, at, address, body, large, checksum) VALUES",
+    "(?,?,?,?,?,?,?,?)",
 )
 SELECT_OWNERS: Final = by_row_count(
     "SELECT run, owner, last_seq FROM progress WHERE run IN (", "?", ")"
 )
+# What each append changes in the row of a run.
+CHANGING: Final = (
+    "last_seq",
+    "updated_at",
+    "cost_usd",
+    "calls",
+    "input_tokens",
+    "output_tokens",
+    "in_doubt",
+    "budget_usd",
+    "error",
+    "not_begun",
+    "loop",
+    "iteration",
+    "score",
+    "exit_reason",
+    "stopped_by",
+)
 UPSERT_PROGRESS: Final = by_row_count(
-    "INSERT INTO progress(run, owner, last_seq, updated_at, cost_usd, calls, input_tokens,"
-    " output_tokens, in_doubt, budget_usd, loop, iteration, score, exit_reason, error) VALUES",
-    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-    " ON CONFLICT(run) DO UPDATE SET last_seq=excluded.last_seq, updated_at=excluded.updated_at,"
-    " cost_usd=excluded.cost_usd, calls=excluded.calls, input_tokens=excluded.input_tokens,"
-    " output_tokens=excluded.output_tokens, in_doubt=excluded.in_doubt,"
-    " budget_usd=excluded.budget_usd, loop=excluded.loop, iteration=excluded.iteration,"
-    " score=excluded.score, exit_reason=excluded.exit_reason, error=excluded.error",
+    f"INSERT INTO progress(run, owner, {', '.join(CHANGING)}, mark) VALUES",
+    f"({'?,' * (len(CHANGING) + 2)}'')",
+    f" ON CONFLICT(run) DO UPDATE SET {', '.join(f'{name}=excluded.{name}' for name in CHANGING)}",
 )

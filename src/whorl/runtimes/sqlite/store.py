@@ -7,7 +7,6 @@ import re
 import threading
 import time
 import zlib
-from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
@@ -15,14 +14,12 @@ import apsw
 
 from whorl.errors import StoreError, UsageError
 from whorl.runtimes.journal import Record
-from whorl.runtimes.sqlite import inbox, memory, retention
-from whorl.runtimes.sqlite.bodies import encode, encode_whole, to_text, whole
-from whorl.runtimes.sqlite.connection import Place, prepare
-from whorl.runtimes.sqlite.faults import copy_of, store_error
-from whorl.runtimes.sqlite.reading.questions import Reading
-from whorl.runtimes.sqlite.writing.appends import Append
-from whorl.runtimes.sqlite.writing.jobs import Change, Job, settle
-from whorl.runtimes.sqlite.writing.writer import Writer
+from whorl.runtimes.sqlite import shared_tables
+from whorl.runtimes.sqlite.connection import Place, copy_of, prepare, store_error
+from whorl.runtimes.sqlite.encoding import encode, encode_whole, to_text, whole
+from whorl.runtimes.sqlite.journal_tables import Append
+from whorl.runtimes.sqlite.read_journal import JournalReading
+from whorl.runtimes.sqlite.writer import Change, Writer, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,14 +30,14 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.runtimes.journal import NewRun, RunId
-    from whorl.runtimes.sqlite.writing.writer import CrashHook
+    from whorl.runtimes.sqlite.writer import CrashHook, Job
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
 # How many entries of a run with a past are made ready before others have their turn.
 _ENCODED_AT_ONCE: Final = 500
 
 
-class SqliteStore(Reading):
+class SqliteStore(JournalReading):
     """Implements `Journal`; the reading side works without an event loop.
 
     An append whose awaiting task is cancelled may or may not have been written.
@@ -88,19 +85,19 @@ class SqliteStore(Reading):
         past = Append(run.id, 0, (first, *more), rows, memories=_written(memories))
         packed = None if state is None else _packed(state)
         made = await self._change(
-            Change(lambda ledger: ledger.create(clean, past, texts, packed), run.id, past.events)
+            Change(lambda tables: tables.create(clean, past, texts, packed), run.id, past.events)
         )
         return cast("tuple[RunId, bool]", made)
 
     async def claim(self, run: RunId) -> int:
         """Makes this process the owner; gives the owner number. Raises StoreError R902."""
         _check_id(run)
-        return cast("int", await self._change(Change(lambda ledger: ledger.claim(run))))
+        return cast("int", await self._change(Change(lambda tables: tables.claim(run))))
 
     async def release(self, run: RunId, owner: int) -> None:
         """Gives the run up; it may be claimed by anyone."""
         _check_id(run)
-        await self._change(Change(lambda ledger: ledger.release(run, owner)))
+        await self._change(Change(lambda tables: tables.release(run, owner)))
 
     async def append(
         self,
@@ -108,7 +105,7 @@ class SqliteStore(Reading):
         owner: int,
         events: Sequence[Event],
         *,
-        letters: Sequence[int] = (),
+        messages: Sequence[int] = (),
         memories: Sequence[Record] = (),
         after: int | None = None,
     ) -> int:
@@ -120,58 +117,59 @@ class SqliteStore(Reading):
             events,
             [encode(event) for event in events],
             after,
-            letters,
+            messages,
             _written(memories),
         )
         writer = self._started()
         if writer.is_for_one_run and not self._waiting:
-            last = writer.append_here(job)
-            if last is not None:
-                return last
+            outcomes = writer.commit_now([job])
+            if outcomes is not None:
+                _, last, fault = outcomes[0]
+                if fault is not None:
+                    raise fault
+                return cast("int", last)
         return cast("int", await self._change(job))
 
     async def snapshot(self, run: RunId, owner: int, seq: int, state: Json) -> None:
         """Stores the machine's state as it is after the entry `seq`."""
         _check_id(run)
         packed = _packed(state)
-        await self._change(Change(lambda ledger: ledger.snapshot(run, owner, seq, packed)))
+        await self._change(Change(lambda tables: tables.snapshot(run, owner, seq, packed)))
 
     async def post(self, run: RunId, event: Event) -> int:
-        """Leaves a control request for the owner of a run; gives the number of the letter."""
+        """Leaves a control request for the owner of a run; gives the number of the message."""
         return cast("int", await self._change(_posting(run, event)))
 
-    async def discard(self, run: RunId, owner: int, letters: Sequence[int]) -> None:
-        """Throws letters away that ask for what cannot be. Raises Fenced."""
+    async def discard(self, run: RunId, owner: int, messages: Sequence[int]) -> None:
+        """Throws requests away that ask for what cannot be. Raises Fenced."""
         _check_id(run)
         await self._change(
-            Change(lambda ledger: inbox.discard(ledger.connection, run, owner, letters))
+            Change(lambda tables: shared_tables.discard(tables.connection, run, owner, messages))
         )
-
-    def post_and_wait(self, run: RunId, event: Event) -> int:
-        """The same as `post`, for callers without an event loop."""
-        return cast("int", self._change_and_wait(_posting(run, event)))
 
     async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
         """Adds a record of a task, and keeps the newest ones; False: it is there already."""
         kept, text, at = Record(whole(key), record, keep), to_text(record), self.clock()
         adding = Change(
-            lambda ledger: memory.remember_once(ledger.connection, kept, text, once=once, at=at)
+            lambda tables: shared_tables.remember_once(
+                tables.connection, kept, text, once=once, at=at
+            )
         )
         return cast("bool", await self._change(adding))
 
     async def forget(self, key: str) -> int:
         """Deletes what loops remember under a key; gives the number of records."""
-        known = whole(key)
-        forgetting = Change(lambda ledger: memory.forget(ledger.connection, known))
+        stored = whole(key)
+        forgetting = Change(lambda tables: shared_tables.forget(tables.connection, stored))
         return cast("int", await self._change(forgetting))
 
     async def prune(
         self,
         older_than_s: float,
-        statuses: Sequence[str] = retention.FINISHED,
+        statuses: Sequence[str] = shared_tables.FINISHED,
         *,
         dry_run: bool = False,
-    ) -> retention.Pruned:
+    ) -> shared_tables.Pruned:
         """Deletes runs that ended long ago, with what only they use, and shrinks the file."""
         limit = self.clock() - older_than_s
         pruned: list[RunId] = []
@@ -183,10 +181,12 @@ class SqliteStore(Reading):
                 bytes_total += size
                 entries_total += entries
         if pruned and not dry_run:
-            while await self._change(Change(retention.give_back, alone=True)):
+            giving = shared_tables.give_back
+            while await self._change(Change(lambda tables: giving(tables.connection), alone=True)):
                 continue
-            await self._change(Change(retention.empty_log, alone=True))
-        return retention.Pruned(tuple(pruned), entries_total, bytes_total, dry_run)
+            emptying = shared_tables.empty_log
+            await self._change(Change(lambda tables: emptying(tables.connection), alone=True))
+        return shared_tables.Pruned(tuple(pruned), entries_total, bytes_total, dry_run)
 
     def close(self) -> None:
         """Writes all that waits, ends the writer thread and closes the file."""
@@ -216,9 +216,7 @@ class SqliteStore(Reading):
         return self._written_down[1]
 
     async def _delete(self, run: RunId, status: str, limit: float) -> object:
-        return await self._change(
-            Change(lambda ledger: retention.delete(ledger, run, status, limit))
-        )
+        return await self._change(Change(lambda tables: tables.delete(run, status, limit)))
 
     async def _change(self, job: Job) -> object:
         """Waits for a job. All jobs of one turn of the event loop are committed together."""
@@ -233,12 +231,6 @@ class SqliteStore(Reading):
             waiting.append(job)
         return await job.answer
 
-    def _change_and_wait(self, job: Job) -> object:
-        answer: Future[object] = Future()
-        job.answer = answer
-        self._started().submit([job])
-        return answer.result()
-
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         jobs = self._waiting.pop(loop, None)
         if not jobs:
@@ -248,8 +240,11 @@ class SqliteStore(Reading):
         except StoreError as fault:
             settle([(job, None, copy_of(fault)) for job in jobs], here=loop)
             return
-        if not writer.commit_here(jobs, loop):
+        outcomes = writer.commit_now(jobs)
+        if outcomes is None:
             writer.submit(jobs)
+        else:
+            settle(outcomes, here=loop)
 
     def _started(self) -> Writer:
         """The writer; a store that is only read never has one."""
@@ -307,4 +302,4 @@ def _packed(state: Json) -> bytes:
 def _posting(run: RunId, event: Event) -> Change:
     _check_id(run)
     row = encode_whole(event)
-    return Change(lambda ledger: inbox.post(ledger.connection, run, row))
+    return Change(lambda tables: shared_tables.post(tables.connection, run, row))

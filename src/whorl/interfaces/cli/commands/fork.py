@@ -19,7 +19,7 @@ from whorl.interfaces.steering import check_fork
 if TYPE_CHECKING:
     from whorl.dialects import Reading
     from whorl.interfaces.project import Project
-    from whorl.runtimes.forking import Fork
+    from whorl.runtimes.folding import Fork
 
 
 @click.command()
@@ -48,7 +48,7 @@ def fork(
     \b
       whorl fork last --at "polish[2]" --set feedback="shorter, please"
     """
-    from whorl.runtimes.forking import Fork
+    from whorl.runtimes.folding import Fork
 
     reading = project.read(file) if file else None
     made = Fork(
@@ -67,7 +67,7 @@ async def _fork(
     project: Project, text: str, fork: Fork, reading: Reading | None, show: Show
 ) -> int:
     from whorl.interfaces.preflight import check_models, refusal
-    from whorl.runtimes.forking import fork_run
+    from whorl.runtimes.folding import fork_run
     from whorl.runtimes.local import new_run_id
 
     project.open_store().close()

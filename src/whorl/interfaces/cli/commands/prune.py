@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from whorl.interfaces.project import Project
-    from whorl.runtimes.sqlite.retention import Pruned
+    from whorl.runtimes.sqlite.shared_tables import Pruned
 
 UNITS = "write 30d, 12h or 2w"
 _BARE = re.compile(r"[0-9]*\.?[0-9]*")

@@ -14,7 +14,7 @@ from whorl.interfaces.cli.options import located
 from whorl.interfaces.cli.stage import say
 
 if TYPE_CHECKING:
-    from whorl.interfaces.http.serving import Place
+    from whorl.interfaces.http.server import Place
     from whorl.interfaces.project import Project
 
 PORT = 7411
@@ -49,7 +49,8 @@ def serve(
     Runs that are started from the page are driven here. When the server ends they are left as
     they are, and can be resumed.
     """
-    from whorl.interfaces.http.serving import Place, check_place, new_token, read_token
+    from whorl.interfaces.http.auth import new_token, read_token
+    from whorl.interfaces.http.server import Place, check_place
 
     token, odd = read_token(Path(token_file).expanduser()) if token_file else ("", [])
     place = Place(host, port, token, behind_proxy)
@@ -65,7 +66,7 @@ def serve(
 
 
 async def _serve(project: Project, place: Place, *, opens: bool, shown: bool) -> None:
-    from whorl.interfaces.http.serving import serving
+    from whorl.interfaces.http.server import serving
 
     async with serving(project, place) as (server, address):
         link = f"{address}/#token={place.token}"

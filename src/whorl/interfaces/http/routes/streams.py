@@ -14,13 +14,12 @@ from pydantic import Field
 
 from whorl.errors import UsageError
 from whorl.interfaces.history import workflow_of
-from whorl.interfaces.http.access import AtDesk, TheRun, no_query
-from whorl.interfaces.http.desk import Desk
 from whorl.interfaces.http.faults import Refusal
-from whorl.interfaces.http.schemas.runs import EventPage
-from whorl.interfaces.http.schemas.shape import Closed
-from whorl.interfaces.http.views.rows import journal_event, run_item
-from whorl.interfaces.http.watch import Delta, Listener
+from whorl.interfaces.http.run_schemas import EventPage
+from whorl.interfaces.http.run_views import journal_event, run_item
+from whorl.interfaces.http.schemas import Closed
+from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
+from whorl.interfaces.http.watcher import Delta, Listener
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.secrecy import hidden_names
 from whorl.interfaces.translation import Translator
@@ -51,8 +50,8 @@ class EventsQuery(Closed):
 )
 async def events(
     request: Request,
-    desk: AtDesk,
-    run: TheRun,
+    state: State,
+    run: KnownRun,
     query: Annotated[EventsQuery, Query()],
     last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{1,15}$")] = None,
 ) -> Any:
@@ -63,25 +62,25 @@ async def events(
     changes, `end` when it has ended. It goes on, in case the run does.
     """
     after = max(query.after, int(last_event_id or 0))
-    translator = await asyncio.to_thread(_translator, desk, run, query.words, after)
+    translator = await asyncio.to_thread(_translator, state, run, query.words, after)
     if _STREAM in request.headers.get("accept", ""):
-        return _streamed(desk, run, _Journal(desk, run, after, translator).told)
-    return await asyncio.to_thread(_page, desk, run, (after, query.limit), translator)
+        return _streamed(state, run, _Journal(state, run, after, translator).told)
+    return await asyncio.to_thread(_page, state, run, (after, query.limit), translator)
 
 
 @router.get("/changes", dependencies=[Depends(no_query)], responses={200: _SSE},
             response_class=StreamingResponse)  # fmt: skip
-async def changes(desk: AtDesk) -> Response:
+async def changes(state: State) -> Response:
     """`run` with a RunItem whenever a run of any process has changed."""
-    return _streamed(desk, None, lambda listener: _changed(desk, listener))
+    return _streamed(state, None, lambda listener: _changed(state, listener))
 
 
-def _streamed(desk: Desk, run: RunId | None, told: Any) -> StreamingResponse:
-    if desk.watch.is_full:
+def _streamed(state: ServerState, run: RunId | None, told: Any) -> StreamingResponse:
+    if state.watcher.is_full:
         raise Refusal(429, "W904", "too many streams are open", "close other pages")
 
     async def stream() -> AsyncIterator[str]:
-        with desk.watch.listening(run) as listener:
+        with state.watcher.listening(run) as listener:
             yield ": hello\n\n"
             async for said in told(listener):
                 yield said
@@ -92,8 +91,10 @@ def _streamed(desk: Desk, run: RunId | None, told: Any) -> StreamingResponse:
 class _Journal:
     """The stream of one run."""
 
-    def __init__(self, desk: Desk, run: RunId, after: int, translator: Translator | None) -> None:
-        self._desk = desk
+    def __init__(
+        self, state: ServerState, run: RunId, after: int, translator: Translator | None
+    ) -> None:
+        self._state = state
         self._run = run
         self._after = after
         self._translator = translator
@@ -124,10 +125,10 @@ class _Journal:
 
     def _news(self) -> tuple[list[Entry], str]:
         if self._hidden is None:
-            self._hidden = hidden_names(workflow_of(self._desk.store, self._run))
+            self._hidden = hidden_names(workflow_of(self._state.store, self._run))
         # The status is read first: an end is told after all that led to it.
-        status = self._desk.store.run(self._run).status
-        entries = list(self._desk.store.read(self._run, after=self._after, limit=PAGE))
+        status = self._state.store.run(self._run).status
+        entries = list(self._state.store.read(self._run, after=self._after, limit=PAGE))
         return entries, status
 
     def _entries(self, entries: list[Entry]) -> list[str]:
@@ -163,12 +164,12 @@ class _Journal:
         return [_event(told, "status"), *ended]
 
 
-async def _changed(desk: Desk, listener: Listener) -> AsyncIterator[str]:
+async def _changed(state: ServerState, listener: Listener) -> AsyncIterator[str]:
     quiet_since = _now()
     while not listener.is_over:
         touched = listener.take_touched()
         if touched:
-            yield await asyncio.to_thread(_items, desk, touched)
+            yield await asyncio.to_thread(_items, state, touched)
             quiet_since = _now()
             # What happens meanwhile is told together; the more runs, the longer this is.
             await asyncio.sleep(min(1.0, 0.05 + 0.005 * len(touched)))
@@ -179,23 +180,23 @@ async def _changed(desk: Desk, listener: Listener) -> AsyncIterator[str]:
             yield ": still here\n\n"
 
 
-def _items(desk: Desk, runs: set[RunId]) -> str:
+def _items(state: ServerState, runs: set[RunId]) -> str:
     said = []
     for run in sorted(runs):
         try:
-            row = desk.store.run(run)
+            row = state.store.run(run)
         except UsageError:
             # It was pruned.
             continue
-        said.append(_event(desk.told(row, lambda row: run_item(desk, row)), "run"))
+        said.append(_event(state.item_text(row, lambda row: run_item(state, row)), "run"))
     return "".join(said)
 
 
 def _page(
-    desk: Desk, run: RunId, part: tuple[int, int], translator: Translator | None
+    state: ServerState, run: RunId, part: tuple[int, int], translator: Translator | None
 ) -> EventPage:
     after, limit = part
-    entries = list(desk.store.read(run, after=after, limit=limit + 1))
+    entries = list(state.store.read(run, after=after, limit=limit + 1))
     shown = entries[:limit]
     told: Any = [journal_event(run, entry) for entry in shown]
     if translator is not None:
@@ -204,15 +205,15 @@ def _page(
     return EventPage(events=told, last_seq=last, more=len(entries) > limit)
 
 
-def _translator(desk: Desk, run: RunId, words: str, after: int) -> Translator | None:
+def _translator(state: ServerState, run: RunId, words: str, after: int) -> Translator | None:
     """The dialect's words, having heard all that came before."""
     if words == "journal":
         return None
-    workflow = workflow_of(desk.store, run)
+    workflow = workflow_of(state.store, run)
     translator = Translator(run, workflow)
     if not translator.has_words:
         raise UsageError(f"the dialect {workflow.dialect!r} has no event names of its own")
-    for entry in desk.store.read(run, limit=after):
+    for entry in state.store.read(run, limit=after):
         translator.take(entry)
     return translator
 

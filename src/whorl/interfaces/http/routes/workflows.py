@@ -1,4 +1,9 @@
-"""The project and its workflows: nothing here runs, starts or fetches anything."""
+"""The project and its workflows: nothing here runs, starts or fetches anything.
+
+A graph is named so that the events of a run fall onto it: a node's path is its address in a run
+without the numbers of iterations and attempts, and workflows that are called lie inside of the node
+that calls them.
+"""
 
 from typing import Annotated
 
@@ -8,12 +13,17 @@ from pydantic import Field
 from whorl import __version__
 from whorl.errors import Diagnostic, InvalidWorkflow, safe
 from whorl.interfaces.catalogue import Listed
+from whorl.interfaces.diagram import detail_words
+from whorl.interfaces.figures import line
 from whorl.interfaces.history import workflow_of
-from whorl.interfaces.http.access import AtDesk, TheRun, no_query
 from whorl.interfaces.http.faults import finding
-from whorl.interfaces.http.schemas.shape import Closed, FileName
-from whorl.interfaces.http.schemas.workflows import (
+from whorl.interfaces.http.schemas import (
+    Closed,
+    FileName,
     Graph,
+    GraphEdge,
+    GraphLoop,
+    GraphNode,
     InputItem,
     ProjectItem,
     ProviderItem,
@@ -24,9 +34,18 @@ from whorl.interfaces.http.schemas.workflows import (
     WorkflowList,
     WorstCase,
 )
-from whorl.interfaces.http.views.graph import graph_of
+from whorl.interfaces.http.state import KnownRun, State, no_query
+from whorl.interfaces.picture.rows import reduced
 from whorl.interfaces.preflight import TOY, forecast, forecast_words, refusal
-from whorl.ir import Port
+from whorl.interfaces.wording import condition_words, target_of
+from whorl.interpreter.address import join
+from whorl.ir import Block, Call, Constant, Expression, Loop, Node, Port, Task, Value, Workflow
+from whorl.ir.walk import blocks_of
+
+NODES_MAX = 5_000
+CALLS_MAX = 16
+_USUAL = (("passed",), ("succeeded",))
+_LIMITS = ("iterations", "time_s", "iteration_time_s", "cost_usd", "tokens", "calls")
 
 router = APIRouter(prefix="/api", tags=["workflows"])
 
@@ -38,76 +57,76 @@ class FileQuery(Closed):
 
 
 @router.get("/project", dependencies=[Depends(no_query)])
-def show_project(desk: AtDesk) -> ProjectItem:
+def show_project(state: State) -> ProjectItem:
     """The project that is served, and who answers its model steps."""
-    settings = desk.providers.settings
+    settings = state.providers.settings
     default = settings.providers.get(settings.default_provider)
     name, note = settings.default_provider or "local", "" if default is not None else TOY
     if default is not None and default.kind == "scripted":
         note = "no model is asked: the replies are scripted"
     return ProjectItem(
-        name=desk.project.root.name or "/",
-        root=str(desk.project.root),
+        name=state.project.root.name or "/",
+        root=str(state.project.root),
         version=__version__,
         provider=ProviderItem(name=name, note=note),
-        workflows=len(desk.catalogue.listed()),
+        workflows=len(state.catalogue.listed()),
     )
 
 
 @router.get("/workflows", dependencies=[Depends(no_query)])
-def list_workflows(desk: AtDesk) -> WorkflowList:
+def list_workflows(state: State) -> WorkflowList:
     """The workflow files of the project, of any dialect."""
-    return WorkflowList(workflows=[_item(one) for one in desk.catalogue.listed()])
+    return WorkflowList(workflows=[_item(one) for one in state.catalogue.listed()])
 
 
 @router.get("/workflows/graph")
-def show_file_graph(desk: AtDesk, query: Annotated[FileQuery, Query()]) -> Graph:
+def show_file_graph(state: State, query: Annotated[FileQuery, Query()]) -> Graph:
     """A workflow file as nodes and edges."""
-    return graph_of(desk.project.read(str(desk.file(query.file))).workflow)
+    return graph_of(state.project.read(str(state.file(query.file))).workflow)
 
 
 @router.get("/workflows/source")
-def show_file_source(desk: AtDesk, query: Annotated[FileQuery, Query()]) -> SourceItem:
+def show_file_source(state: State, query: Annotated[FileQuery, Query()]) -> SourceItem:
     """A workflow file with the files that it is made of."""
-    path = str(desk.file(query.file))
-    reading = desk.project.read(path)
-    return _source(desk, reading.workflow.dialect, path, dict(reading.sources))
+    path = str(state.file(query.file))
+    reading = state.project.read(path)
+    return _source(state, reading.workflow.dialect, path, dict(reading.sources))
 
 
 @router.get("/runs/{run}/graph", dependencies=[Depends(no_query)])
-def show_run_graph(desk: AtDesk, run: TheRun) -> Graph:
+def show_run_graph(state: State, run: KnownRun) -> Graph:
     """The version of the workflow that the run pins, as nodes and edges."""
-    return graph_of(workflow_of(desk.store, run))
+    return graph_of(workflow_of(state.store, run))
 
 
 @router.get("/runs/{run}/source", dependencies=[Depends(no_query)])
-def show_run_source(desk: AtDesk, run: TheRun) -> SourceItem:
+def show_run_source(state: State, run: KnownRun) -> SourceItem:
     """The texts of the version that the run pins."""
-    row = desk.store.run(run)
-    return _source(desk, row.dialect, row.file, desk.store.sources(run))
+    row = state.store.run(run)
+    return _source(state, row.dialect, row.file, state.store.sources(run))
 
 
 @router.post("/validate", dependencies=[Depends(no_query)])
-def validate(desk: AtDesk, request: Validation) -> Validated:
+def validate(state: State, request: Validation) -> Validated:
     """Checks a file of the project, or a text. Nothing is run and nothing is fetched."""
-    root = str(desk.project.root)
+    root = str(state.project.root)
     try:
         if request.workflow is not None:
-            reading = desk.project.read(str(desk.file(request.workflow)))
+            reading = state.project.read(str(state.file(request.workflow)))
         else:
-            name = str(desk.file(request.name or "workflow.yaml"))
-            reading = desk.project.read_text(request.text or "", name)
+            name = str(state.file(request.name or "workflow.yaml"))
+            reading = state.project.read_text(request.text or "", name)
     except InvalidWorkflow as fault:
         if request.workflow is not None and _is_missing(fault):
             raise
         found = [finding(one, root) for one in fault.diagnostics]
         return Validated(ok=False, diagnostics=found, name=None, dialect=None, worst_case=None)  # type: ignore[arg-type]
-    workflow, settings = reading.workflow, desk.providers.settings
+    workflow, settings = reading.workflow, state.providers.settings
     warnings = list(reading.warnings)
     refused = refusal(workflow, settings)
     if refused is not None:
         warnings.append(Diagnostic("R110", str(refused["message"]), severity="warning"))
-    worst = forecast(workflow, desk.providers)
+    worst = forecast(workflow, state.providers)
     return Validated(
         ok=True,
         diagnostics=[finding(one, root) for one in warnings],  # type: ignore[misc]
@@ -150,11 +169,159 @@ def _input(port: Port) -> InputItem:
     )
 
 
-def _source(desk: AtDesk, dialect: str, main: str, texts: dict[str, str]) -> SourceItem:
-    shown = {desk.shown_file(name): text for name, text in texts.items()}
-    main = desk.shown_file(main)
+def _source(state: State, dialect: str, main: str, texts: dict[str, str]) -> SourceItem:
+    shown = {state.shown_file(name): text for name, text in texts.items()}
+    main = state.shown_file(main)
     if main not in shown and shown:
         # A file may be known by another name than the one that it was started with.
         same = [name for name in shown if name.rpartition("/")[2] == main.rpartition("/")[2]]
         main = (same or list(shown))[0]
     return SourceItem(dialect=dialect, main=main, files=shown)
+
+
+def graph_of(workflow: Workflow) -> Graph:
+    """The graph of a workflow with all that it calls."""
+    drawing = _Drawing(workflow)
+    drawing.block(workflow.body, workflow, "", "")
+    return Graph(
+        name=safe(workflow.name),
+        dialect=workflow.dialect,
+        nodes=drawing.nodes,
+        edges=drawing.edges,
+    )
+
+
+class _Drawing:
+    """Nodes and edges as they are found, outermost first."""
+
+    def __init__(self, workflow: Workflow) -> None:
+        self.nodes: list[GraphNode] = []
+        self.edges: list[GraphEdge] = []
+        self._workflows = dict(workflow.workflows)
+        self._paths: set[str] = set()
+        self._calls = 0
+
+    def block(
+        self, block: Block, workflow: Workflow, address: str, parent: str, case: str | None = None
+    ) -> None:
+        """Adds the nodes of a block, what lies in them, and the edges between them."""
+        paths: list[str] = []
+        for node in block.nodes:
+            is_unnamed = isinstance(node, Call) and node.unnamed
+            here = address if is_unnamed else join(address, node.name)
+            if is_unnamed:
+                assert isinstance(node, Call)
+                paths.append("")
+                self._called(node, here, parent)
+                continue
+            path = self._unique(here)
+            paths.append(path)
+            if len(self.nodes) >= NODES_MAX:
+                continue
+            self.nodes.append(_node(node, workflow, path, parent, case))
+            if isinstance(node, Call):
+                self._called(node, here, path)
+            for slot, inner in blocks_of(node):
+                named = None if slot == "body" else slot.removeprefix("case.")
+                self.block(inner, workflow, here, path, named)
+            if isinstance(node, Loop) and node.body.nodes:
+                self._feedback(node, here)
+        self._order(block, paths)
+
+    def _called(self, node: Call, address: str, parent: str) -> None:
+        called = self._workflows.get(node.workflow)
+        if called is None or self._calls >= CALLS_MAX:
+            return
+        self._calls += 1
+        self.block(called.body, called, address, parent)
+        self._calls -= 1
+
+    def _order(self, block: Block, paths: list[str]) -> None:
+        places = {node.name: at for at, node in enumerate(block.nodes)}
+        labels: dict[tuple[int, int], str] = {}
+        for at, node in enumerate(block.nodes):
+            for after in node.after:
+                if after.node in places:
+                    usual = after.statuses in _USUAL
+                    label = "" if usual else line(", ".join(after.statuses), 60)
+                    labels[places[after.node], at] = label
+        plain = {link for link, label in labels.items() if not label}
+        kept = set(reduced(len(block.nodes), sorted(plain))) | (set(labels) - plain)
+        for source, target in sorted(kept):
+            if paths[source] and paths[target]:
+                self._edge(paths[source], paths[target], labels[source, target], "order")
+
+    def _feedback(self, node: Loop, address: str) -> None:
+        """What leads from the end of a loop's body to its beginning."""
+        nodes = node.body.nodes
+        followed = {after.node for one in nodes for after in one.after}
+        first = next((one for one in nodes if not one.after), nodes[0])
+        last = [one for one in nodes if one.name not in followed] or [nodes[-1]]
+        names = ", ".join(carry.name for carry in node.carry)
+        ends = [join(address, one.name) for one in (last[-1], first)]
+        if all(end in self._paths for end in ends):
+            self._edge(ends[0], ends[1], line(names, 60), "feedback")
+
+    def _edge(self, source: str, target: str, label: str, kind: str) -> None:
+        self.edges.append(
+            GraphEdge.model_validate({"from": source, "to": target, "label": label, "kind": kind})
+        )
+
+    def _unique(self, path: str) -> str:
+        """Two cases of a branch may have steps of one name, which events cannot tell apart."""
+        found, number = path, 2
+        while found in self._paths:
+            found, number = f"{path}~{number}", number + 1
+        self._paths.add(found)
+        return found
+
+
+def _node(node: Node, workflow: Workflow, path: str, parent: str, case: str | None) -> GraphNode:
+    return GraphNode(
+        path=path,
+        name=safe(node.name),
+        kind=type(node).__name__.lower(),  # type: ignore[arg-type]
+        title=line(node.name, 80),
+        detail=safe(detail_words(node)),
+        task=node.kind if isinstance(node, Task) else None,
+        model=_model(node, workflow) if isinstance(node, Task) else None,
+        parent=parent,
+        case=case,
+        when=line(node.when.source, 200) if node.when is not None else None,
+        loop=_loop(node) if isinstance(node, Loop) else None,
+    )
+
+
+def _model(task: Task, workflow: Workflow) -> str | None:
+    own = dict(task.inputs.entries).get("model")
+    if own is None:
+        usual = next((fields for kind, fields in workflow.defaults if kind == task.kind), None)
+        own = dict(usual.entries).get("model") if usual is not None else None
+    return None if own is None else line(_shown(own), 80) or None
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, Constant):
+        plain = value.value
+        if plain is None:
+            return ""
+        return ", ".join(map(str, plain)) if isinstance(plain, list) else str(plain)
+    return value.source if isinstance(value, Expression) else ""
+
+
+def _loop(loop: Loop) -> GraphLoop:
+    limits = {name: getattr(loop.limits, name) for name in _LIMITS}
+    return GraphLoop(
+        until=condition_words(loop.until),
+        target=target_of(loop.until),
+        limits={
+            name: line(limit.source, 80) if isinstance(limit, Expression) else limit
+            for name, limit in limits.items()
+            if limit is not None
+        },
+        on_limit=loop.on_limit,
+        check=loop.check,
+        carry=[carry.name for carry in loop.carry],
+        returns=loop.returns,
+        ask=loop.ask,
+    )

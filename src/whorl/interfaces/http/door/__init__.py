@@ -1,1 +1,0 @@
-"""The door: who may come in, and what may be brought along."""

@@ -1,0 +1,207 @@
+"""Limits on requests: bounded in size and time, and JSON of the bounded kind only."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+from whorl.interfaces.http.faults import Refusal, answer_for
+from whorl.providers.json_values import NotJson, as_json
+from whorl.providers.redaction import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from whorl.providers.redaction import Secret
+
+
+BODY_MAX = 2_000_000
+DEADLINE_S = 30.0
+NAMES_MAX = 50
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+log = logging.getLogger("whorl.http")
+
+
+class Limits:
+    """An ASGI application around another one: reads bodies and keeps the time."""
+
+    def __init__(
+        self, app: ASGIApp, secrets: Iterable[Secret] = (), *, deadline_s: float = DEADLINE_S
+    ) -> None:
+        self._app = app
+        self._secrets = tuple(secrets)
+        self._deadline_s = deadline_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hands a request on once it is whole."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        is_api = str(scope["path"]).startswith("/api/")
+        answering = _Answering(send, self._secrets if is_api else ())
+        try:
+            async with asyncio.timeout(self._deadline_s) as deadline:
+                answering.deadline = deadline
+                _check_query(scope)
+                if scope["method"] in _WITH_BODY:
+                    receive = _given(await _body(scope, receive), receive)
+                    answering.has_read = True
+                await self._app(scope, receive, answering.send)
+        except Refusal as refusal:
+            await _refuse(refusal, scope, receive, answering)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            slow = not answering.has_read and scope["method"] in _WITH_BODY
+            status, words = (408, "did not arrive") if slow else (503, "was not answered")
+            told = Refusal(status, "W900", f"the request {words} within {self._deadline_s:g} s")
+            await _refuse(told, scope, receive, answering)
+        except Exception as fault:  # noqa: BLE001 - the edge: our mistakes are reported, not dumped
+            await answer_for(fault)(scope, receive, answering.send)
+
+
+class _Answering:
+    """The way back: an answer that has begun has all the time it needs, and tells no secret."""
+
+    def __init__(self, send: Send, secrets: tuple[Secret, ...]) -> None:
+        self._send = send
+        self._secrets = secrets
+        self._start: Message | None = None
+        self.deadline: asyncio.Timeout | None = None
+        self.has_begun = False
+        self.has_read = False
+
+    async def send(self, message: Message) -> None:
+        """Passes a message on; the head of an answer waits for the first part of its body."""
+        if message["type"] == "http.response.start":
+            self.has_begun = True
+            if self.deadline is not None:
+                self.deadline.reschedule(None)
+            self._start = message
+            return
+        body = message.get("body", b"")
+        told = _redacted(body, self._secrets) if self._secrets else body
+        if self._start is not None:
+            if told != body and not message.get("more_body"):
+                headers = self._start["headers"]
+                kept = [pair for pair in headers if pair[0].lower() != b"content-length"]
+                self._start["headers"] = [*kept, (b"content-length", str(len(told)).encode())]
+            start, self._start = self._start, None
+            await self._send(start)
+        await self._send({**message, "body": told})
+
+
+def _redacted(body: bytes, secrets: tuple[Secret, ...]) -> bytes:
+    """An answer without secrets; JSON stays JSON, whatever characters a secret has."""
+    text = body.decode("utf-8")
+    told = redact(text, secrets)
+    if told == text:
+        return body
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return told.encode()
+    return json.dumps(redact(value, secrets), ensure_ascii=False).encode()
+
+
+async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, way: _Answering) -> None:
+    if way.has_begun:
+        log.error("an answer was cut short: %s", refusal)
+        return
+    answer = answer_for(refusal)
+    # What the client still sends of a body that nobody wants is not waited for.
+    answer.headers["Connection"] = "close"
+    way.deadline = None
+    await answer(scope, receive, way.send)
+
+
+def _check_query(scope: Scope) -> None:
+    """A name that is given twice would have one of its values ignored."""
+    try:
+        pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True,
+                          max_num_fields=NAMES_MAX)  # fmt: skip
+    except ValueError:
+        raise Refusal(400, "W900", f"the query has more than {NAMES_MAX} names") from None
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise Refusal(400, "W900", f"{name[:80]}: it is given twice")
+
+
+async def _body(scope: Scope, receive: Receive) -> bytes:
+    headers = {name.lower(): value for name, value in scope["headers"]}
+    _check_type(headers)
+    try:
+        announced = int(headers.get(b"content-length", b"0"))
+    except ValueError:
+        raise Refusal(400, "W900", "the Content-Length is no number") from None
+    if announced > BODY_MAX:
+        raise _too_large()
+    content = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise Refusal(400, "W900", "the request was cut short")
+        content += message.get("body", b"")
+        if len(content) > BODY_MAX:
+            raise _too_large()
+        if not message.get("more_body"):
+            return await _checked(bytes(content))
+
+
+def _check_type(headers: Mapping[bytes, bytes]) -> None:
+    kind, _, parameter = headers.get(b"content-type", b"").decode("latin-1").partition(";")
+    parameter = parameter.strip().lower().replace('"', "")
+    if kind.strip().lower() != "application/json" or parameter not in ("", "charset=utf-8"):
+        raise Refusal(415, "W900", "the body must be application/json in UTF-8")
+    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+        raise Refusal(415, "W900", "a compressed body is not taken")
+
+
+async def _checked(content: bytes) -> bytes:
+    """The same JSON, known to be bounded, finite, without repeated keys and lone surrogates."""
+    if len(content) > 100_000:
+        return await asyncio.to_thread(_reread, content)
+    return _reread(content)
+
+
+def _reread(content: bytes) -> bytes:
+    try:
+        text = content.decode("utf-8")
+        value = as_json(json.loads(text, object_pairs_hook=_once))
+    except RecursionError:
+        raise Refusal(400, "W900", "the body is nested too deep") from None
+    except ValueError as fault:
+        raise Refusal(400, "W900", f"the body is no JSON that is taken: {fault}") from None
+    return json.dumps(value, ensure_ascii=False).encode("utf-8")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise NotJson("a key is given twice")
+    return found
+
+
+def _given(content: bytes, receive: Receive) -> Receive:
+    """A way to receive a body that was read before, and then what else comes."""
+    given = False
+
+    async def receive_again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": content, "more_body": False}
+
+    return receive_again
+
+
+def _too_large() -> Refusal:
+    return Refusal(413, "W900", f"the body has more than {BODY_MAX:,} bytes")

@@ -1,0 +1,303 @@
+"""Runs as they are told: rows of the list, a whole run, its loops, iterations and steps."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from whorl.interfaces.http.schemas import Closed, JsonValue
+
+RunStatus = Literal[
+    "running", "waiting", "paused", "interrupted", "succeeded", "failed", "cancelled"
+]
+Mark = Literal["limit", "budget"]
+Action = Literal["pause", "resume", "cancel", "continue", "accept", "fork", "approve", "reject"]
+
+
+class RunItem(Closed):
+    """A run as lists show it. Times are seconds since the epoch."""
+
+    id: str
+    name: str
+    status: RunStatus
+    dialect: str
+    file: str = Field(description="relative to the project, where it lies in it")
+    created_at: float
+    updated_at: float
+    parent: str | None = Field(description="the run that this one is a fork of")
+    last_seq: int
+    cost_usd: float
+    budget_usd: float | None
+    calls: int
+    tokens: int
+    in_doubt: int
+    loop: str | None = Field(description="address of the outermost loop that runs, or ran last")
+    iteration: int
+    iterations_max: int
+    score: float | None
+    scores: list[float | None] = Field(description="of the newest 20 iterations of that loop")
+    target: float | None = Field(description="the score that the loop works towards")
+    exit_reason: str | None
+    stopped_by: str | None
+    mark: Mark | None = Field(
+        description="of a run that succeeded with a loop that ended at a limit or budget"
+    )
+    error: str | None
+
+
+class RunList(Closed):
+    """A page of the list, the newest runs first."""
+
+    runs: list[RunItem]
+    next: str | None = Field(description="give it as `before` for the next page")
+    workflows: list[str] = Field(description="the names of all workflows that have runs")
+
+
+class UsageItem(Closed):
+    """What was used, counted once, at the call."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    in_doubt: int = 0
+    unpriced_calls: int = 0
+
+
+class ResultLoop(Closed):
+    """A loop of the result document."""
+
+    path: str
+    iterations: int
+    exit_reason: str | None
+    stopped_by: str | None
+    score: float | None
+    best_iteration: int | None
+    returned_iteration: int | None
+    failed_iterations: list[int]
+    usage: UsageItem
+    mark: Literal["limit", "budget"] | None = None
+
+
+class Result(Closed):
+    """The result document, as `whorl run --json` prints it."""
+
+    run: str
+    status: RunStatus
+    output: JsonValue
+    outputs: dict[str, JsonValue]
+    loops: list[ResultLoop]
+    usage: UsageItem
+    warnings: list[JsonValue]
+    error: JsonValue
+
+
+class GateItem(Closed):
+    """A decision that a run waits for."""
+
+    address: str
+    reason: str = Field(description="gate, iteration, limit, or what else asks")
+    message: str
+    show: JsonValue
+    waiting_since: float
+
+
+class RunDetail(RunItem):
+    """All that a page about one run begins with."""
+
+    result: Result
+    gates: list[GateItem]
+    can: list[Action] = Field(description="what may be asked of the run as it is")
+    driver: Literal["here", "elsewhere", "nobody"] = Field(
+        description="who drives it: this server, another process, nobody"
+    )
+    forks: list[str]
+    inputs: dict[str, JsonValue]
+    limits: dict[str, JsonValue]
+    started_at: float
+    ended_at: float | None
+    warnings: list[str]
+
+
+class JournalEvent(Closed):
+    """An entry of the journal. A large value in `body` is `{"$ref", "size", "preview"}`."""
+
+    run: str
+    seq: int
+    kind: str
+    address: str
+    at: float
+    body: dict[str, JsonValue]
+
+
+class EventPage(Closed):
+    """A part of a journal; with `as=dialect`, in the words of the file's own dialect."""
+
+    events: list[JournalEvent] | list[dict[str, JsonValue]]
+    last_seq: int = Field(description="the last entry that this page covers; give it as `after`")
+    more: bool
+
+
+class LargeValue(Closed):
+    """A value that an event only referred to."""
+
+    value: JsonValue
+
+
+class LoopItem(Closed):
+    """A loop of a run."""
+
+    address: str
+    path: str
+    state: Literal["running", "finished"]
+    iterations: int
+    iterations_max: int | None = Field(description="as it is now; it may have been raised")
+    exit_reason: str | None
+    stopped_by: str | None
+    why: str = Field(description="why it ended, in words")
+    score: float | None
+    target: float | None
+    until: str = Field(description="its condition in words")
+    best_iteration: int | None
+    returned_iteration: int | None
+    failed_iterations: list[int]
+    usage: UsageItem
+    limits: dict[str, JsonValue]
+    started_seq: int
+    finished_seq: int | None
+    mark: Mark | None = Field(
+        description="where it ended at a limit or budget although its condition could have been met"
+    )
+
+
+class LoopList(Closed):
+    """The loops of a run, in the order in which they began; of very many, the newest."""
+
+    loops: list[LoopItem]
+    more: bool = Field(description="whether there are older ones that are not listed")
+
+
+class Verdict(Closed):
+    """What one condition came to at the end of an iteration."""
+
+    by: str
+    met: bool | None
+    words: str
+    facts: dict[str, JsonValue]
+
+
+class IterationItem(Closed):
+    """A finished iteration."""
+
+    number: int
+    status: str
+    score: float | None
+    met: bool
+    best: bool
+    seconds: float
+    usage: UsageItem
+    words: str
+    verdicts: list[Verdict]
+    seq: int
+    at: float
+
+
+class IterationList(Closed):
+    """Iterations of a loop, by number."""
+
+    loop: str
+    iterations: list[IterationItem]
+    more: bool
+
+
+class IterationDetail(Closed):
+    """What an iteration was given and what it gave."""
+
+    loop: str
+    number: int
+    results: dict[str, JsonValue]
+    carried: dict[str, JsonValue]
+    note: dict[str, JsonValue]
+
+
+class Side(Closed):
+    """One of two iterations that are compared."""
+
+    number: int
+    score: float | None
+    cost_usd: float
+    tokens: int
+    seconds: float
+    results: dict[str, JsonValue]
+    verdicts: list[Verdict]
+
+
+class NodeChange(Closed):
+    """How much the result of a step differs between two iterations."""
+
+    name: str
+    similarity: float = Field(description="from 0 to 1")
+    same: bool
+
+
+class Comparison(Closed):
+    """Two iterations of a loop side by side."""
+
+    loop: str
+    one: Side
+    other: Side
+    nodes: list[NodeChange]
+    feedback: dict[str, JsonValue] = Field(
+        description="the carried values that the second of them was given"
+    )
+
+
+Cell = Literal["new", "small", "same", "none"]
+
+
+class MatrixRow(Closed):
+    """One iteration: for each step how its result differs from the one before."""
+
+    number: int
+    cells: dict[str, Cell]
+
+
+class Matrix(Closed):
+    """What changed when: steps by iterations."""
+
+    loop: str
+    nodes: list[str]
+    iterations: list[MatrixRow]
+
+
+class Attempt(Closed):
+    """One time that a step was carried out."""
+
+    number: int
+    address: str
+    status: str
+    started_at: float | None
+    ended_at: float | None
+    seconds: float | None
+    model: str | None
+    inputs: JsonValue
+    output: JsonValue
+    usage: UsageItem
+    error: JsonValue
+    in_doubt: bool
+
+
+class Previous(Closed):
+    """The same step in the iteration before."""
+
+    address: str
+    output: JsonValue
+
+
+class NodeDetail(Closed):
+    """All that happened at one step."""
+
+    address: str
+    kind: str
+    attempts: list[Attempt]
+    value: JsonValue = Field(description="of a step that only computes, what it gave")
+    previous: Previous | None

@@ -1,0 +1,297 @@
+"""Runs as they go out: rows of the store as models, and large values by reference.
+
+Events carry a preview of a large value, which is fetched on demand. A reference is the number of an
+entry and a path into its body, so it needs no memory of its own and leads to nothing but the run
+that it is asked of.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from whorl.errors import UsageError, safe
+from whorl.interfaces.figures import paragraphs, written
+from whorl.interfaces.http.run_schemas import (
+    Action,
+    Attempt,
+    GateItem,
+    IterationItem,
+    JournalEvent,
+    LoopItem,
+    Result,
+    RunDetail,
+    RunItem,
+    UsageItem,
+    Verdict,
+)
+from whorl.interfaces.inspection import limit_now
+from whorl.interfaces.results import as_one, open_gates, result_of
+from whorl.interfaces.secrecy import shown
+from whorl.interfaces.wording import condition_words, fact_words, reason_words, verdict_words
+from whorl.interpreter.control import objection
+from whorl.interpreter.events import Event
+from whorl.runtimes.projection import usage_document
+
+if TYPE_CHECKING:
+    from whorl.interfaces.http.state import ServerState
+    from whorl.interfaces.inspection import StepAttempt
+    from whorl.interfaces.results import Gate
+    from whorl.interpreter.machine import Machine
+    from whorl.ir import Loop
+    from whorl.language import Json
+    from whorl.runtimes.journal import Entry, IterationRow, LoopRow, RunId, RunRow
+    from whorl.runtimes.sqlite import SqliteStore
+
+SCORES = 20
+BODY_MAX = 8_000
+VALUE_MAX = 4_000
+PREVIEW_MAX = 400
+_PATH_MAX = 1_000
+_ENTRIES_MAX = 200
+
+_Path: TypeAlias = tuple[str | int, ...]
+_ENDED = frozenset({"succeeded", "failed", "cancelled"})
+_KINDS = {"pause": "run.paused", "resume": "run.resumed", "cancel": "run.cancelled"}
+# Whether any loop can go on is asked of so many; a list may hold thousands.
+_LOOPS_LOOKED_AT = 100
+
+
+def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
+    """A run as lists show it."""
+    newest = state.store.newest_iterations(row.id, row.loop, SCORES) if row.loop else []
+    values = _fields(row, without="key")
+    for name in ("parent", "loop", "exit_reason", "stopped_by", "mark"):
+        values[name] = values[name] or None
+    return values | {
+        "name": safe(row.name),
+        "file": safe(state.shown_file(row.file)),
+        "scores": [one.score for one in newest if one.status != "not_begun"],
+        "target": state.target(row.id, row.loop) if row.loop else None,
+        "error": safe(row.error) or None,
+    }
+
+
+def run_item(state: ServerState, row: RunRow) -> RunItem:
+    """A run as lists show it."""
+    return RunItem(**run_fields(state, row))
+
+
+def journal_event(run: str, entry: Entry) -> JournalEvent:
+    """An entry of the journal, with references in the place of large values."""
+    event = entry.event
+    return JournalEvent(
+        run=run,
+        seq=entry.seq,
+        kind=event.kind,
+        address=event.address,
+        at=event.at,
+        body=abridged(shown(event), entry.seq),
+    )
+
+
+def gate_item(gate: Gate) -> GateItem:
+    """A decision that is waited for."""
+    return GateItem(
+        address=gate.address,
+        reason=gate.reason,
+        message=safe(gate.message),
+        show=gate.show,
+        waiting_since=gate.since,
+    )
+
+
+def loop_item(row: LoopRow, node: Loop | None, target: float | None, machine: Machine) -> LoopItem:
+    """A loop, with its condition in words."""
+    values = _fields(row) | {
+        "iterations_max": limit_now(machine, row),
+        "exit_reason": row.exit_reason or None,
+        "stopped_by": row.stopped_by or None,
+        "why": reason_words(row.exit_reason, row.stopped_by) if row.exit_reason else "",
+        "target": target,
+        "until": condition_words(node.until) if node is not None else "",
+        "usage": usage_item(row.usage),
+        "limits": row.limits if isinstance(row.limits, dict) else {},
+        "mark": row.mark or None,
+    }
+    return LoopItem(**values)
+
+
+def iteration_item(row: IterationRow) -> IterationItem:
+    """A finished iteration."""
+    note: dict[str, Any] = row.note
+    return IterationItem(
+        number=row.number,
+        status=row.status,
+        score=row.score,
+        met=bool(note.get("met")),
+        best=bool(note.get("best")),
+        seconds=float(note.get("seconds") or 0.0),
+        usage=usage_item(note.get("usage")),
+        words=verdict_words(note, 200),
+        verdicts=verdicts(note),
+        seq=row.seq,
+        at=row.at,
+    )
+
+
+def verdicts(note: dict[str, Any]) -> list[Verdict]:
+    """What each condition came to."""
+    facts: Any = note.get("facts")
+    told = [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
+    return [
+        Verdict(
+            by=str(fact.get("by", "")),
+            met=fact.get("met") if isinstance(fact.get("met"), bool) else None,
+            words=safe(fact_words(fact)),
+            facts={name: fact[name] for name in fact if name not in ("by", "met")},
+        )
+        for fact in told
+    ]
+
+
+def attempt_item(attempt: StepAttempt) -> Attempt:
+    """One time that a step was carried out."""
+    values = _fields(attempt, without="kind") | {"usage": usage_item(attempt.usage)}
+    values["seconds"] = None
+    if attempt.started_at is not None and attempt.ended_at is not None:
+        values["seconds"] = max(0.0, round(attempt.ended_at - attempt.started_at, 6))
+    return Attempt(**values)
+
+
+def _fields(row: RunRow | LoopRow | StepAttempt, *, without: str = "") -> dict[str, Any]:
+    return {one.name: getattr(row, one.name) for one in fields(row) if one.name != without}
+
+
+def usage_item(usage: Json) -> UsageItem:
+    """What was used."""
+    return UsageItem(**usage_document(usage))  # type: ignore[arg-type]
+
+
+def run_detail(state: ServerState, run: RunId) -> RunDetail:
+    """All that a page about one run begins with."""
+    store = state.store
+    row, machine = known = as_one(store, run)
+    gates = open_gates(store, run, machine)
+    result: dict[str, Any] = result_of(store, run, known)
+    first = next(iter(store.read(run, limit=1))).event
+    given: Any = first.body.get("input")
+    fields = run_fields(state, row) | {"status": result["status"]}
+    return RunDetail(
+        **fields,
+        result=Result(**result),
+        gates=[gate_item(gate) for gate in gates],
+        can=_possible(machine, row, gates),
+        driver=_driver(state, row),
+        forks=list(store.forks(run)),
+        inputs=given if isinstance(given, dict) else {},
+        limits=dict(machine.state.get("limits") or {}),
+        started_at=first.at,
+        ended_at=row.updated_at if row.status in _ENDED else None,
+        warnings=[safe(str(one.get("message", ""))) for one in result["warnings"]],
+    )
+
+
+def _driver(state: ServerState, row: RunRow) -> Literal["here", "elsewhere", "nobody"]:
+    if state.driving.is_driven(row.id):
+        return "here"
+    return "elsewhere" if row.status == "running" else "nobody"
+
+
+def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[Action]:
+    """What would not be refused now."""
+    found: set[str] = set()
+    for action, kind in _KINDS.items():
+        if objection(machine, Event(kind, "", machine.now)) is None:
+            found.add(action)
+    if row.status in ("running", "waiting"):
+        found.discard("resume")
+    if row.status in ("paused", "interrupted"):
+        found.discard("pause")
+    loops = [frame["address"] for frame in machine.frames.values() if frame["kind"] == "loop"]
+    del loops[_LOOPS_LOOKED_AT:]
+    for action, kind in (("continue", "run.continued"), ("accept", "run.accepted")):
+        asked = (Event(kind, "", machine.now, {"at": loop, "iteration": 1}) for loop in loops)
+        if row.status != "cancelled" and any(objection(machine, one) is None for one in asked):
+            found.add(action)
+    if row.loop:
+        found.add("fork")
+    if gates:
+        found |= {"approve", "reject"}
+    return [action for action in get_args(Action) if action in found]
+
+
+def abridged(body: dict[str, Json], seq: int) -> dict[str, Json]:
+    """The body of an entry with references in the place of what is large in it."""
+    if _size(body) <= BODY_MAX:
+        return body
+    found = {name: _abridged(value, seq, (name,)) for name, value in body.items()}
+    if _size(found) <= BODY_MAX * 4:
+        return found
+    return {name: _reference(value, seq, (name,)) for name, value in body.items()}
+
+
+def value_at(store: SqliteStore, run: RunId, ref: str) -> Json:
+    """The value that a reference leads to. Raises UsageError W903."""
+    seq, path = _parsed(ref)
+    entry = next(iter(store.read(run, after=seq - 1, limit=1)), None) if seq > 0 else None
+    value: Json = shown(entry.event) if entry is not None else None
+    for step in path:
+        try:
+            value = value[step]  # type: ignore[index]
+        except (TypeError, LookupError):
+            raise _unknown(ref) from None
+    if entry is None or not path:
+        raise _unknown(ref)
+    return value
+
+
+def _abridged(value: Json, seq: int, path: _Path) -> Json:
+    size = _size(value)
+    if size <= VALUE_MAX:
+        return value
+    if not isinstance(value, dict | list) or len(value) > _ENTRIES_MAX:
+        return _reference(value, seq, path)
+    if len(_encoded(path)) > _PATH_MAX:
+        return _reference(value, seq, path)
+    if isinstance(value, dict):
+        inner: Json = {k: _abridged(v, seq, (*path, k)) for k, v in value.items()}
+    else:
+        inner = [_abridged(v, seq, (*path, at)) for at, v in enumerate(value)]
+    return inner if _size(inner) <= BODY_MAX else _reference(value, seq, path)
+
+
+def _reference(value: Json, seq: int, path: _Path) -> Json:
+    size = _size(value)
+    if size <= VALUE_MAX:
+        return value
+    preview = paragraphs(written(value)[:PREVIEW_MAX])
+    return {"$ref": f"{seq}.{_encoded(path)}", "size": size, "preview": preview}
+
+
+def _size(value: Json) -> int:
+    return len(value) if isinstance(value, str) else len(json.dumps(value, ensure_ascii=False))
+
+
+def _encoded(path: _Path) -> str:
+    text = json.dumps(path, ensure_ascii=False, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode("utf-8", "replace")).decode("ascii").rstrip("=")
+
+
+def _parsed(ref: str) -> tuple[int, list[str | int]]:
+    number, _, encoded = ref.partition(".")
+    try:
+        text = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode("utf-8")
+        path = json.loads(text)
+        seq = int(number)
+    except (ValueError, RecursionError):
+        raise _unknown(ref) from None
+    if not isinstance(path, list) or not all(isinstance(step, str | int) for step in path):
+        raise _unknown(ref)
+    return (seq, path) if seq < 2**53 else (0, path)
+
+
+def _unknown(ref: str) -> UsageError:
+    return UsageError(f"the run has no value {ref[:80]!r}", code="W903")

@@ -1,0 +1,309 @@
+"""What goes over HTTP about workflows and requests: closed models; OpenAPI is made of them."""
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+# `Any` because a recursive type would be unrolled for every value of every answer; what comes in
+# was read by the bounded JSON reader before (`limits`), and what goes out was JSON in the journal.
+JsonValue: TypeAlias = Any
+
+Address = Annotated[str, StringConstraints(max_length=4_000)]
+Words = Annotated[str, StringConstraints(max_length=100_000)]
+FileName = Annotated[str, StringConstraints(min_length=1, max_length=1_024)]
+Dollars = Annotated[float, Field(gt=0, lt=1e9)]
+Number = Annotated[int, Field(ge=1, le=1_000_000_000)]
+Key = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
+Seen = Annotated[int | None, Field(ge=0, le=2**53)]
+NodeKind = Literal[
+    "task",
+    "loop",
+    "foreach",
+    "branch",
+    "group",
+    "call",
+    "compute",
+    "assign",
+    "wait",
+    "gate",
+    "stop",
+    "break",
+    "continue",
+]
+
+
+class Closed(BaseModel):
+    """A model whose fields are all there are."""
+
+    model_config = ConfigDict(extra="forbid", protected_namespaces=(), allow_inf_nan=False)
+
+
+class Fault(Closed):
+    """What went wrong, and what to do."""
+
+    code: str = Field(description="a stable code; `whorl explain CODE` says more")
+    message: str
+    help: str = ""
+    diagnostics: "list[Diagnostic] | None" = Field(
+        default=None, description="where the request is about a file: everything wrong in it"
+    )
+
+
+class Diagnostic(Closed):
+    """One finding about a workflow file; line and column count from 1."""
+
+    code: str
+    severity: str
+    message: str
+    label: str = ""
+    help: str = ""
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+
+class ErrorAnswer(Closed):
+    """The answer to every request that was not carried out."""
+
+    error: Fault
+
+
+Fault.model_rebuild()
+
+
+class NewRun(Closed):
+    """A run to be started; `key` makes sure that at most one is ever started for it."""
+
+    workflow: FileName
+    inputs: dict[str, JsonValue] = Field(default_factory=dict)
+    budget_usd: Dollars | None = None
+    max_iterations: Number | None = None
+    key: Key | None = None
+
+
+class Started(Closed):
+    """The run that was started, or the one that has the key already."""
+
+    run: str
+    created: bool
+    forecast: str = Field(default="", description="what it may do and cost, in words")
+    note: str = Field(default="", description="who answers, where it is no real model")
+
+
+class Request(Closed):
+    """What all requests to a run may say.
+
+    `seen` is the last seq that the asker knew of: the request is refused when somebody has steered
+    the run since, so a button that is pressed twice has one effect.
+    """
+
+    seen: Seen = None
+
+
+class Resume(Request):
+    """Goes on after a pause or a crash; of a failed run, tries again what failed."""
+
+    budget_usd: Dollars | None = Field(default=None, description="added to the budget")
+    tokens: Number | None = Field(default=None, description="added to the budget")
+    calls: Number | None = Field(default=None, description="added to the budget")
+
+
+class Cancel(Request):
+    """Ends the run for good."""
+
+    feedback: Words = ""
+
+
+class Continue(Request):
+    """Reopens a loop for more iterations, or every loop that stopped for its budget.
+
+    At least one of the amounts is needed.
+    """
+
+    loop: Address | None = None
+    iterations: Number | None = None
+    budget_usd: Dollars | None = Field(default=None, description="added to the budget")
+    tokens: Number | None = Field(default=None, description="added to the budget")
+    calls: Number | None = Field(default=None, description="added to the budget")
+
+    @model_validator(mode="after")
+    def _asks_for_something(self) -> "Continue":
+        if all(one is None for one in (self.iterations, self.budget_usd, self.tokens, self.calls)):
+            raise ValueError("say how much more: iterations, budget_usd, tokens or calls")
+        return self
+
+
+class Accept(Request):
+    """Ends a loop with the result of an iteration."""
+
+    loop: Address | None = None
+    iteration: Number
+
+
+class Fork(Closed):
+    """A new run that keeps the iterations before `at` and redoes that one."""
+
+    at: Annotated[str, StringConstraints(min_length=4, max_length=4_000)] = Field(
+        description="such as polish[2]"
+    )
+    set: dict[str, JsonValue] = Field(
+        default_factory=dict, description="other inputs, carried values or variables"
+    )
+    budget_usd: Dollars | None = None
+    key: Key | None = Field(default=None, description="at most one fork is ever made for it")
+
+
+class Forked(Closed):
+    """The new run."""
+
+    run: str
+    created: bool
+
+
+class Decision(Request):
+    """A person's answer to one question.
+
+    It is refused when that question is answered already or is not open: an answer that comes late,
+    or twice, never reaches another question.
+    """
+
+    address: Annotated[str, StringConstraints(min_length=1, max_length=4_000)] = Field(
+        description="the question that is answered, as `gates` of the run names it"
+    )
+    feedback: Words = ""
+
+
+class ProviderItem(Closed):
+    """Who answers the model steps."""
+
+    name: str
+    note: str
+
+
+class ProjectItem(Closed):
+    """The project that is served."""
+
+    name: str
+    root: str
+    version: str
+    provider: ProviderItem
+    workflows: int
+
+
+class InputItem(Closed):
+    """An input of a workflow."""
+
+    name: str
+    type: str
+    required: bool
+    default: JsonValue
+    description: str
+
+
+class WorkflowItem(Closed):
+    """A workflow file of the project."""
+
+    file: str
+    name: str
+    dialect: str
+    description: str
+    inputs: list[InputItem]
+    main_input: str | None
+    open_inputs: bool = Field(description="whether it takes inputs that it does not declare")
+    errors: int
+
+
+class WorkflowList(Closed):
+    """The workflow files of the project."""
+
+    workflows: list[WorkflowItem]
+
+
+class GraphLoop(Closed):
+    """What a loop is made of, in words and numbers."""
+
+    until: str
+    target: float | None
+    limits: dict[str, JsonValue]
+    on_limit: str
+    check: str
+    carry: list[str]
+    returns: str
+    ask: str
+
+
+class GraphNode(Closed):
+    """A step. Its `path` is the address of its events without `[n]` and `#n`."""
+
+    path: str
+    name: str
+    kind: NodeKind
+    title: str
+    detail: str
+    task: str | None
+    model: str | None
+    parent: str = Field(description="the path of the step that it lies in; empty at the top")
+    case: str | None = Field(description="inside of a branch: in which case it lies")
+    when: str | None = Field(description="a condition under which it runs")
+    loop: GraphLoop | None
+
+
+class GraphEdge(Closed):
+    """An arrow between two steps of the same parent."""
+
+    from_: str = Field(alias="from", serialization_alias="from")
+    to: str
+    label: str
+    kind: Literal["order", "feedback"]
+
+
+class Graph(Closed):
+    """A workflow as a picture shows it; workflows that it calls lie in the steps that call them."""
+
+    name: str
+    dialect: str
+    nodes: list[GraphNode] = Field(description="each after the one that it lies in")
+    edges: list[GraphEdge]
+
+
+class SourceItem(Closed):
+    """The texts that a workflow is made of."""
+
+    dialect: str
+    main: str
+    files: dict[str, str]
+
+
+class Validation(Closed):
+    """A file of the project, or a text with the name that it would have."""
+
+    workflow: FileName | None = None
+    text: str | None = Field(default=None, max_length=2_000_000)
+    name: FileName | None = None
+
+    @model_validator(mode="after")
+    def _is_one_of_both(self) -> "Validation":
+        if (self.workflow is None) == (self.text is None):
+            raise ValueError("give either workflow, the path of a file, or text")
+        if self.name is not None and self.text is None:
+            raise ValueError("name belongs to text")
+        return self
+
+
+class WorstCase(Closed):
+    """What a run may do and cost; null where a value decides, or no price is known."""
+
+    calls: int | None = Field(description="the most")
+    cost_usd: float | None = Field(description="an estimate")
+    bound_usd: float | None = Field(description="the most, where something bounds it")
+    words: str
+
+
+class Validated(Closed):
+    """Everything that was found; a file without errors has a name and a worst case."""
+
+    ok: bool
+    diagnostics: list[Diagnostic]
+    name: str | None
+    dialect: str | None
+    worst_case: WorstCase | None

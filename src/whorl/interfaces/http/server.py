@@ -1,0 +1,225 @@
+"""The server: where it listens, and how connections that dawdle are ended."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import signal
+import socket
+import threading
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from whorl.errors import UsageError
+from whorl.interfaces.http.app import build_app
+from whorl.interfaces.http.auth import LOOPBACK_NAMES, Auth, Rules
+from whorl.interfaces.http.limits import Limits
+from whorl.interfaces.http.state import open_state
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import AsyncIterator, Iterator
+
+    from whorl.interfaces.http.state import ServerState
+    from whorl.interfaces.project import Project
+
+HEAD_BYTES_MAX = 32_768
+HEAD_S = 15.0
+KEEP_ALIVE_S = 15
+CONNECTIONS_MAX = 1_000
+
+log = logging.getLogger("whorl.http")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server listens, and what it asks for."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    token: str = ""
+    behind_proxy: bool = False
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return is_loopback(self.host)
+
+
+class Server(uvicorn.Server):
+    """A server that sends its streams home before it waits for connections to close."""
+
+    def __init__(self, config: uvicorn.Config, state: ServerState, sock: socket.socket) -> None:
+        super().__init__(config)
+        self._state = state
+        self._sock = sock
+
+    async def answer(self) -> None:
+        """Answers requests until a signal comes, or `should_exit` is set."""
+        await self.serve(sockets=[self._sock])
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """The first signal ends the server in good order; uvicorn's own way would end us first."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        signals = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.signal(number, self.handle_exit) for number in signals}
+        try:
+            yield
+        finally:
+            for number, receiver in before.items():
+                signal.signal(number, receiver)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Ends the streams, then everything else."""
+        self._state.watcher.end()
+        await super().shutdown(sockets)
+
+
+class Connection(H11Protocol):
+    """A connection that has to say what it wants within a time, once it has begun to."""
+
+    _alarm: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Counts the connection and starts its time."""
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS_MAX:
+            transport.abort()
+            return
+        self._arm()
+
+    def data_received(self, data: bytes) -> None:
+        """The time runs from the first byte of a request to the end of its head."""
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE:
+            self._arm()
+        else:
+            self._disarm()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stops the time."""
+        self._disarm()
+        super().connection_lost(exc)
+
+    def _arm(self) -> None:
+        if self._alarm is None and not self.transport.is_closing():
+            self._alarm = self.loop.call_later(HEAD_S, self._give_up)
+
+    def _disarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _give_up(self) -> None:
+        self._alarm = None
+        if self.conn.their_state is h11.IDLE and self.conn.our_state is h11.IDLE:
+            self.transport.abort()
+
+
+@asynccontextmanager
+async def serving(project: Project, place: Place) -> AsyncIterator[tuple[Server, str]]:
+    """A server that is ready to `answer`, and the address that it listens at."""
+    sock = listen(place.host, place.port)
+    port = int(sock.getsockname()[1])
+    try:
+        async with open_state(project) as state:
+            rules = Rules(place.token, port, hosts_of(place), behind_proxy=place.behind_proxy)
+            app = Auth(Limits(build_app(state), state.providers.secrets), rules)
+            yield Server(_config(app), state, sock), address_of(place.host, port)
+    finally:
+        sock.close()
+
+
+def check_place(place: Place) -> list[str]:
+    """Refuses what would let strangers in; gives what the operator should know."""
+    if place.is_loopback:
+        return []
+    if not place.token:
+        raise UsageError(
+            f"{place.host!r} can be reached from other machines, so a token is needed",
+            help="write at least 128 random bits to a file (`openssl rand -hex 32 > token`) and "
+            "give it as --token-file; or listen on 127.0.0.1",
+            code="W906",
+        )
+    if place.behind_proxy:
+        return []
+    return [
+        f"{place.host} can be reached from other machines, and the connection is not encrypted: "
+        "whoever can listen in can take the token; put a proxy with TLS in front and give "
+        "--behind-proxy"
+    ]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine and nothing else."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def hosts_of(place: Place) -> frozenset[str]:
+    """The names that the server answers to; its own addresses are told by the connection."""
+    if place.is_loopback:
+        return frozenset(LOOPBACK_NAMES)
+    names = {place.host.lower(), socket.gethostname().lower()}
+    return frozenset({*LOOPBACK_NAMES, *names})
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens. Raises UsageError where that is not possible."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        sock = socket.socket(family, kind, protocol)
+    except OSError as fault:
+        raise UsageError(f"{host!r} is no address to listen at: {fault.strerror}") from fault
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(address)
+        sock.listen(1_024)
+    except OSError as fault:
+        sock.close()
+        words = f"cannot listen at {host}:{port}: {fault.strerror}"
+        raise UsageError(words, help="another port: --port 0 takes any that is free") from fault
+    return sock
+
+
+def address_of(host: str, port: int) -> str:
+    """The URL at which a browser on this machine finds the server."""
+    try:
+        number = ipaddress.ip_address(host)
+    except ValueError:
+        return f"http://{host}:{port}"
+    if number.is_unspecified:
+        host = "127.0.0.1" if number.version == 4 else "::1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _config(app: Any) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=Connection,
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        h11_max_incomplete_event_size=HEAD_BYTES_MAX,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=3,
+        backlog=1_024,
+    )

@@ -1,0 +1,433 @@
+"""What people see of a run, folded from its journal: status, usage, and what became of its loops.
+
+Lists, live views, results and traces all take it from here, so they say the same. A field that is
+missing or has an odd type counts as not there: no entry is refused because of what a list shows.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+
+from whorl.interpreter.address import split_iteration
+from whorl.runtimes.journal import LoopRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from whorl.interpreter.events import Event
+    from whorl.language import Json
+    from whorl.runtimes.journal import Entry, RunId
+
+_NUMBER_MAX: Final = 2**63
+_REQUESTS_KEPT: Final = 100
+_WARNINGS_MAX: Final = 1_000
+_MARKS: Final = ("limit", "budget")
+_USAGE: Final = ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt")
+_WAKING: Final = frozenset(
+    {"task.started", "task.finished", "task.failed", "gate.decided", "timer.fired", "run.accepted"}
+)
+
+
+@dataclass(slots=True)
+class LoopFold:
+    """A loop of a run. Until it has ended, its numbers are those of its newest iteration.
+
+    `number` counts the iterations that began, `limit` how many there may be.
+    """
+
+    address: str
+    path: str = ""
+    limit: int = 0
+    number: int = 0
+    score: float | None = None
+    best: tuple[int, float | None] | None = None
+    exit_reason: str = ""
+    stopped_by: str = ""
+    mark: str = ""
+    returned: int | None = None
+    failed: tuple[int, ...] = ()
+    usage: Json = None
+    limits: Json = None
+    until: Json = None
+    started_seq: int = 0
+    finished_seq: int | None = None
+    is_over: bool = False
+
+    def take(self, event: Event, seq: int = 0) -> None:
+        """Takes the next event of this loop in."""
+        body = event.body
+        if event.kind == "loop.finished":
+            self._finish(body, seq)
+            return
+        if event.kind == "iteration.finished":
+            self._finish_iteration(event)
+            return
+        self.exit_reason = self.stopped_by = self.mark = ""
+        self.finished_seq, self.is_over = None, False
+        if event.kind == "iteration.started":
+            self.number = iteration_of(event)[1] or self.number + 1
+            return
+        self.limits = body.get("limits")
+        self.limit = iterations_in(self.limits) or self.limit
+        if event.kind == "loop.started":
+            self.path, self.until = text_of(body.get("path")), body.get("until")
+            self.started_seq = self.started_seq or seq
+            self.number, self.score, self.best = 0, None, None
+
+    def _finish_iteration(self, event: Event) -> None:
+        number = iteration_of(event)[1] or self.number
+        if event.body.get("status") == "not_begun":
+            self.number = max(0, number - 1)
+            return
+        self.number = max(self.number, number)
+        self.score = number_of(event.body.get("score"))
+        if event.body.get("best") is True:
+            self.best = (number, self.score)
+
+    def _finish(self, body: dict[str, Json], seq: int) -> None:
+        self.is_over, self.finished_seq = True, seq
+        self.path = text_of(body.get("path")) or self.path
+        if "iterations" in body:
+            self.number = count_of(body["iterations"])
+        self.exit_reason = text_of(body.get("exit_reason"))
+        self.stopped_by = text_of(body.get("stopped_by"))
+        self.score = number_of(body.get("score"))
+        self.mark = mark_of(body.get("mark"))
+        self.returned = count_of(body.get("returned_iteration")) or None
+        failed = body.get("failed_iterations")
+        self.failed = tuple(map(count_of, failed)) if isinstance(failed, list) else ()
+        self.usage = body.get("usage")
+        if "best_iteration" in body:
+            # What iterations say about themselves is only that they were the best so far.
+            best = count_of(body["best_iteration"])
+            known = self.best[1] if self.best is not None and self.best[0] == best else None
+            self.best = (best, known) if best else None
+
+    def row(self) -> LoopRow:
+        """The loop as lists and results show it."""
+        limits = self.limits
+        if isinstance(limits, dict) and self.limit:
+            limits = limits | {"iterations": self.limit}
+        return LoopRow(
+            address=self.address,
+            path=self.path or self.address,
+            state="finished" if self.is_over else "running",
+            iterations=self.number,
+            exit_reason=self.exit_reason,
+            stopped_by=self.stopped_by,
+            score=self.score,
+            best_iteration=self.best[0] if self.best is not None else None,
+            returned_iteration=self.returned,
+            failed_iterations=self.failed,
+            usage=self.usage,
+            limits=limits,
+            until=self.until,
+            started_seq=self.started_seq,
+            finished_seq=self.finished_seq,
+            mark=self.mark,
+        )
+
+
+AnyLoop = TypeVar("AnyLoop", bound=LoopFold)
+
+
+@dataclass(slots=True)
+class RunFold(Generic[AnyLoop]):
+    """A run: where it stands, what it has used, and the loops that are kept of it.
+
+    While it is paused for a budget, `not_begun` are the iterations whose first calls that refuses.
+    """
+
+    last_seq: int = 0
+    updated_at: float = 0.0
+    cost_usd: float = 0.0
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    in_doubt: int = 0
+    budget_usd: float | None = None
+    error: str = ""
+    status: str = "running"
+    not_begun: tuple[str, ...] | None = None
+    loops: dict[str, AnyLoop] = field(default_factory=dict)
+    # The requests of people that stand in the journal, by their names.
+    requests: deque[str] = field(default_factory=lambda: deque(maxlen=_REQUESTS_KEPT))
+
+    @property
+    def tokens(self) -> int:
+        """What was read and written."""
+        return self.input_tokens + self.output_tokens
+
+    def take(self, event: Event) -> bool:
+        """Takes the next event of the journal in; False: it is a request that came before."""
+        self.last_seq += 1
+        self.updated_at = event.at
+        if "request" in event.body and self._is_repeated(event):
+            return False
+        kind = event.kind
+        if self.status == "waiting" and kind in _WAKING:
+            self.status = "running"
+        change = _CHANGES.get(kind)
+        if change is not None:
+            change(self, event)
+        elif kind in LOOP_KINDS:
+            self.take_of_loop(event)
+        return True
+
+    def loop_for(self, event: Event, address: str) -> AnyLoop | None:
+        """The loop that an event is about, if it is one that is kept."""
+        return self.loops.get(address)
+
+    def take_of_loop(self, event: Event) -> None:
+        """Takes an event of a loop or of its iterations in."""
+        address = iteration_of(event)[0] if event.kind in _OF_ITERATIONS else event.address
+        loop = self.loop_for(event, address)
+        if loop is not None:
+            loop.take(event, self.last_seq)
+        if self.not_begun is not None and event.kind in _OF_ITERATIONS:
+            self._begin_later(event)
+        if event.kind == "loop.continued":
+            # What the limits are now, only the run itself knows.
+            limits = event.body.get("run_limits")
+            if isinstance(limits, dict):
+                self.budget_usd = amount_of(limits.get("cost_usd"))
+
+    def _is_repeated(self, event: Event) -> bool:
+        """Whether a request stands in the journal twice; the run ignores the second one."""
+        name = text_of(event.body.get("request"))
+        if name and name not in self.requests:
+            self.requests.append(name)
+            return False
+        return bool(name)
+
+    def go_on(self, event: Event) -> None:
+        """The run begins, or a person lets it go on, perhaps with more money."""
+        self.status, self.error = "running", ""
+        self._hold(None)
+        if event.kind == "run.continued":
+            return
+        limits = event.body.get("limits")
+        if isinstance(limits, dict):
+            self.budget_usd = amount_of(limits.get("cost_usd"))
+        more = amount_of(event.body.get("cost_usd"))
+        if more is not None and self.budget_usd is not None:
+            self.budget_usd += more
+
+    def fork(self, event: Event) -> None:
+        """What came before was paid for by another run."""
+        self.go_on(event)
+        self.calls = self.input_tokens = self.output_tokens = self.in_doubt = 0
+        self.cost_usd = 0.0
+
+    def wait(self, event: Event) -> None:
+        """The run waits, for a person or for money."""
+        self.status = text_of(event.body.get("status")) or "waiting"
+        held = event.body.get("not_begun")
+        if isinstance(held, list):
+            self._hold(tuple(map(str, held)))
+
+    def _begin_later(self, event: Event) -> None:
+        """What begins while there is no money has not begun, unless it is tried again (`[1]#2`)."""
+        held = tuple(one for one in self.not_begun or () if one != event.address)
+        if event.kind == "iteration.finished":
+            self.not_begun = held
+        elif event.address.endswith("]"):
+            self._count(event.address, -1)
+            self.not_begun = (*held, event.address)
+
+    def _hold(self, iterations: tuple[str, ...] | None) -> None:
+        for iteration in self.not_begun or ():
+            self._count(iteration, 1)
+        for iteration in iterations or ():
+            self._count(iteration, -1)
+        self.not_begun = iterations
+
+    def _count(self, iteration: str, step: int) -> None:
+        loop = self.loops.get(split_iteration(iteration)[0])
+        if loop is not None:
+            loop.number = max(0, loop.number + step)
+
+    def finish(self, event: Event) -> None:
+        """The run ends; it knows best what was used: calls given up are charged in no event."""
+        self.status = text_of(event.body.get("status")) or "failed"
+        error = event.body.get("error")
+        self.error = text_of(error.get("message") if isinstance(error, dict) else error)
+        if isinstance(event.body.get("usage"), dict):
+            self.calls = self.input_tokens = self.output_tokens = self.in_doubt = 0
+            self.cost_usd = 0.0
+            self.spend(event)
+
+    def spend(self, event: Event) -> None:
+        """A call is answered, or an end tells of all calls."""
+        if self.not_begun and event.kind != "node.finished":
+            # An answer that needed no money: its iteration has begun after all.
+            around = [one for one in self.not_begun if event.address.startswith(f"{one}/")]
+            self._hold(tuple(one for one in self.not_begun if one not in around))
+        usage = event.body.get("usage")
+        if isinstance(usage, dict):
+            self.calls += count_of(usage.get("calls"))
+            self.input_tokens += count_of(usage.get("input_tokens"))
+            self.output_tokens += count_of(usage.get("output_tokens"))
+            self.cost_usd += amount_of(usage.get("cost_usd")) or 0.0
+            self.in_doubt += count_of(usage.get("in_doubt"))
+
+    def doubt(self, event: Event) -> None:
+        """Nobody will say what a call used, so that what was reserved for it is charged."""
+        self.in_doubt += 1
+        reserve = event.body.get("reserve")
+        if isinstance(reserve, dict):
+            self.calls += count_of(reserve.get("calls"))
+            self.output_tokens += count_of(reserve.get("tokens"))
+            self.cost_usd += amount_of(reserve.get("cost_usd")) or 0.0
+
+
+def _pause(run: RunFold[Any], event: Event) -> None:
+    run.status = "paused"
+
+
+_OF_ITERATIONS: Final = frozenset({"iteration.started", "iteration.finished"})
+_CHANGES: Final[dict[str, Callable[[RunFold[Any], Event], None]]] = {
+    "run.started": RunFold.go_on,
+    "run.resumed": RunFold.go_on,
+    "run.accepted": RunFold.go_on,
+    "run.continued": RunFold.go_on,
+    "run.forked": RunFold.fork,
+    "run.paused": _pause,
+    "run.waiting": RunFold.wait,
+    "run.finished": RunFold.finish,
+    "task.finished": RunFold.spend,
+    "task.failed": RunFold.spend,
+    "node.finished": RunFold.spend,
+    "task.in_doubt": RunFold.doubt,
+}
+LOOP_KINDS: Final = frozenset({"loop.started", "loop.continued", "loop.finished", *_OF_ITERATIONS})
+
+
+class AllLoops(RunFold[LoopFold]):
+    """Keeps every loop."""
+
+    __slots__ = ()
+
+    def loop_for(self, event: Event, address: str) -> LoopFold | None:
+        if event.kind == "loop.started":
+            return self.loops.setdefault(address, LoopFold(address))
+        return self.loops.get(address)
+
+
+def loop_rows(entries: Iterable[Entry]) -> list[LoopRow]:
+    """The loops that a journal tells of, in the order in which they began."""
+    run = AllLoops()
+    for entry in entries:
+        run.take(entry.event)
+    return [loop.row() for loop in run.loops.values()]
+
+
+def iteration_of(event: Event) -> tuple[str, int]:
+    """The loop and the number that an iteration's note is about."""
+    loop, number = split_iteration(event.address)
+    return loop, number if number is not None else count_of(event.body.get("number"))
+
+
+def iterations_in(limits: Json) -> int:
+    """How many iterations limits allow; 0 where they do not say."""
+    return count_of(limits.get("iterations")) if isinstance(limits, dict) else 0
+
+
+def text_of(value: Json) -> str:
+    """The value if it is a text, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def mark_of(value: Json) -> str:
+    """What a loop ended at although its condition could have been met: `limit` or `budget`."""
+    return str(value) if value in _MARKS else ""
+
+
+def number_of(value: Json) -> float | None:
+    """The value if it is a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < _NUMBER_MAX else None
+
+
+def amount_of(value: Json) -> float | None:
+    """The value if it is a number that can be spent."""
+    number = number_of(value)
+    return number if number is not None and number >= 0 else None
+
+
+def count_of(value: Json) -> int:
+    """The value if it is a number that can count something, else zero."""
+    return min(int(amount_of(value) or 0), 2**53)
+
+
+class Readable(Protocol):
+    """The reading side of a journal that a result document needs."""
+
+    def read(self, run: RunId, after: int = 0) -> Iterator[Entry]:
+        """The entries of a run."""
+
+    def loops(self, run: RunId) -> list[LoopRow]:
+        """The loops of a run."""
+
+
+def document(
+    run: str,
+    status: str,
+    final: Event | None,
+    journal: Readable,
+    *,
+    warnings: list[Json] | None = None,
+) -> dict[str, Json]:
+    """The result document of a run; `final` is its last `run.finished`, if it has one.
+
+    Unless the caller knows the warnings, they are looked for in the journal.
+    """
+    body: dict[str, Any] = final.body if final is not None else {}
+    return {
+        "run": run,
+        "status": status,
+        "output": body.get("output"),
+        "outputs": body.get("outputs") or {},
+        "loops": [loop_document(row) for row in journal.loops(run)],  # type: ignore[arg-type]
+        "usage": usage_document(body.get("usage")),
+        "warnings": warnings_of(run, journal) if warnings is None else warnings,
+        "error": body.get("error"),
+    }
+
+
+def warnings_of(run: str, journal: Readable) -> list[Json]:
+    """Everything that a run has warned of, oldest first."""
+    warnings: list[Json] = []
+    for entry in journal.read(run):  # type: ignore[arg-type]
+        if entry.event.kind == "warning" and len(warnings) < _WARNINGS_MAX:
+            warnings.append(entry.event.body | {"path": entry.event.address})
+    return warnings
+
+
+def loop_document(row: LoopRow) -> dict[str, Json]:
+    """One loop of the result document."""
+    document: dict[str, Json] = {
+        "path": row.address,
+        "iterations": row.iterations,
+        "exit_reason": row.exit_reason or None,
+        "stopped_by": row.stopped_by or None,
+        "score": row.score,
+        "best_iteration": row.best_iteration,
+        "returned_iteration": row.returned_iteration,
+        "failed_iterations": list(row.failed_iterations),
+        "usage": usage_document(row.usage),
+    }
+    return document | {"mark": row.mark} if row.mark else document
+
+
+def usage_document(usage: Any) -> dict[str, Json]:
+    """Usage with all its fields, and how many calls had no known price."""
+    usage = usage if isinstance(usage, dict) else {}
+    document: dict[str, Json] = {name: usage.get(name, 0) for name in _USAGE}
+    document["cost_usd"] = round(float(usage.get("cost_usd", 0.0)), 9)
+    if usage.get("unpriced"):
+        document["unpriced_calls"] = usage["unpriced"]
+    return document

@@ -1,0 +1,282 @@
+"""Events as rows: JSON text, deflated when that pays, large values stored once by content hash.
+
+What is large is told by the column `large`, a list of (path, payload number); what is deflated, by
+the storage class of the column `body`. Nothing inside the JSON has a meaning of its own. A checksum
+over a whole row tells a damaged one from one that was written so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import zlib
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias, cast
+
+from whorl.errors import InternalError
+from whorl.interpreter.events import Event
+from whorl.runtimes.sqlite.schema import BODY_BYTES_MAX, KIND_NAMES, KIND_NUMBERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import apsw
+
+    from whorl.language import Json
+
+INLINE_MAX: Final = 8192
+DEFLATE_MIN: Final = 512
+
+# The window holds a whole inline body; a small state makes starting the compressor cheap.
+_WINDOW_BITS: Final = -13
+_MEMORY_LEVEL: Final = 5
+
+# The number of an entry, its kind and its time.
+_PLACE: Final = struct.Struct("<qqd").pack
+
+Path: TypeAlias = tuple[str | int, ...]
+Stored: TypeAlias = str | bytes
+
+_ENCODER: Final = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
+)
+
+
+def _chunks_of(encoder: json.JSONEncoder) -> Callable[[Json, int], Iterable[str]]:
+    """What `encoder.encode` uses, made once: making it takes longer than encoding a small body."""
+    make = json.encoder.c_make_encoder  # type: ignore[attr-defined]
+    if make is None:  # a Python without the C part of `json`
+        return lambda value, level: encoder.encode(value)
+    quote = json.encoder.encode_basestring
+    return cast(
+        "Callable[[Json, int], Iterable[str]]",
+        make(None, encoder.default, quote, None, ":", ",", False, False, encoder.allow_nan),
+    )
+
+
+_CHUNKS: Final = _chunks_of(_ENCODER)
+
+
+class Encoded(NamedTuple):
+    """An event that is ready to be written; `large` holds the texts that go to the payloads."""
+
+    kind: int
+    at: float
+    address: str
+    body: Stored
+    large: tuple[tuple[Path, str], ...] = ()
+
+
+class Unreadable(Exception):
+    """A row that no version of this program wrote, or that was damaged since."""
+
+
+def encode(event: Event) -> Encoded:
+    """The row of an event."""
+    kind = _kind_number(event.kind)
+    text = _bounded(event)
+    if len(text) < DEFLATE_MIN:
+        return Encoded(kind, float(event.at), whole(event.address), text)
+    large: list[tuple[Path, str]] = []
+    if len(text) > INLINE_MAX:
+        text = _split(event.body, large)
+    return Encoded(kind, float(event.at), whole(event.address), deflate(text), tuple(large))
+
+
+def encode_whole(event: Event) -> Encoded:
+    """The row of an event that stays in one piece, whatever its size."""
+    text = _bounded(event)
+    kind = _kind_number(event.kind)
+    return Encoded(kind, float(event.at), whole(event.address), deflate(text))
+
+
+def decode(kind: int, at: float, address: str, body: Stored) -> Event:
+    """The event of a row without large values. Raises Unreadable."""
+    return Event(kind_name(kind), address, at, as_object(from_text(inflate(body))))
+
+
+def checksum(seq: int, *row: Any) -> int:
+    """Tells whether an entry is as it was written: kind, time, address, body, large values.
+
+    What nobody can have written has -1.
+    """
+    kind, at, address, body, large = row
+    try:
+        total = zlib.crc32(_PLACE(seq, kind, at))
+        total = zlib.crc32((address + large if large else address).encode(), total)
+        return zlib.crc32(body.encode() if type(body) is str else body, total)
+    except (struct.error, TypeError, AttributeError):
+        return -1
+
+
+def kind_name(kind: int) -> str:
+    """The name of a kind's number. Raises Unreadable."""
+    name = KIND_NAMES.get(kind)
+    if name is None:
+        raise Unreadable(f"this version of Whorl does not know the event kind number {kind!r}")
+    return name
+
+
+def restore(body: Json, large: str, fetch: Callable[[int], Json]) -> Json:
+    """Puts large values back where they were. Raises Unreadable."""
+    try:
+        for path, number in json.loads(large):
+            value = fetch(int(number))
+            body = value if not path else _put(body, path, value)
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise Unreadable(f"its list of large values is damaged ({error})") from error
+    return body
+
+
+def to_text(value: Json) -> str:
+    """Compact JSON that any SQLite can hold: no lone surrogates, NUL escaped."""
+    try:
+        return whole("".join(_CHUNKS(value, 0)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InternalError(f"a value for the journal is not JSON: {error}") from error
+
+
+def whole(text: str) -> str:
+    """The text with lone surrogates replaced by U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def from_text(text: str) -> Json:
+    """The value of a JSON text. Raises Unreadable."""
+    try:
+        value: Json = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"its JSON is damaged ({error})") from error
+    return value
+
+
+def as_object(value: Json) -> dict[str, Json]:
+    """The value, which has to be an object. Raises Unreadable."""
+    if not isinstance(value, dict):
+        raise Unreadable("its JSON is not an object")
+    return value
+
+
+def deflate(text: str) -> Stored:
+    """The text itself, or a deflated form that is at least a tenth smaller."""
+    if len(text) < DEFLATE_MIN:
+        return text
+    plain = text.encode()
+    packer = zlib.compressobj(1, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL)
+    packed = packer.compress(plain) + packer.flush()
+    return packed if len(packed) * 10 < len(plain) * 9 else text
+
+
+def inflate(stored: Stored, window_bits: int = _WINDOW_BITS) -> str:
+    """The text of a stored form. Raises Unreadable."""
+    if isinstance(stored, str):
+        return stored
+    if not isinstance(stored, bytes):
+        raise Unreadable("its body is neither text nor deflated text")
+    try:
+        unpacker = zlib.decompressobj(window_bits)
+        plain = unpacker.decompress(stored, BODY_BYTES_MAX * 4)
+        if not unpacker.eof:
+            raise Unreadable("its body is cut short or too large")
+        return plain.decode()
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise Unreadable(f"its body is damaged ({error})") from error
+
+
+def put_payload(connection: apsw.Connection, run: int, text: str) -> int:
+    """Stores a JSON text for a run, unless the same text is there already; gives its number."""
+    content = text.encode()
+    digest = hashlib.sha256(content).digest()
+    number = connection.execute("SELECT id FROM payloads WHERE hash = ?", (digest,)).get
+    if number is None:
+        number = _insert_payload(connection, digest, content)
+    connection.execute("INSERT OR IGNORE INTO payload_uses VALUES(?, ?)", (run, number))
+    return int(number)
+
+
+def payload(connection: apsw.Connection, number: int) -> Json:
+    """The value of a payload. Raises Unreadable."""
+    stored = "SELECT hash, deflated, content FROM payloads WHERE id = ?"
+    rows = connection.execute(stored, (number,)).fetchall()
+    if not rows:
+        raise Unreadable(f"its payload number {number} is missing")
+    digest, deflated, content = rows[0]
+    if not isinstance(content, bytes):
+        raise Unreadable(f"its payload number {number} is damaged")
+    text = inflate(content, zlib.MAX_WBITS) if deflated else content.decode("utf-8", "replace")
+    if hashlib.sha256(text.encode()).digest() != digest:
+        raise Unreadable(
+            f"its payload number {number} does not have the content it was stored with"
+        )
+    return from_text(text)
+
+
+def _insert_payload(connection: apsw.Connection, digest: bytes, content: bytes) -> int:
+    packed = zlib.compress(content)
+    deflated = len(packed) < len(content)
+    connection.execute(
+        "INSERT INTO payloads(hash, size, deflated, content) VALUES(?, ?, ?, ?)",
+        (digest, len(content), deflated, packed if deflated else content),
+    )
+    return connection.last_insert_rowid()
+
+
+def _kind_number(kind: str) -> int:
+    number = KIND_NUMBERS.get(kind)
+    if number is None:
+        raise InternalError(f"the journal has no number for events of kind {kind!r}")
+    return number
+
+
+def _bounded(event: Event) -> str:
+    text = to_text(event.body)
+    if len(text) > BODY_BYTES_MAX:
+        raise InternalError(
+            f"the event {event.kind!r} at {event.address!r} has {len(text)} characters;"
+            f" the journal takes {BODY_BYTES_MAX}"
+        )
+    return text
+
+
+def _split(body: dict[str, Json], large: list[tuple[Path, str]]) -> str:
+    """The JSON of a body without its long texts; if many short ones remain, all of it is large."""
+    text = to_text(_without_long_texts(body, (), large))
+    if len(text) <= INLINE_MAX:
+        return text
+    large.insert(0, ((), text))
+    return "{}"
+
+
+def _without_long_texts(value: Json, path: Path, large: list[tuple[Path, str]]) -> Json:
+    if isinstance(value, str):
+        if len(value) <= INLINE_MAX:
+            return value
+        large.append((path, to_text(value)))
+        return None
+    if isinstance(value, dict):
+        return {
+            name: _without_long_texts(item, (*path, name), large) for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [
+            _without_long_texts(item, (*path, index), large) for index, item in enumerate(value)
+        ]
+    return value
+
+
+def _put(body: Json, path: list[str | int], value: Json) -> Json:
+    place: Any = body
+    for part in path[:-1]:
+        place = place[part]
+    place[path[-1]] = value
+    return body
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")

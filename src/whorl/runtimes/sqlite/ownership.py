@@ -1,0 +1,236 @@
+"""One owner process per run: claims, heartbeats, releases, and whether an owner still lives.
+
+On the same machine a process is known by its number and the time it started, so a killed owner is
+noticed at once. A process that is stopped, or that cannot be seen from here, is given up when its
+heartbeat is older than the lease; the monotonic clock is shared by all processes of one boot, so
+a jump of the wall clock takes no run away from its owner.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from whorl.errors import StoreError
+from whorl.interpreter import BEHAVIOUR
+from whorl.runtimes.sqlite.connection import fetch, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import apsw
+
+LEASE_S: Final = 10.0
+BEAT_EVERY_S: Final = 2.0
+_BOOT_FILE: Final = Path("/proc/sys/kernel/random/boot_id")
+_CLOCK_SLACK_S: Final = 1.0
+_OWNER: Final = """
+SELECT number, owner, behaviour, process, pid, started, boot, namespace, beat_at, beat_monotonic
+FROM runs JOIN progress ON run = number LEFT JOIN processes ON processes.id = process
+WHERE runs.id = ?
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What tells a process from every other one."""
+
+    pid: int
+    started: str
+    boot: str
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """Two readings of the time: the wall clock and the clock that only goes forward."""
+
+    at: float
+    monotonic: float
+
+
+def this_process() -> Identity:
+    """The identity of the process that asks."""
+    pid = os.getpid()
+    try:
+        boot = _BOOT_FILE.read_text("ascii").strip()
+        namespace = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        boot, namespace = f"host:{platform.node()}", ""
+    return Identity(pid, _start_time(pid) or "", boot, namespace)
+
+
+def is_alive(owner: Identity, last: Pulse, here: Identity, now: Pulse) -> bool:
+    """Whether an owner may still be at work; a run of one that is not may be claimed."""
+    if owner.boot != here.boot:
+        return abs(now.at - last.at) <= LEASE_S
+    if is_gone(owner, here):
+        return False
+    return -_CLOCK_SLACK_S <= now.monotonic - last.monotonic <= LEASE_S
+
+
+def is_gone(owner: Identity, here: Identity) -> bool:
+    """Whether an owner is known to be dead; one that cannot be seen from here is not."""
+    if (owner.boot, owner.namespace) != (here.boot, here.namespace):
+        return False
+    if owner.started:
+        return _start_time(owner.pid) != owner.started
+    if sys.platform == "win32":
+        return False
+    try:
+        os.kill(owner.pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+def _start_time(pid: int) -> str | None:
+    """The start of a living process in ticks since boot; None for no process, or a dead one."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    fields = stat[stat.rfind(")") + 2 :].split()
+    return None if fields[0] in "ZX" else fields[19]
+
+
+class Ownership:
+    """The runs that this store has claimed, and the row that says it is alive."""
+
+    def __init__(
+        self, connection: apsw.Connection, here: Identity, pulse: Callable[[], Pulse]
+    ) -> None:
+        self._connection = connection
+        self._here = here
+        self._pulse = pulse
+        self._row: int | None = None
+        self._beaten = pulse().monotonic
+        self._runs: dict[str, int] = {}
+        self._unsure: list[str] = []
+        self._registered = False
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether anybody relies on the heartbeat."""
+        return bool(self._runs)
+
+    @property
+    def runs_count(self) -> int:
+        """How many runs this store has claimed."""
+        return len(self._runs)
+
+    def claim(self, run: str) -> int:
+        """Makes this store the owner of a run; gives the owner number."""
+        found = fetch(self._connection, _OWNER, (run,))
+        if not found:
+            raise refused(f"there is no run {run!r} in the store", "`whorl ls` lists the runs")
+        number, owner, behaviour, row, *process = found[0]
+        if behaviour > BEHAVIOUR:
+            raise _too_new(run, behaviour)
+        if process[0] is not None:
+            self._refuse_living(run, row, Identity(*process[:4]), Pulse(*process[4:]))
+        if self._row is None:
+            self._bury_dead()
+            self._row = self._register()
+        self._connection.execute(
+            "UPDATE progress SET owner = ?, process = ? WHERE run = ?",
+            (owner + 1, self._row, number),
+        )
+        self._runs[run] = owner + 1
+        self._unsure.append(run)
+        return int(owner) + 1
+
+    def is_driven(self, run: str) -> bool:
+        """Whether a living process has the run."""
+        found = fetch(self._connection, _OWNER, (run,))
+        if not found or found[0][4] is None:
+            return False
+        process = found[0][4:]
+        return is_alive(Identity(*process[:4]), Pulse(*process[4:]), self._here, self._pulse())
+
+    def release(self, run: str, owner: int) -> None:
+        """Gives a run up, unless somebody else has claimed it."""
+        self.forget(run, owner)
+        self._connection.execute(
+            "UPDATE progress SET process = NULL WHERE owner = ?"
+            " AND run = (SELECT number FROM runs WHERE id = ?)",
+            (owner, run),
+        )
+
+    def forget(self, run: str, owner: int) -> None:
+        """Drops a run that this store no longer owns from its list."""
+        if self._runs.get(run) == owner:
+            del self._runs[run]
+
+    def settle(self, *, committed: bool) -> None:
+        """Keeps or undoes the claims of a transaction, as the database has done with them."""
+        if not committed:
+            for run in self._unsure:
+                self._runs.pop(run, None)
+            if self._registered:
+                self._row = None
+        self._unsure.clear()
+        self._registered = False
+
+    def is_beat_due(self, every_s: float, monotonic: float) -> bool:
+        """Whether the heartbeat has to be written again at this time."""
+        return bool(self._runs) and monotonic - self._beaten >= every_s
+
+    def beat(self) -> None:
+        """Writes the heartbeat, for all runs at once."""
+        now = self._pulse()
+        self._beaten = now.monotonic
+        self._connection.execute(
+            "UPDATE processes SET beat_at = ?, beat_monotonic = ? WHERE id = ?",
+            (now.at, now.monotonic, self._row),
+        )
+
+    def leave(self) -> None:
+        """Takes this store off the list of the living; its runs are free."""
+        if self._row is not None:
+            self._connection.execute("DELETE FROM processes WHERE id = ?", (self._row,))
+            self._row = None
+            self._runs.clear()
+
+    def _register(self) -> int:
+        now = self._pulse()
+        here = self._here
+        self._beaten = now.monotonic
+        self._registered = True
+        self._connection.execute(
+            "INSERT INTO processes(pid, started, boot, namespace, beat_at, beat_monotonic)"
+            " VALUES(?, ?, ?, ?, ?, ?)",
+            (here.pid, here.started, here.boot, here.namespace, now.at, now.monotonic),
+        )
+        return self._connection.last_insert_rowid()
+
+    def _bury_dead(self) -> None:
+        known = "SELECT id, pid, started, boot, namespace FROM processes"
+        for row, *process in fetch(self._connection, known):
+            if is_gone(Identity(*process), self._here):
+                self._connection.execute("DELETE FROM processes WHERE id = ?", (row,))
+
+    def _refuse_living(self, run: str, row: int, owner: Identity, last: Pulse) -> None:
+        if is_alive(owner, last, self._here, self._pulse()):
+            here = "this very process" if row == self._row else f"process {owner.pid}"
+            raise StoreError(
+                f"run {run!r} is owned by {here}",
+                code="R902",
+                help=f"watch it with `whorl watch {run}`, steer it from here with `whorl pause` or"
+                f" `whorl cancel`, or end process {owner.pid} and try again",
+            )
+
+
+def _too_new(run: str, behaviour: int) -> StoreError:
+    return StoreError(
+        f"run {run!r} was started by version {behaviour} of the machine; this version of Whorl has"
+        f" version {BEHAVIOUR}",
+        code="R901",
+        help="go on with the newer Whorl that started it",
+    )

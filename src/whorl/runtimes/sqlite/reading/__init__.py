@@ -1,1 +1,0 @@
-"""The reading side: short queries on connections that cannot write."""

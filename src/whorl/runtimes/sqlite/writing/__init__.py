@@ -1,1 +1,0 @@
-"""The writing side: one thread, one transaction for all that waits, one owner per run."""

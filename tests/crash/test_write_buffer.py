@@ -1,0 +1,256 @@
+"""What waits to be written, what is written at once, and that nothing leaves before it is."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+from conformance.replies import Script, ScriptedWorkers
+from crash.in_memory import Crash
+from whorl.dialects import read_workflow
+from whorl.errors import ProviderError
+from whorl.providers.task import Estimate, Reply
+from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.memory_journal import MemoryJournal
+from whorl.runtimes.simulated import SimulatedRuntime
+from whorl.runtimes.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pytest
+
+    from whorl.interpreter.events import Event
+    from whorl.language import Json
+    from whorl.providers.task import Effect, Emit, Request
+    from whorl.runtimes.journal import Journal, RunId
+
+_MIXED = """
+whorl: 1
+steps:
+  work:
+    repeat:
+      until: iteration >= 5
+      at_most: 9
+      steps:
+        first: {use: count}
+        second: {use: count}
+        third: {ask: "Say {{ second }}."}
+        fourth: {use: count}
+outputs: {said: "{{ work.fourth }}"}
+"""
+_FREE = """
+whorl: 1
+steps:
+  work:
+    repeat:
+      until: iteration >= 30
+      at_most: 40
+      steps: {one: {use: count}}
+"""
+_REPLIES = {"first": 1, "second": 2, "third": {"text": "ok"}, "fourth": 4, "one": 1}
+
+
+class _Counted(MemoryJournal):
+    """Counts appends and crashes at one of them."""
+
+    def __init__(self, crash_at: int = 0) -> None:
+        super().__init__(self._strike_at)
+        self.appends = 0
+        self._crash_at = crash_at
+
+    def _strike_at(self, point: str, run: str) -> None:
+        if point == "before":
+            self.appends += 1
+            if self.appends == self._crash_at:
+                raise Crash
+
+
+def _simulated(text: str, journal: MemoryJournal, script: Script) -> tuple[SimulatedRuntime, RunId]:
+    runtime = SimulatedRuntime(ScriptedWorkers(script), journal)
+    return runtime, runtime.start(read_workflow(text, "case.yaml").workflow, {})
+
+
+def _replied(journal: Journal, run: RunId) -> list[str]:
+    return [e.event.address for e in journal.read(run) if e.event.kind == "task.finished"]
+
+
+def test_a_reply_that_was_paid_for_is_written_before_anything_is_made_of_it() -> None:
+    journal, script = _Counted(), Script(_REPLIES)
+    runtime, run = _simulated(_MIXED, journal, script)
+    unwritten: list[str] = []
+
+    def look(address: str) -> None:
+        paid = [known for known in script.performed if known.endswith("third") and known != address]
+        unwritten.extend(set(paid) - set(_replied(journal, run)))
+
+    script.on_perform = look
+    assert runtime.resume(run) == "succeeded"
+
+    assert unwritten == []
+    assert sum(address.endswith("third") for address in script.performed) == 5
+
+
+def test_replies_without_effects_are_written_together() -> None:
+    journal, script = _Counted(), Script(_REPLIES)
+    runtime, run = _simulated(_FREE, journal, script)
+
+    assert runtime.resume(run) == "succeeded"
+
+    assert len(_replied(journal, run)) == 30
+    assert journal.appends <= 4
+
+
+def test_they_are_written_no_later_than_the_next_intent() -> None:
+    journal, script = _Counted(), Script(_REPLIES)
+    runtime, run = _simulated(_MIXED, journal, script)
+    written: list[list[str]] = []
+
+    def look(address: str) -> None:
+        if address.endswith("third"):
+            written.append(_replied(journal, run)[-2:])
+
+    script.on_perform = look
+    runtime.resume(run)
+
+    assert written == [[f"work[{n}]/first", f"work[{n}]/second"] for n in range(1, 6)]
+
+
+def test_a_reply_and_the_intent_that_follows_from_it_share_an_append() -> None:
+    journal, script = _Counted(), Script({"one": {"text": "1"}, "two": {"text": "2"}})
+    text = "whorl: 1\nsteps: {one: {ask: 'One.'}, two: {ask: '{{ one }}'}}\n"
+    runtime, run = _simulated(text, journal, script)
+    written: list[str] = []
+
+    def look(address: str) -> None:
+        written.append(next(reversed(list(journal.read(run)))).event.kind)
+
+    script.on_perform = look
+    assert runtime.resume(run) == "succeeded"
+
+    # The intent of one; its reply with the intent of two; the reply of two with the end.
+    assert journal.appends == 1 + 3
+    assert written == ["task.started", "task.started"]
+
+
+class _Refusing(ScriptedWorkers):
+    """Refuses every task before it is begun."""
+
+    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
+        raise ProviderError("not here", code="P112")
+
+
+class _Measured(_Counted):
+    """Remembers how much was written at once."""
+
+    largest = 0
+
+    async def append(self, run: RunId, owner: int, events: Sequence[Event], **more: Any) -> int:
+        self.largest = max(self.largest, len(events))
+        return await super().append(run, owner, events, **more)
+
+
+def test_a_run_that_never_waits_is_written_all_the_same() -> None:
+    journal = _Measured()
+    runtime = SimulatedRuntime(_Refusing(Script({})), journal)
+    text = _FREE.replace("one: {use: count}", "one: {use: count, on_failure: continue}")
+    run = runtime.start(read_workflow(text, "case.yaml").workflow, {})
+
+    assert runtime.resume(run) == "succeeded"
+
+    assert len(list(journal.read(run))) > 100
+    assert journal.largest < 80
+
+
+def test_a_crash_loses_none_that_was_paid_for() -> None:
+    clean = _Counted()
+    runtime, run = _simulated(_MIXED, clean, Script(_REPLIES))
+    runtime.resume(run)
+    repeated: set[str] = set()
+    for crash_at in range(2, clean.appends + 1):
+        journal, script = _Counted(crash_at), Script(_REPLIES)
+        runtime, run = _simulated(_MIXED, journal, script)
+        try:
+            runtime.resume(run)
+        except Crash:
+            assert runtime.resume(run) == "succeeded"
+        twice = {address for address, times in script.performed.items() if times > 1}
+        doubts = {e.event.address for e in journal.read(run) if e.event.kind == "task.in_doubt"}
+
+        assert _replied(journal, run) == _replied(clean, run)
+        assert {address for address in twice if address.endswith("third")} == doubts
+        repeated |= twice - doubts
+
+    assert repeated, "no crash came while something waited to be written"
+
+
+class _Quick:
+    """Tasks without effects: the first answers at once, the second keeps the run busy."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.done = asyncio.Event()
+
+    def kind(self, name: str) -> _Quick:
+        return self
+
+    def effect(self, name: str, inputs: dict[str, Json]) -> str:
+        return "none"
+
+    def redacted(self, value: Json) -> Json:
+        return value
+
+    def estimate(self, request: Request) -> Estimate:
+        return Estimate()
+
+    async def perform(self, request: Request, emit: Emit) -> Reply:
+        if request.address == "second":
+            self.done.set()
+            await asyncio.sleep(self._seconds)
+        return Reply("done")
+
+
+_TWO = "whorl: 1\nsteps: {first: {use: quick}, second: {use: slow, after: first}}\n"
+
+
+async def _begin(store: SqliteStore) -> tuple[LocalRuntime, RunId, asyncio.Task[str]]:
+    """A run whose first task has replied and whose second one is under way."""
+    workers = _Quick(5.0)
+    runtime = LocalRuntime(store, workers)  # type: ignore[arg-type]
+    run, _ = await runtime.start(read_workflow(_TWO, "two.yaml").workflow, Start())
+    driving = asyncio.create_task(runtime.drive(run))
+    await workers.done.wait()
+    return runtime, run, driving
+
+
+def test_they_are_written_soon_when_nothing_else_happens(tmp_path: Path) -> None:
+    async def look() -> float:
+        async with SqliteStore(tmp_path / "runs.db") as store:
+            runtime, run, driving = await _begin(store)
+            began = time.monotonic()
+            while not _replied(store, run):
+                await asyncio.sleep(0.01)
+            runtime.stop()
+            assert await driving == "stopped"
+            return time.monotonic() - began
+
+    assert asyncio.run(look()) < 1.0
+
+
+def test_a_run_that_is_stopped_writes_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("whorl.runtimes.write_buffer.WAIT_S", 60.0)
+    monkeypatch.setattr("whorl.runtimes.write_buffer.WAIT_MAX_S", 60.0)
+
+    async def stop() -> list[str]:
+        async with SqliteStore(tmp_path / "runs.db") as store:
+            runtime, run, driving = await _begin(store)
+            assert _replied(store, run) == []
+            runtime.stop()
+            assert await driving == "stopped"
+            return _replied(store, run)
+
+    assert asyncio.run(stop()) == ["first"]

@@ -1,0 +1,216 @@
+"""Who may come in: every cell of the matrix of addresses, tokens, origins and hosts (T12)."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import socket
+from typing import TYPE_CHECKING
+
+import httpx2
+import pytest
+from served import TOKEN, make_project, running
+
+from whorl.interfaces.http.auth import FAILURES_MAX
+from whorl.interfaces.http.server import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from served import Running
+
+TOKENS = {"none": None, "wrong": "x" * 40, "right": TOKEN}
+ORIGINS = ("same", "other", "null", "absent")
+HOSTS = ("good", "bad")
+WAYS = ("http", "sse")
+# Making a client takes longer than asking; it keeps no connection, so nothing stays open.
+PLAIN = httpx2.Client(trust_env=False, limits=httpx2.Limits(max_keepalive_connections=0))
+CELLS = list(itertools.product(TOKENS, WAYS, ORIGINS, HOSTS))
+
+
+def expected(token: str, origin: str, host: str) -> int:
+    """The documented answer of a cell."""
+    if host == "bad":
+        return 421
+    if origin in ("other", "null"):
+        return 403
+    return 200 if token == "right" else 401
+
+
+def own_address() -> str | None:
+    """An address of this machine that is not loopback, if it has one."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))
+        found = str(probe.getsockname()[0])
+        return None if found.startswith(("127.", "0.")) else found
+    return None
+
+
+def can_listen(host: str) -> bool:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with contextlib.suppress(OSError), socket.socket(family) as sock:
+        sock.bind((host, 0))
+        return True
+    return False
+
+
+# What is listened at, and what a client connects to.
+ADDRESSES = [
+    ("127.0.0.1", "127.0.0.1"),
+    ("::1", "[::1]"),
+    ("0.0.0.0", "127.0.0.1"),
+    ("0.0.0.0", "own"),
+]
+
+
+@pytest.fixture(scope="module", params=ADDRESSES, ids="->".join)
+def door(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Running, str]]:
+    """A server at an address, and how it is reached."""
+    host, target = request.param
+    target = (own_address() or "") if target == "own" else target
+    if not target or not can_listen(host):
+        pytest.skip(f"this machine cannot be reached at {request.param}")
+    folder = make_project(tmp_path_factory.mktemp("door"))
+    with running(folder, Place(host=host, token=TOKEN)) as server:
+        yield server, f"{target}:{server.port}"
+
+
+@pytest.mark.parametrize(("token", "way", "origin", "host"), CELLS)
+def test_each_cell_of_the_matrix(
+    door: tuple[Running, str], token: str, way: str, origin: str, host: str
+) -> None:
+    _, target = door
+    headers = {"Host": target if host == "good" else "evil.example:80"}
+    if TOKENS[token]:
+        headers["Authorization"] = f"Bearer {TOKENS[token]}"
+    origins = {"same": f"http://{target}", "other": "http://evil.example", "null": "null"}
+    if origin in origins:
+        headers["Origin"] = origins[origin]
+    if way == "sse":
+        headers["Accept"] = "text/event-stream"
+    path = "/api/changes" if way == "sse" else "/api/runs"
+    with PLAIN.stream("GET", f"http://{target}{path}", headers=headers) as answer:
+        assert answer.status_code == expected(token, origin, host)
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_an_upgrade_is_refused_in_every_cell(door: tuple[Running, str], token: str) -> None:
+    _, target = door
+    headers = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }
+    if TOKENS[token]:
+        headers["Authorization"] = f"Bearer {TOKENS[token]}"
+    answer = PLAIN.get(f"http://{target}/api/changes", headers=headers)
+
+    assert answer.status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/", 200),
+        ("/healthz", 200),
+        ("/assets/none.js", 404),
+        ("/assets/", 401),
+        ("/assets/../api/runs", 401),
+        ("/assets/..%2fapi%2fruns", 401),
+        ("/assets/%2e%2e/index.html", 401),
+        ("//", 401),
+        ("/index.html", 401),
+        ("/healthz/", 401),
+        ("/healthz%00", 401),
+        ("/API/runs", 401),
+        ("/api/../healthz", 401),
+        ("/api/openapi.json", 401),
+        ("/docs", 401),
+        ("/nothing", 401),
+    ],
+)
+def test_public_addresses_are_matched_exactly(
+    door: tuple[Running, str], path: str, status: int
+) -> None:
+    _, target = door
+    host, _, port = target.rpartition(":")
+    with socket.create_connection((host.strip("[]"), int(port)), timeout=10) as sock:
+        sock.sendall(f"GET {path} HTTP/1.1\r\nHost: {target}\r\nConnection: close\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: sock.recv(65536), b""))
+
+    assert int(answer.split(b" ", 2)[1]) == status
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
+def test_other_methods_of_public_addresses_are_not_public(
+    door: tuple[Running, str], method: str
+) -> None:
+    _, target = door
+    assert PLAIN.request(method, f"http://{target}/").status_code == 401
+
+
+def test_the_page_has_a_strict_policy(door: tuple[Running, str]) -> None:
+    _, target = door
+    answer = PLAIN.get(f"http://{target}/")
+
+    policy = dict(part.strip().split(" ", 1) for part in answer.headers[
+        "content-security-policy"].split(";"))  # fmt: skip
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["connect-src"] == policy["style-src"] == "'self'"
+    assert policy["frame-ancestors"] == "'none'"
+    assert "http" not in answer.headers["content-security-policy"]
+    assert answer.headers["x-frame-options"] == "DENY"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+
+
+def test_tokens_are_taken_from_the_header_only(door: tuple[Running, str]) -> None:
+    _, target = door
+    url = f"http://{target}/api/runs"
+    assert PLAIN.get(url, params={"token": TOKEN}).status_code == 401
+    assert PLAIN.get(url, headers={"Cookie": f"token={TOKEN}"}).status_code == 401
+    assert PLAIN.get(url, headers={"Authorization": f"Basic {TOKEN}"}).status_code == 401
+    twice = [("Authorization", f"Bearer {TOKEN}"), ("Authorization", f"Bearer {TOKEN}")]
+    assert PLAIN.get(url, headers=twice).status_code == 400
+
+
+def test_wrong_tokens_are_limited_and_the_right_one_is_not(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = make_project(tmp_path_factory.mktemp("limited"))
+    with running(folder) as server, httpx2.Client(base_url=server.address) as client:
+        wrong = {"Authorization": "Bearer wrong"}
+        statuses = [
+            client.get("/api/runs", headers=wrong).status_code for _ in range(FAILURES_MAX + 3)
+        ]
+        last = client.get("/api/runs", headers=wrong)
+        right = client.get("/api/runs", headers={"Authorization": f"Bearer {TOKEN}"})
+
+    assert statuses == [401] * FAILURES_MAX + [429] * 3
+    assert last.headers["retry-after"] == "60"
+    assert right.status_code == 200
+
+
+def test_forwarded_headers_count_behind_a_proxy_only(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    forwarded = {
+        "Authorization": f"Bearer {TOKEN}",
+        "X-Forwarded-Host": "whorl.example",
+        "X-Forwarded-Proto": "https",
+        "Origin": "https://whorl.example",
+    }
+    found = []
+    for behind in (False, True):
+        place = Place(token=TOKEN, behind_proxy=behind)
+        folder = make_project(tmp_path_factory.mktemp("proxy"))
+        with running(folder, place) as server, httpx2.Client(base_url=server.address) as client:
+            found.append(client.get("/api/runs", headers=forwarded).status_code)
+            other = forwarded | {"Origin": "https://evil.example"}
+            found.append(client.get("/api/runs", headers=other).status_code)
+
+    assert found == [403, 403, 200, 403]

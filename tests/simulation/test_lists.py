@@ -1,0 +1,75 @@
+"""What is folded from a journal says the same as the machine: iterations, ends, and the status."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simulation.runs import plan_of
+from simulation.world import World
+from whorl.interpreter.events import Event
+from whorl.runtimes.projection import AllLoops
+from whorl.runtimes.sqlite.run_record import RunRecord
+
+MORE = {"cost_usd": 0.25, "tokens": 80, "calls": 4}
+
+
+class Listed:
+    """A world whose journal is folded as it grows."""
+
+    def __init__(self, seed: int) -> None:
+        self.world = World(plan_of(seed, budgets=True), seed)
+        self.all, self.row = AllLoops(), RunRecord()
+        self.held = 0
+
+    def check(self, fed: int, noted: int) -> None:
+        """Folds what is new, the events first that led to the notes."""
+        for event in (*self.world.fed[fed:], *self.world.notes[noted:]):
+            self.all.take(event)
+            self.row.take(event)
+        machine = self.world.machine
+        for frame in machine.frames.values():
+            if frame["kind"] == "loop" and "count" in frame:
+                loop = self.all.loops[frame["address"]]
+                # A loop that has ended says by itself how many of its iterations count.
+                assert loop.is_over or loop.number == self.begun(frame), frame["address"]
+                if self.row.shown.address == loop.address:
+                    assert self.row.shown.number == loop.number
+        assert self.all.status == self.row.status
+
+    def begun(self, frame: dict[str, Any]) -> int:
+        """How many iterations of a loop have begun."""
+        is_short = self.world.machine.state.get("paused_by") == "budget"
+        held = frame["phase"] == "body" and not frame["begun"] and not frame.get("retries")
+        self.held += is_short and held
+        return int(frame["count"]) - (is_short and held)
+
+
+def run(seed: int) -> Listed:
+    listed = Listed(seed)
+    world = listed.world
+    fed, noted = 0, 0
+    world.start(limits={"calls": seed % 4})
+    for more in range(4):
+        while not world.is_at_rest():
+            listed.check(fed, noted)
+            fed, noted = len(world.fed), len(world.notes)
+            world.happen(world.choices()[0])
+        listed.check(fed, noted)
+        fed, noted = len(world.fed), len(world.notes)
+        if world.machine.status != "paused":
+            break
+        world.feed(Event("run.resumed", "", world.now, {**MORE, "request": f"r-{more}"}))
+    return listed
+
+
+@pytest.mark.parametrize("seed", range(0, 400, 40))
+def test_lists_and_the_machine_count_the_same_iterations(seed: int) -> None:
+    for one in range(seed, seed + 40):
+        run(one)
+
+
+def test_some_iterations_are_held_back() -> None:
+    """Otherwise the test above would show nothing about them."""
+    assert sum(run(seed).held for seed in range(120)) > 10
