@@ -74,7 +74,7 @@ def _program(expression: Expression) -> Program:
 def evaluate(expression: Expression, scope: Scope, *, limits: Limits = LIMITS) -> Json:
     """Return the value of an expression; a template gives text unless it is one expression."""
     program = _program(expression)
-    return _carry_out(program, Run(scope, limits, program.find), _result)
+    return _evaluated(program, Run(scope, limits, program.find))
 
 
 def evaluate_metered(
@@ -88,42 +88,46 @@ def evaluate_metered(
         return error, 1
     run = Run(scope, limits, program.find)
     try:
-        value: Json | LanguageError = _carry_out(program, run, _result)
+        value: Json | LanguageError = _evaluated(program, run)
     except LanguageError as error:
         value = error
     return value, 1 + limits.fuel - max(0, run.fuel)
 
 
-def render(expression: Expression, scope: Scope, *, limits: Limits = LIMITS) -> str:
-    """Return the text of an expression or template."""
-    program = _program(expression)
-    return _carry_out(program, Run(scope, limits, program.find), _printed)
-
-
-def _carry_out(
-    program: Program, run: Run, finish: Callable[[Program, Run, Value], Made]
-) -> Made | str:
+def _evaluated(program: Program, run: Run) -> Json:
     try:
         if program.value is None:
-            out: list[str] = []
-            program.body(run, out)
-            return "".join(out)
+            return _text(program, run)
         run.spend(program.weight)
-        return finish(program, run, program.value(run))
+        value = program.value(run)
+        if program.is_borrowed:
+            return None if value is UNDEFINED else value  # type: ignore[return-value]
+        return program.semantics.result(value, run.limits)
     except LanguageError as error:
         raise error.at(program.offset) from None
     except (RecursionError, MemoryError):
         raise LimitExceeded("expression needs more memory or depth than there is") from None
 
 
-def _result(program: Program, run: Run, value: Value) -> Json:
-    if program.is_borrowed:
-        return None if value is UNDEFINED else value  # type: ignore[return-value]
-    return program.semantics.result(value, run.limits)
+def render(expression: Expression, scope: Scope, *, limits: Limits = LIMITS) -> str:
+    """Return the text of an expression or template."""
+    program = _program(expression)
+    run = Run(scope, limits, program.find)
+    try:
+        if program.value is None:
+            return _text(program, run)
+        run.spend(program.weight)
+        return program.semantics.text(run, program.value(run))
+    except LanguageError as error:
+        raise error.at(program.offset) from None
+    except (RecursionError, MemoryError):
+        raise LimitExceeded("expression needs more memory or depth than there is") from None
 
 
-def _printed(program: Program, run: Run, value: Value) -> str:
-    return program.semantics.text(run, value)
+def _text(program: Program, run: Run) -> str:
+    out: list[str] = []
+    program.body(run, out)
+    return "".join(out)
 
 
 def truth(expression: Expression, scope: Scope) -> bool:
