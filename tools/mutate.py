@@ -19,22 +19,25 @@ from pathlib import Path
 from random import Random, SystemRandom
 
 ROOT = Path(__file__).parent.parent
+
+
+def _unit(pattern: str) -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in sorted(ROOT.glob(f"tests/unit/{pattern}"))]
+
+
 # The tests of a part, the quick ones first: the first that fails ends the run.
-_MEANING = ("tests/test_conformance.py", "tests/test_journals.py")
+_MEANING = ("tests/test_journals.py", "tests/test_conformance.py")
 PARTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "interpreter": (
         "interpreter",
         (
-            *(
-                str(path.relative_to(ROOT))
-                for path in ROOT.glob("tests/unit/test_interpreter_*.py")
-            ),
+            *_unit("test_interpreter_*.py"),
             *_MEANING,
             "tests/simulation",
             "tests/crash/test_every_append.py",
         ),
     ),
-    "runtimes": ("runtimes", ("tests/store", *_MEANING, "tests/crash", "tests/simulation")),
+    "runtimes": ("runtimes", (*_MEANING, *_unit("test_s*.py"), "tests/store", "tests/crash")),
     "evaluator": (
         "language/evaluator",
         ("tests/unit/language", "tests/unit/language_logic", *_MEANING),
@@ -114,7 +117,7 @@ def is_killed(file: Path, text: str, tests: tuple[str, ...]) -> bool:
         asked = [test for test in tests if (copy / test).exists()]
         argv = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *asked]
         done = subprocess.Popen(
-            [*argv, "-m", "not programs"],
+            [*argv, "-m", "not slow and not programs"],
             cwd=copy, env=os.environ | {"PYTHONPATH": path}, start_new_session=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
