@@ -1,10 +1,14 @@
 # make demo: install and run an example loop.  make test: install what the tests need and pass them.
+# Parts of the tests: make test-engine, test-page, test-programs. make campaign: far more of what is random.
 PYTHON ?= python3
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 # Compiled files make every start faster; some environments turn them off.
 unexport PYTHONDONTWRITEBYTECODE
+
+# The tests run side by side, on two processors.
+PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 
 .PHONY: demo test check bench lock format clean browser page
 
@@ -16,13 +20,32 @@ demo: .venv/.installed
 		$(BIN)/whorl --config examples/demo.toml run examples/polish.yaml "a haiku about rain"; \
 	fi
 
-test: .venv/.developed browser
-	$(MAKE) --no-print-directory lint
-	$(BIN)/pytest -n 2 --dist worksteal
+# All parts, also when one of them fails.
+test: .venv/.developed
+	$(MAKE) --no-print-directory --keep-going lint test-engine test-page test-programs
+
+.PHONY: test-engine test-page test-programs campaign
+# All that is no part of its own: language, dialects, interpreter, runtimes, providers, interfaces.
+test-engine: .venv/.developed
+	$(PYTEST) -m "not programs" --ignore=tests/web
+
+test-page: .venv/.developed browser
+	$(PYTEST) tests/web
+
+# Real programs of others: agents that npm installs, the embedded model.
+test-programs: .venv/.developed
+	$(PYTEST) -m programs --ignore=tests/web
+
+# The random tests from a seed that nobody has tried; SEED=... repeats a campaign.
+campaign: SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
+campaign: .venv/.developed
+	@echo "campaign: SEED=$(SEED)"
+	WHORL_CAMPAIGN=$(SEED) $(PYTEST) -m campaign --hypothesis-seed=$(SEED) --ignore=tests/web \
+		|| { echo "repeat it with: make campaign SEED=$(SEED)"; exit 1; }
 
 check: .venv/.developed
 	$(MAKE) --no-print-directory lint
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" tests/unit tests/python tests/test_*.py
+	$(PYTEST) -m "not slow and not programs" tests/unit tests/python tests/test_*.py
 
 .PHONY: lint
 lint: .venv/.developed

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.ir import Loop, Score, Task
 from whorl.ir.expressions import conditions_in
@@ -46,7 +47,7 @@ def test_programs_in_documents_run(name: str, text: str, tmp_path: Path) -> None
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from skipping import may_skip, skips
 from whorl.explanations import codes
 
 ROOT = Path(__file__).parent.parent
@@ -118,6 +119,54 @@ def test_every_code_that_is_raised_has_a_page() -> None:
                     used.add(match[1])
 
     assert used - set(codes()) == set()
+
+
+def _called(function: ast.AST) -> set[str]:
+    """The names of what a function calls, and of the fixtures that it takes."""
+    names = {argument.arg for argument in getattr(function, "args", ast.arguments()).args}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name):
+                names.add(node.func.id)
+            elif isinstance(node.func, ast.Attribute):
+                names.add(node.func.attr)
+    return names
+
+
+def test_every_test_asserts_something() -> None:
+    """By itself, or by a function of the tests that does."""
+    checking = {"raises", "expect", "wait_for", "wait_for_url", "wait_for_function"}
+    known = {
+        (function.name, path, function.lineno): function
+        for path in python_files(ROOT / "tests")
+        for function in functions(ast.parse(path.read_text()))
+    }
+    waiting = {
+        key: function
+        for key, function in known.items()
+        if not any(isinstance(node, ast.Assert) for node in ast.walk(function))
+    }
+    checking |= {key[0] for key in known.keys() - waiting.keys()}
+    while found := {key for key, function in waiting.items() if _called(function) & checking}:
+        checking |= {key[0] for key in found}
+        waiting = {key: function for key, function in waiting.items() if key not in found}
+    empty = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for name, path, line in waiting
+        if name.startswith("test_")
+    ]
+
+    assert empty == []
+
+
+def test_what_may_be_skipped_has_a_reason_and_a_place() -> None:
+    for skip in skips():
+        assert set(skip) == {"below", "says", "because"}
+        assert skip["because"]
+        assert [place for place in skip["below"] if not (ROOT / "tests" / place).exists()] == []
+    assert may_skip("tests/web/test_narrow.py", "there is no npm: it is not installed")
+    assert not may_skip("tests/unit/test_source.py", "there is no npm: it is not installed")
+    assert not may_skip("tests/web/test_narrow.py", "it fails on Tuesdays")
 
 
 def test_links_in_documents_lead_somewhere() -> None:

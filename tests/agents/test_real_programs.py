@@ -18,6 +18,7 @@ import pytest
 from model_server import INPUT_TOKENS, OUTPUT_TOKENS, model_server
 
 import whorl
+from waiting import PATIENCE_S
 from whorl.errors import ProviderError
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
@@ -26,7 +27,7 @@ from whorl.providers.task import Reply, Request
 if TYPE_CHECKING:
     from model_server import ModelServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.programs]
 
 PACKAGES = {
     "claude": "@anthropic-ai/claude-code",
@@ -344,7 +345,7 @@ def test_nothing_is_left_of_a_program_that_waits_too_long(
             with pytest.raises(asyncio.CancelledError):
                 await work
 
-        asyncio.run(asyncio.wait_for(main(), 60))
+        asyncio.run(asyncio.wait_for(main(), PATIENCE_S))
         left = at_work_in(machine.root)
 
     assert seen

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -131,11 +130,3 @@ class Done:
 
 Whorl: TypeAlias = Callable[..., Done]
 Spawn: TypeAlias = Callable[..., subprocess.Popen[str]]
-
-
-def wait_until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
-    """Waits for what another process does."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)

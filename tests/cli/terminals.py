@@ -10,6 +10,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from waiting import PATIENCE_S
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -34,11 +36,11 @@ class Terminal:
     def press(self, key: str) -> None:
         os.write(self._master, key.encode())
 
-    def read_until(self, words: str, seconds: float = 30.0) -> None:
+    def read_until(self, words: str, seconds: float = PATIENCE_S) -> None:
         self.read_while(lambda: words not in self.shown, seconds, words)
 
     def read_while(
-        self, holds: Callable[[], bool], seconds: float = 30.0, words: str = "what is wanted"
+        self, holds: Callable[[], bool], seconds: float = PATIENCE_S, words: str = "what is wanted"
     ) -> None:
         deadline = time.monotonic() + seconds
         while holds():

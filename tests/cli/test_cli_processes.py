@@ -10,10 +10,13 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from command_line import Spawn, Whorl, wait_until
+
+from waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from command_line import Spawn, Whorl
 
 HEAVY = ("httpx2", "rich", "jinja2", "apsw", "yaml", "asyncio", "pydantic", "whorl.runtimes")
 
@@ -54,7 +57,7 @@ def test_first_signal_leaves_the_run_resumable(
     with spawn("run", "slow.yaml") as process:
         wait_until(lambda: _iteration(whorl) >= 2)
         process.send_signal(number)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 5
     assert out == ""
@@ -72,8 +75,8 @@ def test_run_of_another_process_is_watched_paused_and_cancelled(whorl: Whorl, sp
             assert refused.code == 2
             paused = whorl("pause", "last")
             assert "is paused; go on with `whorl resume" in paused.out
-            _, told = owner.communicate(timeout=20)
-            _, seen = watcher.communicate(timeout=20)
+            _, told = owner.communicate(timeout=PATIENCE_S)
+            _, seen = watcher.communicate(timeout=PATIENCE_S)
 
     assert owner.returncode == watcher.returncode == 5
     assert "⏸ paused" in told
@@ -81,14 +84,14 @@ def test_run_of_another_process_is_watched_paused_and_cancelled(whorl: Whorl, sp
     with spawn("resume", "last") as owner:
         wait_until(lambda: whorl("status", "--json").json["status"] == "running")
         assert "was cancelled" in whorl("cancel", "last").out
-        owner.communicate(timeout=20)
+        owner.communicate(timeout=PATIENCE_S)
     assert owner.returncode == 5
     assert whorl("ls", "--json").json[0]["status"] == "cancelled"
 
 
 def test_detached_run_goes_on_alone(whorl: Whorl, spawn: Spawn, project: Path) -> None:
     with spawn("run", "polish.yaml", "x", "--detach") as starter:
-        out, _ = starter.communicate(timeout=20)
+        out, _ = starter.communicate(timeout=PATIENCE_S)
 
     run = out.strip()
     assert starter.returncode == 0
@@ -104,7 +107,7 @@ def test_second_start_with_a_key_attaches_to_the_running_one(whorl: Whorl, spawn
     with spawn(*words) as owner:
         wait_until(lambda: _iteration(whorl) >= 1)
         second = whorl(*words)
-        out, _ = owner.communicate(timeout=20)
+        out, _ = owner.communicate(timeout=PATIENCE_S)
 
     assert second.code == owner.returncode == 0
     assert second.json == json.loads(out)
@@ -143,7 +146,7 @@ def test_more_iterations_for_a_paused_run_are_said(whorl: Whorl, spawn: Spawn) -
         wait_until(lambda: bool(whorl("ls", "--json").json))
         wait_until(lambda: (whorl("status", "--json").json["iteration"] or 0) > 1)
         whorl("pause", "last")
-        owner.communicate(timeout=20)
+        owner.communicate(timeout=PATIENCE_S)
 
     done = whorl("continue", "last", "-n", "3")
 
@@ -154,7 +157,7 @@ def test_more_iterations_for_a_paused_run_are_said(whorl: Whorl, spawn: Spawn) -
 
 def test_second_signal_ends_a_function_that_takes_long(spawn: Spawn, project: Path) -> None:
     """The thread of a function cannot be ended, but the process can."""
-    function = "def sleepy():\n    open('began', 'w').close()\n    time.sleep(60)\n"
+    function = "def sleepy():\n    open('began', 'w').close()\n    time.sleep(600)\n"
     (project / "sleepy.py").write_text(f"import time\n{function}")
     with (project / "whorl.toml").open("a") as file:
         file.write('\n[tasks]\nsleepy = "python:sleepy:sleepy"\n')
@@ -163,7 +166,8 @@ def test_second_signal_ends_a_function_that_takes_long(spawn: Spawn, project: Pa
         wait_until((project / "began").exists)
         process.send_signal(signal.SIGINT)
         time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        # Two signals that arrive at once are one.
+        wait_until(lambda: process.send_signal(signal.SIGINT) or process.poll() is not None)
+        process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == -signal.SIGINT

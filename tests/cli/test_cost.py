@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from waiting import PATIENCE_S
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal import NewRun, RunId
 from whorl.runtimes.sqlite import SqliteStore
@@ -29,7 +30,12 @@ def place(tmp_path: Path) -> Path:
 
 def whorl(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*WHORL, *words], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        [*WHORL, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
 
 

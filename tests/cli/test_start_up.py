@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from waiting import PATIENCE_S
 from whorl.language import Expression, LanguageError, parse
 from whorl.language.syntaxes.jinja import read_expression
 
@@ -23,7 +24,6 @@ TINY = 'whorl: 1\nname: tiny\nsteps: {a: {value: "done"}}\n'
 
 PROGRAM = """
 import atexit, sys
-from whorl.interfaces.cli import main
 atexit.register(lambda: print(*sys.modules, file=open("modules.txt", "w")))
 main(sys.argv[1:])
 """
@@ -73,7 +73,9 @@ def loaded_by(folder: Path, *words: str) -> set[str]:
         if not name.startswith(("COV", "OTEL", "WHORL"))
     }
     argv = [sys.executable, "-I", "-c", PROGRAM, *words]
-    subprocess.run(argv, cwd=folder, env=environment, check=True, capture_output=True, timeout=60)
+    subprocess.run(
+        argv, cwd=folder, env=environment, check=True, capture_output=True, timeout=PATIENCE_S
+    )
     return set((folder / "modules.txt").read_text().split())
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
+from campaign import SEED, amount
 from conformance.literate import load_cases
 from conformance.person import during
 from crash.in_memory import CrashingCase
@@ -48,12 +50,15 @@ def test_a_crash_at_any_append_changes_nothing(
 
 
 @pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("case", _PARAMS)
 def test_a_crash_while_recovering_changes_nothing(case: Case) -> None:
     crashing = CrashingCase(case)
     clean = crashing.run()
+    random = Random(f"{SEED} {case.id}")
     for first in range(1, crashing.struck + 1):
-        for second in (first + 1, first + 2, first + 3):
+        for distance in random.sample((1, 2, 3, 5, 8), amount(1, 4)):
+            second = first + distance
             crashed = crashing.run(frozenset({first, second}))
 
             found = broken(

@@ -10,6 +10,7 @@ import pytest
 
 from conformance.replies import Script, ScriptedWorkers
 from crash.stored import Crash
+from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import Event
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.ir import Workflow
+
 
 _OLD = """
 whorl: 1
@@ -152,7 +154,7 @@ def test_another_version_may_have_more_or_fewer_steps(
             source = await _ended(runtime, old)
             script.forget_calls()
             fork = await _forked(store, source, "work[3]", new)
-            assert await asyncio.wait_for(runtime.drive(fork), 20) == "succeeded"
+            assert await asyncio.wait_for(runtime.drive(fork), PATIENCE_S) == "succeeded"
             result = fold(store, fork).machine.state["result"]
             assert result["output"] is not None
             return list(script.performed)

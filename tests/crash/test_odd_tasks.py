@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.interpreter.events import Event
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.task import Effect, Emit, Request
     from whorl.runtimes.journal import Entry, RunId
+
 
 _SECRET = "sk-very-secret-1234"
 _ONE = "whorl: 1\nsteps: {a: {use: thing}}\n"
@@ -93,7 +95,7 @@ def _driven(
         async with SqliteStore(path / "runs.db") as store:
             runtime = LocalRuntime(store, workers, watcher=watcher)  # type: ignore[arg-type]
             run, _ = await runtime.start(read_workflow(text, "case.yaml").workflow, Start())
-            status = await asyncio.wait_for(runtime.drive(run), 20)
+            status = await asyncio.wait_for(runtime.drive(run), PATIENCE_S)
             return status, [entry.event for entry in store.read(run)]
 
     return asyncio.run(main())
@@ -263,7 +265,7 @@ def test_many_sleeping_runs_cost_nothing(tmp_path: Path) -> None:
             seen = looks
             for run in runs[:10]:
                 await runtime.request(run, Event("run.cancelled", "", time.time()))
-            first = set(await asyncio.wait_for(asyncio.gather(*driving[:10]), 20))
+            first = set(await asyncio.wait_for(asyncio.gather(*driving[:10]), PATIENCE_S))
             runtime.stop()
             return seen, first | set(await asyncio.gather(*driving))
 
@@ -310,8 +312,11 @@ def test_what_was_asked_first_is_carried_out_first(tmp_path: Path) -> None:
 
 
 def test_a_paused_run_whose_call_is_under_way_can_be_steered(tmp_path: Path) -> None:
+    began, may_reply = asyncio.Event(), asyncio.Event()
+
     async def slow(request: Request, emit: Emit) -> Reply:
-        await asyncio.sleep(0.5)
+        began.set()
+        await may_reply.wait()
         return Reply("ok", Usage(calls=1))
 
     async def main() -> tuple[bool, str]:
@@ -323,11 +328,14 @@ def test_a_paused_run_whose_call_is_under_way_can_be_steered(tmp_path: Path) -> 
             elsewhere = LocalRuntime(other, _Workers(slow))  # type: ignore[arg-type]
             run, _ = await runtime.start(read_workflow(_TWO, "two.yaml").workflow, Start())
             driving = asyncio.create_task(runtime.drive(run))
-            await asyncio.sleep(0.1)
+            await began.wait()
             await runtime.request(run, Event("run.paused", "", time.time()))
             while other.run(run).status != "paused":
                 await asyncio.sleep(0.01)
             taken = await elsewhere.request(run, Event("run.resumed", "", time.time()))
+            while other.run(run).status == "paused":
+                await asyncio.sleep(0.01)
+            may_reply.set()
             return taken, await driving
 
     assert asyncio.run(main()) == (True, "succeeded")

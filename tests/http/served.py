@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from waiting import PATIENCE_S, wait_until
 from whorl.interfaces.http.server import Place, Server, serving
 from whorl.interfaces.project import find_project
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 TOKEN = "t0ken-" + "0123456789abcdefghijklmnopqrstuv"
@@ -179,7 +179,9 @@ class Client:
     def __init__(self, address: str, token: str = TOKEN) -> None:
         self.address = address
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self.http = httpx2.Client(base_url=address, headers=headers, timeout=30, trust_env=False)
+        self.http = httpx2.Client(
+            base_url=address, headers=headers, timeout=PATIENCE_S, trust_env=False
+        )
 
     def close(self) -> None:
         """Closes its connections."""
@@ -260,7 +262,7 @@ class Running:
         """Ends it as a signal would."""
         if self._server is not None:
             self._server.should_exit = True
-        self._thread.join(20)
+        self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive(), "the server did not end"
 
     def _run(self) -> None:
@@ -297,11 +299,3 @@ def connected(folder: Path, place: Place | None = None) -> Iterator[Client]:
             yield client
         finally:
             client.close()
-
-
-def wait_until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
-    """Waits for what another thread or process does."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)

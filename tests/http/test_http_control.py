@@ -6,7 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from served import Client, connected, wait_until
+from served import Client, connected
+
+from waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     import subprocess
@@ -285,7 +287,7 @@ def test_a_run_of_another_process_is_steered_through_its_inbox(
     assert client.post(f"/runs/{run}/resume", status=409)["error"]["code"] == "W905"
 
     assert at_once(client, f"/runs/{run}/pause", {}) == [202] + [409] * (PARALLEL - 1)
-    process.communicate(timeout=20)
+    process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 5
 
     client.post(f"/runs/{run}/resume")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import httpx2
 import pytest
-from served import TOKEN, Client, running, wait_until
+from served import TOKEN, Client, running
 
+from waiting import PATIENCE_S, wait_until
 from whorl.errors import UsageError
 from whorl.interfaces.http import app as pages
 from whorl.interfaces.http.app import build_app, document, openapi_text
@@ -134,13 +135,13 @@ def test_serve_prints_a_link_that_carries_the_token_and_ends_in_good_order(
     wait_until(lambda: client.get(f"/runs/{run}")["iteration"] > 1)
     client.close()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=PATIENCE_S)
 
     assert (process.returncode, out) == (0, "")
     assert "resumable" in err
     assert token not in err
     assert len(token) >= 43
-    shown = spawn("status", run, "--json").communicate(timeout=20)[0]
+    shown = spawn("status", run, "--json").communicate(timeout=PATIENCE_S)[0]
     assert json.loads(shown)["status"] == "interrupted"
 
 
@@ -148,7 +149,7 @@ def test_serve_refuses_what_would_let_strangers_in(
     project: Path, spawn: Callable[..., subprocess.Popen[str]]
 ) -> None:
     process = spawn("serve", "--host", "0.0.0.0", "--port", "0", "--no-open")
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 2
     assert "error[W906]" in err
@@ -161,7 +162,7 @@ def test_a_port_that_is_taken_is_told(
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         process = spawn("serve", "--port", str(taken.getsockname()[1]), "--no-open")
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 2
     assert "--port 0" in err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -10,8 +9,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from served import TOKEN, Client, wait_until
+from served import TOKEN, Client
 
+from campaign import IS_CAMPAIGN, amount
+from waiting import PATIENCE_S, wait_until
 from whorl.interfaces.http.app import build_app, document
 
 if TYPE_CHECKING:
@@ -50,12 +51,10 @@ CHECKS = [
     response_schema_conformance,
     unsupported_method,
 ]
-# How many requests of each operation are tried by the slow test; a release tries more.
-LONG = int(os.environ.get("WHORL_FUZZ", "120"))
 SETTINGS: dict[str, Any] = {
     "deadline": None,
     "database": None,
-    "derandomize": True,
+    "derandomize": not IS_CAMPAIGN,
     "suppress_health_check": list(HealthCheck),
 }
 
@@ -92,7 +91,7 @@ def fuzz(client: Client, known: list[str], operation: tuple[str, str], examples:
     @settings(max_examples=examples, **SETTINGS)
     @given(case=st.one_of(strategies))
     def check(case: Any) -> None:
-        answer = case.call(base_url=client.address, headers=headers, timeout=30)
+        answer = case.call(base_url=client.address, headers=headers, timeout=PATIENCE_S)
         # What is wrong in a query may be lost on the way (a list without items is no text), so
         # that is looked for in what was sent.
         more = [negative_data_rejection] if method == "POST" else []
@@ -105,19 +104,12 @@ def fuzz(client: Client, known: list[str], operation: tuple[str, str], examples:
     check()
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda pair: " ".join(reversed(pair)))
 def test_every_operation_holds_its_contract(
     shared: Client, known: list[str], operation: tuple[str, str]
 ) -> None:
-    fuzz(shared, known, operation, 40)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda pair: " ".join(reversed(pair)))
-def test_every_operation_holds_its_contract_for_long(
-    shared: Client, known: list[str], operation: tuple[str, str]
-) -> None:
-    fuzz(shared, known, operation, LONG)
+    fuzz(shared, known, operation, amount(50, 800))
 
 
 def test_every_operation_needs_the_token(shared: Client) -> None:
@@ -128,7 +120,7 @@ def test_every_operation_needs_the_token(shared: Client) -> None:
         chosen = {name: parameters[name] for name in parameters if f"{{{name}}}" in path}
         case = found.Case(path_parameters=chosen)
         for headers in ({}, {"Authorization": "Basic abc"}):
-            answer = case.call(base_url=shared.address, headers=headers, timeout=30)
+            answer = case.call(base_url=shared.address, headers=headers, timeout=PATIENCE_S)
             assert answer.status_code in (401, 429), (path, method)
             case.validate_response(answer, checks=[response_schema_conformance], headers=headers)
 

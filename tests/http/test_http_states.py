@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from served import Client, connected, make_project, wait_until
+from served import Client, connected, make_project
+
+from waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

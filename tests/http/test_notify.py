@@ -8,8 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from served import CONFIG, connected, make_project, wait_until
+from served import CONFIG, connected, make_project
 
+from waiting import PATIENCE_S, wait_until
 from whorl.errors import UsageError
 from whorl.interfaces.project import find_project
 
@@ -83,7 +84,7 @@ def test_a_command_tells_before_it_ends(
     project: Path, hook: Listening, spawn: Callable[..., subprocess.Popen[str]]
 ) -> None:
     process = spawn("run", "polish.yaml", "x")
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 0
     assert [body["status"] for body, _ in hook.told] == ["succeeded"]
@@ -94,7 +95,7 @@ def test_a_notification_is_tried_again_once(
 ) -> None:
     hook.statuses.append(503)
     process = spawn("run", "polish.yaml", "x")
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 0
     assert hook.events() == ["ended", "ended"]
@@ -105,7 +106,7 @@ def test_a_failed_notification_is_a_line_and_no_failed_run(
 ) -> None:
     hook.statuses.extend([404, 404])
     process = spawn("run", "polish.yaml", "x")
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=PATIENCE_S)
 
     assert (process.returncode, out) == (0, "text:\nthe report\n\ndraft:\ndraft three\n")
     assert "nobody was told of it" in err
@@ -117,7 +118,7 @@ def test_a_hook_that_is_gone_does_not_hold_a_run_up(
 ) -> None:
     (tmp_path / "whorl.toml").write_text(CONFIG + '\n[notify]\nurl = "http://127.0.0.1:9/"\n')
     process = spawn("run", "polish.yaml", "x")
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 0
     assert "nobody was told of it" in err

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from provider_server import providers_for
 
+from waiting import PATIENCE_S
 from whorl.errors import ProviderError
 from whorl.providers.programs import Program, run_program
 from whorl.providers.settings.sections import settings_from
@@ -136,7 +137,7 @@ def test_commands_that_do_not_start(tmp_path: Path, inputs: list[str], exit_code
 
 def is_alive(pid: int) -> bool:
     """Whether it lives on; one that was killed may take a moment to be gone."""
-    for _ in range(100):
+    for _ in range(int(PATIENCE_S / 0.01)):
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
@@ -151,14 +152,14 @@ def is_alive(pid: int) -> bool:
 STUBBORN = """
 import os, signal, subprocess, sys, time
 deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
-code = deaf + "; print(flush=True); time.sleep(60)"
+code = deaf + "; print(flush=True); time.sleep(600)"
 child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
 child.stdout.readline()
 with open("pids.tmp", "w") as file:
     file.write(f"{os.getpid()} {child.pid}")
 os.rename("pids.tmp", "pids")
 print("started", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -167,12 +168,12 @@ def pids(root: Path) -> list[int]:
 
 
 def test_a_timeout_kills_the_whole_group(tmp_path: Path) -> None:
-    began = time.monotonic()
+    for timeout_s in (1.5, 6.0, 60.0):
+        fault = fault_of(tmp_path, {"argv": [PYTHON, "-c", STUBBORN]}, timeout_s=timeout_s)
+        assert (fault.code, fault.retryable) == ("P108", True)
+        if (tmp_path / "pids").exists():  # else it was too slow to begin
+            break
 
-    fault = fault_of(tmp_path, {"argv": [PYTHON, "-c", STUBBORN]}, timeout_s=1.5)
-
-    assert (fault.code, fault.retryable) == ("P108", True)
-    assert time.monotonic() - began < 10
     assert [pid for pid in pids(tmp_path) if is_alive(pid)] == []
 
 
@@ -181,7 +182,7 @@ def test_cancelling_kills_the_whole_group(tmp_path: Path) -> None:
         started = asyncio.Event()
         program = Program((PYTHON, "-c", STUBBORN), dict(os.environ), str(tmp_path))
         task = asyncio.create_task(run_program(program, lambda _: started.set()))
-        await asyncio.wait_for(started.wait(), 20)
+        await asyncio.wait_for(started.wait(), PATIENCE_S)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -191,11 +192,9 @@ def test_cancelling_kills_the_whole_group(tmp_path: Path) -> None:
 
 
 def test_what_a_command_leaves_behind_is_ended(tmp_path: Path) -> None:
-    began = time.monotonic()
+    value: Any = perform(tmp_path, {"script": "(sleep 60; touch late) & echo $!"}).value
 
-    value: Any = perform(tmp_path, {"script": "sleep 60 & echo $!"}).value
-
-    assert time.monotonic() - began < 10
+    assert not (tmp_path / "late").exists()
     assert not is_alive(int(value["stdout"]))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import time
 from typing import Any
 
 import pytest
@@ -156,14 +155,12 @@ def test_malformed_json() -> None:
 
 def test_the_timeout_of_the_request_is_for_all_of_it() -> None:
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(30)
+        await asyncio.sleep(3600)
 
-    began = time.monotonic()
     with pytest.raises(ProviderError) as caught:
         perform(answer, timeout_s=0.2)
 
     assert caught.value.code == "P108"
-    assert time.monotonic() - began < 15
 
 
 @pytest.mark.parametrize(

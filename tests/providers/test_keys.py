@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from provider_server import completion, providers_for, send, serve, settings_for
 
+from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.interfaces.staff import Staff
 from whorl.runtimes.local import LocalRuntime, Start
@@ -60,7 +61,7 @@ def sent(path: Path, text: str, *faults: str) -> tuple[list[str], dict[str, Any]
                 runtime = LocalRuntime(store, Staff(providers))
                 workflow = read_workflow(text.replace("URL", server.url), "case.yaml").workflow
                 run, _ = await runtime.start(workflow, Start())
-                assert await asyncio.wait_for(runtime.drive(run), 20) == "succeeded"
+                assert await asyncio.wait_for(runtime.drive(run), PATIENCE_S) == "succeeded"
                 keys = [seen.headers["idempotency-key"] for seen in server.seen]
                 final = [one.event for one in store.read(run) if one.event.kind == "run.finished"]
                 usage: Any = final[0].body["usage"]

@@ -7,6 +7,7 @@ from typing import Any
 
 from provider_server import Seen, ask, completion, providers_for, send, serve, settings_for
 
+from waiting import PATIENCE_S
 from whorl.providers.models.rate_limit import RateLimit
 from whorl.providers.settings import ProviderSettings
 
@@ -117,7 +118,7 @@ def test_a_call_that_is_cancelled_while_it_waits_takes_no_room() -> None:
         await asyncio.gather(fourth, fifth, return_exceptions=True)
         await work("last")
 
-    asyncio.run(asyncio.wait_for(main(), 5))
+    asyncio.run(asyncio.wait_for(main(), PATIENCE_S))
     assert order[:3] == ["first", "third", "fourth"]
     assert order[-1] == "last"
 

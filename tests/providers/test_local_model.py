@@ -7,7 +7,6 @@ import os
 import re
 import sys
 import threading
-import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 installed = pytest.mark.skipif(not is_installed(), reason="the embedded model is not installed")
 NOTHING = settings_from({}, {})
+pytestmark = pytest.mark.programs
 
 REVIEW = {
     "type": "object",
@@ -130,41 +130,44 @@ def test_a_prompt_that_is_too_long_is_cut_and_that_is_told() -> None:
 
 @installed
 def test_the_loop_goes_on_while_it_thinks() -> None:
-    async def main() -> tuple[float, float]:
+    async def main() -> int:
         async with providers_for(NOTHING) as providers:
             kind = providers.kind("ask")
             await kind.perform(ask("Hi", max_tokens=1), lambda _: None)  # it is loaded by now
-            began = time.monotonic()
             work = asyncio.create_task(
                 kind.perform(ask("Tell a story.", max_tokens=40), lambda _: None)
             )
-            longest = 0.0
+            turns = 0
             while not work.done():
-                before = time.monotonic()
-                await asyncio.sleep(0.005)
-                longest = max(longest, time.monotonic() - before)
-            return longest, time.monotonic() - began
+                await asyncio.sleep(0.001)
+                turns += 1
+            return turns
 
-    longest, whole = asyncio.run(main())
-    assert longest < whole / 2
+    assert asyncio.run(main()) > 5
 
 
 @installed
 def test_what_is_cancelled_stops() -> None:
-    async def main() -> float:
+    async def main() -> int:
         async with providers_for(NOTHING) as providers:
             kind = providers.kind("ask")
             began_to_speak = asyncio.Event()
+            said: list[str] = []
+
+            def hear(text: str) -> None:
+                said.append(text)
+                began_to_speak.set()
+
             request = ask("Tell a very long story.", max_tokens=500)
-            work = asyncio.create_task(kind.perform(request, lambda _: began_to_speak.set()))
+            work = asyncio.create_task(kind.perform(request, hear))
             await began_to_speak.wait()
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
-            began = time.monotonic()
+            # There is one thread for all, so the next answer comes when the first one has stopped.
             await kind.perform(ask("Hi", max_tokens=1), lambda _: None)
-            return time.monotonic() - began
+            return len(said)
 
-    assert asyncio.run(main()) < 3
+    assert asyncio.run(main()) < 100
 
 
 @installed

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from provider_server import providers_for, send, serve
 
+from waiting import wait_until
 from whorl.errors import ProviderError, UsageError
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from whorl.providers.registry import Providers
     from whorl.providers.settings import Settings
+
 
 pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
@@ -122,10 +123,8 @@ def test_nothing_of_a_server_is_left() -> None:
 
     numbers = using(settings(), work)
 
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline and any(map(_is_running, numbers)):
-        time.sleep(0.01)  # a signal takes a moment to arrive
-    assert [number for number in numbers if _is_running(number)] == []
+    # A signal takes a moment to arrive.
+    wait_until(lambda: not any(map(_is_running, numbers)))
 
 
 def _is_running(number: int) -> bool:
@@ -195,11 +194,9 @@ def test_a_program_that_is_no_server(command: list[str], words: str) -> None:
 
 
 def test_a_program_that_says_nothing_is_given_up() -> None:
-    began = time.monotonic()
-    (fault,) = calls(settings(command=["sleep", "60"], timeout_s=0.3), tool("number"))
+    (fault,) = calls(settings(command=["sleep", "3600"], timeout_s=0.3), tool("number"))
 
     assert (fault.code, fault.retryable) == ("P108", True)
-    assert time.monotonic() - began < 30
 
 
 def test_a_line_without_end_ends_the_session() -> None:

@@ -300,11 +300,9 @@ def test_a_server_that_drips_is_stopped_by_the_deadline() -> None:
             await writer.drain()
             await asyncio.sleep(0.02)
 
-    began = time.monotonic()
     fault = fault_of(answer, ask(timeout_s=0.3))
 
     assert (fault.code, fault.retryable) == ("P108", True)
-    assert time.monotonic() - began < 15
 
 
 @pytest.mark.parametrize("piece", [b"x" * 100_000, b": " + b"x" * 100_000 + b"\n"])
@@ -320,7 +318,7 @@ def test_a_stream_without_end(piece: bytes) -> None:
 
 def test_the_timeout_of_the_provider_holds_too() -> None:
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(30)
+        await asyncio.sleep(3600)
 
     assert fault_of(answer, timeout_s=0.2).code == "P108"
 
@@ -452,13 +450,11 @@ def test_a_server_that_does_not_end_its_stream_holds_nothing_up() -> None:
         begin(writer)
         chunk(writer, events(delta("whole", "stop")))
         await writer.drain()
-        await asyncio.sleep(30)
+        await asyncio.sleep(3600)
 
-    began = time.monotonic()
     reply, _, _ = perform(answer)
 
     assert reply.value == "whole"
-    assert time.monotonic() - began < 15
 
 
 @pytest.mark.parametrize("streamed", [False, True])

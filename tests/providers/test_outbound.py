@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from provider_server import Seen, Server, send, serve, with_server
 
+from campaign import amount
 from whorl.errors import ProviderError
 from whorl.providers.outbound import Call, Credential, Outbound, Policy, Received
 from whorl.providers.redaction import Secret
@@ -211,7 +212,8 @@ def test_unclear_urls_are_refused(url: str) -> None:
 WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\\#&+%"))
 
 
-@settings(max_examples=20, deadline=None)
+@pytest.mark.campaign
+@settings(max_examples=amount(20, 400), deadline=None)
 @given(st.lists(WORDS, min_size=1, max_size=20))
 def test_a_server_gets_the_words_of_a_query(queries: list[str]) -> None:
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from campaign import seeds
+from waiting import PATIENCE_S
 from whorl.interfaces.discretion import Discreet
 from whorl.interpreter.events import Event
 from whorl.providers.redaction import HIDDEN, Secret, StreamedText
@@ -21,7 +23,8 @@ KEY = "sk-abcab-abcabc-9"
 RUN = RunId("r1")
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", seeds(20, 2_000))
 def test_no_piece_of_a_secret_is_shown(seed: int) -> None:
     chance = random.Random(seed)
     text = "".join(chance.choice(("a", "sk-", "sk-ab", KEY, " and ", "abc")) for _ in range(12))
@@ -80,7 +83,7 @@ def test_events_on_the_command_line_show_no_secret(tmp_path: Path) -> None:
 
     done = subprocess.run(
         [sys.executable, "-m", "whorl.interfaces.cli", "run", "say.yaml", "--events"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+        cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 import tracemalloc
 import zlib
 from typing import TYPE_CHECKING
@@ -238,11 +237,9 @@ def test_a_server_that_drips_is_stopped_by_the_deadline(form: Format, stream: bo
             await writer.drain()
             await asyncio.sleep(0.02)
 
-    began = time.monotonic()
     fault = fault_of(form, answer, ask(timeout_s=0.3), stream=stream)
 
     assert (fault.code, fault.retryable) == ("P108", True)
-    assert time.monotonic() - began < 15
 
 
 @every_format
@@ -268,13 +265,11 @@ def test_a_server_that_does_not_end_its_stream_holds_nothing_up(form: Format) ->
         for piece in form.pieces(["whole"]):
             chunk(writer, piece)
         await writer.drain()
-        await asyncio.sleep(30)
+        await asyncio.sleep(3600)
 
-    began = time.monotonic()
     reply, _, _ = perform(form, answer)
 
     assert reply.value == "whole"
-    assert time.monotonic() - began < 15
 
 
 @pytest.mark.parametrize("first", FORMATS, ids=lambda form: form.kind)

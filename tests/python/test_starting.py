@@ -193,6 +193,7 @@ def test_a_model_of_an_unknown_provider_is_refused_before_a_run_is_made(
     assert asyncio.run(_runs()) == 0
 
 
+@pytest.mark.programs
 @pytest.mark.usefixtures("place")
 @pytest.mark.skipif(not is_installed(), reason="the embedded model is not installed")
 def test_the_toy_model_says_that_it_answers(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import whorl
+from waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -193,7 +194,7 @@ def test_a_gate_whose_time_is_over_ends_in_an_open_session() -> None:
     async def main() -> str:
         async with whorl.Session() as session:
             run = await session.start(whorl.build("ask", steps))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_S):
                 while (await run.result()).status == "waiting":
                     await asyncio.sleep(0.02)
             return run.status

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.interfaces.project import find_project
 from whorl.interfaces.staff import Staff
@@ -94,7 +95,7 @@ def test_spans_reach_a_collector_over_http(tmp_path: Path) -> None:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_S,
             check=False,
         )
     finally:

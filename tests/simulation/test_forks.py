@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from campaign import seeds
 from simulation.forks import check_notes, check_results, forked, journal_of, stored_as_it_went
 from simulation.requests import pestered, settle
 from simulation.runs import check_end, check_step, plan_of, result, told
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from simulation.forks import Forked
     from whorl.interpreter.plan import Plan
 
-NORMAL = 150
-MANY = 1_000
+SEEDS = seeds(150, 1_000)
 
 
 def _source(plan: Plan, seed: int, random: Random) -> World:
@@ -70,12 +70,14 @@ def _fork(seed: int, *, budgets: bool) -> int:
     return 2
 
 
-@pytest.mark.parametrize("seed", range(NORMAL))
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_fork_redoes_one_iteration_and_ends(seed: int) -> None:
     _fork(seed, budgets=False)
 
 
-@pytest.mark.parametrize("seed", range(NORMAL))
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_fork_has_a_budget_of_its_own(seed: int) -> None:
     _fork(seed, budgets=True)
 
@@ -83,10 +85,3 @@ def test_a_fork_has_a_budget_of_its_own(seed: int) -> None:
 def test_many_of_these_programs_have_iterations() -> None:
     """Otherwise the tests above would show nothing."""
     assert sum(_fork(seed, budgets=False) for seed in range(50)) > 25
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(30_000, 30_000 + MANY, 100))
-def test_many_forks(seed: int) -> None:
-    for one in range(seed, seed + 100):
-        _fork(one, budgets=one % 2 == 0)

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from campaign import seeds
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Any
-
-import pytest
-
 from simulation.requests import with_more_money
-from simulation.runs import check_limits, check_step, program, result
+from simulation.runs import (check_limits, check_step, program, result)
 from simulation.world import World
+from typing import (Any, TYPE_CHECKING)
 from whorl import ir
 from whorl.interpreter.control import objection
 from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
 
+
+import pytest
+
+
 if TYPE_CHECKING:
     from whorl.interpreter.commands import Perform
     from whorl.language import Json
 
-NORMAL = 150
-MANY = 3_000
+ENDS = {"completed", "paused or ended"}
 LEAST = 4
 PRICE = 1 / 1024
 
@@ -134,7 +135,8 @@ def _wide_world(seed: int, *, budget: float | None) -> Market:
     return world
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", seeds(60, 1_000))
 def test_what_costs_less_than_the_budget_is_completed(seed: int) -> None:
     """Side by side, too: the true cost and the largest reservation are all that must fit."""
     free = _wide_world(seed, budget=None)
@@ -147,6 +149,7 @@ def test_what_costs_less_than_the_budget_is_completed(seed: int) -> None:
     assert too_little.machine.status == "paused" or _ended_for_budget(too_little)
 
 
+<<<<<<< ours
 @pytest.mark.parametrize("seed", range(60))
 def test_servers_that_ignore_limits_overspend_by_one_call_at_most(seed: int) -> None:
     random = Random(seed)
@@ -162,12 +165,13 @@ def test_servers_that_ignore_limits_overspend_by_one_call_at_most(seed: int) -> 
 
 def test_a_budget_is_never_overspent_and_what_fits_is_done() -> None:
     ends = [_keeps_its_promise(seed) for seed in range(NORMAL)]
+=======
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", seeds(200, 3_000))
+def test_a_budget_is_never_overspent_and_what_fits_is_done(seed: int) -> None:
+    assert _keeps_its_promise(seed) in ENDS
+>>>>>>> theirs
 
-    assert {"completed", "paused or ended"} == set(ends)
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20_000, 20_000 + MANY, 100))
-def test_many_budgets(seed: int) -> None:
-    for one in range(seed, seed + 100):
-        _keeps_its_promise(one)
+def test_some_of_these_budgets_suffice_and_some_do_not() -> None:
+    assert {_keeps_its_promise(seed) for seed in range(40)} == ENDS

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from campaign import seeds
 from simulation.requests import pestered
 from simulation.runs import check_end, plan_of
 from simulation.world import World
@@ -14,27 +15,15 @@ from whorl.interpreter.events import Event
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 
-NORMAL = 150
-MANY = 4_000
 _CONTROLS = ("run.paused", "run.resumed", "run.cancelled", "run.continued", "run.accepted")
 
 
-def _pester(seed: int) -> None:
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", seeds(200, 4_000))
+def test_people_may_ask_for_anything_at_any_time(seed: int) -> None:
     plan = plan_of(seed, budgets=seed % 2 == 0, deliveries=True)
     for number in range(2):
         check_end(pestered(plan, seed, Random(seed * 10 + number)))
-
-
-@pytest.mark.parametrize("seed", range(NORMAL))
-def test_people_may_ask_for_anything_at_any_time(seed: int) -> None:
-    _pester(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20_000, 20_000 + MANY, 100))
-def test_many_people(seed: int) -> None:
-    for one in range(seed, seed + 100):
-        _pester(one)
 
 
 def _loop(**fields: object) -> Plan:

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from campaign import seeds
 from whorl import ir
 from whorl.interpreter.events import Event
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 
-NORMAL = 400
-MANY = 6_000
+ENDS = {"approved", "not approved", "failed"}
 LIMIT = 6
 LOW, HIGH = 0.0, 1.0
 
@@ -172,14 +172,11 @@ def _check(seed: int) -> str:
     return "approved" if any(approved.values()) else "not approved"
 
 
-def test_what_is_returned_is_allowed() -> None:
-    ends = {_check(seed) for seed in range(NORMAL)}
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", seeds(600, 6_000))
+def test_what_is_returned_is_allowed(seed: int) -> None:
+    assert _check(seed) in ENDS
 
-    assert ends >= {"approved", "not approved"}
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(30_000, 30_000 + MANY, 500))
-def test_many_loops(seed: int) -> None:
-    for one in range(seed, seed + 500):
-        _check(one)
+def test_some_of_these_loops_approve_and_some_do_not() -> None:
+    assert {_check(seed) for seed in range(200)} >= ENDS - {"failed"}

@@ -9,6 +9,7 @@ import apsw
 import pytest
 from journal_makers import iteration, started
 
+from waiting import PATIENCE_S
 from whorl.errors import InternalError, StoreError
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal import NewRun, RunId
@@ -107,7 +108,7 @@ def test_a_closed_store_says_so_at_once(tmp_path: Path) -> None:
 
     async def write() -> None:
         new = NewRun(RunId("r"), {}, "h", "n", "native")
-        await asyncio.wait_for(store.create(new, Event("run.started", "", 1.0)), 10)
+        await asyncio.wait_for(store.create(new, Event("run.started", "", 1.0)), PATIENCE_S)
 
     with pytest.raises(StoreError, match="is closed") as caught:
         asyncio.run(write())

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from journal_makers import START, event, iteration, new_run, started
 
+from campaign import amount
 from whorl.errors import InternalError, StoreError, UsageError
 from whorl.interpreter.events import FED_KINDS, NOTE_KINDS, Event
 from whorl.runtimes.journal import Record, RunId
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.language import Json
+
 
 json_values: st.SearchStrategy[Json] = st.recursive(
     st.none()
@@ -43,8 +45,9 @@ def test_every_kind_of_event_has_a_number_of_its_own() -> None:
     assert len(set(KIND_NUMBERS.values())) == len(KIND_NUMBERS)
 
 
+@pytest.mark.campaign
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), json_values, max_size=5))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=amount(100, 800), deadline=None)
 def test_any_body_survives_as_a_row(body: dict[str, Json]) -> None:
     made = Event("task.finished", "a[1]/b", START + 0.1, body)
     row = encode_whole(made)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campaign import amount
 from whorl.errors import (
     Diagnostic,
     InvalidWorkflow,
@@ -175,7 +176,8 @@ def test_the_nearest_of_several_wins() -> None:
     st.integers(1, 400),
     st.integers(1, 500),
 )
-@settings(max_examples=150, deadline=None)
+@pytest.mark.campaign
+@settings(max_examples=amount(100, 800), deadline=None)
 def test_any_text_can_be_shown(text: str, line: int, column: int, length: int) -> None:
     shown = render(Diagnostic("W001", text, Span("f", line, column, length), text), text)
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campaign import amount
 from whorl.errors import UsageError
 from whorl.interfaces.http.routes.workflows import graph_of
 from whorl.interfaces.http.run_views import BODY_MAX, abridged, value_at
@@ -129,7 +130,8 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.campaign
+@settings(max_examples=amount(100, 800), deadline=None)
 @given(body=st.dictionaries(st.text(max_size=10), JSON, max_size=4))
 def test_references_lead_to_what_they_stand_for(body: dict[str, Any]) -> None:
     store: Any = OneEntry(body)
@@ -157,7 +159,8 @@ def _compare(store: Any, whole: Any, short: Any) -> None:
         assert short == whole
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.campaign
+@settings(max_examples=amount(100, 800), deadline=None)
 @given(ref=st.from_regex(r"[0-9]{1,15}\.[A-Za-z0-9_-]{1,40}", fullmatch=True))
 def test_any_other_reference_is_unknown(ref: str) -> None:
     store: Any = OneEntry({"value": "x"})

@@ -231,7 +231,7 @@ def test_aliases_cannot_add_depth() -> None:
 def test_deep_nesting_is_refused_fast(reader: str, opening: str) -> None:
     text = opening * (100_000 // len(opening))
 
-    (found,) = within(0.1, lambda: refused(READERS[reader], text), tries=5)
+    (found,) = within(0.5, lambda: refused(READERS[reader], text), tries=5)
 
     assert found.code == "W002"
 
@@ -239,7 +239,7 @@ def test_deep_nesting_is_refused_fast(reader: str, opening: str) -> None:
 def test_deep_nesting_is_refused_fast_without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(yaml, "__with_libyaml__", False)
 
-    (found,) = within(0.1, lambda: refused(read_yaml, "a: " + "[" * 100_000), tries=5)
+    (found,) = within(0.5, lambda: refused(read_yaml, "a: " + "[" * 100_000), tries=5)
 
     assert place(found) == ("W002", 1, 4)
 

@@ -12,6 +12,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from campaign import amount
 from whorl.errors import Diagnostic, InvalidWorkflow, Span
 from whorl.source import (
     Document,
@@ -124,16 +125,18 @@ def check_letters_are_located(document: Document) -> None:
 TEXTS = st.text(alphabet="abcXYZ '\"\\\n\t:#-{}é😀\x85", max_size=40)
 
 
+@pytest.mark.campaign
 @given(TEXTS, st.sampled_from([None, "'", '"', "|", ">"]), st.integers(20, 90))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=amount(100, 800), deadline=None)
 def test_every_letter_of_written_yaml_is_located(text: str, style: str, width: int) -> None:
     written = yaml.safe_dump({"k": [text]}, default_style=style, width=width, allow_unicode=True)
     written = written.replace("!!str ", "")
     check_letters_are_located(read_yaml(written, "f"))
 
 
+@pytest.mark.campaign
 @given(TEXTS, st.booleans(), st.integers(0, 4))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=amount(100, 800), deadline=None)
 def test_every_letter_of_written_json_is_located(text: str, ascii_only: bool, indent: int) -> None:
     written = json.dumps({"k": [text], text: 1}, ensure_ascii=ascii_only, indent=indent)
     document = read_json(written, "f", repeated="keep")
@@ -155,11 +158,12 @@ FRAGMENTS = st.lists(
 ).map("".join)
 
 
+@pytest.mark.campaign
 @given(st.one_of(FRAGMENTS, st.text(max_size=60)), st.sampled_from(sorted(READERS)))
 @example("", "yaml")
 @example("- ? -", "yaml")
 @example("\ufeff\ufeff", "yaml")
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=amount(100, 800), deadline=None)
 def test_any_text_gives_a_document_or_diagnostics(text: str, reader: str) -> None:
     document, diagnostics = attempt(READERS[reader], text)
 
@@ -173,8 +177,9 @@ def test_any_text_gives_a_document_or_diagnostics(text: str, reader: str) -> Non
     json.dumps(plain(document.root), allow_nan=False).encode("utf-8")
 
 
+@pytest.mark.campaign
 @given(FRAGMENTS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=amount(100, 800), deadline=None)
 def test_any_text_is_safe_without_libyaml(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(yaml, "__with_libyaml__", False)
@@ -183,8 +188,9 @@ def test_any_text_is_safe_without_libyaml(text: str) -> None:
     assert (document is None) == bool(diagnostics)
 
 
+@pytest.mark.campaign
 @given(st.binary(max_size=60))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=amount(100, 800), deadline=None)
 def test_any_bytes_give_a_text_or_diagnostics(content: bytes) -> None:
     texts: list[str] = []
     with suppress(InvalidWorkflow):

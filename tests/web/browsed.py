@@ -7,15 +7,14 @@ import os
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from waiting import PATIENCE_S, wait_until
 
+if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 ROOT = Path(__file__).parent.parent.parent
@@ -309,7 +308,7 @@ class Site:
         self.address, _, self.token = self.link.partition("/#token=")
         headers = {"Authorization": f"Bearer {self.token}"}
         self.http = httpx2.Client(
-            base_url=self.address, headers=headers, timeout=30, trust_env=False
+            base_url=self.address, headers=headers, timeout=PATIENCE_S, trust_env=False
         )
 
     def close(self) -> None:
@@ -317,7 +316,7 @@ class Site:
         self.http.close()
         self._process.terminate()
         try:
-            self._process.wait(15)
+            self._process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -426,11 +425,3 @@ def picture(page: Page, name: str) -> None:
     if PICTURES:
         Path(PICTURES).mkdir(parents=True, exist_ok=True)
         page.screenshot(path=str(Path(PICTURES) / f"{name}.png"))
-
-
-def wait_until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
-    """Waits for what another process does."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.03)

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from browsed import AXE, CHROMIUM, FLAGS, Site, make_project, serious_findings
 
+from waiting import PATIENCE_S
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -44,6 +46,7 @@ def browser() -> Iterator[Browser]:
     if not os.path.exists(CHROMIUM):
         pytest.skip(f"there is no {CHROMIUM}: the page is tested with Debian's chromium")
     sync_api = pytest.importorskip("playwright.sync_api")
+    sync_api.expect.set_options(timeout=PATIENCE_S * 1_000)
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
@@ -64,7 +67,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 def page(context: BrowserContext) -> Iterator[Page]:
     """A new tab, with its own token; whatever the page complains of fails the test."""
     page = context.new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(PATIENCE_S * 1_000)
     complaints: list[str] = []
     page.on("pageerror", lambda fault: complaints.append(f"thrown: {fault}"))
     page.on("console", lambda message: _note(complaints, message.type, message.text))

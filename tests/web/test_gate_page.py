@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from browsed import picture, wait_until
+from browsed import picture
 from playwright.sync_api import expect
+
+from waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

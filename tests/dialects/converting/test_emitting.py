@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campaign import amount
 from whorl.dialects.writing import Inline, duration_text, emit_json, emit_yaml
 from whorl.ir.durations import parse_duration
 from whorl.source import plain, read_json, read_yaml
@@ -28,7 +29,8 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.campaign
+@settings(max_examples=amount(100, 800), deadline=None)
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=3))
 def test_whatever_is_emitted_is_read_as_it_was(value: dict[str, object]) -> None:
     assert plain(read_yaml(emit_yaml(value), "a.yaml").root) == _plain(value)

@@ -6,9 +6,11 @@ import copy
 import json
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from campaign import amount
 from whorl import ir
 from whorl.dialects import read_workflow
 from whorl.errors import InvalidWorkflow
@@ -145,13 +147,15 @@ def test_each_part_may_be_missing() -> None:
         outcome(json.dumps(changed(path, None, removed=True)))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.campaign
+@settings(max_examples=amount(100, 800), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(PLACES), st.sampled_from(SCALARS))
 def test_each_part_may_be_anything(path: tuple[Any, ...], value: Any) -> None:
     outcome(json.dumps(changed(path, value, removed=False)))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.campaign
+@settings(max_examples=amount(60, 1200), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 3_000), st.text(max_size=6))
 def test_the_text_may_be_cut_and_filled(at: int, text: str) -> None:
     whole = json.dumps(EVERYTHING)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp_cli_files import Memory
 
+from campaign import amount
 from whorl import ir
 from whorl.dialects import read_workflow
 from whorl.errors import InvalidWorkflow
@@ -66,7 +68,10 @@ def test_any_bytes(data: bytes) -> None:
     outcome(b"$schema: workflow/v2.0\n" + data)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.campaign
+@settings(
+    max_examples=amount(100, 800), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(st.integers(0, len(EVERYTHING)), st.integers(0, 30), st.sampled_from(TOKENS))
 def test_a_part_is_replaced(start: int, length: int, token: str) -> None:
     outcome(EVERYTHING[:start] + token + EVERYTHING[start + length :])
@@ -89,7 +94,10 @@ def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     return copy
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.campaign
+@settings(
+    max_examples=amount(100, 800), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(
     st.sampled_from(paths(WHOLE)),
     st.one_of(

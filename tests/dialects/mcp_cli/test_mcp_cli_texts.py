@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp_cli_files import HEAD
 
+from campaign import amount
 from whorl import ir
 from whorl.dialects.files import NoFiles
 from whorl.dialects.mcp_cli.draft import Draft, Item
@@ -69,7 +71,8 @@ def scope_of(reader: Texts) -> MappingScope:
     return MappingScope(VALUES | inputs)
 
 
-@settings(deadline=None, max_examples=300)
+@pytest.mark.campaign
+@settings(deadline=None, max_examples=amount(100, 800))
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_a_prompt_is_what_the_public_rule_makes_of_it(text: str) -> None:
     reader = texts()
@@ -78,7 +81,8 @@ def test_a_prompt_is_what_the_public_rule_makes_of_it(text: str) -> None:
     assert value_of(value, scope_of(reader)) == expected(text)
 
 
-@settings(deadline=None, max_examples=200)
+@pytest.mark.campaign
+@settings(deadline=None, max_examples=amount(100, 800))
 @given(st.lists(PIECES, max_size=8).map("".join))
 def test_an_expression_of_a_text_is_the_same_text(text: str) -> None:
     reader = texts()

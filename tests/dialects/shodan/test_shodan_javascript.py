@@ -114,6 +114,7 @@ def test_a_fault_of_the_body_is_no_fault_of_its_language(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.programs
 def test_a_newer_node_takes_typescript(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tests" / "agents"))
     newer = import_module("test_real_programs").installed("node")

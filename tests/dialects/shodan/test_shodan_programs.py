@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.programs,
     pytest.mark.skipif(not CORPUS.is_dir(), reason="the files are not beside the project"),
 ]
 FILES = [name for name, case in CASES.items() if case.replies.keys() & {"claude", "codex"}]

@@ -75,6 +75,7 @@ def with_program(programs: Any, tmp_path: Path, monkeypatch: Any, program: str) 
 
 
 @pytest.mark.slow
+@pytest.mark.programs
 def test_claude_goes_on_when_its_session_is_fed_back(
     programs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +83,7 @@ def test_claude_goes_on_when_its_session_is_fed_back(
 
 
 @pytest.mark.slow
+@pytest.mark.programs
 def test_codex_goes_on_when_its_session_is_fed_back(
     programs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

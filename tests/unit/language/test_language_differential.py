@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING
 import jinja2
 import pytest
 
+from campaign import seeds
 from whorl.language import EvaluationError, Expression, Json, MappingScope, render, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 TEMPLATES_PER_SEED = 250
-SEEDS = [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 20))]
+SEEDS = seeds(6, 200)
 
 TRUNCATE = ("5", "10", "8, true", "9, false, '~'", "6, true, '', 0")
 INDENT = ("2", "4, true", "3, true, true", "'> '")
@@ -345,6 +346,7 @@ def _cases(seed: int) -> Iterator[str]:
         yield generator.body(2)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", SEEDS)
 def test_templates_mean_what_they_mean_in_jinja2(seed: int) -> None:
     environment = jinja2.Environment(

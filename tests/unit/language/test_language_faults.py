@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campaign import amount
 from whorl.language import (
     Expression,
     LanguageError,
@@ -133,7 +134,8 @@ PIECES = (
 )
 
 
-@settings(max_examples=400, deadline=None)
+@pytest.mark.campaign
+@settings(max_examples=amount(100, 800), deadline=None)
 @given(
     st.sampled_from(["jinja", "template", "plain"]), st.lists(st.sampled_from(PIECES), max_size=30)
 )
@@ -150,7 +152,8 @@ def test_any_source_gives_a_value_or_a_language_error(syntax: str, pieces: list[
         assert offset is None or 0 <= offset <= len(source)
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.campaign
+@settings(max_examples=amount(100, 800), deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_gives_a_value_or_a_language_error(source: str) -> None:
     for syntax in ("jinja", "template", "plain"):

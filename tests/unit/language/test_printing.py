@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campaign import amount
 from whorl.language import Expression, MappingScope, evaluate, parse, tree
 from whorl.language.core import find
 from whorl.language.printing import CannotSay, is_same, print_tree, translate
@@ -95,7 +96,8 @@ def _whole(value: tree.Expr) -> tree.Tree:
     return tree.Tree("jinja", "", value, (), frozenset())
 
 
-@settings(max_examples=400)
+@pytest.mark.campaign
+@settings(max_examples=amount(100, 800))
 @given(EXPRESSIONS)
 def test_every_expression_is_printed_and_read_back(value: tree.Expr) -> None:
     printed = print_tree(_whole(value), "jinja")
@@ -103,7 +105,8 @@ def test_every_expression_is_printed_and_read_back(value: tree.Expr) -> None:
     assert is_same(_whole(value), parse(printed))
 
 
-@settings(max_examples=200)
+@pytest.mark.campaign
+@settings(max_examples=amount(100, 800))
 @given(EXPRESSIONS)
 def test_an_expression_keeps_its_type_as_a_template(value: tree.Expr) -> None:
     printed = print_tree(_whole(value), "template")
@@ -155,7 +158,8 @@ def _pieces() -> st.SearchStrategy[tree.Stmt]:
 BODIES = st.recursive(st.lists(_pieces(), max_size=3).map(tuple), _statements, max_leaves=5)
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.campaign
+@settings(max_examples=amount(100, 800), deadline=None)
 @given(BODIES)
 def test_every_template_is_printed_and_read_back(body: tree.Body) -> None:
     source = tree.Tree("template", "", None, body, frozenset())

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campaign import amount
 from whorl.language import Expression, LanguageError, MappingScope, evaluate, parse, tree
 from whorl.language.printing import CannotSay, print_tree
 from whorl.language.printing.pairs import LOGIC_TO_JINJA, to_jinja, to_logic_condition
@@ -73,8 +74,9 @@ def _as_names(node: tree.Expr) -> tree.Expr:
     return to_jinja(node)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", CALLS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=amount(100, 800), deadline=None)
 @given(a=VALUES, b=VALUES)
 def test_jinja_gives_what_logic_apps_gives(name: str, a: object, b: object) -> None:
     marked = CALLS[name]
@@ -98,8 +100,9 @@ def test_an_item_that_may_be_missing_is_null() -> None:
 CONDITIONS = ["a == 'x'", "a != 5", "not a == 'x'", "a == 'x' or a == 'y' and not (a == 7)", "true"]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("condition", CONDITIONS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=amount(100, 800), deadline=None)
 @given(a=VALUES | st.sampled_from(["x", "y", 5, 7]))
 def test_logic_apps_gives_what_a_condition_gives(condition: str, a: object) -> None:
     value = parse(Expression("jinja", condition)).value

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campaign import amount
 from whorl.language import Expression, LanguageError, MappingScope, evaluate, functions
 
 SCOPE = MappingScope(
@@ -77,8 +79,9 @@ def _is_json(value: object) -> bool:
     return bool(json.loads(json.dumps(value, allow_nan=False)) == value)
 
 
+@pytest.mark.campaign
 @given(st.text(max_size=60) | PIECES | PIECES.map("@{}".format))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=amount(100, 800), deadline=None)
 def test_any_text_is_a_value_or_an_error(source: str) -> None:
     for syntax in ("logic", "logic-lenient"):
         try:
@@ -91,8 +94,9 @@ def test_any_text_is_a_value_or_an_error(source: str) -> None:
         assert 0 <= offset <= len(source)
 
 
+@pytest.mark.campaign
 @given(CALLS.map("@{}".format) | CALLS.map("-@{{{}}}-".format))
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=amount(100, 800), deadline=None)
 def test_any_call_is_a_value_or_an_error(source: str) -> None:
     try:
         value = evaluate(Expression("logic", source), SCOPE)
@@ -117,8 +121,9 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.campaign
 @given(st.lists(VALUES, max_size=4))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=amount(100, 800), deadline=None)
 def test_printed_json_reads_back(value: list[object]) -> None:
     scope = MappingScope({"$variables": {"v": value}})  # type: ignore[dict-item]
 

@@ -1,0 +1,121 @@
+"""Writes the journal of a conformance case down, and reads it back as a journal in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from whorl.runtimes.recall import MemoryJournal
+
+from conformance.reading import workflow_of
+from conformance.replies import Script, ScriptedWorkers
+from conformance.running import drive, options_of, result_of
+from whorl.interpreter.events import FED_KINDS, Event
+from whorl.ir import content_hash, from_json
+from whorl.runtimes.folding import Replay
+from whorl.runtimes.journal import NewRun, RunId
+from whorl.runtimes.simulated import SimulatedRuntime
+
+if TYPE_CHECKING:
+    from conformance.literate import Case
+    from whorl.runtimes.journal import Entry
+
+# What must come of a run, in every later version; words may become better ones.
+_RESULT = ("status", "output", "outputs", "usage")
+_LOOP = ("path", "exit_reason", "stopped_by", "iterations", "score", "best_iteration")
+
+
+@dataclass(slots=True)
+class Recorded:
+    """A run as it stands in a file: the workflow, the entries, a snapshot on the way, the end."""
+
+    case: str
+    run: str
+    workflow: Any
+    entries: list[list[Any]]
+    snapshot: list[Any]
+    result: dict[str, Any]
+
+    def text(self) -> str:
+        """The text of the file: JSON, with one line for each entry."""
+        fields = {
+            "case": self.case,
+            "run": self.run,
+            "workflow": self.workflow,
+            "entries": self.entries,
+            "snapshot": self.snapshot,
+            "result": self.result,
+        }
+        lines = [f"{_json(name)}: {_json(value)}" for name, value in fields.items()]
+        entries = ",\n".join(map(_json, self.entries))
+        lines[3] = f'"entries": [\n{entries}\n]'
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+    def journal(self) -> MemoryJournal:
+        """The run in a journal in memory."""
+        journal = MemoryJournal()
+        events = [Event(kind, address, at, body) for kind, address, at, body in self.entries]
+        workflow = from_json(self.workflow)
+        name, dialect = workflow.name, workflow.dialect
+        made = NewRun(RunId(self.run), self.workflow, content_hash(workflow), name, dialect)
+        asyncio.run(journal.create(made, events[0], more=events[1:]))
+        return journal
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def read(text: str) -> Recorded:
+    """A run as it was written down."""
+    return Recorded(**json.loads(text))
+
+
+def record(case: Case) -> Recorded:
+    """Runs a case and writes down what came of it."""
+    journal, script = MemoryJournal(), Script(case.blocks.get("replies"))
+    runtime = SimulatedRuntime(ScriptedWorkers(script), journal)
+    given = dict(case.blocks.get("input") or {})
+    run = runtime.start(workflow_of(case), given, run="run", **options_of(case))
+    run = drive(case, runtime, run, script)
+    assert not script.problems, script.problems
+    entries = list(journal.read(run))
+    lines = [[e.event.kind, e.event.address, e.event.at, e.event.body] for e in entries]
+    workflow = journal.workflow(run)
+    return Recorded(
+        case.id, run, workflow, lines, _snapshot(journal, run), result(journal, RunId(run))
+    )
+
+
+def _snapshot(journal: MemoryJournal, run: RunId) -> list[Any]:
+    """The state in the middle, at an entry by which the journal has all notes of the machine.
+
+    The past of a fork has no snapshots: the first one is that of the fork itself.
+    """
+    entries = list(journal.read(run))
+    forked = max((e.seq for e in entries if e.event.kind == "run.forked"), default=0)
+    replay = Replay(journal, run)
+    said, found = 0, [0, None]
+    for entry in entries:
+        said += replay.take(entry)
+        is_complete = entry.seq > forked and said == len(replay.folded.unsaid)
+        if is_complete and (found[0] == 0 or entry.seq <= len(entries) // 2):
+            found = [entry.seq, json.loads(replay.folded.machine.snapshot())]
+    return found
+
+
+def result(journal: MemoryJournal, run: RunId) -> dict[str, Any]:
+    """What must come of a run in every later version."""
+    document = result_of(journal, run).document
+    error = document["error"] or {}
+    loops = [{name: loop.get(name) for name in _LOOP} for loop in document["loops"]]
+    told = {name: document[name] for name in _RESULT}
+    where = {name: error.get(name) for name in ("code", "path", "iteration")}
+    return json.loads(_json(told | {"loops": loops, "error": where}))  # type: ignore[no-any-return]
+
+
+def notes(entries: list[Entry]) -> list[Event]:
+    """The notes among the entries of a journal."""
+    return [entry.event for entry in entries if entry.event.kind not in FED_KINDS]

@@ -1,0 +1,105 @@
+"""Writes tests/journals/VERSION/*.json: a journal of every construct, as this version writes it.
+
+    PYTHONPATH=src:tests python tools/record_journals.py v1
+
+Done once for each format of the journal. What was recorded is never recorded again, since every
+later version must replay it; only a format that nobody has used yet may be overwritten (--again).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from conformance.literate import load_cases
+from journals.recorded import record
+
+JOURNALS = Path(__file__).parent.parent / "tests" / "journals"
+
+# What is recorded, by the name of its file: a case of conformance/ for each construct.
+CASES = {
+    "task": "steps/work: An agent, a command, a request and a task by name",
+    "task-typed": "steps/work: An answer that does not fit is repaired once",
+    "task-retry": "steps/retry: Retry on some faults only",
+    "task-timeout": "steps/retry: A time for a step",
+    "block-order": "steps/order: After a timeout, after anything",
+    "variables": "steps/work: Variables of the run",
+    "expression-failure": "steps/work: An expression that cannot be computed fails its step",
+    "branch": "steps/branches: If, then, else",
+    "branch-choose": "steps/branches: Choose by a value",
+    "together": "steps/each: Steps side by side",
+    "each": "steps/each: Items one after the other",
+    "each-failure": "steps/each: A failed item fails the step after all items are done",
+    "call": "loops/nesting: Another workflow in a loop",
+    "wait": "steps/waits: Waiting",
+    "gate": "steps/waits: Asking a person",
+    "break": "loops/jumps: Break of an outer loop",
+    "continue": "loops/jumps: Continue ends an iteration",
+    "stop": "loops/jumps: Stop ends the run",
+    "until-expression": "loops/until: An expression stops the loop",
+    "until-score": "loops/until: A score stops the loop",
+    "until-judge": "loops/until: A judge whose answer is unclear is asked once more",
+    "until-stable": "loops/until: Two results in a row that are alike stop the loop",
+    "until-plateau": "loops/until: No better score for some iterations stops the loop",
+    "until-branch": "loops/until: The branch that a step took stops the loop",
+    "until-person": "loops/people: A person after each iteration",
+    "until-nested": "loops/until: Conditions nest",
+    "limit-iterations": "loops/until: A loop that never meets its condition ends at its limit",
+    "limit-time": "loops/limits: A time for each iteration",
+    "limit-asks": "loops/limits: Who continues at a limit gives more iterations",
+    "budget-pauses": "loops/limits: A paused run goes on with more money",
+    "budget-ends": "loops/budgets: An iteration that a budget stopped goes on where it stood",
+    "carry": "loops/carry: A value for the first iteration",
+    "memory": "loops/carry: Records of past iterations",
+    "best": "loops/results: The best iteration",
+    "collect": "loops/results: Named results beside the returned iteration",
+    "iteration-failure": "loops/failure: A failed iteration can be tried again",
+    "nested-loops": "loops/nesting: Loops side by side",
+    "continued": "loops/people: Continuing a run that has ended",
+    "accepted": "loops/people: Accepting an iteration",
+    "resumed": "loops/failure: Resuming a failed run tries again only what failed",
+    "resumed-branch": "runs/resuming: A branch whose condition failed is decided again",
+    "paused": "runs/control: Resuming a paused run",
+    "cancelled": "runs/control: Cancelling",
+    "waiting": "runs/ends: A run that waits",
+    "forked": "runs/forks: A fork redoes an iteration and keeps those before it",
+    "forked-nested": "runs/forks: A fork of a nested loop",
+    "inputs": "runs/inputs: Inputs and their defaults",
+}
+# And one of each other format, for what its expressions mean.
+DIALECTS = ("loom", "mcp-cli", "orka", "shodan", "studio")
+
+
+def main() -> None:
+    """Records what is not recorded yet."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("version", help="the folder below tests/journals: v1")
+    parser.add_argument("--again", action="store_true", help="overwrite a format in the making")
+    given = parser.parse_args()
+    folder = JOURNALS / given.version
+    folder.mkdir(exist_ok=True)
+    cases = {case.id: case for case in load_cases()}
+    wanted = dict(CASES)
+    for dialect in DIALECTS:
+        foreign = (c for c in cases.values() if c.dialect == dialect and "outcome" in c.blocks)
+        wanted[dialect] = max(foreign, key=_richness).id
+    missing = sorted(set(wanted.values()) - set(cases))
+    if missing:
+        sys.exit(f"these cases are not there: {missing}")
+    for name, case in wanted.items():
+        file = folder / f"{name}.json"
+        if given.again or not file.exists():
+            file.write_text(record(cases[case]).text(), encoding="utf-8")
+    size = sum(file.stat().st_size for file in folder.iterdir())
+    print(f"{len(wanted)} journals, {size // 1000} KB, in {folder}")
+
+
+def _richness(case: object) -> tuple[bool, int]:
+    """Loops of a middle size say most."""
+    text = case.workflow  # type: ignore[attr-defined]
+    return "runs" not in case.options and len(text) < 900, len(text)  # type: ignore[attr-defined]
+
+
+if __name__ == "__main__":
+    main()
