@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from campaign import seeds
 from dataclasses import dataclass
 from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from campaign import seeds
 from simulation.requests import with_more_money
-from simulation.runs import (check_limits, check_step, program, result)
+from simulation.runs import check_limits, check_step, program, result
 from simulation.world import World
-from typing import (Any, TYPE_CHECKING)
 from whorl import ir
 from whorl.interpreter.control import objection
 from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
-
-
-import pytest
-
 
 if TYPE_CHECKING:
     from whorl.interpreter.commands import Perform
@@ -149,7 +148,6 @@ def test_what_costs_less_than_the_budget_is_completed(seed: int) -> None:
     assert too_little.machine.status == "paused" or _ended_for_budget(too_little)
 
 
-<<<<<<< ours
 @pytest.mark.parametrize("seed", range(60))
 def test_servers_that_ignore_limits_overspend_by_one_call_at_most(seed: int) -> None:
     random = Random(seed)
@@ -163,14 +161,10 @@ def test_servers_that_ignore_limits_overspend_by_one_call_at_most(seed: int) -> 
         assert world.machine.state["usage"].get("cost_usd", 0) <= budget + world.dearest
 
 
-def test_a_budget_is_never_overspent_and_what_fits_is_done() -> None:
-    ends = [_keeps_its_promise(seed) for seed in range(NORMAL)]
-=======
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", seeds(200, 3_000))
 def test_a_budget_is_never_overspent_and_what_fits_is_done(seed: int) -> None:
     assert _keeps_its_promise(seed) in ENDS
->>>>>>> theirs
 
 
 def test_some_of_these_budgets_suffice_and_some_do_not() -> None:
