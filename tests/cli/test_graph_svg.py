@@ -12,9 +12,9 @@ from whorl.dialects import read_workflow
 from whorl.interfaces.picture import svg
 from whorl.interfaces.picture.layout import lay_out
 from whorl.interfaces.picture.rows import Size, place, reduced
-from whorl.interfaces.project import find_project
 from whorl.ir import After, Block, Task, Workflow
 from whorl.ir.walk import index_nodes
+from whorl.services.project import find_project
 
 if TYPE_CHECKING:
     from command_line import Whorl

@@ -48,7 +48,7 @@ NEVER = (
     "whorl.dialects.studio",
     "whorl.interfaces.cli.view.live",
     "whorl.interfaces.http",
-    "whorl.interfaces.telemetry",
+    "whorl.services.telemetry",
     "whorl.interfaces.translation",
     "whorl.language.functions.library",
     "whorl.providers.ask",

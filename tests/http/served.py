@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from whorl.interfaces.http.serving import Place, Server, serving
-from whorl.interfaces.project import find_project
+from whorl.services.project import find_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

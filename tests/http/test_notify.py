@@ -11,7 +11,7 @@ import pytest
 from served import CONFIG, connected, make_project, wait_until
 
 from whorl.errors import UsageError
-from whorl.interfaces.project import find_project
+from whorl.services.project import find_project
 
 if TYPE_CHECKING:
     import subprocess

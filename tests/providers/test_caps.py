@@ -12,12 +12,12 @@ from wires import ANTHROPIC, OLLAMA, OPENAI, Format, every_format, fault_of, per
 
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
-from whorl.interfaces.staff import Staff
 from whorl.interpreter.commands import Send
 from whorl.interpreter.machine import Machine
 from whorl.providers.task import Cap, Request
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -223,7 +223,7 @@ def test_the_driver_journals_what_is_open_and_sends_what_is_allowed(
     async def main() -> tuple[Any, list[Seen]]:
         async with serve(saying(OPENAI)) as server, SqliteStore(tmp_path / "runs.db") as store:
             async with providers_for(settings_for(server.url, PRICES)) as providers:
-                runtime = LocalRuntime(store, Staff(providers))
+                runtime = LocalRuntime(store, ProviderWorkers(providers))
                 text = "whorl: 1\nsteps: {a: {ask: Hello}, b: {ask: Hello, max_tokens: 9}}\n"
                 run, _ = await runtime.start(read_workflow(text, "case.yaml").workflow, Start())
                 assert await runtime.drive(run) == "succeeded"

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from whorl.errors import UsageError
 from whorl.interfaces.http.views.graph import graph_of
 from whorl.interfaces.http.views.values import BODY_MAX, abridged, value_at
-from whorl.interfaces.inspection import previous_address
 from whorl.interpreter.events import Event
 from whorl.ir import (
     After,
@@ -30,6 +29,7 @@ from whorl.ir import (
     Workflow,
 )
 from whorl.runtimes.journal import Entry, RunId
+from whorl.services.inspection import previous_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

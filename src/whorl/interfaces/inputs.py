@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from whorl.errors import InvalidWorkflow, UsageError
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 
 FROM_HERE = "the path is seen from the current folder; @- reads standard input"
 FORMS = "write NAME=VALUE for a text, NAME:=JSON for any value, NAME=@FILE for the text of a file"
-_OPTION = re.compile(r": `-i [^`]*`$")
 
 
 def read_values(written: Iterable[str], option: str, stdin: Callable[[], str]) -> dict[str, Json]:
@@ -45,20 +43,6 @@ def add_main_text(
     if name in given:
         raise UsageError(f"the input {name!r} is given twice: as text and with -i")
     return {name: stdin() if text == "-" else text} | given
-
-
-def check_given(workflow: Workflow, given: dict[str, Json], *, advice: str = FORMS) -> None:
-    """Refuses inputs that the workflow would refuse, before a run is made.
-
-    Whoever gives other `advice` is not told how a command line gives values.
-    """
-    from whorl.interpreter.inputs import InputError, check_inputs
-
-    try:
-        check_inputs(workflow, given)
-    except InputError as fault:
-        words = str(fault) if advice == FORMS else _OPTION.sub("", str(fault))
-        raise UsageError(words, help=advice, code="R111") from fault
 
 
 def _read_value(written: str, option: str, stdin: Callable[[], str]) -> tuple[str, Json]:

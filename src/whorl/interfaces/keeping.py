@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.interfaces.project import Project
+    from whorl.services.project import Project
 
 R = TypeVar("R")
 USUAL = "30d"

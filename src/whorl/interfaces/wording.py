@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
+from math import ceil
 from typing import TYPE_CHECKING, Any, assert_never
 
-from whorl.interfaces.figures import bare, dollars, line, outside_words, plural, score
+from whorl.errors import safe
+from whorl.interfaces.figures import allowed, bare, dollars, line, outside_words, plural, score
 from whorl.ir import (
     AllOf,
     AnyOf,
@@ -22,9 +23,11 @@ from whorl.ir import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whorl.interfaces.results import Request
+    from whorl.interpreter.events import Event
     from whorl.ir import Condition, Value
     from whorl.language import Json
+    from whorl.services.preflight import Forecast
+    from whorl.services.results import Request
 
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 EXIT_CODES = {"succeeded": 0, "failed": 1, "waiting": 4, "paused": 5, "cancelled": 5}
@@ -52,19 +55,15 @@ _STOPPED_BY = {
     "person": "a person approved it",
 }
 
-_COMMAND = re.compile(r"(`whorl [a-z]+) RUN\b")
 
-
-def status_words(status: str) -> str:
-    """A status as a clause: `has succeeded`, `was cancelled`, `is paused`."""
-    match status:
-        case "succeeded" | "failed":
-            return f"has {status}"
-        case "cancelled" | "interrupted":
-            return f"was {status}"
-        case "waiting":
-            return "waits for a person"
-    return f"is {status}"
+_PRICE_THEM = "set [prices.MODEL] in whorl.toml"
+# What is said where a dialect has no words of its own.
+_JUDGEMENT = {
+    "line": "judge: {question} -> {verdict}",
+    "met": "YES",
+    "not_met": "NO",
+    "ambiguous": "AMBIGUOUS ({answer})",
+}
 
 
 def ending_words(status: str) -> str:
@@ -85,11 +84,6 @@ def more_words(body: Mapping[str, Any]) -> str:
     parts += [f"{dollars(cost_usd)} more"] if cost_usd else []
     parts += [f"{body[name]:,} more {name}" for name in ("tokens", "calls") if body.get(name)]
     return " and ".join(parts) or "another try"
-
-
-def with_run(words: str, run: str) -> str:
-    """The commands in a message, with the run that they are about: they can be pasted."""
-    return _COMMAND.sub(lambda found: f"{found[1]} {run}", words)
 
 
 def request_words(request: Request) -> str:
@@ -224,3 +218,92 @@ def _text(value: Value) -> str:
     if isinstance(value, Expression):
         return value.source
     return str(value.value) if isinstance(value, Constant) else ""
+
+
+def forecast_words(forecast: Forecast) -> str:
+    """The forecast in words, or nothing when no call is made.
+
+    "At most" is said of money only where something bounds it; anything else is an estimate.
+    """
+    if forecast.calls == 0:
+        return ""
+    words = calls_words(forecast.calls, forecast.usual)
+    if forecast.has_tools:
+        words += " and the tools that models use"
+    return words + (_cost_words(forecast) if forecast.is_priced else _unpriced_words(forecast))
+
+
+def _unpriced_words(forecast: Forecast) -> str:
+    words = ", of a price that is not known"
+    if forecast.budget_usd is None:
+        return words
+    return (
+        f"{words}, so the budget of {allowed(forecast.budget_usd)} cannot hold them: {_PRICE_THEM}"
+    )
+
+
+def _cost_words(forecast: Forecast) -> str:
+    cost, bound, budget = forecast.cost_usd, forecast.bound_usd, forecast.budget_usd
+    if budget is not None and (bound is None or bound >= budget):
+        about = f", {_about(cost)}" if cost and cost < budget else ""
+        return f"{about}; at most {allowed(budget)}, the budget"
+    if bound is not None:
+        return f", at most {dollars(_rounded_up(bound))}" if bound else ""
+    if not cost:
+        return ""
+    why = "prompts may be longer than they are in the file"
+    if forecast.answer_tokens:
+        why = f"answers may be longer than {forecast.answer_tokens:,} tokens"
+    return f", {_about(cost)}, an estimate: {why}"
+
+
+def _about(cost: float) -> str:
+    shown = dollars(cost)
+    return "less than $0.001" if shown.startswith("<") else f"about {shown}"
+
+
+def _rounded_up(amount: float) -> float:
+    """The amount in as many decimals as are shown, and not below it."""
+    parts = 100 if amount >= 0.095 else 10_000
+    return max(ceil(amount * parts - 1e-9) / parts, 0.001)
+
+
+def calls_words(calls: int | None, usual: int | None) -> str:
+    """How many calls there can be, and how many of them if none has to be tried again."""
+    if calls is None:
+        return "the number of calls depends on the inputs"
+    words = f"at most {calls:,} call{'' if calls == 1 else 's'}"
+    return words if usual is None or usual == calls else f"{words} ({usual:,} without retries)"
+
+
+def judgement_lines(vocabulary: Json, event: Event) -> list[str]:
+    """A line for each judgement of an iteration that has just finished."""
+    if event.kind != "iteration.finished":
+        return []
+    found: Any = vocabulary.get("judgement") if isinstance(vocabulary, dict) else None
+    words: dict[str, str] = _JUDGEMENT | (found or {})
+    facts: Any = event.body.get("facts") or []
+    return [_judgement_line(words, fact) for fact in facts if fact.get("by") == "judge"]
+
+
+def status_lines(vocabulary: Json, path: str, facts: dict[str, str]) -> list[str]:
+    """What a dialect says about a run that is in a loop, line by line; nothing where it has no
+    words for that. `path` is the loop's.
+    """
+    words: Any = vocabulary if isinstance(vocabulary, dict) else {}
+    lines: list[str] = words.get("status") or []
+    known = {name: str(word) for name, word in (words.get("loops") or {}).get(path, {}).items()}
+    return [safe(_fill(line, known | facts)) for line in lines]
+
+
+def _judgement_line(words: dict[str, str], fact: dict[str, Any]) -> str:
+    met = fact.get("met")
+    state = "ambiguous" if met is None else "met" if met else "not_met"
+    filled = {"question": fact.get("question", ""), "answer": fact.get("answer", "")}
+    return safe(_fill(words["line"], filled | {"verdict": _fill(words[state], filled)}))
+
+
+def _fill(text: str, values: dict[str, str]) -> str:
+    for name, value in values.items():
+        text = text.replace("{" + name + "}", str(value))
+    return text

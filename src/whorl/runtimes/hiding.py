@@ -1,6 +1,6 @@
 """What is left of the answers and faults of secure tasks for those who look at a run.
 
-An entry that is marked keeps all that the machine needs to go on; `whorl.interfaces.secrecy` shows
+An entry that is marked keeps all that the machine needs to go on; `whorl.services.redaction` shows
 of it what is harmless. The message of a fault goes into other entries, so only its kind is kept.
 """
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from whorl.interfaces.cli.view.closing import budget_of, gate_lines
 from whorl.interfaces.cli.view.prompt import forget_typed, read_line
 from whorl.interfaces.figures import as_much_again
-from whorl.interfaces.results import open_gates
-from whorl.interfaces.steering import asked, decided
 from whorl.runtimes.folding import fold
+from whorl.services.results import open_gates
+from whorl.services.steering import asked, decided
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

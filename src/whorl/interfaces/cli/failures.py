@@ -122,7 +122,7 @@ def _print(told: _Told) -> None:
 
 def _show_diagnostics(fault: InvalidWorkflow, *, as_json: bool) -> None:
     from whorl.errors import render_all
-    from whorl.interfaces.project import find_project
+    from whorl.services.project import find_project
 
     texts = find_project(os.environ).texts(fault.diagnostics)
     color = sys.stderr.isatty() and is_colored()

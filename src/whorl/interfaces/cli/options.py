@@ -16,8 +16,8 @@ from whorl.interfaces.cli.group import EVENTS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.interfaces.project import Project
     from whorl.language import Json
+    from whorl.services.project import Project
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -52,7 +52,7 @@ def _located(function: Callable[..., R], *, is_checked: bool) -> Callable[..., R
 
 def find(*, store: str | None, config: str | None, is_checked: bool = True) -> Project:
     """The project around the working folder."""
-    from whorl.interfaces.project import find_project
+    from whorl.services.project import find_project
 
     return find_project(os.environ, store=store, config=config, is_checked=is_checked)
 
@@ -131,7 +131,7 @@ def more_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_more(
         *args: Any, budget: float | None, tokens: int | None, calls: int | None, **rest: Any
     ) -> Any:
-        from whorl.interfaces.steering import More as Added
+        from whorl.services.steering import More as Added
 
         return command(*args, more=Added(budget, tokens, calls), **rest)
 

@@ -27,23 +27,23 @@ from whorl.interfaces.cli.view.closing import final_lines, print_outputs
 from whorl.interfaces.cli.view.plain import is_plain
 from whorl.interfaces.cli.view.prompt import is_attended
 from whorl.interfaces.progress import Progress
-from whorl.interfaces.project import open_runtime
-from whorl.interfaces.results import full_result
-from whorl.interfaces.steering import fitting
 from whorl.interfaces.wording import EXIT_CODES
 from whorl.interpreter.events import Event
+from whorl.services.results import full_result
+from whorl.services.runs import open_runtime
+from whorl.services.steering import objections
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence, Set
 
     from whorl.interfaces.cli.view.audience import Audience
-    from whorl.interfaces.project import Project
     from whorl.ir import Workflow
     from whorl.providers.registry import Providers
     from whorl.runtimes.driver import Workers
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import LocalRuntime
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
 
 T = TypeVar("T")
 
@@ -136,7 +136,7 @@ class Stage:
     async def carry_out(self, run: RunId, event: Event) -> bool:
         """Brings a request to a run, and shows the run as it goes on; false: the person left it."""
         before = self.store.run(run).last_seq
-        with fitting(run):
+        with objections(run):
             is_driven = await self.runtime.request(run, event)
         if not is_driven:
             await self._drive(run, [event])
@@ -166,7 +166,7 @@ class Stage:
         if self.show.events == "journal" and self.store.run(run).last_seq == 1:
             self.audience.entries(run, list(self.store.read(run)))
         try:
-            with self._leaving_on_signals(), fitting(run):
+            with self._leaving_on_signals(), objections(run):
                 await self.runtime.drive(run, requests)
         finally:
             self.audience.end(self._status(run), self.store.run(run).mark)

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whorl.errors import UsageError
-from whorl.interfaces.catalogue import Catalogue
-from whorl.interfaces.driving import Driving
-from whorl.interfaces.history import loop_node, workflow_of
 from whorl.interfaces.http.faults import conflict
 from whorl.interfaces.http.watch import Watch
-from whorl.interfaces.project import open_runtime
 from whorl.interfaces.wording import target_of
+from whorl.services.catalogue import Catalogue
+from whorl.services.driving import Driving
+from whorl.services.results import loop_node, workflow_of
+from whorl.services.runs import open_runtime
 from whorl.source import resolve_beside
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from whorl.interfaces.project import Project
     from whorl.interpreter.events import Event
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal import RunId, RunRow
     from whorl.runtimes.local import LocalRuntime
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
 
 _AIMS_MAX = 10_000
 _TOLD_MAX = 1_000

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.interfaces.http.desk import Desk
-    from whorl.interfaces.project import Project
+    from whorl.services.project import Project
 
 HEAD_BYTES_MAX = 32_768
 HEAD_S = 15.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError, UsageError
-from whorl.interfaces.driving import Driving
-from whorl.interfaces.preflight import check_models, refusal
+from whorl.services.driving import Driving
+from whorl.services.preflight import check_models, refusal
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 from whorl.errors import UsageError
-from whorl.interfaces.history import workflow_of
 from whorl.interfaces.python.results import Event, Result, result_from
 from whorl.interfaces.python.values import count, dollars, plain_table, text
-from whorl.interfaces.results import result_of
-from whorl.interfaces.steering import (
+from whorl.runtimes.forking import Fork, fork_run
+from whorl.runtimes.local import new_run_id
+from whorl.services.results import result_of, workflow_of
+from whorl.services.steering import (
     More,
     cancelled,
     check_fork,
@@ -22,8 +23,6 @@ from whorl.interfaces.steering import (
     paused,
     resumed,
 )
-from whorl.runtimes.forking import Fork, fork_run
-from whorl.runtimes.local import new_run_id
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping

@@ -9,9 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whorl.errors import UsageError
-from whorl.interfaces.inputs import check_given
-from whorl.interfaces.preflight import TOY, check_models, is_left_to_toy, refusal
-from whorl.interfaces.project import find_project, open_runtime
 from whorl.interfaces.python.opened import Opened
 from whorl.interfaces.python.runs import Run
 from whorl.interfaces.python.values import count, dollars, plain_table, text
@@ -19,6 +16,9 @@ from whorl.interfaces.python.workflows import Workflow, workflow_from
 from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import Start
+from whorl.services.preflight import TOY, check_given, check_models, is_left_to_toy, refusal
+from whorl.services.project import find_project
+from whorl.services.runs import open_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

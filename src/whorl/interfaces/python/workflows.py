@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from whorl.errors import InvalidWorkflow, UsageError
-from whorl.interfaces.project import find_project
 from whorl.interfaces.python.values import plain_value
+from whorl.services.project import find_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from whorl import ir
     from whorl.errors import Diagnostic
-    from whorl.interfaces.project import Project
+    from whorl.services.project import Project
 
 _INDENT = 2
 _KEYED = re.compile(r'"((?:[^"\\]|\\.)*)": ')

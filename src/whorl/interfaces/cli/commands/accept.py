@@ -9,11 +9,11 @@ import click
 from whorl.interfaces.cli.options import located, show_options
 from whorl.interfaces.cli.stage import Show, on_stage, perform, say
 from whorl.interfaces.cli.steering import steer
-from whorl.interfaces.naming import run_meant
-from whorl.interfaces.steering import accepted, is_accepted, loop_at
+from whorl.services.runs import find_run
+from whorl.services.steering import accepted, is_accepted, loop_at
 
 if TYPE_CHECKING:
-    from whorl.interfaces.project import Project
+    from whorl.services.project import Project
 
 
 @click.command()
@@ -45,7 +45,7 @@ def accept(
 async def _accept(project: Project, text: str, number: int, at: str, show: Show) -> int:
     project.open_store().close()
     async with on_stage(project, show) as stage:
-        run = run_meant(stage.store, text)
+        run = find_run(stage.store, text)
         loop = loop_at(stage.store, run, at)
         if is_accepted(stage.store, run, loop, number):
             say(f"iteration {number} of {loop!r} is accepted already")

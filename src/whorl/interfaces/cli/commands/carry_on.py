@@ -11,16 +11,16 @@ from whorl.interfaces.cli.options import located, more_options, show_options
 from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform, say
 from whorl.interfaces.cli.steering import steer
 from whorl.interfaces.figures import plural
-from whorl.interfaces.naming import run_meant
-from whorl.interfaces.results import full_result
-from whorl.interfaces.steering import continued, what_continues
 from whorl.interfaces.wording import more_words
+from whorl.services.results import full_result
+from whorl.services.runs import find_run
+from whorl.services.steering import continued, what_continues
 
 if TYPE_CHECKING:
-    from whorl.interfaces.project import Project
-    from whorl.interfaces.steering import More
     from whorl.interpreter.events import Event
     from whorl.runtimes.journal import RunId
+    from whorl.services.project import Project
+    from whorl.services.steering import More
 
 # How many loops are named before they go on.
 SHOWN_MAX = 5
@@ -73,7 +73,7 @@ async def _continue(
 ) -> int:
     project.open_store().close()
     async with on_stage(project, show) as stage:
-        run = run_meant(stage.store, text)
+        run = find_run(stage.store, text)
         event = continued(stage.store, run, at, iterations=iterations, more=more)
         _say_given(stage, run, event)
         return await steer(stage, run, event)

@@ -14,7 +14,7 @@ from whorl.interfaces.figures import plural
 
 if TYPE_CHECKING:
     from whorl.dialects.writing import Written
-    from whorl.interfaces.project import Project
+    from whorl.services.project import Project
 
 
 @click.command()

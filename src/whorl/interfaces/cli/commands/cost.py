@@ -9,15 +9,14 @@ import click
 
 from whorl.errors import UsageError
 from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
-from whorl.interfaces.costs import WAYS, Line, roll_up
 from whorl.interfaces.figures import count, dollars, line, plural, table
-from whorl.interfaces.inspection import unknown_place
-from whorl.interfaces.naming import run_meant
+from whorl.services.inspection import WAYS, Line, roll_up, unknown_place
+from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
-    from whorl.interfaces.costs import By
-    from whorl.interfaces.project import Project
     from whorl.runtimes.journal import RunId
+    from whorl.services.inspection import By
+    from whorl.services.project import Project
 
 RUNS_MAX = 10_000
 
@@ -73,7 +72,7 @@ def _counted(
     try:
         chosen: list[RunId]
         if run is not None:
-            chosen = [run_meant(store, run)]
+            chosen = [find_run(store, run)]
         else:
             chosen = [row.id for row in store.runs(limit=limit)]
         if at and next(store.entries_at(chosen[0], at), None) is None:

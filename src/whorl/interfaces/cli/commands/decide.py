@@ -9,13 +9,13 @@ import click
 from whorl.interfaces.cli.options import located, show_options
 from whorl.interfaces.cli.stage import Show, on_stage, perform
 from whorl.interfaces.cli.steering import steer
-from whorl.interfaces.naming import run_meant
-from whorl.interfaces.steering import decided
+from whorl.services.runs import find_run
+from whorl.services.steering import decided
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.interfaces.project import Project
+    from whorl.services.project import Project
 
 
 def _command(name: str, words: str) -> click.Command:
@@ -50,7 +50,7 @@ async def _decide(
 ) -> int:
     project.open_store().close()
     async with on_stage(project, show) as stage:
-        run = run_meant(stage.store, text)
+        run = find_run(stage.store, text)
         event = decided(stage.store, run, at, approved=approved, feedback=feedback)
         return await steer(stage, run, event)
 

@@ -19,17 +19,17 @@ from whorl.interfaces.figures import (
     seconds,
     written,
 )
-from whorl.interfaces.inspection import loop_named, sides
-from whorl.interfaces.naming import run_meant
 from whorl.interfaces.progress import usage_of
 from whorl.interfaces.wording import goals_of
+from whorl.services.inspection import loop_named, sides
+from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.interfaces.inspection import Side
-    from whorl.interfaces.project import Project
     from whorl.runtimes.journal import IterationRow
+    from whorl.services.inspection import Side
+    from whorl.services.project import Project
 
 _COLORS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -57,7 +57,7 @@ def diff(
     run, first, second = _meant(words)
     store = project.open_store()
     try:
-        found = run_meant(store, run)
+        found = find_run(store, run)
         loop = loop_named(store, found, at)
         both = sides(store, found, loop, (first, second))
     finally:

@@ -20,8 +20,8 @@ from whorl.interfaces.figures import bytes_words, plural, table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.interfaces.project import Project
     from whorl.providers.settings import Settings
+    from whorl.services.project import Project
 
 SQLITE_MIN = (3, 51, 3)
 PROVIDER_TIMEOUT_S = 15.0

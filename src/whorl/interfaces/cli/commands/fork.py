@@ -11,15 +11,15 @@ import click
 from whorl.errors import UsageError
 from whorl.interfaces.cli.options import Amount, located, read_stdin, show_options
 from whorl.interfaces.cli.stage import Show, on_stage, perform, say
-from whorl.interfaces.history import workflow_of
 from whorl.interfaces.inputs import read_values
-from whorl.interfaces.naming import run_meant
-from whorl.interfaces.steering import check_fork
+from whorl.services.results import workflow_of
+from whorl.services.runs import find_run
+from whorl.services.steering import check_fork
 
 if TYPE_CHECKING:
     from whorl.dialects import Reading
-    from whorl.interfaces.project import Project
     from whorl.runtimes.forking import Fork
+    from whorl.services.project import Project
 
 
 @click.command()
@@ -66,13 +66,13 @@ def fork(
 async def _fork(
     project: Project, text: str, fork: Fork, reading: Reading | None, show: Show
 ) -> int:
-    from whorl.interfaces.preflight import check_models, refusal
     from whorl.runtimes.forking import fork_run
     from whorl.runtimes.local import new_run_id
+    from whorl.services.preflight import check_models, refusal
 
     project.open_store().close()
     async with on_stage(project, show) as stage:
-        source = run_meant(stage.store, text)
+        source = find_run(stage.store, text)
         workflow = fork.workflow or workflow_of(stage.store, source)
         show.check(workflow)
         check_fork(stage.store, source, workflow, fork)

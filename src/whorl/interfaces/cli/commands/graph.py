@@ -13,8 +13,8 @@ from whorl.interfaces.diagram import mermaid, text_tree
 from whorl.interfaces.picture import svg
 
 if TYPE_CHECKING:
-    from whorl.interfaces.project import Project
     from whorl.ir import Workflow
+    from whorl.services.project import Project
 
 
 @click.command()

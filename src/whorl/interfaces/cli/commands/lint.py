@@ -12,7 +12,7 @@ from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.cli.options import json_option, located, print_json
 
 if TYPE_CHECKING:
-    from whorl.interfaces.project import Project
+    from whorl.services.project import Project
 
 
 @click.command()

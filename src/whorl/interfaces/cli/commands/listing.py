@@ -14,9 +14,9 @@ from whorl.interfaces.cli.view.paint import paint, room
 from whorl.interfaces.figures import age, allowed, dollars, line, score, sparkline, table
 
 if TYPE_CHECKING:
-    from whorl.interfaces.project import Project
     from whorl.runtimes.journal import RunRow
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
 
 STATUSES = ("running", "waiting", "paused", "interrupted", "succeeded", "failed", "cancelled")
 _SPARKS = 8

@@ -12,8 +12,8 @@ from whorl.errors import InvalidWorkflow, UsageError
 from whorl.interfaces.cli.options import located
 
 if TYPE_CHECKING:
-    from whorl.interfaces.project import Project
     from whorl.interfaces.python import Workflow
+    from whorl.services.project import Project
 
 FILES_MAX = 500
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})

@@ -14,7 +14,7 @@ from whorl.interfaces.cli.stage import perform
 from whorl.interfaces.figures import age, bytes_words, line, plural, table
 
 if TYPE_CHECKING:
-    from whorl.interfaces.project import Project
+    from whorl.services.project import Project
 
 
 @click.group()

@@ -11,15 +11,15 @@ import click
 from whorl.errors import UsageError
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.stage import PATIENCE_S, POLL_S, Show, Stage, on_stage, perform
-from whorl.interfaces.naming import run_meant
-from whorl.interfaces.results import full_result
-from whorl.interfaces.steering import asked, cancelled, fitting
-from whorl.interfaces.wording import ENDED, status_words
+from whorl.interfaces.wording import ENDED
+from whorl.services.results import full_result, status_words
+from whorl.services.runs import find_run
+from whorl.services.steering import asked, cancelled, objections
 
 if TYPE_CHECKING:
-    from whorl.interfaces.project import Project
     from whorl.interpreter.events import Event
     from whorl.runtimes.journal import RunId
+    from whorl.services.project import Project
 
 
 @click.command()
@@ -52,7 +52,7 @@ def cancel(project: Project, *, run: str, feedback: str, as_json: bool) -> int:
 async def _ask(project: Project, text: str, event: Event, wanted: str, as_json: bool) -> int:
     project.open_store().close()
     async with on_stage(project, Show(as_json=True)) as stage:
-        run = run_meant(stage.store, text)
+        run = find_run(stage.store, text)
         status = stage.store.run(run).status
         if status != wanted and status in ENDED:
             raise UsageError(
@@ -69,7 +69,7 @@ async def _ask(project: Project, text: str, event: Event, wanted: str, as_json: 
 
 
 async def _bring(stage: Stage, run: RunId, event: Event, wanted: str) -> str:
-    with fitting(run):
+    with objections(run):
         if not await stage.runtime.request(run, event):
             await stage.runtime.drive(run, [event])
     deadline = time.monotonic() + PATIENCE_S

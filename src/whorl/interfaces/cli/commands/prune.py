@@ -17,8 +17,8 @@ from whorl.interfaces.keeping import kept_as_configured
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from whorl.interfaces.project import Project
     from whorl.runtimes.sqlite.retention import Pruned
+    from whorl.services.project import Project
 
 UNITS = "write 30d, 12h or 2w"
 _BARE = re.compile(r"[0-9]*\.?[0-9]*")

@@ -11,10 +11,9 @@ from whorl.interfaces.cli.view.audience import Events, Lines, Silence
 from whorl.interfaces.cli.view.closing import print_outputs
 from whorl.interfaces.cli.view.loops import loop_words
 from whorl.interfaces.figures import plural
-from whorl.interfaces.preflight import calls_words
-from whorl.interfaces.rehearsal import rehearse
-from whorl.interfaces.wording import EXIT_CODES
+from whorl.interfaces.wording import EXIT_CODES, calls_words
 from whorl.ir.worst_case import worst_case
+from whorl.services.replay import rehearse
 
 # An expression that failed: with invented answers, rarely by a mistake of the file.
 _UNFIT = "R104"

@@ -10,17 +10,17 @@ from whorl.errors import UsageError
 from whorl.interfaces.cli.options import located, more_options, show_options
 from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform, say
 from whorl.interfaces.cli.steering import steer
-from whorl.interfaces.naming import run_meant
-from whorl.interfaces.steering import resumed
-from whorl.interfaces.wording import status_words, with_run
 from whorl.interpreter.continuing import flags
 from whorl.interpreter.control import objection
 from whorl.runtimes.folding import fold
+from whorl.services.results import status_words, with_run
+from whorl.services.runs import find_run
+from whorl.services.steering import resumed
 
 if TYPE_CHECKING:
-    from whorl.interfaces.project import Project
-    from whorl.interfaces.steering import More
     from whorl.runtimes.journal import RunId
+    from whorl.services.project import Project
+    from whorl.services.steering import More
 
 
 @click.command()
@@ -52,7 +52,7 @@ def resume(
 async def _resume(project: Project, text: str, more: More, show: Show) -> int:
     project.open_store().close()
     async with on_stage(project, show) as stage:
-        run = run_meant(stage.store, text)
+        run = find_run(stage.store, text)
         status = stage.store.run(run).status
         match status:
             case "succeeded" | "cancelled":
@@ -98,7 +98,7 @@ def drive(project: Project, *, run: str) -> int:
 
 async def _drive(project: Project, text: str) -> int:
     async with on_stage(project, Show(verbose=True)) as stage:
-        return await stage.drive(run_meant(stage.store, text))
+        return await stage.drive(find_run(stage.store, text))
 
 
 COMMANDS = {"resume": resume, "drive": drive}

@@ -11,26 +11,27 @@ import click
 from whorl.errors import UsageError, render_all
 from whorl.interfaces.cli.options import Amount, located, print_json, read_stdin, show_options
 from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform, say
-from whorl.interfaces.inputs import add_main_text, check_given, read_values
-from whorl.interfaces.naming import check_key
-from whorl.interfaces.preflight import (
+from whorl.interfaces.inputs import FORMS, add_main_text, read_values
+from whorl.interfaces.wording import forecast_words
+from whorl.services.preflight import (
     TOY,
+    check_given,
     check_models,
     forecast,
-    forecast_words,
     is_left_to_toy,
     refusal,
     scripted_by,
 )
-from whorl.interfaces.wording import status_words
+from whorl.services.results import status_words
+from whorl.services.runs import check_key
 
 if TYPE_CHECKING:
     from whorl.dialects import Reading
-    from whorl.interfaces.project import Project
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import Start
+    from whorl.services.project import Project
 
 
 @click.command(name="run")
@@ -76,7 +77,7 @@ def run_command(
     show.check(reading.workflow)
     given = read_values(inputs, "-i", read_stdin)
     given = add_main_text(reading.workflow, given, text, read_stdin)
-    check_given(reading.workflow, given)
+    check_given(reading.workflow, given, advice=FORMS, has_options=True)
     cost = budget if budget is not None else reading.workflow.limits.cost_usd
     limits: dict[str, Json] = {} if cost is None else {"cost_usd": cost}
     start = Start(

@@ -15,7 +15,7 @@ from whorl.interfaces.cli.stage import say
 
 if TYPE_CHECKING:
     from whorl.interfaces.http.serving import Place
-    from whorl.interfaces.project import Project
+    from whorl.services.project import Project
 
 PORT = 7411
 

@@ -24,22 +24,22 @@ from whorl.interfaces.figures import (
     table,
     written,
 )
-from whorl.interfaces.inspection import computed, results_of, unknown_place
-from whorl.interfaces.naming import run_meant
 from whorl.interfaces.progress import LoopProgress, Progress, usage_of
-from whorl.interfaces.results import Request, full_result, requests_of
-from whorl.interfaces.secrecy import shown
 from whorl.interfaces.wording import exit_words, request_words
 from whorl.interpreter.address import split_iteration
+from whorl.services.inspection import computed, results_of, unknown_place
+from whorl.services.redaction import shown
+from whorl.services.results import Request, full_result, requests_of
+from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whorl.interfaces.progress import Iteration, Step
-    from whorl.interfaces.project import Project
     from whorl.language import Json
     from whorl.runtimes.journal import Entry, LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
 
 MARKS = {"succeeded": "✓", "failed": "✗", "skipped": "-", "running": "●", "retrying": "↻"}
 MARKS |= {"waiting": "⏸", "rejected": "✗", "timed_out": "✗", "cancelled": "✗"}
@@ -64,7 +64,7 @@ def show(project: Project, *, run: str, as_json: bool) -> int:
     name, _, address = run.partition("/")
     store = project.open_store()
     try:
-        found = run_meant(store, name)
+        found = find_run(store, name)
         if address:
             _show_place(store, found, address.rstrip("/"), as_json=as_json)
         elif as_json:

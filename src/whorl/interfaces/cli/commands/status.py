@@ -20,25 +20,23 @@ from whorl.interfaces.cli.view.closing import (
 from whorl.interfaces.cli.view.loops import ONE_BY_ONE_MAX, all_loops, loops_lines
 from whorl.interfaces.cli.view.paint import paint
 from whorl.interfaces.figures import allowed, line, seconds, written
-from whorl.interfaces.history import loop_node, workflow_of
-from whorl.interfaces.naming import run_meant
 from whorl.interfaces.progress import name_of
-from whorl.interfaces.results import full_result
-from whorl.interfaces.secrecy import hidden_names
-from whorl.interfaces.vocabulary import status_lines
-from whorl.interfaces.wording import condition_words, exit_words
+from whorl.interfaces.wording import condition_words, exit_words, status_lines
 from whorl.providers.secrets import HIDDEN
 from whorl.runtimes.folding import fold
+from whorl.services.redaction import hidden_names
+from whorl.services.results import full_result, loop_node, workflow_of
+from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.interfaces.progress import LoopProgress, Progress
-    from whorl.interfaces.project import Project
     from whorl.interpreter.machine import Machine
     from whorl.ir import Workflow
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
 
 
 @click.command()
@@ -53,7 +51,7 @@ def status(project: Project, *, run: str, as_json: bool) -> int:
     """
     store = project.open_store()
     try:
-        found = run_meant(store, run)
+        found = find_run(store, run)
         progress = past_of(store, found)
         result = full_result(store, found)
         if as_json:

@@ -14,19 +14,19 @@ from whorl.errors import UsageError, safe
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.stage import say
 from whorl.interfaces.figures import plural
-from whorl.interfaces.naming import run_meant
-from whorl.interfaces.replay import cassette_from_run, cassette_from_text, replay, steered
-from whorl.interfaces.results import result_of
+from whorl.services.replay import cassette_from_run, cassette_from_text, replay, steered
+from whorl.services.results import result_of
+from whorl.services.runs import find_run
 from whorl.source import open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.interfaces.project import Project
-    from whorl.interfaces.replay import Cassette, Replayed
     from whorl.language import Json
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
+    from whorl.services.replay import Cassette, Replayed
 
 CASSETTE_BYTES_MAX = 50_000_000
 _LISTED_MAX = 20
@@ -96,7 +96,7 @@ def _save(recorded: Cassette, path: Path) -> None:
 def _recorded(project: Project, file: str, run: str | None) -> Cassette:
     store = project.open_store()
     try:
-        found = run_meant(store, run) if run is not None else _newest(store, file)
+        found = find_run(store, run) if run is not None else _newest(store, file)
         if how := steered(store, found):
             say(f"run {found} was {how}, which a replay does not do again")
         return cassette_from_run(store, found, result_of(store, found))

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from whorl.dialects import Reading
     from whorl.errors import Diagnostic, Span
-    from whorl.interfaces.project import Project
     from whorl.ir import RunLimits
+    from whorl.services.project import Project
 
 
 @click.command()
@@ -65,8 +65,8 @@ def _as_json(diagnostics: Sequence[Diagnostic]) -> list[dict[str, object]]:
 def _needed(project: Project, reading: Reading) -> Iterator[Diagnostic]:
     """What a run needs and the configuration does not have: no mistake of the file."""
     from whorl.errors import Diagnostic
-    from whorl.interfaces.preflight import refusal, unknown_names
     from whorl.providers.registry import Providers
+    from whorl.services.preflight import refusal, unknown_names
 
     settings = project.settings()
     refused = refusal(reading.workflow, settings)
@@ -111,7 +111,7 @@ def _facts(reading: Reading) -> dict[str, Any]:
 
 
 def _words(facts: dict[str, Any], limited: RunLimits) -> list[str]:
-    from whorl.interfaces.preflight import calls_words
+    from whorl.interfaces.wording import calls_words
 
     words = [str(facts["dialect"]), plural(facts["steps"], "step")]
     if facts["calls_max"] != 0:

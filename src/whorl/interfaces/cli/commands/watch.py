@@ -9,10 +9,10 @@ import click
 from whorl.interfaces.cli.options import located, run_option, show_options
 from whorl.interfaces.cli.stage import Show, on_stage, perform
 from whorl.interfaces.cli.view.audience import Events
-from whorl.interfaces.naming import run_meant
+from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
-    from whorl.interfaces.project import Project
+    from whorl.services.project import Project
 
 
 @click.command()
@@ -31,7 +31,7 @@ def watch(project: Project, *, run: str, as_json: bool, events: str | None, verb
 async def _watch(project: Project, text: str, show: Show) -> int:
     project.open_store().close()
     async with on_stage(project, show) as stage:
-        run = run_meant(stage.store, text)
+        run = find_run(stage.store, text)
         if isinstance(stage.audience, Events):
             for entry in stage.store.read(run):
                 stage.audience.entries(run, [entry])

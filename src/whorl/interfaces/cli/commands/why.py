@@ -12,10 +12,6 @@ from whorl.interfaces.cli.view.closing import error_lines, gate_lines, next_comm
 from whorl.interfaces.cli.view.loops import loops_lines
 from whorl.interfaces.cli.view.paint import room
 from whorl.interfaces.figures import line, plural, table
-from whorl.interfaces.history import loop_node, workflow_of
-from whorl.interfaces.inspection import limit_now, loop_named
-from whorl.interfaces.naming import run_meant
-from whorl.interfaces.results import full_result, requests_of
 from whorl.interfaces.wording import (
     condition_words,
     ending_words,
@@ -24,19 +20,21 @@ from whorl.interfaces.wording import (
     request_words,
     root_code,
     score_cell,
-    status_words,
     verdict_words,
 )
 from whorl.runtimes.folding import fold
+from whorl.services.inspection import limit_now, loop_named
+from whorl.services.results import full_result, loop_node, requests_of, status_words, workflow_of
+from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.interfaces.project import Project
     from whorl.interpreter.machine import Machine
     from whorl.ir import Workflow
     from whorl.runtimes.journal import IterationRow, LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
 
 ITERATIONS_MAX = 1_000
 _LOOPS_MAX = 50
@@ -58,7 +56,7 @@ def why(project: Project, *, run: str, at: str, as_json: bool) -> int:
     """
     store = project.open_store()
     try:
-        found = run_meant(store, run)
+        found = find_run(store, run)
         meant = loop_named(store, found, at) if at else None
         loops = [row for row in store.loops(found) if meant in (None, row.address)]
         if as_json:

@@ -17,9 +17,9 @@ from whorl.interfaces.figures import (
     seconds,
 )
 from whorl.interfaces.progress import Progress, name_of
-from whorl.interfaces.secrecy import shown
-from whorl.interfaces.vocabulary import judgement_lines
-from whorl.interfaces.wording import ending_words, with_run
+from whorl.interfaces.wording import ending_words, judgement_lines
+from whorl.services.redaction import shown
+from whorl.services.results import with_run
 
 if TYPE_CHECKING:
     from whorl.errors import StoreError

@@ -21,11 +21,11 @@ from whorl.interfaces.figures import (
     seconds,
     sparkline,
 )
-from whorl.interfaces.history import loop_node
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.wording import condition_words, exit_words, target_of
 from whorl.interpreter.address import join, numbered
 from whorl.ir import Loop
+from whorl.services.results import loop_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

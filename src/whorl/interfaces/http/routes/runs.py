@@ -5,7 +5,6 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import Field
 
-from whorl.interfaces.history import carried_into, loop_node, workflow_of
 from whorl.interfaces.http.access import AtDesk, TheRun, no_query
 from whorl.interfaces.http.schemas.runs import (
     Comparison,
@@ -25,7 +24,10 @@ from whorl.interfaces.http.views.comparing import comparison, matrix
 from whorl.interfaces.http.views.detail import run_detail
 from whorl.interfaces.http.views.rows import attempt_item, iteration_item, loop_item, run_item
 from whorl.interfaces.http.views.values import value_at
-from whorl.interfaces.inspection import (
+from whorl.interfaces.wording import target_of
+from whorl.runtimes.folding import fold
+from whorl.runtimes.journal import RunRow
+from whorl.services.inspection import (
     attempts_of,
     computed,
     iteration_row,
@@ -34,9 +36,7 @@ from whorl.interfaces.inspection import (
     results_of,
     unknown_place,
 )
-from whorl.interfaces.wording import target_of
-from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import RunRow
+from whorl.services.results import carried_into, loop_node, workflow_of
 
 LOOPS_MAX = 500
 _SCANNED_MAX = 5_000

@@ -13,7 +13,6 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
 from whorl.errors import UsageError
-from whorl.interfaces.history import workflow_of
 from whorl.interfaces.http.access import AtDesk, TheRun, no_query
 from whorl.interfaces.http.desk import Desk
 from whorl.interfaces.http.faults import Refusal
@@ -22,9 +21,10 @@ from whorl.interfaces.http.schemas.shape import Closed
 from whorl.interfaces.http.views.rows import journal_event, run_item
 from whorl.interfaces.http.watch import Delta, Listener
 from whorl.interfaces.progress import name_of
-from whorl.interfaces.secrecy import hidden_names
 from whorl.interfaces.translation import Translator
 from whorl.runtimes.journal import Entry, RunId
+from whorl.services.redaction import hidden_names
+from whorl.services.results import workflow_of
 
 HEARTBEAT_S = 15.0
 PAGE = 500

@@ -7,8 +7,6 @@ from pydantic import Field
 
 from whorl import __version__
 from whorl.errors import Diagnostic, InvalidWorkflow, safe
-from whorl.interfaces.catalogue import Listed
-from whorl.interfaces.history import workflow_of
 from whorl.interfaces.http.access import AtDesk, TheRun, no_query
 from whorl.interfaces.http.faults import finding
 from whorl.interfaces.http.schemas.shape import Closed, FileName
@@ -25,8 +23,11 @@ from whorl.interfaces.http.schemas.workflows import (
     WorstCase,
 )
 from whorl.interfaces.http.views.graph import graph_of
-from whorl.interfaces.preflight import TOY, forecast, forecast_words, refusal
+from whorl.interfaces.wording import forecast_words
 from whorl.ir import Port
+from whorl.services.catalogue import Listed
+from whorl.services.preflight import TOY, forecast, refusal
+from whorl.services.results import workflow_of
 
 router = APIRouter(prefix="/api", tags=["workflows"])
 

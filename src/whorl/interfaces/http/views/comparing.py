@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.interfaces.figures import written
-from whorl.interfaces.history import carried_into
 from whorl.interfaces.http.schemas.runs import (
     Cell,
     Comparison,
@@ -15,15 +14,16 @@ from whorl.interfaces.http.schemas.runs import (
     Side,
 )
 from whorl.interfaces.http.views.rows import verdicts
-from whorl.interfaces.inspection import results_of, sides
 from whorl.interfaces.progress import usage_of
 from whorl.interpreter.verdict import similarity
+from whorl.services.inspection import results_of, sides
+from whorl.services.results import carried_into
 
 if TYPE_CHECKING:
-    from whorl.interfaces.inspection import Side as Found
     from whorl.language import Json
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.inspection import Side as Found
 
 MATRIX_MAX = 200
 SMALL = 0.9

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from whorl.errors import safe
 from whorl.interfaces.http.schemas.runs import Action, Result, RunDetail
 from whorl.interfaces.http.views.rows import gate_item, run_fields
-from whorl.interfaces.results import as_one, open_gates, result_of
 from whorl.interpreter.control import objection
 from whorl.interpreter.events import Event
+from whorl.services.results import open_gates, result_of, row_and_machine
 
 if TYPE_CHECKING:
     from whorl.interfaces.http.desk import Desk
-    from whorl.interfaces.results import Gate
     from whorl.interpreter.machine import Machine
     from whorl.runtimes.journal import RunId, RunRow
+    from whorl.services.results import Gate
 
 _ENDED = frozenset({"succeeded", "failed", "cancelled"})
 _KINDS = {"pause": "run.paused", "resume": "run.resumed", "cancel": "run.cancelled"}
@@ -26,7 +26,7 @@ _LOOPS_LOOKED_AT = 100
 def run_detail(desk: Desk, run: RunId) -> RunDetail:
     """All that a page about one run begins with."""
     store = desk.store
-    row, machine = known = as_one(store, run)
+    row, machine = known = row_and_machine(store, run)
     gates = open_gates(store, run, machine)
     result: dict[str, Any] = result_of(store, run, known)
     first = next(iter(store.read(run, limit=1))).event

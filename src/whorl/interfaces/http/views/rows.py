@@ -17,19 +17,19 @@ from whorl.interfaces.http.schemas.runs import (
     Verdict,
 )
 from whorl.interfaces.http.views.values import abridged
-from whorl.interfaces.inspection import limit_now
-from whorl.interfaces.secrecy import shown
 from whorl.interfaces.wording import condition_words, fact_words, reason_words, verdict_words
 from whorl.runtimes.summary import usage_document
+from whorl.services.inspection import limit_now
+from whorl.services.redaction import shown
 
 if TYPE_CHECKING:
     from whorl.interfaces.http.desk import Desk
-    from whorl.interfaces.inspection import StepAttempt
-    from whorl.interfaces.results import Gate
     from whorl.interpreter.machine import Machine
     from whorl.ir import Loop
     from whorl.language import Json
     from whorl.runtimes.journal import Entry, IterationRow, LoopRow, RunRow
+    from whorl.services.inspection import StepAttempt
+    from whorl.services.results import Gate
 
 SCORES = 20
 

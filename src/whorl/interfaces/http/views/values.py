@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.errors import UsageError
 from whorl.interfaces.figures import paragraphs, written
-from whorl.interfaces.secrecy import shown
+from whorl.services.redaction import shown
 
 if TYPE_CHECKING:
     from whorl.language import Json

@@ -1,24 +1,29 @@
-"""What a run came to, from its journal: the result document, and what it waits for."""
+"""What a run came to, from its journal: the result document, iterations, what it waits for."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from whorl.interfaces.history import workflow_of
-from whorl.interfaces.preflight import asks_models
-from whorl.interfaces.secrecy import hidden_names
-from whorl.interfaces.wording import with_run
+from whorl.interpreter.address import numbered, split_iteration
 from whorl.interpreter.events import Event
-from whorl.providers.secrets import HIDDEN
-from whorl.runtimes.folding import fold
+from whorl.ir import Loop, from_json
+from whorl.ir.walk import index_nodes
+from whorl.runtimes.folding import fold, look_into, moment
 from whorl.runtimes.summary import document
+from whorl.services.preflight import asks_models
+from whorl.services.redaction import hidden_names, without
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from whorl.interpreter.machine import Machine
+    from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.runtimes.journal import RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
+
 
 TOY_ANSWERED = (
     "the embedded toy model answers: fine for trying things out, useless as a judge; configure a "
@@ -31,6 +36,7 @@ _LOOKS = 4
 _TAIL = 20
 _REQUESTS = frozenset({"gate.decided", "run.continued", "run.accepted"})
 _REQUESTS_MAX = 1_000
+_COMMAND = re.compile(r"(`whorl [a-z]+) RUN\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,7 @@ class Gate:
         return self.address.partition("/:")[0]
 
 
-def as_one(store: SqliteStore, run: RunId) -> tuple[RunRow, Machine]:
+def row_and_machine(store: SqliteStore, run: RunId) -> tuple[RunRow, Machine]:
     """The row of a run and its machine; of a run that goes on, both after the same entry."""
     for _ in range(_LOOKS):
         folded = fold(store, run)
@@ -77,7 +83,7 @@ def result_of(
     store: SqliteStore, run: RunId, known: tuple[RunRow, Machine] | None = None
 ) -> dict[str, Json]:
     """The result document of a run, as it is now."""
-    row, machine = known or as_one(store, run)
+    row, machine = known or row_and_machine(store, run)
     status, state = row.status, machine.state
     if status in ("waiting", "interrupted") and state["status"] == "paused":
         status = "paused"
@@ -127,7 +133,7 @@ def full_result(
     store: SqliteStore, run: RunId, known: tuple[RunRow, Machine] | None = None
 ) -> dict[str, Json]:
     """The result document with where the run comes from, and what it waits for."""
-    row, machine = known = known or as_one(store, run)
+    row, machine = known = known or row_and_machine(store, run)
     result = result_of(store, run, known)
     is_paused = result["status"] == "paused"
     hidden = hidden_names(workflow_of(store, run)) if machine.pending else frozenset()
@@ -139,7 +145,7 @@ def full_result(
                 "address": gate.address,
                 "reason": gate.reason,
                 "message": gate.message,
-                "show": _without(gate.show, hidden),
+                "show": without(gate.show, hidden) if isinstance(gate.show, dict) else gate.show,
             }
             for gate in open_gates(store, run, machine)
         ],
@@ -155,13 +161,6 @@ def requests_of(store: SqliteStore, run: RunId) -> list[Request]:
             place = event.address.partition("/:")[0] or str(event.body.get("at") or "")
             found.append(Request(event.kind, place, event.body))
     return found[-_REQUESTS_MAX:]
-
-
-def _without(show: Json, hidden: frozenset[str]) -> Json:
-    """What a person is shown, but for the outputs that are shown to nobody."""
-    if not isinstance(show, dict) or not hidden:
-        return show
-    return {name: HIDDEN if name in hidden else value for name, value in show.items()}
 
 
 def _written_end(store: SqliteStore, run: RunId, last: int) -> dict[str, Json]:
@@ -188,3 +187,52 @@ def _gate(store: SqliteStore, run: RunId, address: str) -> Gate:
             body, since = entry.event.body, entry.event.at
     reason, message = str(body.get("reason", "gate")), str(body.get("message", ""))
     return Gate(address, reason, message, body.get("show"), since)
+
+
+def workflow_of(store: SqliteStore, run: RunId) -> Workflow:
+    """The workflow that a run pins."""
+    return from_json(store.workflow(run))
+
+
+def loop_node(workflow: Workflow, path: str) -> Loop | None:
+    """The loop at a path, in the workflow itself or in one that it calls."""
+    for known, node in index_nodes(workflow).items():
+        if known.rpartition(":")[2] == path and isinstance(node, Loop):
+            return node
+    return None
+
+
+def iteration_results(
+    store: SqliteStore, run: RunId, loop: str, numbers: Sequence[int]
+) -> dict[int, dict[str, Json]]:
+    """The results and scores of finished iterations of a loop, by number."""
+    found = look_into(store, run, frozenset(numbered(loop, number) for number in numbers))
+    return {split_iteration(address)[1] or 0: result for address, result in found.items()}
+
+
+def carried_into(store: SqliteStore, run: RunId, loop: str, number: int) -> dict[str, Json]:
+    """The carried values that an iteration was given, as they were when it began."""
+    machine = moment(store, run, numbered(loop, number))
+    if machine is None:
+        return {}
+    for frame in machine.frames.values():
+        if frame["kind"] == "loop" and frame["address"] == loop:
+            return dict(frame["carry"])
+    return {}
+
+
+def status_words(status: str) -> str:
+    """A status as a clause: `has succeeded`, `was cancelled`, `is paused`."""
+    match status:
+        case "succeeded" | "failed":
+            return f"has {status}"
+        case "cancelled" | "interrupted":
+            return f"was {status}"
+        case "waiting":
+            return "waits for a person"
+    return f"is {status}"
+
+
+def with_run(words: str, run: str) -> str:
+    """The commands in a message, with the run that they are about: they can be pasted."""
+    return _COMMAND.sub(lambda found: f"{found[1]} {run}", words)

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.interfaces.figures import plural
-from whorl.interfaces.history import iteration_results, loop_node
-from whorl.interfaces.results import open_gates, requests_of
-from whorl.interfaces.wording import status_words, with_run
 from whorl.interpreter.address import split_iteration
 from whorl.interpreter.continuing import Refused, to_continue
 from whorl.interpreter.control import chosen_loop
 from whorl.interpreter.events import Event
 from whorl.runtimes.folding import fold
+from whorl.services.results import (
+    iteration_results,
+    loop_node,
+    open_gates,
+    requests_of,
+    status_words,
+    with_run,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.interfaces.results import Gate
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.runtimes.forking import Fork
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.results import Gate
 
 
 def asked(kind: str, body: dict[str, Json] | None = None, address: str = "") -> Event:
@@ -62,12 +66,7 @@ class More:
 
     def amounts(self) -> dict[str, Json]:
         """What is given, by name."""
-        given: dict[str, Json] = {
-            "cost_usd": self.cost_usd,
-            "tokens": self.tokens,
-            "calls": self.calls,
-        }
-        return {name: amount for name, amount in given.items() if amount is not None}
+        return {name: amount for name, amount in asdict(self).items() if amount is not None}
 
 
 def continued(
@@ -97,22 +96,19 @@ def what_continues(store: SqliteStore, run: RunId, body: dict[str, Json]) -> lis
     except Refused:
         return []
     rows = {row.address: row for row in store.loops(run)}
-    met, lines = "condition_met", []
+    lines = []
     for key in keys:
         frame = machine.frames[key]
         row = rows.get(frame["address"])
         if row is None or "ended" not in frame:
             continue
-        count, more = plural(row.iterations, "iteration"), body.get("iterations")
+        count, more = _iterations(row.iterations), body.get("iterations")
         words = f"{row.address!r} goes on after {count}"
         if row.exit_reason == "budget" and "shelf" in frame:
             words = f"{row.address!r} goes on in iteration {row.iterations}, where it was stopped"
-        limit = f" for at most {plural(int(str(more)), 'more iteration')}" if more else ""
-        again = (
-            "; its condition was met, so it stops when it is met again"
-            if (row.exit_reason == met)
-            else ""
-        )
+        limit = f" for at most {_iterations(int(str(more)), 'more ')}" if more else ""
+        is_met = row.exit_reason == "condition_met"
+        again = "; its condition was met, so it stops when it is met again" if is_met else ""
         lines.append(f"{words}{limit}{again}")
     return lines
 
@@ -123,17 +119,14 @@ def cancelled(feedback: str = "") -> Event:
 
 
 @contextmanager
-def fitting(run: str = "") -> Iterator[None]:
+def objections(run: str) -> Iterator[None]:
     """Gives the objections of a run to a request the code that says so, and its commands."""
     try:
         yield
     except UsageError as fault:
         if fault.code != "W900":
             raise
-        words = str(fault)
-        if run:
-            words = with_run(words, run)
-        raise UsageError(words, help=fault.help, code="W905") from fault
+        raise UsageError(with_run(str(fault), run), help=fault.help, code="W905") from fault
 
 
 def loop_at(store: SqliteStore, run: RunId, at: str, *, at_limit: bool = False) -> str:
@@ -219,9 +212,13 @@ def _check_iteration(store: SqliteStore, run: RunId, at: str) -> str:
         words = f"say which iteration to redo, from '{loop}[1]' to '{loop}[{begun}]'"
         raise UsageError(words, code="W903")
     if not 1 <= number <= begun:
-        words = f"{loop!r} has no iteration {number}; it has begun {plural(begun, 'iteration')}"
+        words = f"{loop!r} has no iteration {number}; it has begun {_iterations(begun)}"
         raise UsageError(words, help=f"`whorl show {run}` lists them", code="W907")
     return loop
+
+
+def _iterations(count: int, more: str = "") -> str:
+    return f"{count:,} {more}iteration{'' if count == 1 else 's'}"
 
 
 def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whorl.errors import InvalidWorkflow, UsageError, WhorlError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from whorl.dialects import Reading
     from whorl.errors import Diagnostic
-    from whorl.providers.registry import Providers
     from whorl.providers.settings import Settings
-    from whorl.runtimes.driver import Watcher, Workers
-    from whorl.runtimes.local import LocalRuntime
     from whorl.runtimes.sqlite import SqliteStore
 
 CONFIG_NAME = "whorl.toml"
@@ -151,62 +146,6 @@ def find_project(
             raise UsageError(f"the configuration {config!r} does not exist", code="W901")
     place = _store_path(root, here, store, environment)
     return Project(root, chosen, place, environment, is_store_named=bool(store))
-
-
-@asynccontextmanager
-async def open_runtime(
-    project: Project,
-    providers: Providers,
-    *,
-    watcher: Watcher | None = None,
-    workers: Workers | None = None,
-) -> AsyncIterator[LocalRuntime]:
-    """A runtime on the project's store; store and providers are closed with it.
-
-    `workers` perform the tasks instead of the providers, as in a rehearsal.
-    """
-    from whorl.interfaces.discretion import Discreet
-    from whorl.interfaces.staff import Staff
-    from whorl.interfaces.watching import together
-    from whorl.runtimes.local import LocalRuntime
-    from whorl.runtimes.told import tools_told
-
-    telemetry = None
-    if project.environment.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
-        from whorl.interfaces.telemetry import telemetry_from
-
-        telemetry = telemetry_from(project.environment)
-    try:
-        async with (
-            project.open_store(create=True) as store,
-            _notifying(providers, store) as notifier,
-        ):
-            providers.memories = store
-            providers.tools_told = partial(tools_told, store)
-            everybody = together(watcher, telemetry, notifier)
-            if everybody is not None:
-                everybody = Discreet(everybody, providers.secrets)
-            yield LocalRuntime(store, workers or Staff(providers), watcher=everybody)
-    finally:
-        await providers.close()
-        if telemetry is not None:
-            telemetry.close()
-
-
-@asynccontextmanager
-async def _notifying(providers: Providers, store: SqliteStore) -> AsyncIterator[Watcher | None]:
-    """Whoever tells the operator's address, if there is one."""
-    settings = providers.settings.notify
-    if not settings.url:
-        yield None
-        return
-    from whorl.interfaces.notify import Notifier
-
-    notifier = Notifier(settings, store, providers.secrets)
-    try:
-        yield notifier
-    finally:
-        await notifier.close()
 
 
 def _store_path(root: Path, here: Path, store: str | None, environment: Mapping[str, str]) -> Path:

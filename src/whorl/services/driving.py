@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import LocalRuntime
 
+
 PATIENCE_S = 5.0
 OWNED_S = 1.0
 POLL_S = 0.01

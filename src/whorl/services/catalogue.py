@@ -15,8 +15,8 @@ from whorl.errors import InvalidWorkflow, safe
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.interfaces.project import Project
     from whorl.ir import Workflow
+    from whorl.services.project import Project
 
 FILES_MAX = 500
 FOLDERS_MAX = 2_000

@@ -11,8 +11,8 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError, StoreError, UsageError, safe
-from whorl.interfaces.results import open_gates
 from whorl.providers.outbound import Call, Credential, Outbound, Policy, origin_of
+from whorl.services.results import open_gates
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event

@@ -1,13 +1,12 @@
-"""What is looked at before a run starts: permission for commands, models, the forecast."""
+"""What is checked before a run starts: inputs, permission for commands, models; the forecast."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError, UsageError, did_you_mean
-from whorl.interfaces.figures import allowed, dollars
 from whorl.ir import Constant, Expression, Fields, Items, Judge, Loop, Task, from_json, to_json
 from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk, workflows_of
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from whorl.providers.settings import Settings
     from whorl.providers.task import Request
 
+
 COMMANDS = frozenset({"run", "agent", "javascript"})
 TOY = (
     "no provider is configured, so the embedded toy model answers: fine for trying things out, "
@@ -29,8 +29,8 @@ TOY = (
 )
 _MODELS = frozenset({"ask", "judge"})
 _NO_PROVIDER = "P110"
+_OPTION = re.compile(r": `-i [^`]*`$")
 _CHOOSING = frozenset({"model", "provider", "model_url"})
-_PRICE_THEM = "set [prices.MODEL] in whorl.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,22 @@ class _Asked:
     kind: str
     inputs: dict[str, Json]
     is_decided: bool = True
+
+
+def check_given(
+    workflow: Workflow, given: dict[str, Json], *, advice: str, has_options: bool = False
+) -> None:
+    """Refuses inputs that the workflow would refuse, before a run is made.
+
+    Only whoever `has_options` is told with which option of the command line a value is given.
+    """
+    from whorl.interpreter.inputs import InputError, check_inputs
+
+    try:
+        check_inputs(workflow, given)
+    except InputError as fault:
+        words = str(fault) if has_options else _OPTION.sub("", str(fault))
+        raise UsageError(words, help=advice, code="R111") from fault
 
 
 def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
@@ -250,60 +266,6 @@ def forecast(
         bound_usd=bound,
         answer_tokens=prices.answer_tokens,
     )
-
-
-def forecast_words(told: Forecast) -> str:
-    """The forecast in words, or nothing when no call is made.
-
-    "At most" is said of money only where something bounds it; anything else is an estimate.
-    """
-    if told.calls == 0:
-        return ""
-    words = calls_words(told.calls, told.usual)
-    if told.has_tools:
-        words += " and the tools that models use"
-    return words + (_cost_words(told) if told.is_priced else _unpriced_words(told))
-
-
-def _unpriced_words(told: Forecast) -> str:
-    words = ", of a price that is not known"
-    if told.budget_usd is None:
-        return words
-    return f"{words}, so the budget of {allowed(told.budget_usd)} cannot hold them: {_PRICE_THEM}"
-
-
-def _cost_words(told: Forecast) -> str:
-    cost, bound, budget = told.cost_usd, told.bound_usd, told.budget_usd
-    if budget is not None and (bound is None or bound >= budget):
-        about = f", {_about(cost)}" if cost and cost < budget else ""
-        return f"{about}; at most {allowed(budget)}, the budget"
-    if bound is not None:
-        return f", at most {dollars(_rounded_up(bound))}" if bound else ""
-    if not cost:
-        return ""
-    why = "prompts may be longer than they are in the file"
-    if told.answer_tokens:
-        why = f"answers may be longer than {told.answer_tokens:,} tokens"
-    return f", {_about(cost)}, an estimate: {why}"
-
-
-def _about(cost: float) -> str:
-    shown = dollars(cost)
-    return "less than $0.001" if shown.startswith("<") else f"about {shown}"
-
-
-def _rounded_up(amount: float) -> float:
-    """The amount in as many decimals as are shown, and not below it."""
-    parts = 100 if amount >= 0.095 else 10_000
-    return max(ceil(amount * parts - 1e-9) / parts, 0.001)
-
-
-def calls_words(calls: int | None, usual: int | None) -> str:
-    """How many calls there can be, and how many of them if none has to be tried again."""
-    if calls is None:
-        return "the number of calls depends on the inputs"
-    words = f"at most {calls:,} call{'' if calls == 1 else 's'}"
-    return words if usual is None or usual == calls else f"{words} ({usual:,} without retries)"
 
 
 class _Prices:
