@@ -80,7 +80,7 @@ def check_given(
 
 
 def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
-    """Why the run may not start: a step runs a command, and the operator gave no leave."""
+    """Why the run may not start: a step runs a command, and the operator gave no permission."""
     allowed = settings.allow.commands
     for path, task in _tasks(workflow):
         for program, what in _started(task, settings):
@@ -131,6 +131,14 @@ def _without_node(settings: Settings) -> str:
     except ProviderError as fault:
         return str(fault)
     return ""
+
+
+def check_allowed(workflow: Workflow, providers: Providers) -> None:
+    """Refuses a workflow that the operator gave no permission for, or no model."""
+    refused = refusal(workflow, providers.settings)
+    if refused is not None:
+        raise UsageError(str(refused["message"]), code=str(refused["code"]))
+    check_models(workflow, providers)
 
 
 def check_models(workflow: Workflow, providers: Providers) -> None:

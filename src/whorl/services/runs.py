@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.registry import Providers
-    from whorl.runtimes.driver import Watcher, Workers
+    from whorl.runtimes.driver import Watcher
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import LocalRuntime, Start
     from whorl.runtimes.sqlite import SqliteStore
@@ -29,16 +29,9 @@ _HINT_LENGTH_MIN = 4
 
 @asynccontextmanager
 async def open_runtime(
-    project: Project,
-    providers: Providers,
-    *,
-    watcher: Watcher | None = None,
-    workers: Workers | None = None,
+    project: Project, providers: Providers, *, watcher: Watcher | None = None
 ) -> AsyncIterator[LocalRuntime]:
-    """A runtime on the project's store; store and providers are closed with it.
-
-    `workers` perform the tasks instead of the providers, as in a rehearsal.
-    """
+    """A runtime on the project's store; store and providers are closed with it."""
     from whorl.runtimes.local import LocalRuntime
     from whorl.runtimes.told import tools_told
     from whorl.services.redaction import RedactedWatchers
@@ -63,7 +56,7 @@ async def open_runtime(
         providers.memories = store
         providers.tools_told = partial(tools_told, store)
         everybody = RedactedWatchers(watchers, providers.secrets) if watchers else None
-        yield LocalRuntime(store, workers or ProviderWorkers(providers), watcher=everybody)
+        yield LocalRuntime(store, ProviderWorkers(providers), watcher=everybody)
 
 
 class ProviderWorkers:

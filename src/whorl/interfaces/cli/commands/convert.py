@@ -9,7 +9,7 @@ import click
 
 from whorl.errors import InternalError, InvalidWorkflow, UsageError, safe
 from whorl.interfaces.cli.options import located
-from whorl.interfaces.cli.view.paint import paint
+from whorl.interfaces.cli.terminal import paint
 from whorl.interfaces.figures import plural
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import safe
-from whorl.interfaces.diagram import detail_words
+from whorl.interfaces.diagrams.layout import reduced
+from whorl.interfaces.diagrams.text import detail_words
 from whorl.interfaces.figures import line
 from whorl.interfaces.http.schemas.workflows import Graph, GraphEdge, GraphLoop, GraphNode
-from whorl.interfaces.picture.rows import reduced
 from whorl.interfaces.wording import condition_words, target_of
 from whorl.interpreter.address import join
 from whorl.ir import Call, Constant, Expression, Loop, Task

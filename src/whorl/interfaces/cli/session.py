@@ -1,4 +1,4 @@
-"""Driving a run from a command: the runtime, the one who looks on, signals, the final words."""
+"""A run driven from a command: the runtime, the one who looks on, signals, the final words."""
 
 from __future__ import annotations
 
@@ -9,46 +9,42 @@ import sys
 import time
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from whorl.errors import UsageError, safe
-from whorl.interfaces.cli.asking import Asker, Gone
-from whorl.interfaces.cli.options import print_json
-from whorl.interfaces.cli.view.audience import (
+from whorl.interfaces.cli.group import EVENTS
+from whorl.interfaces.cli.keyboard import is_attended
+from whorl.interfaces.cli.options import located, print_json
+from whorl.interfaces.cli.questions import Asker, Gone
+from whorl.interfaces.cli.summary import final_lines, print_outputs
+from whorl.interfaces.cli.terminal import is_plain, say
+from whorl.interfaces.cli.watchers import (
     DialectEvents,
     Events,
     Lines,
-    Silence,
-    check_words,
+    NullWatcher,
+    past_of,
+    translator_of,
 )
-from whorl.interfaces.cli.view.closing import final_lines, print_outputs
-from whorl.interfaces.cli.view.plain import is_plain
-from whorl.interfaces.cli.view.prompt import is_attended
-from whorl.interfaces.progress import Progress
 from whorl.interfaces.wording import EXIT_CODES
 from whorl.interpreter.events import Event
 from whorl.services.results import full_result
-from whorl.services.runs import open_runtime
+from whorl.services.runs import find_run, open_runtime
 from whorl.services.steering import objections
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence, Set
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence, Set
 
-    from whorl.interfaces.cli.view.audience import Audience
     from whorl.ir import Workflow
     from whorl.providers.registry import Providers
-    from whorl.runtimes.driver import Workers
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import LocalRuntime
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
 
-T = TypeVar("T")
-
-# Above this many entries the past is told by the loops alone, since reading all would take long.
-PAST_MAX = 20_000
 # How long a command waits until another process has taken its request.
 PATIENCE_S = 5.0
 POLL_S = 0.05
@@ -67,31 +63,64 @@ class Show:
         if self.as_json and self.events:
             raise UsageError("--json and --events exclude each other", help="leave one of them out")
         if self.events == "dialect":
-            check_words(workflow)
+            translator_of(workflow)
 
-    def audience(self) -> Audience:
+    def watcher(self) -> NullWatcher:
         """Who looks on."""
         if self.as_json and not self.events:
-            return Lines(verbose=True) if self.verbose else Silence()
+            return Lines(verbose=True) if self.verbose else NullWatcher()
         if self.events:
             return DialectEvents() if self.events == "dialect" else Events()
         is_able = os.environ.get("TERM", "dumb") != "dumb" and not is_plain(os.environ)
         if sys.stderr.isatty() and is_able and not self.verbose:
-            from whorl.interfaces.cli.view.live import Live
+            from whorl.interfaces.cli.live import Live
 
             return Live()
         return Lines(verbose=self.verbose)
 
 
-class Stage:
-    """A runtime with an audience."""
+def show_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Adds the options of commands that drive a run; the command gets them as `show`."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+    @click.option(
+        "--events",
+        type=click.Choice(EVENTS),
+        metavar="[=dialect]",
+        help="Print the events of the journal, one JSON object a line; =dialect under the names "
+        "that the file's own dialect has for them.",
+    )
+    @click.option("--verbose", "-v", is_flag=True, help="Show every step, not only iterations.")
+    @wraps(command)
+    def with_show(*, as_json: bool, events: str | None, verbose: bool, **options: Any) -> int:
+        return command(show=Show(as_json, events, verbose), **options)
+
+    return with_show
+
+
+def steering(work: Callable[..., Awaitable[int]]) -> Callable[..., int]:
+    """A command that asks something of a RUN and shows it: gets the session and the run."""
+
+    @wraps(work)
+    def command(project: Project, *, run: str, show: Show, **options: Any) -> int:
+        async def steer() -> int:
+            async with run_session(project, show, creates=False) as session:
+                return await work(session, find_run(session.store, run), **options)
+
+        return asyncio.run(steer())
+
+    return show_options(located(command))
+
+
+class RunSession:
+    """A runtime with somebody who looks on."""
 
     def __init__(
-        self, runtime: LocalRuntime, providers: Providers, audience: Audience, show: Show
+        self, runtime: LocalRuntime, providers: Providers, watcher: NullWatcher, show: Show
     ) -> None:
         self.runtime = runtime
         self.providers = providers
-        self.audience = audience
+        self.watcher = watcher
         self.show = show
         self.was_stopped = False
         self._asking: asyncio.Task[bool] | None = None
@@ -110,6 +139,10 @@ class Stage:
         """Shows a run that another process drives, until it ends."""
         return await self.settle(run) if await self._follow(run) else 0
 
+    async def steer(self, run: RunId, event: Event) -> int:
+        """Carries a request out, and shows the run as it goes on; gives the exit code."""
+        return await self.settle(run) if await self._carry_out(run, event) else 0
+
     async def settle(self, run: RunId) -> int:
         """Asks the person at the terminal what the run waits for; shows what it came to."""
         asker = None if self.show.as_json or self.show.events or not is_attended() else Asker()
@@ -125,7 +158,7 @@ class Stage:
                 event = await asker.answer(self.store, run, result["waiting_for"])
                 if event is None:
                     break
-                if not await self.carry_out(run, event):
+                if not await self._carry_out(run, event):
                     return 0
             except Gone:
                 say("it was answered elsewhere")
@@ -133,7 +166,20 @@ class Stage:
                 say(f"error[{fault.code}]: {safe(str(fault))}")
         return self.finish(run, asker.shown if asker else frozenset())
 
-    async def carry_out(self, run: RunId, event: Event) -> bool:
+    def finish(self, run: RunId, known: Set[str] = frozenset()) -> int:
+        """Prints what the run came to, without questions that are known; gives the exit code."""
+        result: dict[str, Any] = full_result(self.store, run)
+        status = str(result["status"])
+        if self.show.as_json:
+            print_json(result)
+        else:
+            if status == "succeeded" and not self.show.events:
+                print_outputs(result["outputs"])
+            for words in final_lines(self.store, run, result, known=known):
+                say(words)
+        return EXIT_CODES.get(status, 1)
+
+    async def _carry_out(self, run: RunId, event: Event) -> bool:
         """Brings a request to a run, and shows the run as it goes on; false: the person left it."""
         before = self.store.run(run).last_seq
         with objections(run):
@@ -161,57 +207,43 @@ class Stage:
         return True
 
     async def _drive(self, run: RunId, requests: Sequence[Event]) -> None:
-        self.audience.offer({"p": ("pause", lambda: self._pause(run))})
-        self.audience.begin(past_of(self.store, run), self.runtime.plan(run).workflow)
-        if self.show.events == "journal" and self.store.run(run).last_seq == 1:
-            self.audience.entries(run, list(self.store.read(run)))
-        try:
+        self.watcher.offer({"p": ("pause", lambda: self._pause(run))})
+        with self._watched(run):
+            if self.show.events == "journal" and self.store.run(run).last_seq == 1:
+                self.watcher.entries(run, list(self.store.read(run)))
             with self._leaving_on_signals(), objections(run):
                 await self.runtime.drive(run, requests)
-        finally:
-            self.audience.end(self._status(run), self.store.run(run).mark)
 
     async def _follow(self, run: RunId) -> bool:
         """Shows a run until nobody drives it; false: the person has left it before."""
-        after = self.store.run(run).last_seq
-        watching = asyncio.create_task(self._watch(run, after))
-        self.audience.offer({"q": ("leave it alone", lambda: _cancel(watching))})
-        self.audience.begin(past_of(self.store, run), self.runtime.plan(run).workflow)
-        has_left = False
+        following = asyncio.create_task(self._watch(run, self.store.run(run).last_seq))
+        self.watcher.offer({"q": ("leave it alone", lambda: _cancel(following))})
         try:
-            await watching
+            with self._watched(run):
+                await following
         except asyncio.CancelledError:
-            has_left = True
-        finally:
-            self.audience.end(self._status(run), self.store.run(run).mark)
-        if has_left:
             say(f"run {run} goes on without you; next: whorl watch {run}")
-        return not has_left
+            return False
+        return True
 
     async def _watch(self, run: RunId, after: int) -> None:
         async for entry in self.runtime.follow(run, after):
-            self.audience.entries(run, [entry])
+            self.watcher.entries(run, [entry])
 
-    def _status(self, run: RunId) -> str:
-        status = self.store.run(run).status
-        return "interrupted" if self.was_stopped and status == "running" else status
+    @contextmanager
+    def _watched(self, run: RunId) -> Iterator[None]:
+        """The watcher is told where the run is, and in what state it is left."""
+        self.watcher.begin(past_of(self.store, run), self.runtime.plan(run).workflow)
+        try:
+            yield
+        finally:
+            row = self.store.run(run)
+            is_left = self.was_stopped and row.status == "running"
+            self.watcher.end("interrupted" if is_left else row.status, row.mark)
 
     def _pause(self, run: RunId) -> None:
         event = Event("run.paused", "", time.time(), {"by": "person"})
         self._asking = asyncio.create_task(self.runtime.request(run, event))
-
-    def finish(self, run: RunId, known: Set[str] = frozenset()) -> int:
-        """Prints what the run came to, without questions that are known; gives the exit code."""
-        result = full_result(self.store, run)
-        status = str(result["status"])
-        if self.show.as_json:
-            print_json(result)
-        else:
-            if status == "succeeded" and not self.show.events:
-                print_outputs(result["outputs"])  # type: ignore[arg-type]
-            for said in final_lines(self.store, run, result, known=known):
-                say(said)
-        return EXIT_CODES.get(status, 1)
 
     @contextmanager
     def _leaving_on_signals(self) -> Iterator[None]:
@@ -226,7 +258,7 @@ class Stage:
             loop.call_soon_threadsafe(self.runtime.stop)
 
         def die(number: int, frame: object) -> None:
-            self.audience.let_go()
+            self.watcher.release()
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 
@@ -240,57 +272,19 @@ class Stage:
 
 
 @asynccontextmanager
-async def on_stage(
-    project: Project,
-    show: Show,
-    *,
-    providers: Providers | None = None,
-    workers: Workers | None = None,
-) -> AsyncIterator[Stage]:
-    """A stage on the project's store."""
+async def run_session(
+    project: Project, show: Show, *, providers: Providers | None = None, creates: bool = True
+) -> AsyncIterator[RunSession]:
+    """A session on the project's store; unless it `creates` one, there has to be a store."""
     from whorl.providers.registry import Providers
 
+    if not creates:
+        project.open_store().close()
     providers = providers or Providers(project.settings())
-    audience = show.audience()
-    async with open_runtime(project, providers, watcher=audience, workers=workers) as runtime:
-        yield Stage(runtime, providers, audience, show)
-
-
-def perform(work: Coroutine[object, object, T]) -> T:
-    """Runs a command's coroutine; gives what it gives, mostly its exit code."""
-    return asyncio.run(work)
-
-
-def past_of(store: SqliteStore, run: RunId) -> Progress:
-    """How far a run has come."""
-    row = store.run(run)
-    progress = Progress(run=run, workflow=row.name, budget_usd=row.budget_usd)
-    if row.last_seq <= PAST_MAX:
-        for entry in store.read(run):
-            progress.take(entry.event)
-        return progress
-    for entry in store.read(run, limit=1):
-        progress.take(entry.event)
-    for loop in store.loops(run):
-        if "[" in loop.address and loop.state != "running":
-            continue
-        for seq in (
-            loop.started_seq,
-            *[row.seq for row in store.newest_iterations(run, loop.address, 20)],
-        ):
-            for entry in store.read(run, after=seq - 1, limit=1):
-                progress.take(entry.event)
-        if loop.finished_seq is not None:
-            for entry in store.read(run, after=loop.finished_seq - 1, limit=1):
-                progress.take(entry.event)
-    progress.calls, progress.tokens, progress.cost_usd = row.calls, row.tokens, row.cost_usd
-    return progress
+    watcher = show.watcher()
+    async with open_runtime(project, providers, watcher=watcher) as runtime:
+        yield RunSession(runtime, providers, watcher, show)
 
 
 def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
-
-
-def say(words: str) -> None:
-    """Says something to the person, beside the output."""
-    click.echo(words, err=True)

@@ -4,38 +4,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from whorl.errors import UsageError, safe
-from whorl.interfaces.figures import (
-    count,
-    difference,
-    dollars,
-    line,
-    seconds,
-)
-from whorl.interfaces.progress import Progress, name_of
+from whorl.interfaces.cli.terminal import say
+from whorl.interfaces.figures import count, difference, dollars, line, seconds
+from whorl.interfaces.progress import Progress
 from whorl.interfaces.wording import ending_words, judgement_lines
 from whorl.services.redaction import shown
 from whorl.services.results import with_run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from whorl.errors import StoreError
-    from whorl.interfaces.progress import Iteration, LoopProgress
+    from whorl.interfaces.progress import Iteration, LoopProgress, Step
     from whorl.interfaces.translation import Translator
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.sqlite import SqliteStore
 
 # By key: a word for it, and what it does.
 Offers: TypeAlias = dict[str, tuple[str, Callable[[], None]]]
+# Above this many entries the past is told by the loops alone, since reading all would take long.
+PAST_MAX = 20_000
 
 
-class Audience(Protocol):
-    """A watcher of one run that is also told when the driving begins and ends."""
+class NullWatcher:
+    """A watcher of one run, also told when the driving begins and ends; this one shows nothing."""
 
     def offer(self, offers: Offers) -> None:
         """What a person may do meanwhile, by keys."""
@@ -46,7 +46,7 @@ class Audience(Protocol):
     def end(self, status: str, mark: str) -> None:
         """Nobody drives the run any more; it is left in this state."""
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """The process is about to be killed: gives the terminal back as it was."""
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
@@ -56,61 +56,24 @@ class Audience(Protocol):
         """A task has streamed some text."""
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
-        """The store cannot be written; the run waits until it can."""
+        """The store cannot be written, so the run waits until it can; this is always said."""
+        say(f"the store cannot be written, so the run waits: {safe(str(fault))}")
 
 
-class Silence:
-    """Says nothing until the result is there."""
-
-    def offer(self, offers: Offers) -> None:
-        """Nobody presses keys here."""
-
-    def begin(self, progress: Progress, workflow: Workflow) -> None:
-        """Nothing is shown."""
-
-    def end(self, status: str, mark: str) -> None:
-        """Nothing is shown."""
-
-    def let_go(self) -> None:
-        """Nothing was taken."""
-
-    def entries(self, run: RunId, entries: list[Entry]) -> None:
-        """Nothing is shown."""
-
-    def text(self, run: RunId, address: str, text: str) -> None:
-        """Nothing is shown."""
-
-    def trouble(self, run: RunId, fault: StoreError) -> None:
-        """A store that cannot be written is always said."""
-        say_trouble(fault)
-
-
-class Events(Silence):
+class Events(NullWatcher):
     """Prints each entry of the journal as one line of JSON, once it is durable."""
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
         """Prints them."""
-        for entry in entries:
-            click.echo(json.dumps(event_json(run, entry), ensure_ascii=False))
+        _print_json(event_json(run, entry) for entry in entries)
 
     def text(self, run: RunId, address: str, text: str) -> None:
         """Prints streamed text as it comes; it is not in the journal, so it has no number."""
-        said = {"run": run, "seq": None, "kind": "task.text", "address": address, "text": text}
-        click.echo(json.dumps(said, ensure_ascii=False))
+        streamed = {"seq": None, "kind": "task.text", "address": address, "text": text}
+        _print_json([{"run": run} | streamed])
 
 
-def check_words(workflow: Workflow) -> None:
-    """Refuses events in a dialect's own words where the dialect has none."""
-    from whorl.interfaces.translation import Translator
-
-    if not Translator("", workflow).has_words:
-        raise UsageError(
-            f"the dialect {workflow.dialect!r} has no event names of its own",
-            help="leave `=dialect` out: --events prints the events of the journal",
-        )
-
-
-class DialectEvents(Silence):
+class DialectEvents(NullWatcher):
     """Prints events under the names that the workflow's dialect has for them."""
 
     def __init__(self) -> None:
@@ -118,30 +81,23 @@ class DialectEvents(Silence):
 
     def begin(self, progress: Progress, workflow: Workflow) -> None:
         """Learns the dialect's words."""
-        from whorl.interfaces.translation import Translator
-
-        check_words(workflow)
-        self._translator = Translator(progress.run, workflow)
+        self._translator = translator_of(workflow, progress.run)
         if not progress.steps and not progress.loops:
-            self._print(self._translator.started(progress.started_at))
+            _print_json(self._translator.started(progress.started_at))
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
         """Prints what the dialect has words for."""
         if self._translator is not None:
             for entry in entries:
-                self._print(self._translator.take(entry))
+                _print_json(self._translator.take(entry))
 
     def text(self, run: RunId, address: str, text: str) -> None:
         """Prints streamed text, where the dialect tells it."""
         if self._translator is not None:
-            self._print(self._translator.streamed(address, text))
-
-    def _print(self, said: list[dict[str, Json]]) -> None:
-        for one in said:
-            click.echo(json.dumps(one, ensure_ascii=False))
+            _print_json(self._translator.streamed(address, text))
 
 
-class Lines(Silence):
+class Lines(NullWatcher):
     """One line on standard error for each iteration; with `verbose`, for each step."""
 
     def __init__(self, *, verbose: bool = False) -> None:
@@ -158,11 +114,23 @@ class Lines(Silence):
         """Says what is worth a line."""
         for entry in entries:
             self.progress.take(entry.event)
-            if self._verbose:
-                for said in judgement_lines(self._vocabulary, entry.event):
-                    click.echo(said, err=True)
-            for said in lines_of(self.progress, entry.event, verbose=self._verbose):
-                click.echo(said, err=True)
+            for words in judgement_lines(self._vocabulary, entry.event) if self._verbose else ():
+                say(words)
+            for words in lines_of(self.progress, entry.event, verbose=self._verbose):
+                say(words)
+
+
+def translator_of(workflow: Workflow, run: str = "") -> Translator:
+    """What tells events in a dialect's own words; refused where the dialect has none."""
+    from whorl.interfaces.translation import Translator
+
+    translator = Translator(run, workflow)
+    if not translator.has_words:
+        raise UsageError(
+            f"the dialect {workflow.dialect!r} has no event names of its own",
+            help="leave `=dialect` out: --events prints the events of the journal",
+        )
+    return translator
 
 
 def event_json(run: str, entry: Entry) -> dict[str, Any]:
@@ -178,9 +146,26 @@ def event_json(run: str, entry: Entry) -> dict[str, Any]:
     }
 
 
-def say_trouble(fault: StoreError) -> None:
-    """A store that cannot be written stops the run until it can."""
-    click.echo(f"the store cannot be written, so the run waits: {safe(str(fault))}", err=True)
+def past_of(store: SqliteStore, run: RunId) -> Progress:
+    """How far a run has come."""
+    row = store.run(run)
+    progress = Progress(run=run, workflow=row.name, budget_usd=row.budget_usd)
+    if row.last_seq <= PAST_MAX:
+        for entry in store.read(run):
+            progress.take(entry.event)
+        return progress
+    numbers = [1]
+    for loop in store.loops(run):
+        if "[" in loop.address and loop.state != "running":
+            continue
+        iterations = store.newest_iterations(run, loop.address, 20)
+        numbers += [loop.started_seq, *(iteration.seq for iteration in iterations)]
+        numbers += [] if loop.finished_seq is None else [loop.finished_seq]
+    for number in numbers:
+        for entry in store.read(run, after=number - 1, limit=1):
+            progress.take(entry.event)
+    progress.calls, progress.tokens, progress.cost_usd = row.calls, row.tokens, row.cost_usd
+    return progress
 
 
 def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list[str]:
@@ -218,13 +203,7 @@ def iteration_line(loop: LoopProgress, done: Iteration) -> str:
     parts = [f"{line(loop.address, 40)}  {done.number}{of}"]
     if done.score is not None:
         parts.append(f"score {done.shown_score}{f' ({change})' if change else ''}")
-    parts.append(seconds(done.seconds))
-    if done.tokens:
-        parts.append(f"{count(done.tokens)} tok")
-    if done.cost_usd:
-        parts.append(dollars(done.cost_usd))
-    parts.append(verdict(done))
-    return "  ".join(part for part in parts if part)
+    return joined(*parts, seconds(done.seconds), used(done), verdict(done))
 
 
 def verdict(done: Iteration) -> str:
@@ -240,11 +219,24 @@ def step_line(progress: Progress, event: Event) -> str:
     base = event.address.partition("#")[0] if "/" not in event.address else event.address
     step = progress.steps.get(base) or progress.steps.get(event.address.rpartition("#")[0])
     mark = "✓" if event.kind == "task.finished" else "✗"
-    parts = [f"  {mark} {line(event.address or name_of(event.address), 60)}"]
-    if step is not None:
-        parts.append(line(step.model, 40))
-        parts.append(seconds((step.ended_at or event.at) - step.started_at))
-        parts.append(f"{count(step.tokens)} tok" if step.tokens else "")
-        parts.append(dollars(step.cost_usd) if step.cost_usd else "")
-        parts.append(line(step.error, 100))
+    head = f"  {mark} {line(event.address, 60)}"
+    if step is None:
+        return head
+    took = seconds((step.ended_at or event.at) - step.started_at)
+    return joined(head, line(step.model, 40), took, used(step), line(step.error, 100))
+
+
+def used(what: Step | Iteration) -> str:
+    """The tokens and the money of a step or an iteration, as far as there were any."""
+    tokens = f"{count(what.tokens)} tok" if what.tokens else ""
+    return joined(tokens, dollars(what.cost_usd) if what.cost_usd else "")
+
+
+def joined(*parts: str) -> str:
+    """The parts that say something, on one line."""
     return "  ".join(part for part in parts if part)
+
+
+def _print_json(documents: Iterable[dict[str, Any]]) -> None:
+    for document in documents:
+        click.echo(json.dumps(document, ensure_ascii=False))

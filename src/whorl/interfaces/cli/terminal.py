@@ -1,16 +1,53 @@
-"""Plain letters instead of signs, for terminals that know no others."""
+"""What the terminal can show: its width, colours, and plain letters where it knows no signs."""
 
 from __future__ import annotations
 
 import codecs
 import io
 import os
+import shutil
 import sys
 from typing import TYPE_CHECKING
 
+import click
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import TextIO
+
+
+# The sign and the colour of the state of a run or a step.
+SIGNS = {
+    "succeeded": ("✓", "green"),
+    "failed": ("✗", "red"),
+    "timed_out": ("✗", "red"),
+    "cancelled": ("✗", "yellow"),
+    "rejected": ("✗", "yellow"),
+    "waiting": ("⏸", "yellow"),
+    "paused": ("⏸", "yellow"),
+    "interrupted": ("⏸", "yellow"),
+    "running": ("●", "yellow"),
+    "retrying": ("↻", "yellow"),
+    "skipped": ("-", "dim"),
+}
+
+
+def is_colored() -> bool:
+    """Whether a terminal gets colours: not with `NO_COLOR`, and not one that has none."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: str, color: str | None = None, *, bold: bool = False, dim: bool = False) -> str:
+    """The text in a colour, if there are any; a pipe gets it plain when it is echoed."""
+    if not is_colored():
+        return text
+    return click.style(text, fg=color, bold=bold or None, dim=dim or None)
+
+
+def room() -> int | None:
+    """How many columns the terminal has; None on a pipe, which takes lines of any length."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
 
 _LETTERS = {
     "✓": "+", "✗": "x", "⏸": "=", "●": "*", "○": "o", "↻": "@", "⇉": "*", "→": "->", "·": "-",
@@ -18,6 +55,26 @@ _LETTERS = {
 }  # fmt: skip
 _LETTERS |= dict(zip("▁▂▃▄▅▆▇█", "12345678", strict=True))
 _TABLE = str.maketrans(_LETTERS)
+
+
+def say(*lines: str) -> None:
+    """Says something to the person, beside the output."""
+    for words in lines:
+        click.echo(words, err=True)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Prints lines as the output of a command."""
+    for words in lines:
+        click.echo(words)
+
+
+def badge(status: str, mark: str = "") -> tuple[str, str]:
+    """The words for a run and their colour; one that succeeded with a mark is no plain success."""
+    if status == "succeeded" and mark:
+        return f"! {mark}", "yellow"
+    sign, color = SIGNS.get(status, ("·", "white"))
+    return f"{sign} {status}", color
 
 
 def is_plain(environment: Mapping[str, str]) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from whorl.interfaces.cli.view.closing import budget_of, gate_lines
-from whorl.interfaces.cli.view.prompt import forget_typed, read_line
+from whorl.interfaces.cli.keyboard import forget_typed, read_line
+from whorl.interfaces.cli.summary import budget_of, gate_lines
 from whorl.interfaces.figures import as_much_again
 from whorl.runtimes.folding import fold
 from whorl.services.results import open_gates

@@ -1,4 +1,8 @@
-"""The live view as a picture: progress and workflow in, lines out; no clock, no terminal."""
+"""The live view as a picture: progress and workflow in, lines out; no clock, no terminal.
+
+A group, a list or a wait leaves no entry when it begins; what runs before, inside and after it says
+how far it is.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from whorl.interfaces.cli.view.audience import verdict
-from whorl.interfaces.cli.view.badges import badge, loop_sign
-from whorl.interfaces.cli.view.states import UNSEEN, is_below, newest_loop, states_of, steps_below
+from whorl.interfaces.cli.terminal import SIGNS, badge
+from whorl.interfaces.cli.watchers import verdict
 from whorl.interfaces.figures import (
     allowed,
     count,
@@ -24,7 +27,7 @@ from whorl.interfaces.figures import (
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.wording import condition_words, exit_words, target_of
 from whorl.interpreter.address import join, numbered
-from whorl.ir import Loop
+from whorl.ir import Assign, Break, Compute, Continue, Group, Loop, Stop
 from whorl.services.results import loop_node
 
 if TYPE_CHECKING:
@@ -33,23 +36,13 @@ if TYPE_CHECKING:
     from whorl.interfaces.progress import Iteration, LoopProgress, Progress, Step
     from whorl.ir import Block, Node, Workflow
 
+
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 SPARKS_MAX = 40
 BAR_WIDTH = 28
 _INSIDE_MAX = 8
 _HEAD = ("#", "score", "Δ", "time", "tokens", "cost")
 _WIDTHS = (3, 8, 7, 7, 7, 9)
-_STATES = {
-    "running": ("●", "yellow"),
-    "succeeded": ("✓", "green"),
-    "failed": ("✗", "red"),
-    "timed_out": ("✗", "red"),
-    "cancelled": ("✗", "yellow"),
-    "rejected": ("✗", "yellow"),
-    "skipped": ("-", "dim"),
-    "retrying": ("↻", "yellow"),
-    "waiting": ("⏸", "yellow"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +138,7 @@ def _node(
 def _mark(view: View, state: str) -> tuple[str, str]:
     if state == "running" and view.progress.status == "running":
         return SPINNER[int(view.now * 5) % len(SPINNER)], "yellow"
-    return _STATES.get(state, ("○", "dim"))
+    return SIGNS.get(state, ("○", "dim"))
 
 
 def _inside(view: View, steps: list[Step], address: str, indent: str) -> Iterator[Text]:
@@ -178,12 +171,23 @@ def _step(view: View, step: Step, branch: str, name: str = "") -> Text:
     return text
 
 
+def _loop_sign(loop: LoopProgress) -> tuple[str, str]:
+    """The sign of a loop and its colour."""
+    if not loop.exit_reason:
+        return "↻", "yellow"
+    if loop.is_failed:
+        return "✗", "red"
+    if loop.mark:
+        return "!", "yellow"
+    return "✓", "green" if loop.exit_reason in ("condition_met", "accepted") else "yellow"
+
+
 def _loop(view: View, loop: LoopProgress, node: Loop, indents: tuple[str, str]) -> Iterator[Text]:
     branch, below = indents
     of = f"/{loop.limit}" if loop.limit else ""
     ended = exit_words(loop.exit_reason, loop.stopped_by) if loop.exit_reason else ""
     until = condition_words(node.until)
-    mark, color = loop_sign(loop)
+    mark, color = _loop_sign(loop)
     title = Text.assemble((branch, "dim"), (f"{mark} ", color), (line(node.name, 60), "bold"))
     title.append("  iteration ").append(str(loop.number), "bold").append(of)
     title.append(f"   {ended}" if ended else f"   until {until}" if until else "")
@@ -266,3 +270,77 @@ def _iterations_left(progress: Progress, loop: LoopProgress | None) -> str:
     if loop is not None and loop.limit:
         left = min(left, loop.limit - len(loop.iterations))
     return f"   ~{max(0, left):,} iterations left"
+
+
+# What is computed at once, or ends something else, is not drawn.
+UNSEEN = (Compute, Assign, Stop, Break, Continue)
+_UNDER_WAY = frozenset({"running", "retrying", "waiting"})
+_WELL = frozenset({"succeeded", "skipped"})
+
+
+def states_of(progress: Progress, block: Block, address: str) -> dict[str, str]:
+    """The state of each node by its name: running, succeeded, failed; empty: it has not begun."""
+    signs = {node.name: _sign(progress, join(address, node.name)) for node in block.nodes}
+    states: dict[str, str] = {}
+    for node in block.nodes:
+        sign = signs[node.name]
+        is_left = any(_follows(other, node) and signs[other.name] for other in block.nodes)
+        if sign in ("", "running") and (is_left or progress.status == "succeeded"):
+            states[node.name] = "succeeded"
+        elif isinstance(node, Group) and sign == "running":
+            inner = states_of(progress, node.body, join(address, node.name))
+            is_done = all(state in _WELL for state in inner.values())
+            states[node.name] = "succeeded" if is_done else sign
+        elif not sign and _is_due(node, states, progress):
+            states[node.name] = "succeeded" if isinstance(node, UNSEEN) else "running"
+        else:
+            states[node.name] = sign
+    return states
+
+
+def newest_loop(progress: Progress, address: str) -> LoopProgress | None:
+    """The loop at an address; one that was run again has a number behind its name."""
+    found = [
+        loop
+        for key, loop in progress.loops.items()
+        if key == address or key.startswith(f"{address}#")
+    ]
+    return found[-1] if found else None
+
+
+def steps_below(progress: Progress, address: str) -> list[Step]:
+    """The steps inside of what is at an address."""
+    return [step for key, step in progress.steps.items() if is_below(key, address)]
+
+
+def is_below(address: str, above: str) -> bool:
+    """Whether an address lies inside another one."""
+    return address.startswith((f"{above}/", f"{above}["))
+
+
+def _sign(progress: Progress, address: str) -> str:
+    """What the journal tells about a node, by itself or by what is inside of it."""
+    loop = newest_loop(progress, address)
+    if loop is not None:
+        ended = "failed" if loop.is_failed else "succeeded"
+        return ended if loop.exit_reason else "running"
+    step = progress.steps.get(address)
+    if step is not None and not step.branch:
+        return "running" if step.state in _UNDER_WAY else step.state
+    inside = steps_below(progress, address)
+    if any(one.state in _UNDER_WAY for one in inside) or not inside:
+        return "running" if inside or (step is not None and progress.status == "running") else ""
+    if progress.status not in ("failed", "cancelled"):
+        return "running"
+    worst = {one.state for one in inside} - _WELL
+    return "failed" if "failed" in worst else "cancelled" if worst else "succeeded"
+
+
+def _follows(other: Node, node: Node) -> bool:
+    return any(after.node == node.name for after in other.after)
+
+
+def _is_due(node: Node, states: dict[str, str], progress: Progress) -> bool:
+    """Whether everything that a node waits for is over."""
+    is_free = all(states.get(after.node) in _WELL for after in node.after)
+    return is_free and progress.status == "running"

@@ -7,13 +7,13 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from whorl.errors import safe
+from whorl.interfaces.diagrams.layout import PADDING, WORDS_MAX, lay_out, text_width
 from whorl.interfaces.figures import line
-from whorl.interfaces.picture.layout import PADDING, WORDS_MAX, lay_out, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.interfaces.picture.layout import Arrow, Box
+    from whorl.interfaces.diagrams.layout import Arrow, Box
     from whorl.ir import Workflow
 
 _TITLE_HEIGHT = 58.0

@@ -14,15 +14,15 @@ from rich.live import Live as Region
 from rich.panel import Panel
 from rich.text import Text
 
-from whorl.interfaces.cli.view.audience import Lines, Silence, lines_of, say_trouble
-from whorl.interfaces.cli.view.keys import Keys
-from whorl.interfaces.cli.view.picture import View, draw, row_cells
+from whorl.interfaces.cli.drawing import View, draw, row_cells
+from whorl.interfaces.cli.keyboard import Keys
+from whorl.interfaces.cli.watchers import Lines, NullWatcher, lines_of
 from whorl.interfaces.figures import line
 from whorl.interfaces.progress import Progress
 
 if TYPE_CHECKING:
     from whorl.errors import StoreError
-    from whorl.interfaces.cli.view.audience import Offers
+    from whorl.interfaces.cli.watchers import Offers
     from whorl.ir import Workflow
     from whorl.runtimes.journal import Entry, RunId
 
@@ -30,10 +30,10 @@ REDRAW_S = 0.2
 ROWS_MAX = 8
 PLAIN = "the run goes on here, in plain lines; Ctrl-C leaves it so that it can be resumed"
 # What a picture cannot show stays above it as a line.
-_SAID = frozenset({"warning", "task.in_doubt"})
+_ABOVE = frozenset({"warning", "task.in_doubt"})
 
 
-class Live(Silence):
+class Live(NullWatcher):
     """Draws the run; `q` leaves the view, and plain lines go on."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Live(Silence):
         self.progress.status, self.progress.mark = status, mark
         self._close()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Gives the terminal back."""
         if self._keys is not None:
             self._keys.restore()
@@ -88,9 +88,9 @@ class Live(Silence):
             return
         for entry in entries:
             self.progress.take(entry.event)
-            if entry.event.kind in _SAID:
-                for said in lines_of(self.progress, entry.event):
-                    self._console.print(Text(said, "yellow"))
+            if entry.event.kind in _ABOVE:
+                for words in lines_of(self.progress, entry.event):
+                    self._console.print(Text(words, "yellow"))
 
     def text(self, run: RunId, address: str, text: str) -> None:
         """Keeps the end of what a task streams."""
@@ -99,7 +99,7 @@ class Live(Silence):
     def trouble(self, run: RunId, fault: StoreError) -> None:
         """Says it above the view."""
         if self._region is None:
-            say_trouble(fault)
+            super().trouble(run, fault)
             return
         words = f"the store cannot be written, so the run waits: {line(str(fault), 200)}"
         self._console.print(Text(words, "red"))
