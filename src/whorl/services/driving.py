@@ -89,6 +89,23 @@ class Driving:
                 # Another process may just have taken it.
                 self._raise(run, task)
 
+    async def take_up(self, run: RunId) -> None:
+        """Drives a run that nobody drives, unless it is paused or has ended."""
+        if run in self._tasks:
+            return
+        status = self._runtime.store.run(run).status
+        if status == "waiting":
+            # The time that a person was given to decide may be over, or about to be.
+            self.drive(run)
+        if status != "interrupted":
+            return
+        try:
+            await self.go_on(run)
+        except (UsageError, StoreError):
+            # Whoever takes it up at the same time goes on with it as well.
+            if self._runtime.store.run(run).status == "interrupted":
+                raise
+
     async def settled(self, run: RunId) -> None:
         """Waits until nobody drives the run. Raises what kept this process from driving it."""
         store = self._runtime.store

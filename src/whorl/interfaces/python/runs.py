@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from whorl.errors import UsageError
-from whorl.interfaces.python.results import Event, Result, result_from
-from whorl.interfaces.python.values import count, dollars, plain_table, text
+from whorl.interfaces.python.values import (
+    Event,
+    Result,
+    count,
+    dollars,
+    plain_table,
+    result_from,
+    text,
+)
 from whorl.runtimes.forking import Fork, fork_run
 from whorl.runtimes.local import new_run_id
+from whorl.services.preflight import check_allowed
 from whorl.services.results import result_of, workflow_of
 from whorl.services.steering import (
     More,
@@ -27,14 +36,30 @@ from whorl.services.steering import (
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
-    from whorl.interfaces.python.results import Mark, Status
-    from whorl.interfaces.python.session import Session
-    from whorl.interfaces.python.values import JsonLike
+    from whorl.interfaces.python.values import JsonLike, Mark, Status
     from whorl.interpreter.events import Event as JournalEvent
+    from whorl.providers.registry import Providers
     from whorl.runtimes.journal import RunId
+    from whorl.runtimes.local import LocalRuntime
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.driving import Driving
 
 _POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What an open session has; `stack` closes it."""
+
+    stack: AsyncExitStack
+    providers: Providers
+    runtime: LocalRuntime
+    driving: Driving
+
+    @property
+    def store(self) -> SqliteStore:
+        """Where the runs are kept."""
+        return self.runtime.store
 
 
 class Run:
@@ -44,9 +69,9 @@ class Run:
     as it is raises UsageError, and changes nothing.
     """
 
-    def __init__(self, session: Session, run: RunId) -> None:
+    def __init__(self, opened: Callable[[], Opened], run: RunId) -> None:
         self._run = run
-        self._session = session
+        self._opened = opened
 
     def __repr__(self) -> str:
         return f"<whorl.Run {self.id}>"
@@ -68,7 +93,7 @@ class Run:
 
     async def events(self, after: int = 0) -> AsyncIterator[Event]:
         """The entries of the journal as they become durable, until the run ends or waits."""
-        opened = self._session.opened
+        opened = self._opened()
         while True:
             is_driven = opened.driving.is_driven(self._run)
             async for entry in opened.runtime.follow(self._run, after):
@@ -80,7 +105,7 @@ class Run:
 
     async def result(self) -> Result:
         """Waits until the run has ended, waits for a person, or is paused."""
-        await self._session.opened.driving.settled(self._run)
+        await self._opened().driving.settled(self._run)
         return result_from(result_of(self._store, self._run))
 
     async def pause(self) -> None:
@@ -97,7 +122,7 @@ class Run:
         """
         more = More(dollars(budget), count(tokens, "tokens"), count(calls, "calls"))
         if not more.amounts() and self.status in ("running", "waiting", "interrupted"):
-            await self._session.opened.take_up(self._run)
+            await self._opened().driving.take_up(self._run)
             return
         await self._ask(lambda: resumed(more))
 
@@ -153,21 +178,21 @@ class Run:
         fork = Fork(text(at, "at"), plain_table(values, "values"))
         workflow = workflow_of(self._store, self._run)
         check_fork(self._store, self._run, workflow, fork)
-        self._session.opened.check_leave(workflow)
+        check_allowed(workflow, self._opened().providers)
         now = time.time()
         run = new_run_id(now)
         with _in_python():
             await fork_run(self._store, self._run, fork, run=run, now=now)
-        self._session.opened.driving.drive(run)
-        return Run(self._session, run)
+        self._opened().driving.drive(run)
+        return Run(self._opened, run)
 
     @property
     def _store(self) -> SqliteStore:
-        return self._session.opened.store
+        return self._opened().store
 
     async def _ask(self, make: Callable[[], JournalEvent]) -> None:
         with _in_python():
-            await self._session.opened.driving.ask(self._run, make)
+            await self._opened().driving.ask(self._run, make)
 
 
 @contextmanager
