@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from whorl.interfaces.inputs import add_main_text, read_values
 
 from whorl.dialects import read_workflow
 from whorl.errors import UsageError
 from whorl.interfaces.cli.drawing import View, draw
+from whorl.interfaces.cli.options import add_main_text, read_values
 from whorl.interfaces.diagrams.text import mermaid, text_tree
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.wording import forecast_words

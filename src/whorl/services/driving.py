@@ -135,10 +135,7 @@ class Driving:
         await asyncio.gather(*alarms, return_exceptions=True)
 
     def _lock(self, run: RunId) -> asyncio.Lock:
-        found = self._locks.get(run)
-        if found is None:
-            found = self._locks[run] = asyncio.Lock()
-        return found
+        return self._locks.setdefault(run, asyncio.Lock())
 
     def _made(self, run: RunId, make: Callable[[], Event]) -> Event:
         """The request, unless the run as its journal tells it has something against it.
@@ -185,7 +182,10 @@ class Driving:
             raise UsageError(f"run {run} is being left, since its session ends", code="W905")
         if await self._runtime.request(run, event):
             return self._tasks.get(run)
-        await self._settle(run)
+        task = self._tasks.get(run)
+        if task is not None:
+            # The last drive of this run may be about to give it up.
+            await asyncio.wait({task}, timeout=PATIENCE_S)
         return self.drive(run, event)
 
     def _stands(self, run: RunId, event: Event, before: int) -> bool:
@@ -195,12 +195,6 @@ class Driving:
             (entry.event.kind, entry.event.address, entry.event.at) == known
             for entry in self._runtime.store.read(run, after=before)
         )
-
-    async def _settle(self, run: RunId) -> None:
-        """Waits until the last drive of this run has given it up."""
-        task = self._tasks.get(run)
-        if task is not None:
-            await asyncio.wait({task}, timeout=PATIENCE_S)
 
     async def _drive(self, run: RunId, requests: tuple[Event, ...]) -> str:
         deadline = time.monotonic() + OWNED_S

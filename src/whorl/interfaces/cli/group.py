@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,7 +16,7 @@ import click
 from whorl import __version__
 from whorl.errors import InvalidWorkflow, StoreError, UsageError, WhorlError, did_you_mean, safe
 from whorl.errors import as_json as diagnostic_json
-from whorl.interfaces.cli.terminal import is_colored, paint
+from whorl.interfaces.cli.terminal import is_colored, paint, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +51,14 @@ EXITS = {
     70: "a mistake of ours",
     130: "ended by Ctrl-C where nothing could be kept",
 }
+
+
+INTERRUPTED = 130
+CUT_SHORT = 5
+_TOO_MANY = re.compile(r"got unexpected extra arguments? \((.*)\)")
+_NO_NUMBER = re.compile(r"('[^']*') is not a valid integer(?: range)?")
+_TOO_SMALL = re.compile(r"(\S+) is not in the range x>=(\S+)")
+_QUOTE = "put quotes around a text of several words"
 
 
 class LazyGroup(click.Group):
@@ -133,14 +140,6 @@ def build_group(table: CommandTable) -> LazyGroup:
     return group
 
 
-INTERRUPTED = 130
-CUT_SHORT = 5
-_TOO_MANY = re.compile(r"got unexpected extra arguments? \((.*)\)")
-_NO_NUMBER = re.compile(r"('[^']*') is not a valid integer(?: range)?")
-_TOO_SMALL = re.compile(r"(\S+) is not in the range x>=(\S+)")
-_QUOTE = "put quotes around a text of several words"
-
-
 def run_safely(command: click.Command, words: Sequence[str]) -> int:
     """Runs a command; gives the exit code, whatever happens."""
     as_json = "--json" in list(takewhile(lambda word: word != "--", words))
@@ -152,7 +151,7 @@ def run_safely(command: click.Command, words: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CUT_SHORT
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
+        say("interrupted")
         return INTERRUPTED
     except Exception as fault:  # noqa: BLE001 - the edge: our mistakes are reported, not dumped
         return _report(fault, as_json=as_json)
@@ -166,32 +165,22 @@ def _run_command(command: click.Command, words: Sequence[str], *, as_json: bool)
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.exceptions.NoArgsIsHelpError as fault:
-        click.echo(fault.format_message(), err=True)
+        say(fault.format_message())
         return 2
     except click.ClickException as fault:
-        _show(_Told("W900", *_words_of(fault)), as_json=as_json)
+        _show("W900", *_words_of(fault), as_json=as_json)
         return 2
     except InvalidWorkflow as fault:
         _show_diagnostics(fault, as_json=as_json)
         return fault.exit_code
     except (UsageError, StoreError) as fault:
-        _show(_Told(fault.code, str(fault), fault.help), as_json=as_json)
+        _show(fault.code, str(fault), fault.help, as_json=as_json)
         return fault.exit_code
     except WhorlError as fault:
         if fault.exit_code == WhorlError.exit_code:
             raise
-        _show(_Told(str(vars(fault).get("code", "R100")), str(fault)), as_json=as_json)
+        _show(str(vars(fault).get("code", "R100")), str(fault), as_json=as_json)
         return fault.exit_code
-
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """A failure as it is told: to people on standard error, to programs as a document."""
-
-    code: str
-    message: str
-    help: str = ""
-    diagnostics: tuple[Diagnostic, ...] | None = None
 
 
 def _words_of(fault: click.ClickException) -> tuple[str, str]:
@@ -211,26 +200,21 @@ def _words_of(fault: click.ClickException) -> tuple[str, str]:
     return _NO_NUMBER.sub(r"\1 is no whole number", message), advice
 
 
-def _show(told: _Told, *, as_json: bool) -> None:
-    click.echo(f"{paint(f'error[{told.code}]', 'red', bold=True)}: {safe(told.message)}", err=True)
-    if told.help:
-        click.echo(f"  = help: {safe(told.help)}", err=True)
+def _show(code: str, message: str, advice: str = "", *, as_json: bool) -> None:
+    """A failure: for people on standard error, for programs as a document."""
+    say(f"{paint(f'error[{code}]', 'red', bold=True)}: {safe(message)}")
+    if advice:
+        say(f"  = help: {safe(advice)}")
     if as_json:
-        _print_failure(told)
+        _print_error(code, message, advice)
 
 
-def _print_failure(told: _Told) -> None:
-    """Prints a failure as the document that the HTTP interface answers with, too."""
-    found = told.diagnostics
+def _print_error(code: str, message: str, advice: str, found: Sequence[Diagnostic] = ()) -> None:
+    """Prints the document that the HTTP interface answers with, too."""
     from whorl.interfaces.cli.options import print_json
 
-    error = {
-        "code": told.code,
-        "message": safe(told.message),
-        "help": safe(told.help),
-        "diagnostics": None if found is None else [diagnostic_json(one) for one in found],
-    }
-    print_json({"error": error})
+    error = {"code": code, "message": safe(message), "help": safe(advice)}
+    print_json({"error": error | {"diagnostics": [diagnostic_json(d) for d in found] or None}})
 
 
 def _show_diagnostics(fault: InvalidWorkflow, *, as_json: bool) -> None:
@@ -239,11 +223,11 @@ def _show_diagnostics(fault: InvalidWorkflow, *, as_json: bool) -> None:
 
     texts = find_project(os.environ).texts(fault.diagnostics)
     color = sys.stderr.isatty() and is_colored()
-    click.echo(render_all(fault.diagnostics, texts, color=color), err=True)
+    say(render_all(fault.diagnostics, texts, color=color))
     if as_json:
-        first = fault.diagnostics[0] if fault.diagnostics else None
-        told = (first.code, first.message, first.help) if first else ("W001", str(fault), "")
-        _print_failure(_Told(*told, fault.diagnostics))
+        first = next(iter(fault.diagnostics), None)
+        what = (first.code, first.message, first.help) if first else ("W001", str(fault), "")
+        _print_error(*what, fault.diagnostics)
 
 
 def _report(fault: Exception, *, as_json: bool) -> int:
@@ -253,8 +237,6 @@ def _report(fault: Exception, *, as_json: bool) -> int:
         traceback.print_exception(fault)
     words = safe(f"{type(fault).__name__}: {fault}")[:500]
     advice = "report it with the output of the same command under WHORL_DEBUG=1"
-    told = _Told(
-        "I900", f"a mistake of ours: {words}", f"nothing that was journaled is lost; {advice}"
-    )
-    _show(told, as_json=as_json)
+    advice = f"nothing that was journaled is lost; {advice}"
+    _show("I900", f"a mistake of ours: {words}", advice, as_json=as_json)
     return WhorlError.exit_code

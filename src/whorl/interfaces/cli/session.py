@@ -98,7 +98,7 @@ def show_options(command: Callable[..., int]) -> Callable[..., int]:
     return with_show
 
 
-def steering(work: Callable[..., Awaitable[int]]) -> Callable[..., int]:
+def on_run(work: Callable[..., Awaitable[int]]) -> Callable[..., int]:
     """A command that asks something of a RUN and shows it: gets the session and the run."""
 
     @wraps(work)
@@ -217,7 +217,7 @@ class RunSession:
     async def _follow(self, run: RunId) -> bool:
         """Shows a run until nobody drives it; false: the person has left it before."""
         following = asyncio.create_task(self._watch(run, self.store.run(run).last_seq))
-        self.watcher.offer({"q": ("leave it alone", lambda: _cancel(following))})
+        self.watcher.offer({"q": ("leave it alone", following.cancel)})
         try:
             with self._watched(run):
                 await following
@@ -284,7 +284,3 @@ async def run_session(
     watcher = show.watcher()
     async with open_runtime(project, providers, watcher=watcher) as runtime:
         yield RunSession(runtime, providers, watcher, show)
-
-
-def _cancel(task: asyncio.Task[None]) -> None:
-    task.cancel()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
 
 # By key: a word for it, and what it does.
-Offers: TypeAlias = dict[str, tuple[str, Callable[[], None]]]
+Offers: TypeAlias = dict[str, tuple[str, Callable[[], object]]]
 # Above this many entries the past is told by the loops alone, since reading all would take long.
 PAST_MAX = 20_000
 

@@ -54,8 +54,8 @@ def _tree(block: Block, indent: str) -> Iterator[str]:
     waited = Counter(frozenset(after.node for after in node.after) for node in block.nodes)
     for at, node in enumerate(block.nodes):
         is_last = at + 1 == len(block.nodes)
-        is_alone = waited[frozenset(after.node for after in node.after)] == 1
-        order = _order(node, before) if is_alone else _order_of_several(node)
+        names = [after.node for after in node.after]
+        order = _order(names, before, is_alone=waited[frozenset(names)] == 1)
         yield f"{indent}{'└─' if is_last else '├─'} {_words(node)}{order}"
         before = node.name
         below = indent + ("   " if is_last else "│  ")
@@ -69,18 +69,14 @@ def _tree(block: Block, indent: str) -> Iterator[str]:
             yield from _tree(inner, below + ("   " if is_final else "│  "))
 
 
-def _order(node: Node, before: str) -> str:
-    """What a node waits for, where it is not simply the one before it."""
-    names = [after.node for after in node.after]
-    if names == ([before] if before else []):
+def _order(names: list[str], before: str, *, is_alone: bool) -> str:
+    """What a node waits for, unless it is alone and that is simply the node before it."""
+    if is_alone and names == ([before] if before else []):
         return ""
-    return f"  (after {', '.join(line(name, 40) for name in names)})" if names else "  (at once)"
-
-
-def _order_of_several(node: Node) -> str:
-    """What a node waits for that begins together with others."""
-    names = ", ".join(line(after.node, 40) for after in node.after)
-    return f"  (at once, after {names})" if names else "  (at once)"
+    after = ", ".join(line(name, 40) for name in names)
+    if not after:
+        return "  (at once)"
+    return f"  (after {after})" if is_alone else f"  (at once, after {after})"
 
 
 def _words(node: Node) -> str:
@@ -169,7 +165,8 @@ class _Chart:
         slots = blocks_of(node)
         if not slots:
             shape = ('(["', '"])') if isinstance(node, Gate) else ('["', '"]')
-            self.lines.append(f"{indent}{key}{shape[0]}{_label(node.name)}{_small(node)}{shape[1]}")
+            words = f"{_label(node.name)}<br/><small>{_label(detail_words(node))}</small>"
+            self.lines.append(f"{indent}{key}{shape[0]}{words}{shape[1]}")
             return key
         self.lines.append(f'{indent}subgraph {key} ["{_label(_words(node))}"]')
         below = indent + "  "
@@ -203,10 +200,6 @@ def mermaid(workflow: Workflow) -> str:
     chart = _Chart()
     chart.block(workflow.body, "  ")
     return "\n".join(chart.lines)
-
-
-def _small(node: Node) -> str:
-    return f"<br/><small>{_label(detail_words(node))}</small>"
 
 
 def _label(text: str) -> str:

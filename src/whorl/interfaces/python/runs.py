@@ -20,18 +20,9 @@ from whorl.interfaces.python.values import (
 )
 from whorl.runtimes.forking import Fork, fork_run
 from whorl.runtimes.local import new_run_id
+from whorl.services import steering
 from whorl.services.preflight import check_allowed
 from whorl.services.results import result_of, workflow_of
-from whorl.services.steering import (
-    More,
-    cancelled,
-    check_fork,
-    chosen,
-    continued,
-    decided,
-    paused,
-    resumed,
-)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -110,7 +101,7 @@ class Run:
 
     async def pause(self) -> None:
         """Lets calls that are under way finish, and starts no new ones."""
-        await self._ask(lambda: paused(self._store, self._run))
+        await self._ask(lambda: steering.paused(self._store, self._run))
 
     async def resume(
         self, *, budget: float | None = None, tokens: int | None = None, calls: int | None = None
@@ -120,15 +111,15 @@ class Run:
         `budget` (dollars), `tokens` and `calls` are added to what the run may spend. A run that is
         under way, or waits for a person, is left as it is.
         """
-        more = More(dollars(budget), count(tokens, "tokens"), count(calls, "calls"))
+        more = steering.More(dollars(budget), count(tokens, "tokens"), count(calls, "calls"))
         if not more.amounts() and self.status in ("running", "waiting", "interrupted"):
             await self._opened().driving.take_up(self._run)
             return
-        await self._ask(lambda: resumed(more))
+        await self._ask(lambda: steering.resumed(more))
 
     async def cancel(self) -> None:
         """Ends the run; what is under way is cancelled."""
-        await self._ask(cancelled)
+        await self._ask(steering.cancelled)
 
     async def go_on(
         self,
@@ -146,11 +137,11 @@ class Run:
         budget goes on.
         """
         number, loop = count(iterations, "iterations"), text(at, "at")
-        more = More(dollars(budget), count(tokens, "tokens"), count(calls, "calls"))
+        more = steering.More(dollars(budget), count(tokens, "tokens"), count(calls, "calls"))
         if number is None and not more.amounts():
             raise UsageError("say how much more: iterations, budget, tokens or calls")
         await self._ask(
-            lambda: continued(self._store, self._run, loop, iterations=number, more=more)
+            lambda: steering.continued(self._store, self._run, loop, iterations=number, more=more)
         )
 
     async def accept(self, iteration: int, *, at: str | None = None) -> None:
@@ -158,7 +149,7 @@ class Run:
         number, loop = count(iteration, "iteration"), text(at, "at")
         if number is None:
             raise UsageError("say which iteration to accept")
-        await self._ask(lambda: chosen(self._store, self._run, loop, number))
+        await self._ask(lambda: steering.chosen(self._store, self._run, loop, number))
 
     async def decide(self, approved: bool, *, feedback: str = "", at: str | None = None) -> None:
         """Answers what the run waits for."""
@@ -167,7 +158,7 @@ class Run:
         words, place = text(feedback, "feedback"), text(at, "at")
 
         def make() -> JournalEvent:
-            return decided(
+            return steering.decided(
                 self._store, self._run, place, approved=approved, feedback=words, by="python"
             )
 
@@ -177,7 +168,7 @@ class Run:
         """A new run that keeps the iterations before `at` (such as `polish[3]`) and redoes it."""
         fork = Fork(text(at, "at"), plain_table(values, "values"))
         workflow = workflow_of(self._store, self._run)
-        check_fork(self._store, self._run, workflow, fork)
+        steering.check_fork(self._store, self._run, workflow, fork)
         check_allowed(workflow, self._opened().providers)
         now = time.time()
         run = new_run_id(now)

@@ -21,7 +21,7 @@ from whorl.interfaces.cli.options import (
     read_values,
     run_option,
 )
-from whorl.interfaces.cli.session import Show, run_session, show_options, steering
+from whorl.interfaces.cli.session import Show, on_run, run_session, show_options
 from whorl.interfaces.cli.summary import loop_words, print_outputs
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
@@ -134,7 +134,9 @@ async def _run(
         run, is_new = await session.runtime.start(reading.workflow, start)
         if not is_new:
             check_key(session.store, run, start)
-            return await _attach(session, run, start.key)
+            status, key = session.store.run(run).status, start.key
+            say(f"run {run} was started with the key {key!r} before; it {status_words(status)}")
+            return await (session.follow(run) if status == "running" else session.settle(run))
         if detach:
             return _detach(project, run, as_json=show.as_json)
         return await session.drive(run)
@@ -152,12 +154,6 @@ def _foresee(workflow: Workflow, providers: Providers, start: Start) -> None:
     words = forecast_words(foreseen)
     if words:
         say(words)
-
-
-async def _attach(session: RunSession, run: RunId, key: str) -> int:
-    status = session.store.run(run).status
-    say(f"run {run} was started with the key {key!r} before; it {status_words(status)}")
-    return await (session.follow(run) if status == "running" else session.settle(run))
 
 
 def _detach(project: Project, run: RunId, *, as_json: bool) -> int:
@@ -192,9 +188,8 @@ def _rehearse(workflow: Workflow, start: Start, show: Show) -> int:
     from whorl.services.replay import rehearse
 
     say("dry run: the answers are invented, nothing is sent, nothing is stored")
-    watcher = NullWatcher() if show.as_json else Lines(verbose=show.verbose)
-    watcher = Events() if show.events and not show.as_json else watcher
-    result: dict[str, Any] = rehearse(workflow, start, watcher)
+    shown = Events() if show.events else Lines(verbose=show.verbose)
+    result: dict[str, Any] = rehearse(workflow, start, NullWatcher() if show.as_json else shown)
     if show.as_json:
         print_json(result)
     elif not show.events:
@@ -215,7 +210,7 @@ def _rehearse(workflow: Workflow, start: Start, show: Show) -> int:
 
 @click.command()
 @run_option
-@steering
+@on_run
 async def watch(session: RunSession, run: RunId) -> int:
     """Watch a RUN until it ends, pauses or waits. Ctrl-C leaves it alone.
 

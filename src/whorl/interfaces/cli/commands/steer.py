@@ -23,9 +23,9 @@ from whorl.interfaces.cli.session import (
     PATIENCE_S,
     POLL_S,
     Show,
+    on_run,
     run_session,
     show_options,
-    steering,
 )
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.figures import plural
@@ -33,21 +33,9 @@ from whorl.interfaces.wording import ENDED, more_words
 from whorl.interpreter.continuing import flags
 from whorl.interpreter.control import objection
 from whorl.runtimes.folding import fold
+from whorl.services import steering
 from whorl.services.results import full_result, status_words, with_run, workflow_of
 from whorl.services.runs import find_run
-from whorl.services.steering import (
-    accepted,
-    asked,
-    cancelled,
-    check_fork,
-    continued,
-    decided,
-    is_accepted,
-    loop_at,
-    objections,
-    resumed,
-    what_continues,
-)
 
 if TYPE_CHECKING:
     from whorl.interfaces.cli.session import RunSession
@@ -80,7 +68,7 @@ def pause(project: Project, *, run: str, as_json: bool) -> int:
     \b
       whorl pause last
     """
-    event = asked("run.paused", {"by": "person"})
+    event = steering.asked("run.paused", {"by": "person"})
     return asyncio.run(_stop(project, run, event, "paused", as_json))
 
 
@@ -95,7 +83,7 @@ def cancel(project: Project, *, run: str, feedback: str, as_json: bool) -> int:
     \b
       whorl cancel last --feedback "wrong file"
     """
-    return asyncio.run(_stop(project, run, cancelled(feedback), "cancelled", as_json))
+    return asyncio.run(_stop(project, run, steering.cancelled(feedback), "cancelled", as_json))
 
 
 async def _stop(project: Project, text: str, event: Event, wanted: str, as_json: bool) -> int:
@@ -115,7 +103,7 @@ async def _stop(project: Project, text: str, event: Event, wanted: str, as_json:
 
 
 async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> str:
-    with objections(run):
+    with steering.objections(run):
         if not await session.runtime.request(run, event):
             await session.runtime.drive(run, [event])
     deadline = time.monotonic() + PATIENCE_S
@@ -131,7 +119,7 @@ async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> 
 @click.command()
 @click.argument("run", metavar="RUN")
 @more_options
-@steering
+@on_run
 async def resume(session: RunSession, run: RunId, *, more: More) -> int:
     """Go on with a RUN that was interrupted or paused. Of a failed run, retry what failed.
 
@@ -155,7 +143,7 @@ async def resume(session: RunSession, run: RunId, *, more: More) -> int:
             return await session.drive(run)
         case "interrupted":
             return await session.drive(run)
-    return await session.steer(run, resumed(more))
+    return await session.steer(run, steering.resumed(more))
 
 
 def _say_ended(session: RunSession, run: RunId, status: str, more: More) -> None:
@@ -166,7 +154,7 @@ def _say_ended(session: RunSession, run: RunId, status: str, more: More) -> None
         new = f"`whorl fork {run} --at '{loops[0]}[K]'`" if loops else "`whorl run FILE`"
         ended = f"run {run} was cancelled; {new} starts a new one"
     elif more.amounts():
-        words = objection(fold(session.store, run).machine, resumed(more)) or ended
+        words = objection(fold(session.store, run).machine, steering.resumed(more)) or ended
         at = f" --at '{loops[-1]}'" if len(loops) > 1 else ""
         amounts = flags(more.amounts())
         advice = f"`whorl continue {run}{at} --iterations 3 {amounts}` goes on with a loop of it"
@@ -181,7 +169,7 @@ def _say_ended(session: RunSession, run: RunId, status: str, more: More) -> None
 @click.option("--iterations", "-n", type=click.IntRange(1), metavar="N", help="How many more.")
 @more_options
 @_loop_option
-@steering
+@on_run
 async def continue_command(
     session: RunSession, run: RunId, *, iterations: int | None, more: More, at: str
 ) -> int:
@@ -199,14 +187,14 @@ async def continue_command(
             "say how much more: --iterations N, --budget +AMOUNT, --tokens +N, --calls +N",
             help="for example `whorl continue last --iterations 3`",
         )
-    event = continued(session.store, run, at, iterations=iterations, more=more)
+    event = steering.continued(session.store, run, at, iterations=iterations, more=more)
     _say_given(session, run, event)
     return await session.steer(run, event)
 
 
 def _say_given(session: RunSession, run: RunId, event: Event) -> None:
     """Says what will happen, before anything does."""
-    lines = what_continues(session.store, run, event.body)
+    lines = steering.what_continues(session.store, run, event.body)
     for line in lines[:LOOPS_MAX]:
         say(line)
     if len(lines) > LOOPS_MAX:
@@ -225,32 +213,32 @@ def _say_given(session: RunSession, run: RunId, event: Event) -> None:
 @click.option("--iteration", "-n", "number", type=click.IntRange(1), required=True, metavar="K",
               help="The iteration whose result is taken.")  # fmt: skip
 @_loop_option
-@steering
+@on_run
 async def accept(session: RunSession, run: RunId, *, number: int, at: str) -> int:
     """End a loop of a RUN with the result of iteration K; later steps run (again) with it.
 
     \b
       whorl accept last --iteration 2
     """
-    loop = loop_at(session.store, run, at)
-    if is_accepted(session.store, run, loop, number):
+    loop = steering.loop_at(session.store, run, at)
+    if steering.is_accepted(session.store, run, loop, number):
         say(f"iteration {number} of {loop!r} is accepted already")
         return session.finish(run)
-    return await session.steer(run, accepted(session.store, run, loop, number))
+    return await session.steer(run, steering.accepted(session.store, run, loop, number))
 
 
 @click.command()
 @click.argument("run", metavar="RUN")
 @_feedback_option
 @_gate_option
-@steering
+@on_run
 async def approve(session: RunSession, run: RunId, *, feedback: str, at: str) -> int:
     """Say yes to what a RUN asks: open a gate, or take an iteration as it is.
 
     \b
       whorl approve last --feedback "good, but mention the price"
     """
-    event = decided(session.store, run, at, approved=True, feedback=feedback)
+    event = steering.decided(session.store, run, at, approved=True, feedback=feedback)
     return await session.steer(run, event)
 
 
@@ -258,14 +246,14 @@ async def approve(session: RunSession, run: RunId, *, feedback: str, at: str) ->
 @click.argument("run", metavar="RUN")
 @_feedback_option
 @_gate_option
-@steering
+@on_run
 async def reject(session: RunSession, run: RunId, *, feedback: str, at: str) -> int:
     """Say no to what a RUN asks: close a gate, or send an iteration back.
 
     \b
       whorl reject last --feedback "the second paragraph is wrong"
     """
-    event = decided(session.store, run, at, approved=False, feedback=feedback)
+    event = steering.decided(session.store, run, at, approved=False, feedback=feedback)
     return await session.steer(run, event)
 
 
@@ -316,7 +304,7 @@ async def _fork(project: Project, text: str, fork: Fork, show: Show) -> int:
         source = find_run(session.store, text)
         workflow = fork.workflow or workflow_of(session.store, source)
         show.check(workflow)
-        check_fork(session.store, source, workflow, fork)
+        steering.check_fork(session.store, source, workflow, fork)
         check_allowed(workflow, session.providers)
         now = time.time()
         run = new_run_id(now)

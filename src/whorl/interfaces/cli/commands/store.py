@@ -182,9 +182,11 @@ def prune(
         return 0
     is_asked = not (dry_run or as_json or yes) and sys.stdin.isatty()
     wanted = statuses or FINISHED
-    if is_asked and not _is_meant(asyncio.run(_prune(project, seconds, wanted, dry_run=True))):
-        say("nothing was deleted")
-        return 0
+    if is_asked:
+        old = asyncio.run(_prune(project, seconds, wanted, dry_run=True))
+        if old.runs and not click.confirm(f"delete {_amount(old)}?", err=True):
+            say("nothing was deleted")
+            return 0
     pruned = asyncio.run(_prune(project, seconds, wanted, dry_run=dry_run))
     if as_json:
         _print_pruned(pruned.runs, pruned.entries, pruned.bytes, dry_run=dry_run)
@@ -204,11 +206,6 @@ def _seconds(text: str) -> float:
         return parse_duration(text)
     except ValueError as fault:
         raise UsageError(f"--older-than: {fault}", help=UNITS) from fault
-
-
-def _is_meant(found: Pruned) -> bool:
-    """Asks the person at the terminal, where there is anything to delete."""
-    return not found.runs or click.confirm(f"delete {_amount(found)}?", err=True)
 
 
 def _amount(pruned: Pruned) -> str:
@@ -274,16 +271,11 @@ def memory_rm(project: Project, *, key: str, as_json: bool) -> int:
     return 0
 
 
-def _known_keys(keys: list[str]) -> str:
-    return f"keys: {', '.join(keys)}" if keys else "nothing is remembered at all"
-
-
 async def _forget(project: Project, key: str) -> int:
     async with project.open_store() as store:
         known = [row.key for row in store.memories()]
         if key not in known:
-            raise UsageError(
-                f"nothing is remembered under {key!r}",
-                help=did_you_mean(key, known) or _known_keys(known),
-            )
+            keys = f"keys: {', '.join(known)}" if known else "nothing is remembered at all"
+            advice = did_you_mean(key, known) or keys
+            raise UsageError(f"nothing is remembered under {key!r}", help=advice)
         return await store.forget(key)
