@@ -119,11 +119,10 @@ def verdict_words(note: Mapping[str, Json], width_max: int = 60) -> str:
     error = note.get("error")
     if isinstance(error, dict):
         return line(str(error.get("message", "failed")), width_max)
-    facts = note.get("facts")
-    told = [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
+    facts = _facts(note)
     if note.get("met"):
-        told = [fact for fact in told if fact.get("met")] or told
-    words = [fact_words(fact) for fact in told if len(fact) > 2]
+        facts = [fact for fact in facts if fact.get("met")] or facts
+    words = [fact_words(fact) for fact in facts if len(fact) > 2]
     words = words or ([str(note["by"])] if note.get("by") else [])
     outside = note.get("outside")
     if isinstance(outside, dict) and outside_words(outside) not in words:
@@ -134,10 +133,13 @@ def verdict_words(note: Mapping[str, Json], width_max: int = 60) -> str:
 
 def goals_of(note: Mapping[str, Any]) -> tuple[float, ...]:
     """The scores that an iteration was measured against."""
-    facts = note.get("facts")
-    told = [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
-    goals = [fact.get("at_least") for fact in told if fact.get("by") == "score"]
+    goals = [fact.get("at_least") for fact in _facts(note) if fact.get("by") == "score"]
     return tuple(float(goal) for goal in goals if isinstance(goal, int | float))
+
+
+def _facts(note: Mapping[str, Any]) -> list[dict[str, Any]]:
+    facts = note.get("facts")
+    return [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
 
 
 def score_cell(note: Mapping[str, Any], number: float | None) -> str:
@@ -163,11 +165,11 @@ def fact_words(fact: Mapping[str, Any]) -> str:
             answer = line(str(fact.get("answer", "")), 80)
             return f"judge: {answer}" if answer else "judge: no clear answer"
         case "expression":
-            said = line(str(fact.get("expression", "")), 60)
+            expression = line(str(fact.get("expression", "")), 60)
             if fact["met"] is None:
                 lost: Any = fact.get("failed") or []
-                return f"{said} is not known: {', '.join(map(repr, lost))} failed"
-            return f"{said} is {str(bool(fact['met'])).lower()}"
+                return f"{expression} is not known: {', '.join(map(repr, lost))} failed"
+            return f"{expression} is {str(bool(fact['met'])).lower()}"
         case "stable":
             return f"{bare(float(fact.get('similarity', 0)) * 100)}% alike"
         case "plateau":
@@ -280,8 +282,8 @@ def judgement_lines(vocabulary: Json, event: Event) -> list[str]:
     """A line for each judgement of an iteration that has just finished."""
     if event.kind != "iteration.finished":
         return []
-    found: Any = vocabulary.get("judgement") if isinstance(vocabulary, dict) else None
-    words: dict[str, str] = _JUDGEMENT | (found or {})
+    own: Any = vocabulary.get("judgement") if isinstance(vocabulary, dict) else None
+    words: dict[str, str] = _JUDGEMENT | (own or {})
     facts: Any = event.body.get("facts") or []
     return [_judgement_line(words, fact) for fact in facts if fact.get("by") == "judge"]
 
@@ -292,8 +294,8 @@ def status_lines(vocabulary: Json, path: str, facts: dict[str, str]) -> list[str
     """
     words: Any = vocabulary if isinstance(vocabulary, dict) else {}
     lines: list[str] = words.get("status") or []
-    known = {name: str(word) for name, word in (words.get("loops") or {}).get(path, {}).items()}
-    return [safe(_fill(line, known | facts)) for line in lines]
+    of_loop = {name: str(word) for name, word in (words.get("loops") or {}).get(path, {}).items()}
+    return [safe(_fill(line, of_loop | facts)) for line in lines]
 
 
 def _judgement_line(words: dict[str, str], fact: dict[str, Any]) -> str:

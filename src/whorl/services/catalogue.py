@@ -52,24 +52,24 @@ class Catalogue:
 
     def listed(self) -> list[Listed]:
         """All workflow files, by name."""
-        found: dict[str, tuple[Stamp, Listed | None]] = {}
+        files: dict[str, tuple[Stamp, Listed | None]] = {}
         deadline = time.monotonic() + READING_S
         with self._lock:
             for path, stamp in sorted(_candidates(str(self._project.root))):
-                known = self._known.get(path)
-                if known is not None and known[0] == stamp:
-                    found[path] = known
+                before = self._known.get(path)
+                if before is not None and before[0] == stamp:
+                    files[path] = before
                 elif time.monotonic() < deadline:
-                    found[path] = (stamp, self._read(path))
-            self._known = found
-        return [listed for _, listed in found.values() if listed is not None]
+                    files[path] = (stamp, self._read(path))
+            self._known = files
+        return [listed for _, listed in files.values() if listed is not None]
 
     def _read(self, path: str) -> Listed | None:
         name = os.path.relpath(path, self._project.root).replace(os.sep, "/")
         try:
             return Listed(name, self._project.read(path).workflow)
         except InvalidWorkflow as fault:
-            codes = {one.code for one in fault.diagnostics}
+            codes = {diagnostic.code for diagnostic in fault.diagnostics}
             if _NO_DIALECT in codes or (codes <= _SYNTAX and name.count("/") > 1):
                 return None
             first = safe(fault.diagnostics[0].message) if fault.diagnostics else ""
@@ -107,8 +107,8 @@ def _stamp(entry: os.DirEntry[str]) -> Stamp | None:
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as found:
-            entries = [entry for entry in found if not entry.name.startswith(".")]
+        with os.scandir(folder) as scanned:
+            entries = [entry for entry in scanned if not entry.name.startswith(".")]
     except OSError:
         return []
     return sorted(entries, key=lambda entry: entry.name)

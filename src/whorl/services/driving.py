@@ -190,9 +190,9 @@ class Driving:
 
     def _stands(self, run: RunId, event: Event, before: int) -> bool:
         """Whether the request is in the journal."""
-        known = (event.kind, event.address, event.at)
+        wanted = (event.kind, event.address, event.at)
         return any(
-            (entry.event.kind, entry.event.address, entry.event.at) == known
+            (entry.event.kind, entry.event.address, entry.event.at) == wanted
             for entry in self._runtime.store.read(run, after=before)
         )
 

@@ -61,15 +61,15 @@ def loop_named(store: SqliteStore, run: RunId, at: str) -> str:
     if wanted in loops:
         return wanted
     rest = f" and {len(loops) - _NAMED_MAX} more: `whorl show {run}`"
-    known = ", ".join(loops[:_NAMED_MAX]) + (rest if len(loops) > _NAMED_MAX else "")
+    names = ", ".join(loops[:_NAMED_MAX]) + (rest if len(loops) > _NAMED_MAX else "")
     if wanted:
-        hint = did_you_mean(wanted, loops) or f"loops: {known or 'none'}"
+        hint = did_you_mean(wanted, loops) or f"loops: {names or 'none'}"
         raise UsageError(f"run {run} has no loop {wanted!r}", help=hint, code="W907")
     outer = [address for address in loops if "[" not in address]
     if not loops:
         raise UsageError(f"run {run} has no loop", help=f"`whorl show {run}`", code="W907")
     if len(outer) != 1:
-        raise UsageError("say which loop with --at", help=f"loops: {known}", code="W903")
+        raise UsageError("say which loop with --at", help=f"loops: {names}", code="W903")
     return outer[0]
 
 
@@ -87,9 +87,9 @@ def iteration_row(store: SqliteStore, run: RunId, loop: str, number: int) -> Ite
 def sides(store: SqliteStore, run: RunId, loop: str, numbers: tuple[int, int]) -> tuple[Side, Side]:
     """Two iterations of a loop, found in one replay."""
     rows = [iteration_row(store, run, loop, number) for number in numbers]
-    found = results_of(store, run, loop, sorted(set(numbers)))
-    one, other = (Side(row, found.get(row.number, {})) for row in rows)
-    return one, other
+    results = results_of(store, run, loop, sorted(set(numbers)))
+    first, second = (Side(row, results.get(row.number, {})) for row in rows)
+    return first, second
 
 
 def results_of(
@@ -97,10 +97,10 @@ def results_of(
 ) -> dict[int, dict[str, Json]]:
     """What the steps of iterations gave, without what is shown to nobody."""
     hidden = hidden_names(workflow_of(store, run))
-    found: dict[int, Any] = dict(iteration_results(store, run, loop, numbers))
+    iterations: dict[int, Any] = dict(iteration_results(store, run, loop, numbers))
     return {
         number: without(iteration.get("results") or {}, hidden)
-        for number, iteration in found.items()
+        for number, iteration in iterations.items()
     }
 
 
@@ -124,8 +124,8 @@ def computed(store: SqliteStore, run: RunId, address: str) -> Json:
 
 def unknown_place(store: SqliteStore, run: RunId, address: str) -> UsageError:
     """The error for an address at which nothing happened."""
-    known = list(dict.fromkeys(entry.event.address for entry in store.read(run)))
-    hint = did_you_mean(address, [one for one in known if one])
+    addresses = list(dict.fromkeys(entry.event.address for entry in store.read(run)))
+    hint = did_you_mean(address, [text for text in addresses if text])
     return UsageError(
         f"nothing happened at {address!r} in run {run}",
         help=hint or f"`whorl show {run}` lists steps and loops",
@@ -135,13 +135,13 @@ def unknown_place(store: SqliteStore, run: RunId, address: str) -> UsageError:
 
 def attempts_of(entries: Iterable[Entry], address: str) -> list[StepAttempt]:
     """Each time that the step at an address was carried out, the first one first."""
-    found: dict[int, StepAttempt] = {}
+    attempts: dict[int, StepAttempt] = {}
     for entry in entries:
         base, number = _split(entry.event.address)
         if base == address:
-            attempt = found.setdefault(number, StepAttempt(number, entry.event.address))
+            attempt = attempts.setdefault(number, StepAttempt(number, entry.event.address))
             _take(attempt, entry)
-    return [found[number] for number in sorted(found)]
+    return [attempts[number] for number in sorted(attempts)]
 
 
 def previous_address(address: str) -> str:
@@ -154,8 +154,8 @@ def previous_address(address: str) -> str:
 
 
 def _split(address: str) -> tuple[str, int]:
-    found = _ATTEMPT.search(address)
-    return (address[: found.start()], int(found[1])) if found else (address, 1)
+    match = _ATTEMPT.search(address)
+    return (address[: match.start()], int(match[1])) if match else (address, 1)
 
 
 def _take(attempt: StepAttempt, entry: Entry) -> None:
@@ -290,11 +290,11 @@ def _model(event: Event) -> str:
 
 def _loop(address: str) -> str:
     """The innermost loop around an address, without its iterations."""
-    head, found, _ = address.rpartition("]")
-    return unescape(_NUMBERS.sub("", head.rpartition("[")[0])) if found else ""
+    head, bracket, _ = address.rpartition("]")
+    return unescape(_NUMBERS.sub("", head.rpartition("[")[0])) if bracket else ""
 
 
 def _iteration(address: str) -> str:
     """The innermost iteration around an address."""
-    head, found, _ = address.rpartition("]")
-    return head + found
+    head, bracket, _ = address.rpartition("]")
+    return head + bracket

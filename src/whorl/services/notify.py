@@ -49,9 +49,9 @@ class Notifier:
         """Looks for what is worth telling; of one batch, the last."""
         notice: dict[str, Json] | None = None
         for entry in entries:
-            told = _notice(entry.event)
-            if told is not None:
-                notice = told | {"run": run, "seq": entry.seq, "at": entry.event.at}
+            news = _notice(entry.event)
+            if news is not None:
+                notice = news | {"run": run, "seq": entry.seq, "at": entry.event.at}
         if notice is None or notice["event"] not in self._settings.on:
             return
         if len(self._sending) >= PENDING_MAX:

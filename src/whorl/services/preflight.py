@@ -118,8 +118,8 @@ def _servers(task: Task, settings: Settings) -> list[str]:
     else:
         return []
     texts = (name for name in names if isinstance(name, str) and name not in settings.tasks)
-    found = (name.partition("/")[0] for name in texts)
-    return [name for name in dict.fromkeys(found) if name in settings.mcp]
+    servers = (name.partition("/")[0] for name in texts)
+    return [name for name in dict.fromkeys(servers) if name in settings.mcp]
 
 
 def _without_node(settings: Settings) -> str:
@@ -146,13 +146,13 @@ def check_models(workflow: Workflow, providers: Providers) -> None:
 
     In files of other systems, which may have steps that are never reached, models only.
     """
-    for found in unknown_names(workflow, providers):
-        if found.is_doubt or (found.code != _NO_PROVIDER and workflow.dialect != "native"):
+    for unknown in unknown_names(workflow, providers):
+        if unknown.is_doubt or (unknown.code != _NO_PROVIDER and workflow.dialect != "native"):
             continue
         raise UsageError(
-            f"step {found.path!r} {found.message}",
+            f"step {unknown.path!r} {unknown.message}",
             help="`whorl doctor` shows what is configured",
-            code=found.code,
+            code=unknown.code,
         )
 
 
@@ -212,14 +212,14 @@ def _unknown_model(asked: _Asked, providers: Providers) -> Iterator[Unknown]:
 
 def _unknown_tools(asked: _Asked, providers: Providers) -> Iterator[Unknown]:
     context = providers.context
-    known = [*context.settings.mcp, *context.settings.tasks, *context.functions.names()]
+    names = [*context.settings.mcp, *context.settings.tasks, *context.functions.names()]
     tools = asked.inputs.get("tools")
     for name in tools if isinstance(tools, list) else ():
         server = str(name).partition("/")[0]
         # What is computed in the run stands here as its own text.
-        if not isinstance(name, str) or "{" in name or name in known or server in known:
+        if not isinstance(name, str) or "{" in name or name in names or server in names:
             continue
-        near = did_you_mean(server, known)
+        near = did_you_mean(server, names)
         message = (
             f"offers the tool {name!r}, which is neither an MCP server nor a task; add "
             f"[mcp.{server}] or [tasks] {name} to whorl.toml{'; ' + near if near else ''}"
@@ -229,7 +229,7 @@ def _unknown_tools(asked: _Asked, providers: Providers) -> Iterator[Unknown]:
 
 def asks_models(workflow: Workflow) -> bool:
     """Whether a model is asked anything, in a step or as a judge."""
-    return any(one.kind in _MODELS for one in _asked(workflow))
+    return any(asked.kind in _MODELS for asked in _asked(workflow))
 
 
 def is_left_to_toy(workflow: Workflow, providers: Providers) -> bool:
@@ -259,18 +259,18 @@ def forecast(
     budget = budget_usd if budget_usd is not None else workflow.limits.cost_usd
     asked = list(_asked(workflow))
     prices = _Prices(providers)
-    found = worst_case(workflow, prices.of)
-    cost, bound = (found.cost_usd, found.bound_usd) if asked else (None, None)
+    worst = worst_case(workflow, prices.of)
+    cost, bound = (worst.cost_usd, worst.bound_usd) if asked else (None, None)
     if budget is not None and asked and prices.all_known:
         cost = budget if cost is None else min(cost, budget)
         bound = budget if bound is None else min(bound, budget)
     return Forecast(
-        found.calls,
-        found.typical,
+        worst.calls,
+        worst.typical,
         cost,
         budget,
         is_priced=prices.all_known,
-        has_tools=any("tools" in one.inputs for one in asked),
+        has_tools=any("tools" in task.inputs for task in asked),
         bound_usd=bound,
         answer_tokens=prices.answer_tokens,
     )
@@ -292,16 +292,16 @@ class _Prices:
         else:
             asked = _Asked("", "judge", defaults.get("judge", {}) | _judged(node))
         try:
-            found = self._providers.kind(asked.kind).estimate(_request(asked))
+            estimate = self._providers.kind(asked.kind).estimate(_request(asked))
         except (ProviderError, UsageError):
             self.all_known = False
             return Priced()
-        self.all_known &= found.cost_usd is not None
-        if found.cap is not None and found.cost_usd:
-            self.answer_tokens = max(self.answer_tokens, found.cap.least)
-        is_free = found.cost_usd == 0
-        is_most = is_free or (found.cap is None and _is_fixed(workflow, node))
-        return Priced(found.cost_usd, is_most)
+        self.all_known &= estimate.cost_usd is not None
+        if estimate.cap is not None and estimate.cost_usd:
+            self.answer_tokens = max(self.answer_tokens, estimate.cap.least)
+        is_free = estimate.cost_usd == 0
+        is_most = is_free or (estimate.cap is None and _is_fixed(workflow, node))
+        return Priced(estimate.cost_usd, is_most)
 
 
 def _is_fixed(workflow: Workflow, node: Task | Judge) -> bool:
@@ -362,16 +362,16 @@ def _names_its_model(task: Task) -> bool:
 
 def _judged(judge: Judge) -> dict[str, Json]:
     inputs = _plain(judge.inputs)
-    found: dict[str, Json] = dict(inputs) if isinstance(inputs, dict) else {}
+    fields: dict[str, Json] = dict(inputs) if isinstance(inputs, dict) else {}
     if judge.model:
-        found["model"] = list(judge.model)
-    return found | {"question": _plain(judge.question), "text": ""}
+        fields["model"] = list(judge.model)
+    return fields | {"question": _plain(judge.question), "text": ""}
 
 
 def _known(fields: Fields) -> dict[str, Json]:
-    found = _plain(fields)
-    assert isinstance(found, dict)
-    return found
+    values = _plain(fields)
+    assert isinstance(values, dict)
+    return values
 
 
 def _plain(value: Value) -> Json:
@@ -408,8 +408,8 @@ def _agent_program(agent: Value | None, settings: Settings) -> str:
     from whorl.providers.settings.agents import agents_from
 
     name = agent.value if isinstance(agent, Constant) else None
-    known = {**agents_from({}, {}), **settings.agents}
-    return known[name].program if isinstance(name, str) and name in known else ""
+    agents = {**agents_from({}, {}), **settings.agents}
+    return agents[name].program if isinstance(name, str) and name in agents else ""
 
 
 def _items(value: Value) -> tuple[Value, ...]:

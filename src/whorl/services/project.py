@@ -80,7 +80,7 @@ class Project:
         table = {} if self.config is None else _read_config(self.config)
         section = table.get("workflows")
         folders = section.get("folders", []) if isinstance(section, dict) else []
-        if not isinstance(folders, list) or not all(isinstance(one, str) for one in folders):
+        if not isinstance(folders, list) or not all(isinstance(folder, str) for folder in folders):
             message = f"{self.config}: [workflows] folders must be a list of texts"
             raise UsageError(message, code="W901")
         return tuple(folders)
@@ -89,15 +89,17 @@ class Project:
         """The texts of the files that diagnostics point into, as far as they can be read."""
         from whorl.source import open_file
 
-        found: dict[str, str] = {}
-        for name in {one.span.file for one in diagnostics if one.span is not None}:
+        texts: dict[str, str] = {}
+        for name in {
+            diagnostic.span.file for diagnostic in diagnostics if diagnostic.span is not None
+        }:
             for path in (name, str(self.root / name)):
                 try:
-                    found[name] = open_file(path)
+                    texts[name] = open_file(path)
                 except InvalidWorkflow:
                     continue
                 break
-        return found
+        return texts
 
     def has_runs(self) -> bool:
         """Whether there is a store to look into. Raises UsageError W902 for one that was named."""
@@ -137,23 +139,25 @@ def find_project(
 
     Unless `is_checked`, a configuration that is not there is found out when it is read.
     """
-    here = (folder or Path.cwd()).resolve()
-    root = next((p for p in (here, *here.parents) if (p / CONFIG_NAME).is_file()), here)
+    current = (folder or Path.cwd()).resolve()
+    root = next((p for p in (current, *current.parents) if (p / CONFIG_NAME).is_file()), current)
     chosen = root / CONFIG_NAME if (root / CONFIG_NAME).is_file() else None
     if config:
-        chosen = here / Path(config).expanduser()
+        chosen = current / Path(config).expanduser()
         if is_checked and not chosen.is_file():
             raise UsageError(f"the configuration {config!r} does not exist", code="W901")
-    place = _store_path(root, here, store, environment)
+    place = _store_path(root, current, store, environment)
     return Project(root, chosen, place, environment, is_store_named=bool(store))
 
 
-def _store_path(root: Path, here: Path, store: str | None, environment: Mapping[str, str]) -> Path:
+def _store_path(
+    root: Path, current: Path, store: str | None, environment: Mapping[str, str]
+) -> Path:
     if store:
-        path = here / Path(store).expanduser()
+        path = current / Path(store).expanduser()
         return path if path.suffix == ".db" or path.is_file() else path / STORE_NAME
     home = environment.get("WHORL_HOME", "")
-    folder = here / Path(home).expanduser() if home else root / STORE_FOLDER
+    folder = current / Path(home).expanduser() if home else root / STORE_FOLDER
     return folder / STORE_NAME
 
 
@@ -183,7 +187,7 @@ def _read_replies(path: Path) -> object:
     import json
 
     try:
-        found = json.loads(path.read_text("utf-8"))
+        replies = json.loads(path.read_text("utf-8"))
     except OSError as error:
         message = f"{path}: replies of [connectors] cannot be read: {error.strerror or error}"
         help_text = "the path is seen from the folder of whorl.toml"
@@ -192,7 +196,7 @@ def _read_replies(path: Path) -> object:
         help_text = 'replies by action: {"Send_mail": [{"statusCode": 200, "body": {}}]}'
         message = f"{path}: is no JSON file of replies: {error}"
         raise UsageError(message, help=help_text, code="W901") from error
-    return found["calls"] if isinstance(found, dict) and "cassette" in found else found
+    return replies["calls"] if isinstance(replies, dict) and "cassette" in replies else replies
 
 
 def _read_toml(path: Path) -> dict[str, object]:
@@ -211,15 +215,19 @@ def _read_toml(path: Path) -> dict[str, object]:
         raise _bad_config(str(path), "is not UTF-8") from error
     except tomllib.TOMLDecodeError as error:
         message = str(error)
-        found = _PLACE.search(message)
-        place = f":{found['line']}:{found['column']}" if found and found["line"] else ""
+        place_match = _PLACE.search(message)
+        place = (
+            f":{place_match['line']}:{place_match['column']}"
+            if place_match and place_match["line"]
+            else ""
+        )
         words = _PLACE.sub("", message)
         raise _bad_config(f"{path}{place}", words[:1].lower() + words[1:]) from error
 
 
 def _line_of(path: Path, message: str) -> str:
     """Where the setting that a message is about probably stands."""
-    named = [name for found in _NAMED.findall(message) for name in found if name]
+    named = [name for names in _NAMED.findall(message) for name in names if name]
     for number, text in enumerate(path.read_text("utf-8").splitlines(), start=1):
         if any(re.match(rf"\s*(\[+.*\.)?{re.escape(name)}\b", text) for name in named):
             return f":{number}"

@@ -95,8 +95,8 @@ def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -
                 call = {name: body.get(name) for name in names if name in body}
                 cassette.calls.setdefault(event.address, {}).update(call)
             case "task.finished":
-                told = {k: v for k, v in body.items() if k not in ("value", "usage")}
-                call = {"value": body.get("value"), "usage": body.get("usage"), "detail": told}
+                detail = {k: v for k, v in body.items() if k not in ("value", "usage")}
+                call = {"value": body.get("value"), "usage": body.get("usage"), "detail": detail}
                 cassette.calls.setdefault(event.address, {}).update(call)
             case "task.failed":
                 cassette.calls.setdefault(event.address, {}).update({"error": body.get("error")})
@@ -319,15 +319,15 @@ def invent(schema: Json, name: str = "value", depth: int = 0) -> Json:
             return schema[word]
     choices: Any = schema.get("enum") or schema.get("examples")
     if isinstance(choices, list) and choices:
-        found: Json = choices[0]
-        return found
+        choice: Json = choices[0]
+        return choice
     for word in ("anyOf", "oneOf", "allOf"):
         options = schema.get(word)
         if isinstance(options, list) and options:
             return invent(options[0], name, depth + 1)
     kind: Any = schema.get("type")
     if isinstance(kind, list):
-        kind = next((one for one in kind if one != "null"), "null")
+        kind = next((name_of_type for name_of_type in kind if name_of_type != "null"), "null")
     return _invent_typed(schema, str(kind), name, depth)
 
 

@@ -93,15 +93,15 @@ def result_of(
     body["usage"] = dict(state["usage"])
     final = Event("run.finished", "", float(state["at"]), body)
     # Reading the whole journal for warnings is left out where none was given.
-    found = document(run, status, final, store, warnings=None if state["warned"] else [])
+    result = document(run, status, final, store, warnings=None if state["warned"] else [])
     if state["usage"].get("calls") and asks_models(machine.plan.workflow):
-        found["warnings"] = [*_of_toy(store, run), *cast("list[Json]", found["warnings"])]
+        result["warnings"] = [*_of_toy(store, run), *cast("list[Json]", result["warnings"])]
     if state.get("paused_by") == "budget":
-        _take_back_unbegun(machine, cast("list[dict[str, Any]]", found["loops"]))
-    for told in (*cast("list[Any]", found["warnings"]), found["error"]):
-        if isinstance(told, dict) and told.get("message"):
-            told["message"] = with_run(str(told["message"]), run)
-    return found
+        _take_back_unbegun(machine, cast("list[dict[str, Any]]", result["loops"]))
+    for message in (*cast("list[Any]", result["warnings"]), result["error"]):
+        if isinstance(message, dict) and message.get("message"):
+            message["message"] = with_run(str(message["message"]), run)
+    return result
 
 
 def _take_back_unbegun(machine: Machine, loops: list[dict[str, Any]]) -> None:
@@ -119,12 +119,12 @@ def _of_toy(store: SqliteStore, run: RunId) -> list[Json]:
         event = entry.event
         if event.kind not in ("task.finished", "task.failed"):
             continue
-        told: Any = event.body
+        details: Any = event.body
         if event.kind == "task.failed":
-            told = told["error"].get("detail") or {}
-        if told.get("toy_model"):
+            details = details["error"].get("detail") or {}
+        if details.get("toy_model"):
             return [{"code": "P110", "message": TOY_ANSWERED, "path": event.address}]
-        if "model" in told and "finish" in told:
+        if "model" in details and "finish" in details:
             return []
     return []
 
@@ -154,22 +154,22 @@ def full_result(
 
 def requests_of(store: SqliteStore, run: RunId) -> list[Request]:
     """Answers of people, and iterations that they gave or chose; the newest of very many."""
-    found: list[Request] = []
+    requests: list[Request] = []
     for entry in store.read(run):
         event = entry.event
         if event.kind in _REQUESTS and not event.body.get("refused"):
             place = event.address.partition("/:")[0] or str(event.body.get("at") or "")
-            found.append(Request(event.kind, place, event.body))
-    return found[-_REQUESTS_MAX:]
+            requests.append(Request(event.kind, place, event.body))
+    return requests[-_REQUESTS_MAX:]
 
 
 def _written_end(store: SqliteStore, run: RunId, last: int) -> dict[str, Json]:
     """The end of a run as it was written: without secrets that its steps have computed."""
-    found: dict[str, Json] = {}
+    body: dict[str, Json] = {}
     for entry in store.read(run, after=max(0, last - _TAIL)):
         if entry.event.kind == "run.finished":
-            found = entry.event.body
-    return found
+            body = entry.event.body
+    return body
 
 
 def open_gates(store: SqliteStore, run: RunId, machine: Machine | None = None) -> list[Gate]:
@@ -196,8 +196,8 @@ def workflow_of(store: SqliteStore, run: RunId) -> Workflow:
 
 def loop_node(workflow: Workflow, path: str) -> Loop | None:
     """The loop at a path, in the workflow itself or in one that it calls."""
-    for known, node in index_nodes(workflow).items():
-        if known.rpartition(":")[2] == path and isinstance(node, Loop):
+    for address, node in index_nodes(workflow).items():
+        if address.rpartition(":")[2] == path and isinstance(node, Loop):
             return node
     return None
 
@@ -206,8 +206,8 @@ def iteration_results(
     store: SqliteStore, run: RunId, loop: str, numbers: Sequence[int]
 ) -> dict[int, dict[str, Json]]:
     """The results and scores of finished iterations of a loop, by number."""
-    found = look_into(store, run, frozenset(numbered(loop, number) for number in numbers))
-    return {split_iteration(address)[1] or 0: result for address, result in found.items()}
+    results = look_into(store, run, frozenset(numbered(loop, number) for number in numbers))
+    return {split_iteration(address)[1] or 0: iteration for address, iteration in results.items()}
 
 
 def carried_into(store: SqliteStore, run: RunId, loop: str, number: int) -> dict[str, Json]:
@@ -235,4 +235,4 @@ def status_words(status: str) -> str:
 
 def with_run(words: str, run: str) -> str:
     """The commands in a message, with the run that they are about: they can be pasted."""
-    return _COMMAND.sub(lambda found: f"{found[1]} {run}", words)
+    return _COMMAND.sub(lambda match: f"{match[1]} {run}", words)

@@ -149,9 +149,9 @@ def _no_loop(store: SqliteStore, run: RunId, wanted: str, open_ones: list[str]) 
         if store.run(run).status in ("succeeded", "failed", "cancelled"):
             advice = f"`whorl show {run}` shows its steps"
         return UsageError(f"run {run} has no loop", help=advice, code="W907")
-    known = ", ".join(open_ones) or "none"
+    names = ", ".join(open_ones) or "none"
     words = f"run {run} has no loop {wanted!r} that is open to this"
-    hint = did_you_mean(wanted, open_ones) or f"there are: {known}"
+    hint = did_you_mean(wanted, open_ones) or f"there are: {names}"
     return UsageError(words if wanted else f"run {run} has no loop", help=hint, code="W907")
 
 
@@ -173,14 +173,14 @@ def chosen(store: SqliteStore, run: RunId, at: str, number: int) -> Event:
 
 def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
     """The end of a loop with the result of one of its iterations."""
-    found = iteration_results(store, run, loop, (number,)).get(number)
-    if found is None:
+    result = iteration_results(store, run, loop, (number,)).get(number)
+    if result is None:
         rows = store.newest_iterations(run, loop, 20)
         done = {row.number for row in rows if row.status == "succeeded"}
-        known = ", ".join(map(str, sorted(done))) or "none"
-        words = f"{loop!r} has no iteration {number} with a result; it has {known}"
+        numbers = ", ".join(map(str, sorted(done))) or "none"
+        words = f"{loop!r} has no iteration {number} with a result; it has {numbers}"
         raise UsageError(words, code="W907")
-    return asked("run.accepted", {"at": loop, "iteration": number, **found})
+    return asked("run.accepted", {"at": loop, "iteration": number, **result})
 
 
 def check_fork(store: SqliteStore, source: RunId, workflow: Workflow, fork: Fork) -> None:
@@ -189,13 +189,13 @@ def check_fork(store: SqliteStore, source: RunId, workflow: Workflow, fork: Fork
     path = next((row.path for row in store.loops(source) if row.address == loop), loop)
     node = loop_node(workflow, path)
     carried = [carry.name for carry in node.carry] if node is not None else []
-    known = [*carried, *(port.name for port in workflow.inputs)]
-    known += [name for name, _ in workflow.variables]
+    names = [*carried, *(port.name for port in workflow.inputs)]
+    names += [name for name, _ in workflow.variables]
     for name in fork.values:
-        if name not in known and not workflow.open_inputs:
+        if name not in names and not workflow.open_inputs:
             raise UsageError(
                 f"{name!r} is to be set, which is no input, variable or carried value",
-                help=did_you_mean(name, known) or f"there are: {', '.join(known) or 'none'}",
+                help=did_you_mean(name, names) or f"there are: {', '.join(names) or 'none'}",
             )
 
 
@@ -204,8 +204,8 @@ def _check_iteration(store: SqliteStore, run: RunId, at: str) -> str:
     loop, number = split_iteration(at)
     rows = {row.address: row for row in store.loops(run)}
     if loop not in rows:
-        known = ", ".join(rows) or "none"
-        hint = did_you_mean(loop, rows) or f"loops: {known}"
+        names = ", ".join(rows) or "none"
+        hint = did_you_mean(loop, rows) or f"loops: {names}"
         raise UsageError(f"run {run} has no loop {loop!r}", help=hint, code="W907")
     begun = rows[loop].iterations
     if number is None:
@@ -225,20 +225,22 @@ def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
     gates = open_gates(store, run)
     places = ", ".join(gate.place for gate in gates)
     if at:
-        found = [gate for gate in gates if at in (gate.address, gate.place)]
-        if found:
-            return found[0]
+        same = [gate for gate in gates if at in (gate.address, gate.place)]
+        if same:
+            return same[0]
     elif len(gates) == 1:
         return gates[0]
     elif gates:
         raise UsageError(f"several decisions are open: {places}", help="say which with --at",
                          code="W903")  # fmt: skip
-    known = _decided_last(store, run, at)
-    if known and gates:
-        raise UsageError(known, help=f"open now: {places}", code="W905")
-    if known:
+    decided_before = _decided_last(store, run, at)
+    if decided_before and gates:
+        raise UsageError(decided_before, help=f"open now: {places}", code="W905")
+    if decided_before:
         raise UsageError(
-            f"run {run} asks nothing any more: {known}", help=f"`whorl show {run}`", code="W905"
+            f"run {run} asks nothing any more: {decided_before}",
+            help=f"`whorl show {run}`",
+            code="W905",
         )
     if gates:
         hint = did_you_mean(at, [gate.place for gate in gates])
@@ -252,8 +254,8 @@ def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
 
 def _decided_last(store: SqliteStore, run: RunId, at: str) -> str:
     """The newest answer to what is asked at a place, or anywhere."""
-    answers = [one for one in requests_of(store, run) if one.kind == "gate.decided"]
-    same = [one for one in answers if at.partition("/:")[0] in ("", one.place)]
+    answers = [request for request in requests_of(store, run) if request.kind == "gate.decided"]
+    same = [request for request in answers if at.partition("/:")[0] in ("", request.place)]
     if not same:
         return ""
     verb = "approved" if same[-1].body.get("approved") else "rejected"

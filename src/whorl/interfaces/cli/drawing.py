@@ -146,9 +146,9 @@ def _inside(view: View, steps: list[Step], address: str, indent: str) -> Iterato
     for one in [step for step in steps if step.state != "succeeded"][:_INSIDE_MAX]:
         yield _step(view, one, indent + "  ", one.address[len(address) :].lstrip("/"))
     for key, loop in view.progress.loops.items():
-        found = loop_node(view.workflow, loop.path) if is_below(key, address) else None
-        if found is not None and not loop.exit_reason:
-            yield from _loop(view, loop, found, (indent + "└── ", indent + "    "))
+        node = loop_node(view.workflow, loop.path) if is_below(key, address) else None
+        if node is not None and not loop.exit_reason:
+            yield from _loop(view, loop, node, (indent + "└── ", indent + "    "))
 
 
 def _step(view: View, step: Step, branch: str, name: str = "") -> Text:
@@ -206,7 +206,7 @@ def _loop(view: View, loop: LoopProgress, node: Loop, indents: tuple[str, str]) 
 
 def _iteration_address(view: View, loop: LoopProgress) -> str:
     address = numbered(loop.address, loop.number)
-    tried = [one for one in view.progress.steps if one.startswith(f"{address}#")]
+    tried = [key for key in view.progress.steps if key.startswith(f"{address}#")]
     return tried[-1].partition("/")[0] if tried and "/" not in loop.address else address
 
 
@@ -229,10 +229,10 @@ def _current(view: View, loop: LoopProgress) -> Text:
 
 def _footer(view: View) -> Iterator[Text]:
     progress = view.progress
-    loop = next((one for key, one in progress.loops.items() if "[" not in key), None)
+    loop = next((item for key, item in progress.loops.items() if "[" not in key), None)
     scores = [done.score for done in loop.iterations][-SPARKS_MAX:] if loop else []
     lines: list[Text] = []
-    if loop is not None and any(one is not None for one in scores):
+    if loop is not None and any(item is not None for item in scores):
         text = Text.assemble("score   ", (f"{sparkline(scores):<{BAR_WIDTH}}", "cyan"), "  ")
         node = loop_node(view.workflow, loop.path)
         target = target_of(node.until) if node is not None else None
@@ -300,12 +300,12 @@ def states_of(progress: Progress, block: Block, address: str) -> dict[str, str]:
 
 def newest_loop(progress: Progress, address: str) -> LoopProgress | None:
     """The loop at an address; one that was run again has a number behind its name."""
-    found = [
+    loops = [
         loop
         for key, loop in progress.loops.items()
         if key == address or key.startswith(f"{address}#")
     ]
-    return found[-1] if found else None
+    return loops[-1] if loops else None
 
 
 def steps_below(progress: Progress, address: str) -> list[Step]:

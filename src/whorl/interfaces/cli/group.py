@@ -79,9 +79,9 @@ class LazyGroup(click.Group):
         for rows in self.table.values():
             if cmd_name in rows:
                 module, _, name = rows[cmd_name][0].partition(":")
-                found = vars(import_module(f"whorl.interfaces.cli.commands.{module}"))[name]
-                assert isinstance(found, click.Command)
-                return found
+                command = vars(import_module(f"whorl.interfaces.cli.commands.{module}"))[name]
+                assert isinstance(command, click.Command)
+                return command
         return None
 
     def resolve_command(
@@ -209,12 +209,16 @@ def _show(code: str, message: str, advice: str = "", *, as_json: bool) -> None:
         _print_error(code, message, advice)
 
 
-def _print_error(code: str, message: str, advice: str, found: Sequence[Diagnostic] = ()) -> None:
+def _print_error(
+    code: str, message: str, advice: str, diagnostics: Sequence[Diagnostic] = ()
+) -> None:
     """Prints the document that the HTTP interface answers with, too."""
     from whorl.interfaces.cli.options import print_json
 
     error = {"code": code, "message": safe(message), "help": safe(advice)}
-    print_json({"error": error | {"diagnostics": [diagnostic_json(d) for d in found] or None}})
+    print_json(
+        {"error": error | {"diagnostics": [diagnostic_json(d) for d in diagnostics] or None}}
+    )
 
 
 def _show_diagnostics(fault: InvalidWorkflow, *, as_json: bool) -> None:

@@ -113,10 +113,10 @@ async def read_line(words: str, is_of_interest: Callable[[], bool]) -> str | Non
                 await asyncio.wait({typed}, timeout=_LOOK_S)
     finally:
         loop.remove_reader(number)
-    found = typed.result() if typed.done() else None
-    if found is None:
+    line = typed.result() if typed.done() else None
+    if line is None:
         click.echo(err=True)
-    return found
+    return line
 
 
 @contextmanager

@@ -159,13 +159,13 @@ def print_json(value: Json | object) -> None:
 
 def read_values(written: Iterable[str], option: str, stdin: Callable[[], str]) -> dict[str, Json]:
     """The values that an option gives; each name once."""
-    found: dict[str, Json] = {}
-    for one in written:
-        name, value = _read_value(one, option, stdin)
-        if name in found:
+    values: dict[str, Json] = {}
+    for text in written:
+        name, value = _read_value(text, option, stdin)
+        if name in values:
             raise UsageError(f"{option} gives {name!r} twice", help="leave one of them out")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def add_main_text(
@@ -176,9 +176,9 @@ def add_main_text(
         return given
     name = workflow.main_input
     if not name:
-        known = ", ".join(f"-i {port.name}=..." for port in workflow.inputs) or "none"
+        inputs = ", ".join(f"-i {port.name}=..." for port in workflow.inputs) or "none"
         raise UsageError(
-            f"workflow {workflow.name!r} takes no text; its inputs: {known}",
+            f"workflow {workflow.name!r} takes no text; its inputs: {inputs}",
             help=FORMS if workflow.inputs else "leave the text out",
         )
     if name in given:
@@ -217,5 +217,7 @@ def _read_file(path: str, place: str) -> str:
     try:
         return open_file(path)
     except InvalidWorkflow as fault:
-        found = fault.diagnostics[0]
-        raise UsageError(f"{place}: {found.message}", help=found.help or FROM_HERE) from fault
+        diagnostic = fault.diagnostics[0]
+        raise UsageError(
+            f"{place}: {diagnostic.message}", help=diagnostic.help or FROM_HERE
+        ) from fault

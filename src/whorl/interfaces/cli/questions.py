@@ -94,11 +94,11 @@ class Asker:
         return None
 
 
-async def _answered(question: Question, told: str) -> Event:
+async def _answered(question: Question, about: str) -> Event:
     choices = list(_CHOICES.get(question.reason, _USUAL))
     if question.reason == "limit" and not _can_go_on(question):
         choices.remove("go on")
-    chosen = await _choice(question, choices, f"{told}\n")
+    chosen = await _choice(question, choices, f"{about}\n")
     feedback = ""
     if chosen == "feedback":
         while not feedback:
@@ -123,16 +123,16 @@ def _can_go_on(question: Question) -> bool:
     return _limit_reason(question) != "budget" or budget is not None
 
 
-async def _choice(question: Question, choices: Sequence[str], told: str = "") -> str:
+async def _choice(question: Question, choices: Sequence[str], about: str = "") -> str:
     words = "  ".join(f"[{choice[0]}]{choice[1:]}" for choice in choices)
     while True:
-        typed = (await _line(question, f"{told}{words}: ")).lower()
-        told = ""
-        found = [choice for choice in choices if typed and choice.startswith(typed)]
-        if found == ["later"]:
+        typed = (await _line(question, f"{about}{words}: ")).lower()
+        about = ""
+        meant = [choice for choice in choices if typed and choice.startswith(typed)]
+        if meant == ["later"]:
             raise Later
-        if found:
-            return found[0]
+        if meant:
+            return meant[0]
 
 
 async def _more(question: Question) -> Event:

@@ -166,7 +166,7 @@ class RunSession:
                 say(f"error[{fault.code}]: {safe(str(fault))}")
         return self.finish(run, asker.shown if asker else frozenset())
 
-    def finish(self, run: RunId, known: Set[str] = frozenset()) -> int:
+    def finish(self, run: RunId, shown: Set[str] = frozenset()) -> int:
         """Prints what the run came to, without questions that are known; gives the exit code."""
         result: dict[str, Any] = full_result(self.store, run)
         status = str(result["status"])
@@ -175,7 +175,7 @@ class RunSession:
         else:
             if status == "succeeded" and not self.show.events:
                 print_outputs(result["outputs"])
-            for words in final_lines(self.store, run, result, known=known):
+            for words in final_lines(self.store, run, result, shown=shown):
                 say(words)
         return EXIT_CODES.get(status, 1)
 
@@ -266,9 +266,9 @@ class RunSession:
         try:
             yield
         finally:
-            for one, known in before.items():
+            for one, handler in before.items():
                 # Functions in threads may hold the process up after it was told to leave.
-                signal.signal(one, signal.SIG_DFL if self.was_stopped else known)
+                signal.signal(one, signal.SIG_DFL if self.was_stopped else handler)
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import safe
-from whorl.interfaces.cli.terminal import badge, paint
+from whorl.interfaces.cli.terminal import badge, indented, paint, room
 from whorl.interfaces.figures import (
     as_much_again,
     count,
@@ -21,6 +21,7 @@ from whorl.interfaces.figures import (
     plural,
     score,
     seconds,
+    table,
     written,
 )
 from whorl.interfaces.wording import exit_words, root_code
@@ -74,11 +75,11 @@ def final_lines(
     result: dict[str, Any],
     *,
     asked: str = "",
-    known: Set[str] = frozenset(),
+    shown: Set[str] = frozenset(),
 ) -> Iterator[str]:
     """Exit reason, returned iteration, cost, run, next command, unless it is the one `asked`.
 
-    The questions at the addresses in `known` have been shown already.
+    The questions at the addresses in `shown` are not shown again.
     """
     status = result["status"]
     row = store.run(run)
@@ -87,17 +88,17 @@ def final_lines(
     used = usage_words(result["usage"])
     took = seconds(row.updated_at - row.created_at)
     yield f"{head}  {line(row.name, 60)}  {took}{f'  {used}' if used else ''}  run {run}"
-    yield from (f"  {said}" for said in loops_lines(result["loops"]))
+    yield from indented(loops_lines(result["loops"]))
     if asked != "show":
-        yield from (f"  {said}" for said in all_loops(run, result["loops"]))
+        yield from indented(all_loops(run, result["loops"]))
     if status == "succeeded":
-        yield from (f"  {said}" for said in _missing(result["outputs"]))
+        yield from indented(_missing(result["outputs"]))
     if result["paused_by"]:
         yield f"  {pause_words(result)}"
-    yield from (f"  {said}" for said in error_lines(result["error"]))
+    yield from indented(error_lines(result["error"]))
     for gate in result["waiting_for"]:
-        if gate["address"] not in known:
-            yield from (f"  {said}" for said in gate_lines(gate))
+        if gate["address"] not in shown:
+            yield from indented(gate_lines(gate))
     advice = next_command(store, run, result)
     if advice.split()[:2] != ["whorl", asked]:
         yield f"  next: {advice}"
@@ -137,16 +138,25 @@ def gate_lines(gate: dict[str, Any]) -> Iterator[str]:
         text = written(value)
         rest = len(text) - _SHOWN_MAX
         cut = f"… ({rest:,} more characters)" if rest > 0 else ""
-        for said in paragraphs(text[:_SHOWN_MAX] + cut).split("\n"):
-            yield f"    {said}"
+        yield from indented(indented(paragraphs(text[:_SHOWN_MAX] + cut).split("\n")))
 
 
 def pause_words(result: dict[str, Any]) -> str:
     """Why a run is paused, in the words of what it warned of."""
     if result["paused_by"] == "budget":
-        told = [str(one.get("message", "")) for one in result["warnings"] if one["code"] == "R103"]
-        return safe(told[-1].partition(";")[0]) if told else "its budget is reached"
+        messages = [
+            str(warning.get("message", ""))
+            for warning in result["warnings"]
+            if warning["code"] == "R103"
+        ]
+        return safe(messages[-1].partition(";")[0]) if messages else "its budget is reached"
     return "a person paused it"
+
+
+def inner_table(rows: list[tuple[str, ...]], *, right: int, shrink: int) -> Iterator[str]:
+    """A table below a line: so many columns are set to the right, and one may be cut."""
+    width = None if (columns := room()) is None else columns - 2
+    return indented(table(rows, right=frozenset(range(right)), width=width, shrink=(shrink,)))
 
 
 def usage_words(usage: dict[str, Any]) -> str:
@@ -188,9 +198,9 @@ def _advised(result: dict[str, Any], code: str) -> str:
     """The command in the last warning of a code that has one: its amount is enough."""
     for warning in reversed(result["warnings"]):
         if warning["code"] == code:
-            found = re.findall(r"`(whorl (?:resume|continue) [^`]*)`", str(warning["message"]))
-            if found:
-                return str(found[-1])
+            commands = re.findall(r"`(whorl (?:resume|continue) [^`]*)`", str(warning["message"]))
+            if commands:
+                return str(commands[-1])
     return ""
 
 
@@ -214,10 +224,10 @@ def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
 
 def budget_of(store: SqliteStore, run: RunId, loop: str) -> float | None:
     """The dollars that a loop may spend: its own limit or the run's, whichever is lower."""
-    limits: list[Any] = [one.limits for one in store.loops(run) if one.address == loop]
-    own = [one.get("cost_usd") for one in limits if isinstance(one, dict)]
-    known = [one for one in (*own, store.run(run).budget_usd) if one is not None]
-    return min(known, default=None)
+    limits: list[Any] = [item.limits for item in store.loops(run) if item.address == loop]
+    own = [item.get("cost_usd") for item in limits if isinstance(item, dict)]
+    budgets = [item for item in (*own, store.run(run).budget_usd) if item is not None]
+    return min(budgets, default=None)
 
 
 def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
@@ -269,19 +279,21 @@ def loops_lines(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 def all_loops(run: str, loops: Sequence[dict[str, Any]]) -> list[str]:
     """How to see all loops, where `loops_lines` does not tell each."""
-    told = f"`whorl show {run}` lists all {len(loops):,} loops"
-    return [told] if len(loops) > ONE_BY_ONE_MAX else []
+    words = f"`whorl show {run}` lists all {len(loops):,} loops"
+    return [words] if len(loops) > ONE_BY_ONE_MAX else []
 
 
 def _counts(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
     """For each loop of the file, how many times it ended in which way."""
-    found: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for loop in loops:
         path = unescape(_ITERATION.sub("", loop["path"]))
-        found.setdefault(path, Counter())[_end(loop)] += 1
-    for path, ends in found.items():
-        told = sorted(ends.items(), key=lambda one: (one[0] != _ENDS["condition_met"], -one[1]))
-        yield f"{line(path, 60)}: {', '.join(f'{number:,} {end}' for end, number in told)}"
+        counts.setdefault(path, Counter())[_end(loop)] += 1
+    for path, ends in counts.items():
+        sorted_ends = sorted(
+            ends.items(), key=lambda item: (item[0] != _ENDS["condition_met"], -item[1])
+        )
+        yield f"{line(path, 60)}: {', '.join(f'{number:,} {end}' for end, number in sorted_ends)}"
 
 
 def _end(loop: dict[str, Any]) -> str:

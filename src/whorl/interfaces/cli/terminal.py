@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import TextIO
 
 
@@ -69,6 +69,11 @@ def print_lines(lines: Iterable[str]) -> None:
         click.echo(words)
 
 
+def indented(lines: Iterable[str]) -> Iterator[str]:
+    """Lines that belong to the one above them."""
+    return (f"  {words}" for words in lines)
+
+
 def badge(status: str, mark: str = "") -> tuple[str, str]:
     """The words for a run and their colour; one that succeeded with a mark is no plain success."""
     if status == "succeeded" and mark:
@@ -81,8 +86,8 @@ def is_plain(environment: Mapping[str, str]) -> bool:
     """Whether the person's locale, or what they said to Python, has plain letters only."""
     names = ("LC_ALL", "LC_CTYPE", "LANG")
     locale = next((environment[name] for name in names if environment.get(name)), "")
-    said = environment.get("PYTHONIOENCODING", "").partition(":")[0]
-    return locale in ("C", "POSIX") or (bool(said) and _is_ascii(said))
+    encoding = environment.get("PYTHONIOENCODING", "").partition(":")[0]
+    return locale in ("C", "POSIX") or (bool(encoding) and _is_ascii(encoding))
 
 
 def plain(text: str) -> str:

@@ -85,7 +85,7 @@ def lay_out(workflow: Workflow) -> Area:
 
 def text_width(text: str, *, pixels: float) -> float:
     """About how wide a text is; nobody here can ask the reader's font."""
-    wide = sum(unicodedata.east_asian_width(one) in "WF" for one in text)
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
     return (len(text) + 0.8 * wide) * pixels
 
 
@@ -103,22 +103,22 @@ def _block(block: Block) -> Area:
     plain = set(reduced(len(boxes), list(labels)))
     # An arrow that says when it counts is shown, even where the order follows from others.
     links = [link for link, label in labels.items() if label or link in plain]
-    found = place([box.size for box in boxes], links)
-    arrows = [Arrow(path, labels[link]) for link, path in zip(links, found.paths, strict=True)]
-    placed = [replace(box, corner=at) for box, at in zip(boxes, found.corners, strict=True)]
-    return Area(found.size, tuple(placed), (*arrows, *_round(found, placed)))
+    placement = place([box.size for box in boxes], links)
+    arrows = [Arrow(path, labels[link]) for link, path in zip(links, placement.paths, strict=True)]
+    placed = [replace(box, corner=at) for box, at in zip(boxes, placement.corners, strict=True)]
+    return Area(placement.size, tuple(placed), (*arrows, *_round(placement, placed)))
 
 
 def _label(statuses: Sequence[str]) -> str:
     return "" if tuple(statuses) in (("passed",), ("succeeded",)) else ", ".join(statuses)
 
 
-def _round(found: Placement, boxes: list[Box]) -> tuple[Arrow, ...]:
+def _round(placement: Placement, boxes: list[Box]) -> tuple[Arrow, ...]:
     """The way round, from the last row to the first one; only loops show it."""
-    last, first = boxes[found.rows[-1][-1]], boxes[found.rows[0][-1]]
+    last, first = boxes[placement.rows[-1][-1]], boxes[placement.rows[0][-1]]
     start = (last.corner[0] + last.size.width, last.corner[1] + last.size.height - 14.0)
     end = (first.corner[0] + first.size.width, first.corner[1] + 14.0)
-    return (Arrow((start, (found.size.width + GUTTER / 2, 0.0), end), back=True),)
+    return (Arrow((start, (placement.size.width + GUTTER / 2, 0.0), end), back=True),)
 
 
 def _box(node: Node) -> Box:
@@ -254,10 +254,10 @@ def place(boxes: Sequence[Size], links: Sequence[Link]) -> Placement:
 
 
 def _sources(count: int, links: Sequence[Link]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {at: [] for at in range(count)}
+    sources: dict[int, list[int]] = {at: [] for at in range(count)}
     for source, target in links:
-        found[target].append(source)
-    return found
+        sources[target].append(source)
+    return sources
 
 
 def _order(before: dict[int, list[int]]) -> list[int]:
@@ -295,12 +295,12 @@ def _rows(levels: list[int]) -> list[list[int]]:
 
 
 def _neighbours(count: int, chains: list[list[int]]) -> list[list[int]]:
-    found: list[list[int]] = [[] for _ in range(count)]
+    neighbours: list[list[int]] = [[] for _ in range(count)]
     for chain in chains:
-        for one, other in pairwise(chain):
-            found[one].append(other)
-            found[other].append(one)
-    return found
+        for first, second in pairwise(chain):
+            neighbours[first].append(second)
+            neighbours[second].append(first)
+    return neighbours
 
 
 def _sort(rows: list[list[int]], neighbours: list[list[int]]) -> None:
@@ -309,8 +309,8 @@ def _sort(rows: list[list[int]], neighbours: list[list[int]]) -> None:
         seats = {at: seat / len(earlier) for seat, at in enumerate(earlier)}
         wishes: dict[int, float] = {}
         for seat, at in enumerate(row):
-            known = [seats[other] for other in neighbours[at] if other in seats]
-            wishes[at] = sum(known) / len(known) if known else seat / len(row)
+            positions = [seats[other] for other in neighbours[at] if other in seats]
+            wishes[at] = sum(positions) / len(positions) if positions else seat / len(row)
         row.sort(key=wishes.__getitem__)
 
 
@@ -321,8 +321,8 @@ def _centres(rows: list[list[int]], sizes: list[Size], neighbours: list[list[int
     for row in rows:
         wishes = []
         for at in row:
-            known = [centres[other] for other in neighbours[at] if other in placed]
-            wishes.append(sum(known) / len(known) if known else 0.0)
+            positions = [centres[other] for other in neighbours[at] if other in placed]
+            wishes.append(sum(positions) / len(positions) if positions else 0.0)
         edge = float("-inf")
         for at, wish in zip(row, wishes, strict=True):
             half = sizes[at].width / 2

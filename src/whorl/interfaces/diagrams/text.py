@@ -38,15 +38,15 @@ _ESCAPES = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", 
 def text_tree(workflow: Workflow) -> str:
     """The workflow as a tree of text."""
     title = line(workflow.name, 80)
-    said = [f"{title}  ({workflow.dialect})"]
+    lines = [f"{title}  ({workflow.dialect})"]
     if workflow.inputs:
-        said.append(f"  inputs: {', '.join(line(port.name, 40) for port in workflow.inputs)}")
-    said += _tree(workflow.body, "")
+        lines.append(f"  inputs: {', '.join(line(port.name, 40) for port in workflow.inputs)}")
+    lines += _tree(workflow.body, "")
     if workflow.outputs:
-        said.append(f"  outputs: {', '.join(line(name, 40) for name, _ in workflow.outputs)}")
+        lines.append(f"  outputs: {', '.join(line(name, 40) for name, _ in workflow.outputs)}")
     for key, called in workflow.workflows:
-        said += ["", f"{line(key, 80)}  ({called.dialect}, called)", *_tree(called.body, "")]
-    return "\n".join(said)
+        lines += ["", f"{line(key, 80)}  ({called.dialect}, called)", *_tree(called.body, "")]
+    return "\n".join(lines)
 
 
 def _tree(block: Block, indent: str) -> Iterator[str]:
@@ -204,4 +204,4 @@ def mermaid(workflow: Workflow) -> str:
 
 def _label(text: str) -> str:
     """A text that stays a text inside a Mermaid label."""
-    return "".join(_ESCAPES.get(one, one) for one in safe(text.replace("\n", " "))[:120])
+    return "".join(_ESCAPES.get(letter, letter) for letter in safe(text.replace("\n", " "))[:120])

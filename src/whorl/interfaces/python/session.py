@@ -115,7 +115,7 @@ class Session:
         goes on if it was interrupted.
         """
         opened = self._opened()
-        found = (
+        loaded = (
             workflow if isinstance(workflow, Workflow) else workflow_from(self._project, workflow)
         )
         cost = dollars(budget)
@@ -124,27 +124,27 @@ class Session:
             limits={} if cost is None else {"cost_usd": cost},
             iterations=count(max_iterations, "max_iterations"),
             key=text(key, "key"),
-            file=str(Path(found.file).resolve()) if found.file else "",
-            sources=dict(found.sources),
-            refused=refusal(found.ir, self._settings),
+            file=str(Path(loaded.file).resolve()) if loaded.file else "",
+            sources=dict(loaded.sources),
+            refused=refusal(loaded.ir, self._settings),
         )
-        check_given(found.ir, start.input, advice=_INPUTS)
+        check_given(loaded.ir, start.input, advice=_INPUTS)
         if start.refused is None:
-            check_models(found.ir, opened.providers)
-            if is_left_to_toy(found.ir, opened.providers):
+            check_models(loaded.ir, opened.providers)
+            if is_left_to_toy(loaded.ir, opened.providers):
                 log.warning(TOY)
-        run, is_new = await opened.runtime.start(found.ir, start)
+        run, is_new = await opened.runtime.start(loaded.ir, start)
         if is_new:
             opened.driving.drive(run)
         else:
-            await self._take_up_again(run, start.key, found)
+            await self._take_up_again(run, start.key, loaded)
         return Run(self._opened, run)
 
     async def resume(self, run: str = "last", *, budget: float | None = None) -> Run:
         """Takes up a run by its id, the beginning of it, or `last`; `budget` is added to it."""
-        found = self.run(run)
-        await found.resume(budget=budget)
-        return found
+        resumed = self.run(run)
+        await resumed.resume(budget=budget)
+        return resumed
 
     def run(self, run: str = "last") -> Run:
         """A run of the store, without touching it."""
@@ -197,8 +197,8 @@ async def resume(
     `budget` is added to what the run may spend, in dollars.
     """
     async with Session(config=config, store=store, tasks=tasks) as session:
-        found = await session.resume(run, budget=budget)
-        return await found.result()
+        resumed = await session.resume(run, budget=budget)
+        return await resumed.result()
 
 
 def _without_loop(function: Callable[P, Coroutine[object, object, Result]]) -> Callable[P, Result]:

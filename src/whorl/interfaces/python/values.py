@@ -92,13 +92,13 @@ class Result:
     def raise_for_status(self) -> Result:
         """Raises RunFailed if the run has failed; gives itself otherwise."""
         if self.status == "failed":
-            found: dict[str, Any] = self.error or {}
+            error: dict[str, Any] = self.error or {}
             cause = Cause(
-                code=str(found.get("code", "R100")),
-                message=str(found.get("message", "the run failed")),
-                path=str(found.get("path", "")),
-                iteration=found.get("iteration"),
-                detail={"cause": found["cause"]} if found.get("cause") else {},
+                code=str(error.get("code", "R100")),
+                message=str(error.get("message", "the run failed")),
+                path=str(error.get("path", "")),
+                iteration=error.get("iteration"),
+                detail={"cause": error["cause"]} if error.get("cause") else {},
             )
             raise RunFailed(self.run, cause)
         return self
@@ -145,9 +145,9 @@ def plain_table(value: object, place: str) -> dict[str, Json]:
     """The same for a value that must be a mapping; None stands for an empty one."""
     if not isinstance(value, Mapping | None):
         raise UsageError(f"{place} must be a mapping of names to values, not {value!r:.80}")
-    found = plain_value(dict(value or {}), place)
-    assert isinstance(found, dict)
-    return found
+    table = plain_value(dict(value or {}), place)
+    assert isinstance(table, dict)
+    return table
 
 
 def dollars(value: float | None, name: str = "budget") -> float | None:

@@ -60,8 +60,8 @@ def doctor(project: Project, *, as_json: bool) -> int:
         print_json([asdict(finding) for finding in findings])
     else:
         cells = [("✓" if one.ok else "✗", one.what, safe(one.words)) for one in findings]
-        for said, one in zip(table(cells), findings, strict=True):
-            click.echo(paint(said[:1], "green" if one.ok else "red") + said[1:])
+        for text, one in zip(table(cells), findings, strict=True):
+            click.echo(paint(text[:1], "green" if one.ok else "red") + text[1:])
     return 0 if all(finding.ok for finding in findings) else 1
 
 
@@ -249,11 +249,11 @@ def mcp(project: Project, *, files: tuple[str, ...], wait: float) -> int:
         from whorl.providers.tools.connection import INSTALL
 
         raise UsageError("the package mcp is not installed", help=INSTALL) from error
-    found = _workflows(project, files)
-    if not found:
+    workflows = _workflows(project, files)
+    if not workflows:
         raise UsageError("there is no workflow to serve here", help="name files: whorl mcp FILE...")
-    say(f"serving {', '.join(found)}")
-    asyncio.run(_serve_tools(project, found, wait))
+    say(f"serving {', '.join(workflows)}")
+    asyncio.run(_serve_tools(project, workflows, wait))
     return 0
 
 
@@ -270,26 +270,26 @@ def _workflows(project: Project, files: tuple[str, ...]) -> dict[str, Workflow]:
     from whorl.interfaces.mcp import tool_name
     from whorl.interfaces.python import Workflow
 
-    found: dict[str, Workflow] = {}
+    workflows: dict[str, Workflow] = {}
     for file in files or _files_of(project):
         try:
             reading = project.read(file)
         except InvalidWorkflow as fault:
             if files:
                 raise
-            if all(one.code != "W018" for one in fault.diagnostics):
+            if all(diagnostic.code != "W018" for diagnostic in fault.diagnostics):
                 say(f"left out {file}: {fault.diagnostics[0].message}")
             continue
         name = tool_name(reading.workflow.name)
-        if name in found:
+        if name in workflows:
             raise UsageError(
-                f"two workflows are called {name!r}: {found[name].file} and {file}",
+                f"two workflows are called {name!r}: {workflows[name].file} and {file}",
                 help="name the files that are to be served",
             )
-        found[name] = Workflow(
+        workflows[name] = Workflow(
             reading.workflow.name, reading.workflow, file, dict(reading.sources), reading.warnings
         )
-    return found
+    return workflows
 
 
 def _files_of(project: Project) -> list[str]:

@@ -58,7 +58,11 @@ def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
     except InvalidWorkflow as fault:
         if not is_quiet:
             _show_diagnostics(fault.diagnostics, project.texts(fault.diagnostics))
-        return {"file": file, "ok": False, "diagnostics": _as_json(fault.diagnostics)}
+        return {
+            "file": file,
+            "ok": False,
+            "diagnostics": [*map(diagnostic_json, fault.diagnostics)],
+        }
     warnings = [*reading.warnings, *_needed(project, reading)]
     facts = _facts(reading)
     if not is_quiet:
@@ -66,11 +70,7 @@ def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
             _show_diagnostics(warnings, reading.sources)
         words = ", ".join(_fact_words(facts, reading.workflow.limits))
         click.echo(f"{safe(file)}: ok ({words})")
-    return {"file": file, "ok": True, "diagnostics": _as_json(warnings), **facts}
-
-
-def _as_json(diagnostics: Sequence[Diagnostic]) -> list[dict[str, object]]:
-    return [diagnostic_json(one) for one in diagnostics]
+    return {"file": file, "ok": True, "diagnostics": [*map(diagnostic_json, warnings)], **facts}
 
 
 def _needed(project: Project, reading: Reading) -> Iterator[Diagnostic]:
@@ -85,11 +85,11 @@ def _needed(project: Project, reading: Reading) -> Iterator[Diagnostic]:
         span = _span(reading, str(refused["path"]))
         code, message = str(refused["code"]), str(refused["message"])
         yield Diagnostic(code, message, span, severity="warning")
-    for found in unknown_names(reading.workflow, Providers(settings)):
-        if found.is_named:
-            message = f"step {found.path!r} {found.message}"
-            span = _span(reading, found.path)
-            yield Diagnostic(found.code, message, span, severity="warning")
+    for unknown in unknown_names(reading.workflow, Providers(settings)):
+        if unknown.is_named:
+            message = f"step {unknown.path!r} {unknown.message}"
+            span = _span(reading, unknown.path)
+            yield Diagnostic(unknown.code, message, span, severity="warning")
 
 
 def _span(reading: Reading, path: str) -> Span | None:
@@ -98,7 +98,7 @@ def _span(reading: Reading, path: str) -> Span | None:
     from whorl.ir.walk import walk
 
     file = next(iter(reading.sources), "")
-    places = (node.place for here, node in walk(reading.workflow.body) if here == path)
+    places = (node.place for at, node in walk(reading.workflow.body) if at == path)
     line, _, column = next(places, "").partition(":")
     if not line.isdecimal() or not column.isdecimal():
         return Span(file, 1, 1) if file else None
@@ -162,15 +162,16 @@ def lint(project: Project, *, file: str, target: str, as_json: bool) -> int:
             help=f"whorl convert {file} --to loom -o OUT.json, then lint that",
         )
     text = open_file(file)
-    found = lint_for_azure(parse(text, file, lenient=True))
+    diagnostics = lint_for_azure(parse(text, file, lenient=True))
     if as_json:
-        print_json([diagnostic_json(one) for one in found])
-    elif found:
+        print_json([*map(diagnostic_json, diagnostics)])
+    elif diagnostics:
         color = sys.stderr.isatty()
-        click.echo(render_all(found, {file: text}, color=color), err=True)
+        click.echo(render_all(diagnostics, {file: text}, color=color), err=True)
     else:
         click.echo(f"{safe(file)}: nothing that {target} would refuse")
-    return 2 if any(one.severity == "error" or one.label == REFUSED for one in found) else 0
+    is_refused = any(d.severity == "error" or d.label == REFUSED for d in diagnostics)
+    return 2 if is_refused else 0
 
 
 @click.command()
@@ -275,10 +276,10 @@ def _recorded(project: Project, file: str, run: str | None) -> Cassette:
     from whorl.services.runs import find_run
 
     with closing(project.open_store()) as store:
-        found = find_run(store, run) if run is not None else _newest(store, file)
-        if how := steered(store, found):
-            say(f"run {found} was {how}, which a replay does not do again")
-        return cassette_from_run(store, found, result_of(store, found))
+        chosen = find_run(store, run) if run is not None else _newest(store, file)
+        if how := steered(store, chosen):
+            say(f"run {chosen} was {how}, which a replay does not do again")
+        return cassette_from_run(store, chosen, result_of(store, chosen))
 
 
 def _newest(store: SqliteStore, file: str) -> RunId:

@@ -14,11 +14,12 @@ from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_js
 from whorl.interfaces.cli.summary import (
     error_lines,
     gate_lines,
+    inner_table,
     loops_lines,
     next_command,
     pause_words,
 )
-from whorl.interfaces.cli.terminal import badge, paint, print_lines, room, say
+from whorl.interfaces.cli.terminal import badge, paint, print_lines, say
 from whorl.interfaces.figures import (
     count,
     difference,
@@ -98,10 +99,10 @@ def cost(project: Project, *, run: str | None, by: Any, at: str, limit: int, as_
         raise UsageError("--at is a place in one run", help="say which, such as `last`")
     by = by or "model"
     number, lines = _cost_lines(project, run, by, limit, at)
-    sums = {f.name: sum(getattr(one, f.name) for one in lines) for f in fields(Line)[1:]}
+    sums = {f.name: sum(getattr(usage, f.name) for usage in lines) for f in fields(Line)[1:]}
     total = Line("total", **sums)
     if as_json:
-        print_json({"by": by, "lines": [asdict(one) for one in lines], "total": asdict(total)})
+        print_json({"by": by, "lines": [asdict(usage) for usage in lines], "total": asdict(total)})
         return 0
     if not number:
         say(NO_RUNS)
@@ -153,13 +154,13 @@ def why(project: Project, *, run: str, at: str, as_json: bool) -> int:
       whorl why last --at "all[2]/polish"
     """
     with closing(project.open_store()) as store:
-        found = find_run(store, run)
-        meant = loop_named(store, found, at) if at else None
-        loops = [row for row in store.loops(found) if meant in (None, row.address)]
+        chosen = find_run(store, run)
+        meant = loop_named(store, chosen, at) if at else None
+        loops = [row for row in store.loops(chosen) if meant in (None, row.address)]
         if as_json:
-            print_json(_why_document(store, found, loops))
+            print_json(_why_document(store, chosen, loops))
         else:
-            print_lines(_why_lines(store, found, loops))
+            print_lines(_why_lines(store, chosen, loops))
     return 0
 
 
@@ -170,14 +171,14 @@ def _why_document(store: SqliteStore, run: RunId, rows: list[LoopRow]) -> dict[s
             "path": row.address,
             "exit_reason": row.exit_reason or None,
             "stopped_by": row.stopped_by or None,
-            "iterations": [one.note for one in _iterations(store, run, row)],
+            "iterations": [item.note for item in _iterations(store, run, row)],
         }
         for row in rows
     ]
-    told = ("status", "paused_by", "waiting_for", "warnings", "error")
-    people = [{"kind": one.kind, "place": one.place, "body": one.body}
-              for one in requests_of(store, run)]  # fmt: skip
-    return {"run": run, "loops": loops, "people": people} | {name: result[name] for name in told}
+    names = ("status", "paused_by", "waiting_for", "warnings", "error")
+    people = [{"kind": item.kind, "place": item.place, "body": item.body}
+              for item in requests_of(store, run)]  # fmt: skip
+    return {"run": run, "loops": loops, "people": people} | {name: result[name] for name in names}
 
 
 def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator[str]:
@@ -199,9 +200,9 @@ def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator
         yield from _loop_lines(store, run, row, workflow=workflow, machine=machine)
     if not result["loops"] and not result["error"] and result["status"] == "succeeded":
         yield "it has no loop; all its steps are done"
-    requests = [f"  {request_words(one)}" for one in requests_of(store, run)]
+    requests = [f"  {request_words(item)}" for item in requests_of(store, run)]
     yield from ["", "people:", *requests[-_REQUESTS_MAX:]] if requests else []
-    warned = [_warning(one) for one in result["warnings"]]
+    warned = [_warning(item) for item in result["warnings"]]
     yield from ["", *warned[-_WARNINGS_MAX:]] if warned else []
     if result["paused_by"]:
         yield from ["", pause_words(result)]
@@ -213,9 +214,9 @@ def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator
     yield from ["", f"next: {following}"] if not following.startswith("whorl why") else []
 
 
-def _warning(found: dict[str, Any]) -> str:
-    where = f" ({line(str(found.get('path', '')), 60)})" if found.get("path") else ""
-    return f"warning[{found.get('code')}]{where}: {line(str(found.get('message', '')), 300)}"
+def _warning(warning: dict[str, Any]) -> str:
+    where = f" ({line(str(warning.get('path', '')), 60)})" if warning.get("path") else ""
+    return f"warning[{warning.get('code')}]{where}: {line(str(warning.get('message', '')), 300)}"
 
 
 def _loop_lines(
@@ -236,33 +237,25 @@ def _loop_lines(
         yield f"  returned: iteration {row.returned_iteration}"
     rows = _iterations(store, run, row)
     if rows:
-        cells = [
-            (
-                str(one.number),
-                score_cell(one.note, one.score) + ("★" if one.number == row.best_iteration else ""),
-                _verdict(one),
-                verdict_words(one.note, 400),
-            )
-            for one in rows
-        ]
-        heads = ("#", "score", "verdict", "why")
-        width = room()
-        inner = None if width is None else width - 2
-        for said in table([heads, *cells], right=frozenset({0}), width=inner, shrink=(3,)):
-            yield f"  {said}"
+        yield from inner_table(
+            [("#", "score", "verdict", "why"), *(_cells(iteration, row) for iteration in rows)],
+            right=1,
+            shrink=3,
+        )
+
+
+def _cells(iteration: IterationRow, loop: LoopRow) -> tuple[str, ...]:
+    note, star = iteration.note, "★" if iteration.number == loop.best_iteration else ""
+    verdict = "met" if note.get("met") else "not met" if note.get("facts") else "diteration"
+    if iteration.status != "succeeded":
+        verdict = ending_words(iteration.status)
+    measured = score_cell(note, iteration.score) + star
+    return str(iteration.number), measured, verdict, verdict_words(note, 400)
 
 
 def _iterations(store: SqliteStore, run: RunId, row: LoopRow) -> list[IterationRow]:
     rows = store.newest_iterations(run, row.address, ITERATIONS_MAX)
-    return [one for one in rows if one.status != "not_begun"]
-
-
-def _verdict(row: IterationRow) -> str:
-    if row.status != "succeeded":
-        return ending_words(row.status)
-    if row.note.get("met"):
-        return "met"
-    return "not met" if row.note.get("facts") else "done"
+    return [iteration for iteration in rows if iteration.status != "not_begun"]
 
 
 @click.command()

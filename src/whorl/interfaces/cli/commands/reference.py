@@ -27,12 +27,12 @@ def templates(*, as_json: bool) -> int:
     \b
       whorl templates
     """
-    known = [_known(name) for name in names()]
+    listed = [_known(name) for name in names()]
     if as_json:
-        print_json([_document(template) for template in known])
+        print_json([_document(template) for template in listed])
         return 0
     forms = ", ".join(ENDINGS)
-    print_lines(table([(template.name, forms, template.description) for template in known]))
+    print_lines(table([(template.name, forms, template.description) for template in listed]))
     return 0
 
 
@@ -67,13 +67,13 @@ def new(*, template: str, file: str | None, form: Form | None, force: bool) -> i
 
 
 def _known(name: str) -> Template:
-    found = find(name)
-    if found is None:
+    template = find(name)
+    if template is None:
         hint = did_you_mean(name, names())
         raise UsageError(
             f"there is no template {name!r}", help=hint or f"known: {', '.join(names())}"
         )
-    return found
+    return template
 
 
 def _document(template: Template) -> dict[str, object]:
@@ -141,19 +141,19 @@ def _functions(names: tuple[str, ...]) -> list[str]:
             "name the function that is to be explained", help="whorl explain function addDays"
         )
     wanted = names[0].removesuffix("()").lstrip("@").lower()
-    said: list[str] = []
-    known: list[str] = []
+    lines: list[str] = []
+    names_known: list[str] = []
     for library, where in _LIBRARIES:
         for entry in functions(library):
-            known.append(entry.name)
+            names_known.append(entry.name)
             if entry.name.lower() == wanted:
                 written = logic_signature(entry) if library == "logic" else entry.signature
-                said += [written, f"  {entry.doc}"]
-                said += [f"  {entry.kind} of the family {entry.family!r}, for {where}", ""]
-    if not said:
-        hint = did_you_mean(names[0], known) or "docs/reference lists all of them"
+                lines += [written, f"  {entry.doc}"]
+                lines += [f"  {entry.kind} of the family {entry.family!r}, for {where}", ""]
+    if not lines:
+        hint = did_you_mean(names[0], names_known) or "docs/reference lists all of them"
         raise UsageError(f"there is no function {names[0]!r}", help=hint)
-    return said[:-1]
+    return lines[:-1]
 
 
 @click.command()

@@ -17,12 +17,13 @@ from whorl.interfaces.cli.summary import (
     error_lines,
     final_lines,
     gate_lines,
+    inner_table,
     loops_lines,
     next_command,
     pause_words,
     usage_words,
 )
-from whorl.interfaces.cli.terminal import SIGNS, badge, paint, print_lines, room
+from whorl.interfaces.cli.terminal import SIGNS, badge, indented, paint, print_lines
 from whorl.interfaces.cli.watchers import event_json, joined, past_of, used, verdict
 from whorl.interfaces.figures import (
     allowed,
@@ -32,7 +33,6 @@ from whorl.interfaces.figures import (
     line,
     paragraphs,
     seconds,
-    table,
     written,
 )
 from whorl.interfaces.progress import LoopProgress, Progress, name_of, usage_of
@@ -82,13 +82,13 @@ def status(project: Project, *, run: str, as_json: bool) -> int:
       whorl status last
     """
     with closing(project.open_store()) as store:
-        found = _Status(store, find_run(store, run))
+        position = _Status(store, find_run(store, run))
         if as_json:
-            print_json(found.document())
+            print_json(position.document())
             return 0
-        own = found.dialect_lines()
+        own = position.dialect_lines()
         print_lines(own)
-        for key, words in found.rows():
+        for key, words in position.rows():
             if not own or key not in _DIALECT_ROWS:
                 click.echo(f"{f'{key}:' if key else '':<11} {words}".rstrip())
     return 0
@@ -222,13 +222,13 @@ def show(project: Project, *, run: str, as_json: bool) -> int:
     """
     name, _, address = run.partition("/")
     with closing(project.open_store()) as store:
-        found = find_run(store, name)
+        chosen = find_run(store, name)
         if address:
-            _show_place(store, found, address.rstrip("/"), as_json=as_json)
+            _show_place(store, chosen, address.rstrip("/"), as_json=as_json)
         elif as_json:
-            print_json(_document(store, found))
+            print_json(_document(store, chosen))
         else:
-            print_lines(_overview(store, found))
+            print_lines(_overview(store, chosen))
     return 0
 
 
@@ -250,14 +250,14 @@ def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
 
 def _answers(store: SqliteStore, run: RunId) -> dict[str, Json]:
     """What each finished task gave, by its address; of a long run the latest."""
-    found: dict[str, Json] = {}
+    answers: dict[str, Json] = {}
     for entry in store.read(run):
         if entry.event.kind == "task.finished":
-            found.pop(entry.event.address, None)
-            found[entry.event.address] = shown(entry.event).get("value")
-            if len(found) > _ANSWERS_MAX:
-                del found[next(iter(found))]
-    return found
+            answers.pop(entry.event.address, None)
+            answers[entry.event.address] = shown(entry.event).get("value")
+            if len(answers) > _ANSWERS_MAX:
+                del answers[next(iter(answers))]
+    return answers
 
 
 def _overview(store: SqliteStore, run: RunId) -> Iterator[str]:
@@ -273,8 +273,8 @@ def _overview(store: SqliteStore, run: RunId) -> Iterator[str]:
     loops = store.loops(run)
     yield from _places(progress, is_short=len(loops) > _TABLES_MAX)
     yield from (_loop_line(row) for row in loops if row.address not in progress.loops)
-    inside = [one for one in requests_of(store, run) if one.place not in progress.steps]
-    yield from (f"  {request_words(one)}" for one in inside[-_REQUESTS_MAX:])
+    inside = [request for request in requests_of(store, run) if request.place not in progress.steps]
+    yield from (f"  {request_words(request)}" for request in inside[-_REQUESTS_MAX:])
     result: dict[str, Any] = full_result(store, run)
     for name, value in result["outputs"].items():
         yield f"output {line(name, 40)}:"
@@ -331,12 +331,9 @@ def loop_table(loop: LoopProgress) -> Iterator[str]:
     ended = f"  {exit_words(loop.exit_reason, loop.stopped_by)}" if loop.exit_reason else ""
     yield f"{'!' if loop.mark else '↻'} {line(loop.address, 60)}  {loop.number}{of}{ended}"
     head = ("#", "score", "Δ", "time", "tokens", "cost", "verdict")
-    cells = [iteration_cells(one, loop) for one in loop.iterations]
-    width = room()
-    inner = None if width is None else width - 2
-    rows = [head, *cells] if cells else []
-    for said in table(rows, right=frozenset(range(6)), width=inner, shrink=(6,)):
-        yield f"  {said}"
+    cells = [iteration_cells(iteration, loop) for iteration in loop.iterations]
+    if cells:
+        yield from inner_table([head, *cells], right=6, shrink=6)
 
 
 def iteration_cells(done: Iteration, loop: LoopProgress) -> tuple[str, ...]:
@@ -404,10 +401,10 @@ def _attempts(entries: list[Entry]) -> Iterator[str]:
                 yield f"{line(event.address, 100)}  {body.get('kind', '')}"
                 for name, value in (body.get("inputs") or {}).items():
                     yield f"  {line(name, 40)}:"
-                    yield from (f"  {said}" for said in _indented(value))
+                    yield from indented(_indented(value))
             case "task.finished":
                 yield f"  answer:  {_about(body)}".rstrip()
-                yield from (f"  {said}" for said in _indented(body.get("value")))
+                yield from indented(_indented(body.get("value")))
             case "task.failed":
                 error = body.get("error") or {}
                 yield f"  ✗ [{error.get('code')}] {safe(str(error.get('message')))}"
@@ -439,5 +436,4 @@ def _indented(value: Json, length_max: int | None = None) -> Iterator[str]:
     text = written(value)
     if length_max is not None and len(text) > length_max:
         text = text[:length_max] + "…"
-    for said in paragraphs(text).split("\n"):
-        yield f"  {said}"
+    return indented(paragraphs(text).split("\n"))

@@ -115,8 +115,8 @@ def _run_lines(
     facts: list[dict[str, str]], without: tuple[str, ...], width: int | None
 ) -> list[str]:
     """The table; columns in which no run has anything are left out."""
-    known = [fact | dict.fromkeys(without, "") for fact in facts]
-    cells = [{n: text.format(**fact).strip() for n, text in _COLUMNS.items()} for fact in known]
+    kept = [fact | dict.fromkeys(without, "") for fact in facts]
+    cells = [{n: text.format(**fact).strip() for n, text in _COLUMNS.items()} for fact in kept]
     used = [name for name in _COLUMNS if name in _ALWAYS or any(row[name] for row in cells)]
     has_budget = any(" / " in row[_COST] for row in cells)
     head = [name if has_budget or name != _COST else "COST" for name in used]
@@ -140,7 +140,7 @@ def _run_facts(store: SqliteStore, row: RunRow) -> dict[str, str]:
         "loop": line(row.loop, 24),
         "iteration": f"{row.iteration}{of}" if row.loop else "",
         "score": score(row.score) if row.loop else "",
-        "curve": sparkline([one.score for one in newest]),
+        "curve": sparkline([iteration.score for iteration in newest]),
         "cost": dollars(row.cost_usd) if row.cost_usd else "-",
         "budget": f" / {allowed(row.budget_usd)}" if row.budget_usd is not None else "",
         "exit": row.exit_reason,
