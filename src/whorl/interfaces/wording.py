@@ -5,20 +5,9 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING, Any, assert_never
 
+from whorl import ir
 from whorl.errors import safe
 from whorl.interfaces.figures import allowed, bare, dollars, line, outside_words, plural, score
-from whorl.ir import (
-    AllOf,
-    AnyOf,
-    BranchTaken,
-    Constant,
-    Expression,
-    Judge,
-    Plateau,
-    Score,
-    Stable,
-    When,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -185,21 +174,21 @@ def condition_words(condition: Condition | None) -> str:
     match condition:
         case None:
             return ""
-        case When():
+        case ir.When():
             return line(condition.described or condition.test.source, 60)
-        case Score():
+        case ir.Score():
             goal = "" if condition.at_least is None else f" ≥ {score(condition.at_least)}"
             return f"score{goal}" if goal else ""
-        case Judge():
+        case ir.Judge():
             return f"judge: {line(_text(condition.question), 50)}"
-        case BranchTaken():
+        case ir.BranchTaken():
             return f"{condition.node} takes {condition.name!r}"
-        case Stable():
+        case ir.Stable():
             return f"{bare(condition.threshold * 100)}% alike"
-        case Plateau():
+        case ir.Plateau():
             return f"no better score for {condition.patience}"
-        case AnyOf() | AllOf():
-            word = " or " if isinstance(condition, AnyOf) else " and "
+        case ir.AnyOf() | ir.AllOf():
+            word = " or " if isinstance(condition, ir.AnyOf) else " and "
             parts = [condition_words(part) for part in condition.conditions]
             return word.join(part for part in parts if part)
         case _:
@@ -208,18 +197,18 @@ def condition_words(condition: Condition | None) -> str:
 
 def target_of(condition: Condition | None) -> float | None:
     """The score that a loop works towards, if it has one."""
-    if isinstance(condition, Score):
+    if isinstance(condition, ir.Score):
         return condition.at_least
-    if isinstance(condition, AnyOf | AllOf):
+    if isinstance(condition, ir.AnyOf | ir.AllOf):
         goals = (target_of(part) for part in condition.conditions)
         return next((goal for goal in goals if goal is not None), None)
     return None
 
 
 def _text(value: Value) -> str:
-    if isinstance(value, Expression):
+    if isinstance(value, ir.Expression):
         return value.source
-    return str(value.value) if isinstance(value, Constant) else ""
+    return str(value.value) if isinstance(value, ir.Constant) else ""
 
 
 def forecast_words(forecast: Forecast) -> str:

@@ -255,7 +255,8 @@ def forecast(
 ) -> Forecast:
     """What a run may do and cost, with all its limits."""
     if iterations is not None:
-        workflow = _limited(workflow, iterations)
+        limited = from_json(_limit(to_json(workflow), iterations))
+        workflow = replace(limited, name=workflow.name)
     budget = budget_usd if budget_usd is not None else workflow.limits.cost_usd
     asked = list(_asked(workflow))
     prices = _Prices(providers)
@@ -286,11 +287,7 @@ class _Prices:
 
     def of(self, workflow: Workflow, node: Task | Judge) -> Priced:
         """The estimate of one answer."""
-        defaults = {kind: _known(fields) for kind, fields in workflow.defaults}
-        if isinstance(node, Task):
-            asked = _Asked("", node.kind, defaults.get(node.kind, {}) | _known(node.inputs))
-        else:
-            asked = _Asked("", "judge", defaults.get("judge", {}) | _judged(node))
+        asked = _asked_of(workflow, "", node)
         try:
             estimate = self._providers.kind(asked.kind).estimate(_request(asked))
         except (ProviderError, UsageError):
@@ -343,35 +340,26 @@ def _tasks(workflow: Workflow) -> Iterator[tuple[str, Task]]:
 
 def _asked(workflow: Workflow) -> Iterator[_Asked]:
     for _, part in workflows_of(workflow):
-        defaults = {kind: _known(fields) for kind, fields in part.defaults}
         for path, node in walk(part.body):
             if isinstance(node, Loop):
-                for judge in conditions_in(node.until):
-                    if isinstance(judge, Judge):
-                        yield _Asked(path, "judge", defaults.get("judge", {}) | _judged(judge))
+                judges = (c for c in conditions_in(node.until) if isinstance(c, Judge))
+                yield from (_asked_of(part, path, judge) for judge in judges)
             elif isinstance(node, Task) and node.kind in PRICED:
-                inputs = defaults.get(node.kind, {}) | _known(node.inputs)
-                yield _Asked(path, node.kind, inputs, _names_its_model(node))
+                yield _asked_of(part, path, node)
 
 
-def _names_its_model(task: Task) -> bool:
-    """Whether the model is known before the run, and not computed in it."""
-    chosen = (value for name, value in task.inputs.entries if name in _CHOOSING)
-    return all(isinstance(value, Constant) for value in chosen)
-
-
-def _judged(judge: Judge) -> dict[str, Json]:
-    inputs = _plain(judge.inputs)
-    fields: dict[str, Json] = dict(inputs) if isinstance(inputs, dict) else {}
-    if judge.model:
-        fields["model"] = list(judge.model)
-    return fields | {"question": _plain(judge.question), "text": ""}
-
-
-def _known(fields: Fields) -> dict[str, Json]:
-    values = _plain(fields)
-    assert isinstance(values, dict)
-    return values
+def _asked_of(workflow: Workflow, path: str, node: Task | Judge) -> _Asked:
+    """What is asked, with the workflow's defaults; a model may be computed only in the run."""
+    kind = node.kind if isinstance(node, Task) else "judge"
+    given: dict[str, Json] = {}
+    for fields in (*(usual for name, usual in workflow.defaults if name == kind), node.inputs):
+        values = _plain(fields)
+        given |= values if isinstance(values, dict) else {}
+    if isinstance(node, Judge):
+        model: dict[str, Json] = {"model": list(node.model)} if node.model else {}
+        return _Asked(path, kind, given | model | {"question": _plain(node.question), "text": ""})
+    chosen = (value for name, value in node.inputs.entries if name in _CHOOSING)
+    return _Asked(path, kind, given, all(isinstance(value, Constant) for value in chosen))
 
 
 def _plain(value: Value) -> Json:
@@ -394,10 +382,11 @@ def _program(task: Task, settings: Settings) -> str:
         return "node"
     if task.kind == "agent":
         return _agent_program(inputs.get("agent"), settings)
-    argv, shell = inputs.get("argv"), inputs.get("shell", Constant("sh"))
-    first: Any = shell
+    argv = inputs.get("argv")
+    first: Any = inputs.get("shell", Constant("sh"))
     if argv is not None:
-        items = argv.value if isinstance(argv, Constant) else _items(argv)
+        items: Any = argv.value if isinstance(argv, Constant) else ()
+        items = argv.items if isinstance(argv, Items) else items
         first = items[0] if isinstance(items, list | tuple) and items else None
     if isinstance(first, Constant):
         first = first.value
@@ -412,17 +401,8 @@ def _agent_program(agent: Value | None, settings: Settings) -> str:
     return agents[name].program if isinstance(name, str) and name in agents else ""
 
 
-def _items(value: Value) -> tuple[Value, ...]:
-    return value.items if isinstance(value, Items) else ()
-
-
-def _limited(workflow: Workflow, iterations: int) -> Workflow:
-    """The same workflow with another limit of iterations in all its loops."""
-    limited = from_json(_limit(to_json(workflow), iterations))
-    return replace(limited, name=workflow.name)
-
-
 def _limit(part: Json, iterations: int) -> Json:
+    """A workflow, or a part of one, with another limit of iterations in all its loops."""
     if isinstance(part, list):
         return [_limit(item, iterations) for item in part]
     if not isinstance(part, dict):

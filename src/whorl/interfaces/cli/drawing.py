@@ -128,7 +128,7 @@ def _node(
     inside = steps_below(view.progress, address)
     mark, color = _mark(view, state)
     words = f"  → {line(step.branch, 40)}" if step is not None else ""
-    done = sum(one.state == "succeeded" for one in inside)
+    done = sum(inner.state == "succeeded" for inner in inside)
     words += f"  {done} done" if inside else ""
     name = (line(node.name, 60), "" if state else "dim")
     yield Text.assemble((branch, "dim"), (f"{mark} ", color), name, (words, "dim"))

@@ -252,8 +252,8 @@ class RunSession:
         signals = (signal.SIGINT, signal.SIGTERM)
 
         def leave(number: int, frame: object) -> None:
-            for one in signals:
-                signal.signal(one, die)
+            for each in signals:
+                signal.signal(each, die)
             self.was_stopped = True
             loop.call_soon_threadsafe(self.runtime.stop)
 
@@ -262,13 +262,13 @@ class RunSession:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 
-        before = {one: signal.signal(one, leave) for one in signals}
+        before = {number: signal.signal(number, leave) for number in signals}
         try:
             yield
         finally:
-            for one, handler in before.items():
+            for number, handler in before.items():
                 # Functions in threads may hold the process up after it was told to leave.
-                signal.signal(one, signal.SIG_DFL if self.was_stopped else handler)
+                signal.signal(number, signal.SIG_DFL if self.was_stopped else handler)
 
 
 @asynccontextmanager

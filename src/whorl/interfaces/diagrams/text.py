@@ -5,25 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from whorl import ir
 from whorl.errors import safe
 from whorl.interfaces.figures import allowed, line, plural, seconds
 from whorl.interfaces.wording import condition_words
-from whorl.ir import (
-    Assign,
-    Branch,
-    Break,
-    Call,
-    Compute,
-    Continue,
-    ForEach,
-    Gate,
-    Group,
-    Loop,
-    LoopLimits,
-    Stop,
-    Task,
-    Wait,
-)
 from whorl.ir.walk import blocks_of
 
 if TYPE_CHECKING:
@@ -31,7 +16,7 @@ if TYPE_CHECKING:
 
     from whorl.ir import Block, Node, RunLimits, Workflow
 
-_MARKS = {Loop: "↻ ", ForEach: "⇉ ", Branch: "? "}
+_MARKS = {ir.Loop: "↻ ", ir.ForEach: "⇉ ", ir.Branch: "? "}
 _ESCAPES = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;"}
 
 
@@ -90,38 +75,38 @@ def _words(node: Node) -> str:
 def detail_words(node: Node) -> str:
     """What a node does, in a few words."""
     match node:
-        case Task():
+        case ir.Task():
             return node.kind
-        case Loop():
+        case ir.Loop():
             until = condition_words(node.until)
             return f"{f'until {until}, ' if until else ''}at most {limit_words(node.limits)}"
-        case ForEach():
+        case ir.ForEach():
             return f"for each {line(node.item_name, 30)}, {node.concurrency} at once"
-        case Branch():
+        case ir.Branch():
             return "choose"
-        case Call():
+        case ir.Call():
             return f"calls {line(node.workflow, 60)}"
-        case Compute():
+        case ir.Compute():
             return "value"
-        case Assign():
+        case ir.Assign():
             return f"set {', '.join(line(name, 30) for name, _ in node.sets)}"
-        case Wait():
+        case ir.Wait():
             return "wait"
-        case Gate():
+        case ir.Gate():
             limit_s = node.timeout_s
             return f"asks a person{f', for {seconds(limit_s)}' if limit_s is not None else ''}"
-        case Stop():
+        case ir.Stop():
             return f"stop ({node.status})"
-        case Break() | Continue():
+        case ir.Break() | ir.Continue():
             return f"{type(node).__name__.lower()} {line(node.loop, 40)}"
-        case Group():
+        case ir.Group():
             return "together"
 
 
-def limit_words(limits: LoopLimits | RunLimits) -> str:
+def limit_words(limits: ir.LoopLimits | RunLimits) -> str:
     """What bounds a loop or a run: its iterations, its time, its money."""
     words = []
-    if isinstance(limits, LoopLimits):
+    if isinstance(limits, ir.LoopLimits):
         number = limits.iterations
         words.append(plural(number, "iteration") if isinstance(number, int) else "computed")
     if limits.time_s is not None:
@@ -164,22 +149,22 @@ class _Chart:
         key = self._next()
         slots = blocks_of(node)
         if not slots:
-            shape = ('(["', '"])') if isinstance(node, Gate) else ('["', '"]')
+            shape = ('(["', '"])') if isinstance(node, ir.Gate) else ('["', '"]')
             words = f"{_label(node.name)}<br/><small>{_label(detail_words(node))}</small>"
             self.lines.append(f"{indent}{key}{shape[0]}{words}{shape[1]}")
             return key
         self.lines.append(f'{indent}subgraph {key} ["{_label(_words(node))}"]')
         below = indent + "  "
-        if isinstance(node, Branch):
+        if isinstance(node, ir.Branch):
             self._branch(node, below)
         else:
             first, last = self.block(slots[0][1], below)
-            if isinstance(node, Loop):
+            if isinstance(node, ir.Loop):
                 self.lines.append(f"{below}{last[-1]} -. not yet .-> {first[0]}")
         self.lines.append(f"{indent}end")
         return key
 
-    def _branch(self, node: Branch, indent: str) -> None:
+    def _branch(self, node: ir.Branch, indent: str) -> None:
         choice = self._next()
         self.lines.append(f'{indent}{choice}{{"{_label(node.name)}"}}')
         for slot, inner in blocks_of(node):
