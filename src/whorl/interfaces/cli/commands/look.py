@@ -99,8 +99,9 @@ def cost(project: Project, *, run: str | None, by: Any, at: str, limit: int, as_
         raise UsageError("--at is a place in one run", help="say which, such as `last`")
     by = by or "model"
     number, lines = _cost_lines(project, run, by, limit, at)
-    sums = {f.name: sum(getattr(usage, f.name) for usage in lines) for f in fields(Line)[1:]}
-    total = Line("total", **sums)
+    total = Line("total")
+    for name in (field.name for field in fields(Line)[1:]):
+        setattr(total, name, sum((getattr(usage, name) for usage in lines), getattr(total, name)))
     if as_json:
         print_json({"by": by, "lines": [asdict(usage) for usage in lines], "total": asdict(total)})
         return 0

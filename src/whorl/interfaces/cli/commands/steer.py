@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -38,6 +39,8 @@ from whorl.services.results import full_result, status_words, with_run, workflow
 from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from whorl.interfaces.cli.session import RunSession
     from whorl.interpreter.events import Event
     from whorl.runtimes.forking import Fork
@@ -164,11 +167,27 @@ def _say_ended(session: RunSession, run: RunId, status: str, more: More) -> None
     say(ended)
 
 
+def _with_amount(command: Callable[..., int]) -> Callable[..., int]:
+    """Refuses to continue a run with nothing, before it is looked for."""
+
+    @wraps(command)
+    def checked(*, iterations: int | None, more: More, **options: Any) -> int:
+        if iterations is None and not more.amounts():
+            raise UsageError(
+                "say how much more: --iterations N, --budget +AMOUNT, --tokens +N, --calls +N",
+                help="for example `whorl continue last --iterations 3`",
+            )
+        return command(iterations=iterations, more=more, **options)
+
+    return checked
+
+
 @click.command(name="continue")
 @click.argument("run", metavar="RUN")
 @click.option("--iterations", "-n", type=click.IntRange(1), metavar="N", help="How many more.")
 @more_options
 @_loop_option
+@_with_amount
 @on_run
 async def continue_command(
     session: RunSession, run: RunId, *, iterations: int | None, more: More, at: str
@@ -182,11 +201,6 @@ async def continue_command(
     A loop inside `each` has an address: --at 'all[2]/polish'. A run that is paused goes on with
     `whorl resume`.
     """
-    if iterations is None and not more.amounts():
-        raise UsageError(
-            "say how much more: --iterations N, --budget +AMOUNT, --tokens +N, --calls +N",
-            help="for example `whorl continue last --iterations 3`",
-        )
     event = steering.continued(session.store, run, at, iterations=iterations, more=more)
     _say_given(session, run, event)
     return await session.steer(run, event)
