@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from whorl.errors import UsageError, did_you_mean
 from whorl.interpreter.address import numbered, split_iteration, unescape
 from whorl.services.redaction import hidden_names, shown, without
-from whorl.services.results import iteration_results, workflow_of
+from whorl.services.results import iteration_results, loop_frame, workflow_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -106,9 +106,9 @@ def results_of(
 
 def limit_now(machine: Machine, row: LoopRow) -> int | None:
     """The limit of iterations as it is now; the loop may have been given more."""
-    for frame in machine.frames.values():
-        if frame["kind"] == "loop" and frame["address"] == row.address:
-            return int(frame["limits"]["iterations"])
+    frame = loop_frame(machine, row.address)
+    if frame:
+        return int(frame["limits"]["iterations"])
     limit = row.limits.get("iterations") if isinstance(row.limits, dict) else None
     return limit if isinstance(limit, int) else None
 

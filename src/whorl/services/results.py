@@ -202,6 +202,12 @@ def loop_node(workflow: Workflow, path: str) -> Loop | None:
     return None
 
 
+def loop_frame(machine: Machine, address: str) -> dict[str, Any]:
+    """What the machine keeps of the loop at an address; empty where it keeps nothing."""
+    frames = machine.frames.values()
+    return next((f for f in frames if f["kind"] == "loop" and f["address"] == address), {})
+
+
 def iteration_results(
     store: SqliteStore, run: RunId, loop: str, numbers: Sequence[int]
 ) -> dict[int, dict[str, Json]]:
@@ -213,12 +219,8 @@ def iteration_results(
 def carried_into(store: SqliteStore, run: RunId, loop: str, number: int) -> dict[str, Json]:
     """The carried values that an iteration was given, as they were when it began."""
     machine = moment(store, run, numbered(loop, number))
-    if machine is None:
-        return {}
-    for frame in machine.frames.values():
-        if frame["kind"] == "loop" and frame["address"] == loop:
-            return dict(frame["carry"])
-    return {}
+    frame = {} if machine is None else loop_frame(machine, loop)
+    return dict(frame.get("carry") or {})
 
 
 def status_words(status: str) -> str:

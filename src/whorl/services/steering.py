@@ -14,13 +14,16 @@ from whorl.interpreter.continuing import Refused, to_continue
 from whorl.interpreter.control import chosen_loop
 from whorl.interpreter.events import Event
 from whorl.runtimes.folding import fold
+from whorl.services.preflight import check_allowed
 from whorl.services.results import (
     iteration_results,
+    loop_frame,
     loop_node,
     open_gates,
     requests_of,
     status_words,
     with_run,
+    workflow_of,
 )
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
     from whorl.ir import Workflow
     from whorl.language import Json
+    from whorl.providers.registry import Providers
     from whorl.runtimes.forking import Fork
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
@@ -157,10 +161,8 @@ def _no_loop(store: SqliteStore, run: RunId, wanted: str, open_ones: list[str]) 
 
 def is_accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> bool:
     """Whether the loop has ended with this iteration because a person said so."""
-    for frame in fold(store, run).machine.frames.values():
-        if frame["kind"] == "loop" and frame["address"] == loop:
-            return bool(frame.get("accepted_number") == number)
-    return False
+    frame = loop_frame(fold(store, run).machine, loop)
+    return bool(frame.get("accepted_number") == number)
 
 
 def chosen(store: SqliteStore, run: RunId, at: str, number: int) -> Event:
@@ -181,6 +183,19 @@ def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
         words = f"{loop!r} has no iteration {number} with a result; it has {numbers}"
         raise UsageError(words, code="W907")
     return asked("run.accepted", {"at": loop, "iteration": number, **result})
+
+
+async def new_fork(store: SqliteStore, providers: Providers, source: RunId, fork: Fork) -> RunId:
+    """Makes a run that redoes an iteration of another one; whoever asks for it drives it."""
+    from whorl.runtimes.forking import fork_run
+    from whorl.runtimes.local import new_run_id
+
+    workflow = fork.workflow or workflow_of(store, source)
+    check_fork(store, source, workflow, fork)
+    check_allowed(workflow, providers)
+    now = time.time()
+    run, _ = await fork_run(store, source, fork, run=new_run_id(now), now=now)
+    return run
 
 
 def check_fork(store: SqliteStore, source: RunId, workflow: Workflow, fork: Fork) -> None:

@@ -9,7 +9,7 @@ from whorl.interfaces.cli.keyboard import forget_typed, read_line
 from whorl.interfaces.cli.summary import budget_of, gate_lines
 from whorl.interfaces.figures import as_much_again
 from whorl.runtimes.folding import fold
-from whorl.services.results import open_gates
+from whorl.services.results import loop_frame, open_gates
 from whorl.services.steering import asked, decided
 
 if TYPE_CHECKING:
@@ -169,7 +169,5 @@ async def _line(question: Question, words: str) -> str:
 
 def _limit_reason(question: Question) -> str:
     """Which limit a loop waits at."""
-    for frame in fold(question.store, question.run).machine.frames.values():
-        if frame["kind"] == "loop" and frame["address"] == question.place:
-            return str(frame.get("limit_reason", ""))
-    return ""
+    frame = loop_frame(fold(question.store, question.run).machine, question.place)
+    return str(frame.get("limit_reason", ""))

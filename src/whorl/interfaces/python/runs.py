@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -18,11 +17,9 @@ from whorl.interfaces.python.values import (
     result_from,
     text,
 )
-from whorl.runtimes.forking import Fork, fork_run
-from whorl.runtimes.local import new_run_id
+from whorl.runtimes.forking import Fork
 from whorl.services import steering
-from whorl.services.preflight import check_allowed
-from whorl.services.results import result_of, workflow_of
+from whorl.services.results import result_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -167,14 +164,10 @@ class Run:
     async def fork(self, at: str, values: Mapping[str, JsonLike] | None = None) -> Run:
         """A new run that keeps the iterations before `at` (such as `polish[3]`) and redoes it."""
         fork = Fork(text(at, "at"), plain_table(values, "values"))
-        workflow = workflow_of(self._store, self._run)
-        steering.check_fork(self._store, self._run, workflow, fork)
-        check_allowed(workflow, self._opened().providers)
-        now = time.time()
-        run = new_run_id(now)
+        opened = self._opened()
         with _in_python():
-            await fork_run(self._store, self._run, fork, run=run, now=now)
-        self._opened().driving.drive(run)
+            run = await steering.new_fork(opened.store, opened.providers, self._run, fork)
+        opened.driving.drive(run)
         return Run(self._opened, run)
 
     @property

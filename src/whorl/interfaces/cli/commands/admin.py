@@ -268,27 +268,25 @@ async def _serve_tools(project: Project, workflows: dict[str, Workflow], wait_s:
 
 def _workflows(project: Project, files: tuple[str, ...]) -> dict[str, Workflow]:
     from whorl.interfaces.mcp import tool_name
-    from whorl.interfaces.python import Workflow
+    from whorl.interfaces.python.workflows import workflow_from
 
     workflows: dict[str, Workflow] = {}
     for file in files or _files_of(project):
         try:
-            reading = project.read(file)
+            workflow = workflow_from(project, file)
         except InvalidWorkflow as fault:
             if files:
                 raise
             if all(diagnostic.code != "W018" for diagnostic in fault.diagnostics):
                 say(f"left out {file}: {fault.diagnostics[0].message}")
             continue
-        name = tool_name(reading.workflow.name)
+        name = tool_name(workflow.name)
         if name in workflows:
             raise UsageError(
                 f"two workflows are called {name!r}: {workflows[name].file} and {file}",
                 help="name the files that are to be served",
             )
-        workflows[name] = Workflow(
-            reading.workflow.name, reading.workflow, file, dict(reading.sources), reading.warnings
-        )
+        workflows[name] = workflow
     return workflows
 
 

@@ -44,6 +44,7 @@ from whorl.services.redaction import hidden_names, shown
 from whorl.services.results import (
     Request,
     full_result,
+    loop_frame,
     loop_node,
     requests_of,
     row_and_machine,
@@ -195,13 +196,12 @@ class _Status:
             yield from self._last_result(loop)
 
     def _last_result(self, loop: LoopProgress) -> Iterator[tuple[str, str]]:
-        hidden = hidden_names(self.workflow)
-        for frame in self.machine.frames.values():
-            if frame["kind"] == "loop" and frame["address"] == loop.address:
-                results = {k: v for k, v in (frame.get("previous") or {}).items() if v is not None}
-                for name, value in list(results.items())[-1:]:
-                    words = HIDDEN if name in hidden else line(written(value), 160)
-                    yield "result", f"{line(name, 40)}: {words}"
+        previous = loop_frame(self.machine, loop.address).get("previous") or {}
+        results = [(name, value) for name, value in previous.items() if value is not None]
+        for name, value in results[-1:]:
+            is_hidden = name in hidden_names(self.workflow)
+            words = HIDDEN if is_hidden else line(written(value), 160)
+            yield "result", f"{line(name, 40)}: {words}"
 
 
 def _below(key: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -310,18 +310,9 @@ def fork(
 
 
 async def _fork(project: Project, text: str, fork: Fork, show: Show) -> int:
-    from whorl.runtimes.forking import fork_run
-    from whorl.runtimes.local import new_run_id
-    from whorl.services.preflight import check_allowed
-
     async with run_session(project, show, creates=False) as session:
         source = find_run(session.store, text)
-        workflow = fork.workflow or workflow_of(session.store, source)
-        show.check(workflow)
-        steering.check_fork(session.store, source, workflow, fork)
-        check_allowed(workflow, session.providers)
-        now = time.time()
-        run = new_run_id(now)
-        await fork_run(session.store, source, fork, run=run, now=now)
+        show.check(fork.workflow or workflow_of(session.store, source))
+        run = await steering.new_fork(session.store, session.providers, source, fork)
         say(f"run {run} is a fork of {source} at {fork.at}")
         return await session.drive(run)
