@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from whorl.dialects import read_workflow
-from whorl.interfaces.project import Project, open_runtime
 from whorl.language import Expression, MappingScope, evaluate
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import Start
+from whorl.services.project import Project
+from whorl.services.runs import open_runtime
 
 CONDITION = Expression("logic", "@equals(body('x')?['status'], 'complete')")
 RECORD: dict[str, Any] = {"name": "x", "outputs": {"body": {"status": "complete"}}}

@@ -11,20 +11,21 @@ from whorl.dialects import read_workflow
 from whorl.dialects.writing import write_workflow
 from whorl.errors import InvalidWorkflow
 from whorl.explanations import codes, explain
-from whorl.interfaces.preflight import refusal, unknown_names
-from whorl.interfaces.project import Project
-from whorl.interfaces.rehearsal import rehearse
-from whorl.interfaces.staff import Staff
 from whorl.interpreter.events import Event
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
 from whorl.runtimes.local import Start
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
+from whorl.services.preflight import refusal, unknown_names
+from whorl.services.project import Project
+from whorl.services.replay import rehearse
+from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.ir import Workflow
+
 
 EXAMPLES = {
     code: found.group(1)
@@ -73,7 +74,7 @@ def test_an_example_of_a_failure_fails(code: str) -> None:
 
 
 def test_the_example_of_a_rejection_fails_when_it_is_rejected() -> None:
-    runtime = SimulatedRuntime(Staff(Providers(settings_from({}, {}))))
+    runtime = SimulatedRuntime(ProviderWorkers(Providers(settings_from({}, {}))))
     run = runtime.start(workflow_of("R108"), {})
     assert runtime.resume(run) == "waiting"
     no = Event("gate.decided", "publish", EPOCH, {"approved": False, "feedback": "", "by": "me"})

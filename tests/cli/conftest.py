@@ -11,8 +11,7 @@ import pytest
 from command_line import CONFIG, WORKFLOWS, Done, Spawn, Whorl
 
 from whorl.interfaces.cli import COMMANDS
-from whorl.interfaces.cli.failures import run_safely
-from whorl.interfaces.cli.group import build_group
+from whorl.interfaces.cli.group import build_group, run_safely
 
 if TYPE_CHECKING:
     from pathlib import Path

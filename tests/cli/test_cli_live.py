@@ -110,7 +110,7 @@ def test_a_terminal_without_signs_gets_letters(
 
 
 def test_a_dumb_terminal_gets_no_colours(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from whorl.interfaces.cli.view.paint import paint
+    from whorl.interfaces.cli.terminal import paint
 
     monkeypatch.delenv("NO_COLOR")
     assert paint("word", "red") != "word"

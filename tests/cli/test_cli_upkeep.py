@@ -187,8 +187,7 @@ def test_mistake_of_ours_is_reported_without_a_traceback(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("whorl.interfaces.diagram.text_tree", fail)
-    monkeypatch.setattr("whorl.interfaces.cli.commands.graph.text_tree", fail)
+    monkeypatch.setattr("whorl.interfaces.diagrams.text.text_tree", fail)
 
     done = whorl("graph", "polish.yaml")
 

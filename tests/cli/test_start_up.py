@@ -46,9 +46,9 @@ NEVER = (
     "whorl.dialects.orka",
     "whorl.dialects.shodan",
     "whorl.dialects.studio",
-    "whorl.interfaces.cli.view.live",
+    "whorl.interfaces.cli.live",
     "whorl.interfaces.http",
-    "whorl.interfaces.telemetry",
+    "whorl.services.telemetry",
     "whorl.interfaces.translation",
     "whorl.language.core",
     "whorl.providers.ask",
@@ -102,11 +102,8 @@ def test_help_loads_only_click(folder: Path) -> None:
         "whorl.errors",
         "whorl.interfaces",
         "whorl.interfaces.cli",
-        "whorl.interfaces.cli.failures",
         "whorl.interfaces.cli.group",
-        "whorl.interfaces.cli.view",
-        "whorl.interfaces.cli.view.paint",
-        "whorl.interfaces.cli.view.plain",
+        "whorl.interfaces.cli.terminal",
     }
     assert "click" in loaded
     assert sorted(loaded & {*NEVER, "apsw", "asyncio", "json", "ssl", "yaml"}) == []

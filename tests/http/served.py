@@ -12,7 +12,7 @@ import httpx2
 
 from waiting import PATIENCE_S, wait_until
 from whorl.interfaces.http.server import Place, Server, serving
-from whorl.interfaces.project import find_project
+from whorl.services.project import find_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from served import CONFIG, connected, make_project
 
 from waiting import PATIENCE_S, wait_until
 from whorl.errors import UsageError
-from whorl.interfaces.project import find_project
+from whorl.services.project import find_project
 
 if TYPE_CHECKING:
     import subprocess

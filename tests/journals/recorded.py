@@ -7,8 +7,6 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from whorl.runtimes.recall import MemoryJournal
-
 from conformance.reading import workflow_of
 from conformance.replies import Script, ScriptedWorkers
 from conformance.running import drive, options_of, result_of
@@ -16,6 +14,7 @@ from whorl.interpreter.events import FED_KINDS, Event
 from whorl.ir import content_hash, from_json
 from whorl.runtimes.folding import Replay
 from whorl.runtimes.journal import NewRun, RunId
+from whorl.runtimes.memory_journal import MemoryJournal
 from whorl.runtimes.simulated import SimulatedRuntime
 
 if TYPE_CHECKING:

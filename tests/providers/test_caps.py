@@ -12,12 +12,12 @@ from wires import ANTHROPIC, OLLAMA, OPENAI, Format, every_format, fault_of, per
 
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
-from whorl.interfaces.staff import Staff
 from whorl.interpreter.commands import Send
 from whorl.interpreter.machine import Machine
 from whorl.providers.task import Cap, Request
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from provider_server import Answerer, Seen
 
     from whorl.interpreter.commands import Command
+
 
 PRICES = {"prices": {"m": {"input": 1.0, "output": 10.0}, "dear": {"input": 2.0, "output": 50.0}}}
 JUDGE = {"question": "Good?", "text": "x"}
@@ -223,7 +224,7 @@ def test_the_driver_journals_what_is_open_and_sends_what_is_allowed(
     async def main() -> tuple[Any, list[Seen]]:
         async with serve(saying(OPENAI)) as server, SqliteStore(tmp_path / "runs.db") as store:
             async with providers_for(settings_for(server.url, PRICES)) as providers:
-                runtime = LocalRuntime(store, Staff(providers))
+                runtime = LocalRuntime(store, ProviderWorkers(providers))
                 text = "whorl: 1\nsteps: {a: {ask: Hello}, b: {ask: Hello, max_tokens: 9}}\n"
                 run, _ = await runtime.start(read_workflow(text, "case.yaml").workflow, Start())
                 assert await runtime.drive(run) == "succeeded"
@@ -262,7 +263,7 @@ def spent_side_by_side(folder: Path, budget: float, at_once: int) -> tuple[str, 
 
         async with serve(answer) as server, SqliteStore(folder / "runs.db") as store:
             async with providers_for(settings_for(server.url, PRICES)) as providers:
-                runtime = LocalRuntime(store, Staff(providers))
+                runtime = LocalRuntime(store, ProviderWorkers(providers))
                 workflow = read_workflow(MANY.format(budget=budget), "case.yaml").workflow
                 run, _ = await runtime.start(workflow, Start())
                 status = await runtime.drive(run)

@@ -10,14 +10,15 @@ from provider_server import completion, providers_for, send, serve, settings_for
 
 from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
-from whorl.interfaces.staff import Staff
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from provider_server import Seen
+
 
 PAY = """
 whorl: 1
@@ -58,7 +59,7 @@ def sent(path: Path, text: str, *faults: str) -> tuple[list[str], dict[str, Any]
                 providers_for(settings) as providers,
                 SqliteStore(path / "runs.db") as store,
             ):
-                runtime = LocalRuntime(store, Staff(providers))
+                runtime = LocalRuntime(store, ProviderWorkers(providers))
                 workflow = read_workflow(text.replace("URL", server.url), "case.yaml").workflow
                 run, _ = await runtime.start(workflow, Start())
                 assert await asyncio.wait_for(runtime.drive(run), PATIENCE_S) == "succeeded"

@@ -11,10 +11,10 @@ import pytest
 
 from campaign import seeds
 from waiting import PATIENCE_S
-from whorl.interfaces.discretion import Discreet
 from whorl.interpreter.events import Event
 from whorl.providers.redaction import HIDDEN, Secret, StreamedText
 from whorl.runtimes.journal import Entry, RunId
+from whorl.services.redaction import RedactedWatchers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,7 @@ class Seen:
 
 def test_each_task_has_a_stream_of_its_own() -> None:
     seen = Seen()
-    watcher = Discreet(seen, [Secret(KEY)])
+    watcher = RedactedWatchers([seen], [Secret(KEY)])
     watcher.text(RUN, "a", f"it is {KEY[:5]}")
     watcher.text(RUN, "b", KEY[5:])
     watcher.text(RUN, "a", f"{KEY[5:]}.")

@@ -15,7 +15,6 @@ from wires import FORMATS, Format, anthropic_event, anthropic_message, every_for
 
 from whorl.dialects import ProjectFiles, read_workflow
 from whorl.errors import ProviderError
-from whorl.interfaces.staff import Staff
 from whorl.interpreter.events import Event
 from whorl.ir import content_hash, to_json
 from whorl.providers.functions import Tasks
@@ -25,6 +24,7 @@ from whorl.runtimes.driver import Driver, SystemClock
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import NewRun, RunId
 from whorl.runtimes.memory_journal import MemoryJournal
+from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:
     from provider_server import Seen
@@ -367,7 +367,7 @@ async def run_to_the_end(settings: Settings, journal: MemoryJournal) -> dict[str
                 folded,
                 owner=await journal.claim(RunId("r")),
                 journal=journal,
-                workers=Staff(providers),
+                workers=ProviderWorkers(providers),
                 clock=SystemClock(),
             )
             try:

@@ -15,11 +15,11 @@ import pytest
 
 from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
-from whorl.interfaces.project import find_project
-from whorl.interfaces.staff import Staff
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.services.project import find_project
+from whorl.services.runs import ProviderWorkers
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra `otel` is not installed")
 
@@ -31,7 +31,7 @@ def spans_of_the_example(folder: Path) -> dict[str, Any]:
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-    from whorl.interfaces.telemetry import Telemetry
+    from whorl.services.telemetry import Telemetry
 
     kept = InMemorySpanExporter()
     provider = TracerProvider()
@@ -43,7 +43,7 @@ def spans_of_the_example(folder: Path) -> dict[str, Any]:
         providers = Providers(project.settings())
         workflow = read_workflow((ROOT / "examples" / "polish.yaml").read_text(), "p.yaml").workflow
         async with SqliteStore(folder / "runs.db") as store:
-            runtime = LocalRuntime(store, Staff(providers), watcher=telemetry)
+            runtime = LocalRuntime(store, ProviderWorkers(providers), watcher=telemetry)
             run, _ = await runtime.start(workflow, Start({"task": "a haiku about rain"}))
             # The first entry is made before anybody watches; the root span begins with the next.
             assert await runtime.drive(run) == "succeeded"

@@ -13,7 +13,6 @@ from campaign import amount
 from whorl.errors import UsageError
 from whorl.interfaces.http.routes.workflows import graph_of
 from whorl.interfaces.http.run_views import BODY_MAX, abridged, value_at
-from whorl.interfaces.inspection import previous_address
 from whorl.interpreter.events import Event
 from whorl.ir import (
     After,
@@ -31,6 +30,7 @@ from whorl.ir import (
     Workflow,
 )
 from whorl.runtimes.journal import Entry, RunId
+from whorl.services.inspection import previous_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

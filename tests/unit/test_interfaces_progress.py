@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from whorl.interfaces.cli.view.audience import iteration_line, lines_of
+from whorl.interfaces.cli.watchers import iteration_line, lines_of
 from whorl.interfaces.progress import ITERATIONS_MAX, STEPS_MAX, TEXT_MAX, Progress, name_of
 from whorl.interpreter.events import Event
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whorl.interfaces.steering import asked, cancelled, resumed
+from whorl.services.steering import asked, cancelled, resumed
 
 
 def test_every_request_has_a_name_of_its_own() -> None:

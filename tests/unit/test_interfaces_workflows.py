@@ -8,16 +8,17 @@ import pytest
 
 from whorl.dialects import read_workflow
 from whorl.errors import UsageError
-from whorl.interfaces.cli.view.picture import View, draw
-from whorl.interfaces.diagram import mermaid, text_tree
-from whorl.interfaces.inputs import add_main_text, read_values
-from whorl.interfaces.preflight import check_models, forecast, forecast_words, refusal
+from whorl.interfaces.cli.drawing import View, draw
+from whorl.interfaces.cli.options import add_main_text, read_values
+from whorl.interfaces.diagrams.text import mermaid, text_tree
 from whorl.interfaces.progress import Progress
-from whorl.interfaces.rehearsal import invent
+from whorl.interfaces.wording import forecast_words
 from whorl.interpreter.events import Event
 from whorl.ir import Block, Task, Workflow
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
+from whorl.services.preflight import check_models, forecast, refusal
+from whorl.services.replay import invent
 
 FILE = """
 whorl: 1

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from whorl.runtimes.recall import MemoryJournal
-
 from conformance.replies import Script, ScriptedWorkers
 from whorl.dialects import read_workflow
+from whorl.runtimes.memory_journal import MemoryJournal
 from whorl.runtimes.simulated import SimulatedRuntime
 
 LONG = """

@@ -131,14 +131,14 @@ def bytes_words(amount: float) -> str:
 
 def sparkline(scores: Sequence[float | None]) -> str:
     """A row of blocks, one for each score."""
-    known = [one for one in scores if one is not None]
-    if not known:
+    measured = [amount for amount in scores if amount is not None]
+    if not measured:
         return ""
-    low, high = min(0.0, *known), max(known)
+    low, high = min(0.0, *measured), max(measured)
     spread = high - low or 1.0
     return "".join(
-        " " if one is None else _BLOCKS[round((one - low) / spread * (len(_BLOCKS) - 1))]
-        for one in scores
+        " " if amount is None else _BLOCKS[round((amount - low) / spread * (len(_BLOCKS) - 1))]
+        for amount in scores
     )
 
 
@@ -219,9 +219,9 @@ def _width(text: str) -> int:
         return len(text)
     return sum(
         0
-        if unicodedata.category(one) in _ZERO_WIDTH
+        if unicodedata.category(letter) in _ZERO_WIDTH
         else 2
-        if unicodedata.east_asian_width(one) in "WF"
+        if unicodedata.east_asian_width(letter) in "WF"
         else 1
-        for one in text
+        for letter in text
     )

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from whorl.interfaces.python import Run, Session, Workflow
     from whorl.ir import Port
-    from whorl.language import Json
 
 WAIT_S = 20.0
 WAIT_MAX_S = 300.0
@@ -38,39 +37,34 @@ _TYPES = {
     "list": "array",
     "files": "array",
 }
-_RUN = {"type": "string", "description": "the run's id, as the call of the workflow gave it"}
-_RESULT = types.Tool(
-    name="whorl_result",
-    description="The result of a run that was still going on when its workflow's call answered.",
-    input_schema={
-        "type": "object",
-        "properties": {
-            "run": _RUN,
-            "wait_s": {
-                "type": "number",
-                "description": "how long to wait for it",
-                "default": WAIT_S,
-            },
-        },
-        "required": ["run"],
-        "additionalProperties": False,
-    },
-)
 # What a client is told beside the output of a run that succeeded with a mark.
 _WARNINGS = {
     "limit": "! limit: a loop ended at its limit before its condition was met",
     "budget": "! budget: a loop ended because of the budget before its condition was met",
 }
-_CANCEL = types.Tool(
-    name="whorl_cancel",
-    description="Cancels a run.",
-    input_schema={
-        "type": "object",
-        "properties": {"run": _RUN},
-        "required": ["run"],
-        "additionalProperties": False,
-    },
+
+
+def _run_tool(name: str, description: str, **others: dict[str, Any]) -> types.Tool:
+    """A tool whose first argument is a run."""
+    run = {"type": "string", "description": "the run's id, as the call of the workflow gave it"}
+    return types.Tool(
+        name=name,
+        description=description,
+        input_schema={
+            "type": "object",
+            "properties": {"run": run, **others},
+            "required": ["run"],
+            "additionalProperties": False,
+        },
+    )
+
+
+_RESULT = _run_tool(
+    "whorl_result",
+    "The result of a run that was still going on when its workflow's call answered.",
+    wait_s={"type": "number", "description": "how long to wait for it", "default": WAIT_S},
 )
+_CANCEL = _run_tool("whorl_cancel", "Cancels a run.")
 
 
 class WorkflowTools:
@@ -107,19 +101,20 @@ class WorkflowTools:
         """Starts a run, or fetches or cancels one. Our own errors are answers, not crashes."""
         given: dict[str, Any] = dict(call.arguments or {})
         try:
-            if call.name == _RESULT.name:
+            seconds = self._wait_s
+            if call.name in (_RESULT.name, _CANCEL.name):
                 run = self._session.run(str(given.get("run", "")))
-                return await self._answer(run, _seconds(given.get("wait_s", self._wait_s)))
-            if call.name == _CANCEL.name:
-                run = self._session.run(str(given.get("run", "")))
-                await run.cancel()
-                return await self._answer(run, self._wait_s)
-            if call.name not in self._workflows:
+                if call.name == _CANCEL.name:
+                    await run.cancel()
+                else:
+                    seconds = _seconds(given.get("wait_s", seconds))
+            elif call.name in self._workflows:
+                run = await self._session.start(self._workflows[call.name], given)
+            else:
                 raise UsageError(f"there is no tool {call.name!r}")
-            run = await self._session.start(self._workflows[call.name], given)
-            return await self._answer(run, self._wait_s)
+            return await self._answer(run, seconds)
         except WhorlError as fault:
-            return _said(str(fault), {"error": str(fault)}, is_error=True)
+            return _reply(str(fault), {"error": str(fault)}, is_error=True)
 
     async def _answer(self, run: Run, seconds: float) -> types.CallToolResult:
         waiting = asyncio.create_task(run.result())
@@ -127,9 +122,9 @@ class WorkflowTools:
         if not done:
             waiting.cancel()
             text = f"run {run.id} goes on; fetch its result with {_RESULT.name}"
-            return _said(text, {"run": run.id, "status": "running"})
+            return _reply(text, {"run": run.id, "status": "running"})
         result = waiting.result()
-        told = {
+        document = {
             "run": result.run,
             "status": result.status,
             "mark": run.mark,
@@ -143,10 +138,13 @@ class WorkflowTools:
             "error": result.error,
         }
         if result.status == "succeeded":
-            text = written(result.output) if len(result.outputs) == 1 else _headed(result.outputs)
-            return _said(text, told, beside=_WARNINGS.get(run.mark or "", ""))
+            text = written(result.output)
+            if len(result.outputs) != 1:
+                parts = (f"{name}:\n{written(value)}" for name, value in result.outputs.items())
+                text = "\n\n".join(parts)
+            return _reply(text, document, beside=_WARNINGS.get(run.mark or "", ""))
         words = str(result.error["message"]) if result.error else f"run {run.id} is {result.status}"
-        return _said(words, told, is_error=result.status == "failed")
+        return _reply(words, document, is_error=result.status == "failed")
 
 
 def tool_name(name: str) -> str:
@@ -179,14 +177,12 @@ def _tool(name: str, workflow: Workflow) -> types.Tool:
 
 
 def _property(port: Port) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if port.type in _TYPES:
-        found["type"] = _TYPES[port.type]
-    if port.description:
-        found["description"] = port.description
-    if port.default is not None:
-        found["default"] = port.default
-    return found
+    fields = {
+        "type": _TYPES.get(port.type),
+        "description": port.description or None,
+        "default": port.default,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _seconds(value: object) -> float:
@@ -195,16 +191,11 @@ def _seconds(value: object) -> float:
     return min(float(value), WAIT_MAX_S)
 
 
-def _headed(outputs: Mapping[str, Json]) -> str:
-    """Several outputs, each below its name."""
-    return "\n\n".join(f"{name}:\n{written(value)}" for name, value in outputs.items())
-
-
-def _said(
-    text: str, told: dict[str, Any], *, beside: str = "", is_error: bool = False
+def _reply(
+    text: str, document: dict[str, Any], *, beside: str = "", is_error: bool = False
 ) -> types.CallToolResult:
     """An answer; what is said `beside` it is a part of its own, so that the output stays whole."""
-    whole = json.loads(json.dumps(told))
+    whole = json.loads(json.dumps(document))
     parts = [text, beside] if beside else [text]
     content: list[types.ContentBlock] = [types.TextContent(type="text", text=p) for p in parts]
     return types.CallToolResult(content=content, structured_content=whole, is_error=is_error)

@@ -20,12 +20,12 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from whorl.interfaces.secrecy import shown
 from whorl.interpreter.address import split_iteration, unescape
 from whorl.interpreter.events import Event
 from whorl.ir import Loop
 from whorl.ir.walk import index_nodes
 from whorl.runtimes.journal import Entry
+from whorl.services.redaction import shown
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import re
+from math import ceil
 from typing import TYPE_CHECKING, Any, assert_never
 
-from whorl.interfaces.figures import bare, dollars, line, outside_words, plural, score
-from whorl.ir import (
-    AllOf,
-    AnyOf,
-    BranchTaken,
-    Constant,
-    Expression,
-    Judge,
-    Plateau,
-    Score,
-    Stable,
-    When,
-)
+from whorl import ir
+from whorl.errors import safe
+from whorl.interfaces.figures import allowed, bare, dollars, line, outside_words, plural, score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whorl.interfaces.results import Request
+    from whorl.interpreter.events import Event
     from whorl.ir import Condition, Value
     from whorl.language import Json
+    from whorl.services.preflight import Forecast
+    from whorl.services.results import Request
 
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 EXIT_CODES = {"succeeded": 0, "failed": 1, "waiting": 4, "paused": 5, "cancelled": 5}
@@ -52,19 +44,15 @@ _STOPPED_BY = {
     "person": "a person approved it",
 }
 
-_COMMAND = re.compile(r"(`whorl [a-z]+) RUN\b")
 
-
-def status_words(status: str) -> str:
-    """A status as a clause: `has succeeded`, `was cancelled`, `is paused`."""
-    match status:
-        case "succeeded" | "failed":
-            return f"has {status}"
-        case "cancelled" | "interrupted":
-            return f"was {status}"
-        case "waiting":
-            return "waits for a person"
-    return f"is {status}"
+_PRICE_THEM = "set [prices.MODEL] in whorl.toml"
+# What is said where a dialect has no words of its own.
+_JUDGEMENT = {
+    "line": "judge: {question} -> {verdict}",
+    "met": "YES",
+    "not_met": "NO",
+    "ambiguous": "AMBIGUOUS ({answer})",
+}
 
 
 def ending_words(status: str) -> str:
@@ -85,11 +73,6 @@ def more_words(body: Mapping[str, Any]) -> str:
     parts += [f"{dollars(cost_usd)} more"] if cost_usd else []
     parts += [f"{body[name]:,} more {name}" for name in ("tokens", "calls") if body.get(name)]
     return " and ".join(parts) or "another try"
-
-
-def with_run(words: str, run: str) -> str:
-    """The commands in a message, with the run that they are about: they can be pasted."""
-    return _COMMAND.sub(lambda found: f"{found[1]} {run}", words)
 
 
 def request_words(request: Request) -> str:
@@ -125,11 +108,10 @@ def verdict_words(note: Mapping[str, Json], width_max: int = 60) -> str:
     error = note.get("error")
     if isinstance(error, dict):
         return line(str(error.get("message", "failed")), width_max)
-    facts = note.get("facts")
-    told = [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
+    facts = _facts(note)
     if note.get("met"):
-        told = [fact for fact in told if fact.get("met")] or told
-    words = [fact_words(fact) for fact in told if len(fact) > 2]
+        facts = [fact for fact in facts if fact.get("met")] or facts
+    words = [fact_words(fact) for fact in facts if len(fact) > 2]
     words = words or ([str(note["by"])] if note.get("by") else [])
     outside = note.get("outside")
     if isinstance(outside, dict) and outside_words(outside) not in words:
@@ -140,10 +122,13 @@ def verdict_words(note: Mapping[str, Json], width_max: int = 60) -> str:
 
 def goals_of(note: Mapping[str, Any]) -> tuple[float, ...]:
     """The scores that an iteration was measured against."""
-    facts = note.get("facts")
-    told = [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
-    goals = [fact.get("at_least") for fact in told if fact.get("by") == "score"]
+    goals = [fact.get("at_least") for fact in _facts(note) if fact.get("by") == "score"]
     return tuple(float(goal) for goal in goals if isinstance(goal, int | float))
+
+
+def _facts(note: Mapping[str, Any]) -> list[dict[str, Any]]:
+    facts = note.get("facts")
+    return [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
 
 
 def score_cell(note: Mapping[str, Any], number: float | None) -> str:
@@ -169,11 +154,11 @@ def fact_words(fact: Mapping[str, Any]) -> str:
             answer = line(str(fact.get("answer", "")), 80)
             return f"judge: {answer}" if answer else "judge: no clear answer"
         case "expression":
-            said = line(str(fact.get("expression", "")), 60)
+            expression = line(str(fact.get("expression", "")), 60)
             if fact["met"] is None:
                 lost: Any = fact.get("failed") or []
-                return f"{said} is not known: {', '.join(map(repr, lost))} failed"
-            return f"{said} is {str(bool(fact['met'])).lower()}"
+                return f"{expression} is not known: {', '.join(map(repr, lost))} failed"
+            return f"{expression} is {str(bool(fact['met'])).lower()}"
         case "stable":
             return f"{bare(float(fact.get('similarity', 0)) * 100)}% alike"
         case "plateau":
@@ -189,21 +174,21 @@ def condition_words(condition: Condition | None) -> str:
     match condition:
         case None:
             return ""
-        case When():
+        case ir.When():
             return line(condition.described or condition.test.source, 60)
-        case Score():
+        case ir.Score():
             goal = "" if condition.at_least is None else f" ≥ {score(condition.at_least)}"
             return f"score{goal}" if goal else ""
-        case Judge():
+        case ir.Judge():
             return f"judge: {line(_text(condition.question), 50)}"
-        case BranchTaken():
+        case ir.BranchTaken():
             return f"{condition.node} takes {condition.name!r}"
-        case Stable():
+        case ir.Stable():
             return f"{bare(condition.threshold * 100)}% alike"
-        case Plateau():
+        case ir.Plateau():
             return f"no better score for {condition.patience}"
-        case AnyOf() | AllOf():
-            word = " or " if isinstance(condition, AnyOf) else " and "
+        case ir.AnyOf() | ir.AllOf():
+            word = " or " if isinstance(condition, ir.AnyOf) else " and "
             parts = [condition_words(part) for part in condition.conditions]
             return word.join(part for part in parts if part)
         case _:
@@ -212,15 +197,104 @@ def condition_words(condition: Condition | None) -> str:
 
 def target_of(condition: Condition | None) -> float | None:
     """The score that a loop works towards, if it has one."""
-    if isinstance(condition, Score):
+    if isinstance(condition, ir.Score):
         return condition.at_least
-    if isinstance(condition, AnyOf | AllOf):
+    if isinstance(condition, ir.AnyOf | ir.AllOf):
         goals = (target_of(part) for part in condition.conditions)
         return next((goal for goal in goals if goal is not None), None)
     return None
 
 
 def _text(value: Value) -> str:
-    if isinstance(value, Expression):
+    if isinstance(value, ir.Expression):
         return value.source
-    return str(value.value) if isinstance(value, Constant) else ""
+    return str(value.value) if isinstance(value, ir.Constant) else ""
+
+
+def forecast_words(forecast: Forecast) -> str:
+    """The forecast in words, or nothing when no call is made.
+
+    "At most" is said of money only where something bounds it; anything else is an estimate.
+    """
+    if forecast.calls == 0:
+        return ""
+    words = calls_words(forecast.calls, forecast.usual)
+    if forecast.has_tools:
+        words += " and the tools that models use"
+    return words + (_cost_words(forecast) if forecast.is_priced else _unpriced_words(forecast))
+
+
+def _unpriced_words(forecast: Forecast) -> str:
+    words = ", of a price that is not known"
+    if forecast.budget_usd is None:
+        return words
+    return (
+        f"{words}, so the budget of {allowed(forecast.budget_usd)} cannot hold them: {_PRICE_THEM}"
+    )
+
+
+def _cost_words(forecast: Forecast) -> str:
+    cost, bound, budget = forecast.cost_usd, forecast.bound_usd, forecast.budget_usd
+    if budget is not None and (bound is None or bound >= budget):
+        about = f", {_about(cost)}" if cost and cost < budget else ""
+        return f"{about}; at most {allowed(budget)}, the budget"
+    if bound is not None:
+        return f", at most {dollars(_rounded_up(bound))}" if bound else ""
+    if not cost:
+        return ""
+    why = "prompts may be longer than they are in the file"
+    if forecast.answer_tokens:
+        why = f"answers may be longer than {forecast.answer_tokens:,} tokens"
+    return f", {_about(cost)}, an estimate: {why}"
+
+
+def _about(cost: float) -> str:
+    shown = dollars(cost)
+    return "less than $0.001" if shown.startswith("<") else f"about {shown}"
+
+
+def _rounded_up(amount: float) -> float:
+    """The amount in as many decimals as are shown, and not below it."""
+    parts = 100 if amount >= 0.095 else 10_000
+    return max(ceil(amount * parts - 1e-9) / parts, 0.001)
+
+
+def calls_words(calls: int | None, usual: int | None) -> str:
+    """How many calls there can be, and how many of them if none has to be tried again."""
+    if calls is None:
+        return "the number of calls depends on the inputs"
+    words = f"at most {calls:,} call{'' if calls == 1 else 's'}"
+    return words if usual is None or usual == calls else f"{words} ({usual:,} without retries)"
+
+
+def judgement_lines(vocabulary: Json, event: Event) -> list[str]:
+    """A line for each judgement of an iteration that has just finished."""
+    if event.kind != "iteration.finished":
+        return []
+    own: Any = vocabulary.get("judgement") if isinstance(vocabulary, dict) else None
+    words: dict[str, str] = _JUDGEMENT | (own or {})
+    facts: Any = event.body.get("facts") or []
+    return [_judgement_line(words, fact) for fact in facts if fact.get("by") == "judge"]
+
+
+def status_lines(vocabulary: Json, path: str, facts: dict[str, str]) -> list[str]:
+    """What a dialect says about a run that is in a loop, line by line; nothing where it has no
+    words for that. `path` is the loop's.
+    """
+    words: Any = vocabulary if isinstance(vocabulary, dict) else {}
+    lines: list[str] = words.get("status") or []
+    of_loop = {name: str(word) for name, word in (words.get("loops") or {}).get(path, {}).items()}
+    return [safe(_fill(line, of_loop | facts)) for line in lines]
+
+
+def _judgement_line(words: dict[str, str], fact: dict[str, Any]) -> str:
+    met = fact.get("met")
+    state = "ambiguous" if met is None else "met" if met else "not_met"
+    filled = {"question": fact.get("question", ""), "answer": fact.get("answer", "")}
+    return safe(_fill(words["line"], filled | {"verdict": _fill(words[state], filled)}))
+
+
+def _fill(text: str, values: dict[str, str]) -> str:
+    for name, value in values.items():
+        text = text.replace("{" + name + "}", str(value))
+    return text

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from whorl.interfaces.project import Project, open_runtime
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import Start
 from whorl.runtimes.projection import document
+from whorl.services.project import Project
+from whorl.services.runs import open_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

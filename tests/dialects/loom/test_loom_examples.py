@@ -10,10 +10,11 @@ import pytest
 from loom_runs import PROJECT
 
 from whorl.dialects import read_workflow
-from whorl.interfaces.project import Project, open_runtime
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import Start
 from whorl.runtimes.projection import document
+from whorl.services.project import Project
+from whorl.services.runs import open_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from whorl.interfaces.cli import main
-from whorl.interfaces.project import Project, open_runtime
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import Start
+from whorl.services.project import Project
+from whorl.services.runs import open_runtime
 
 if TYPE_CHECKING:
     from pathlib import Path

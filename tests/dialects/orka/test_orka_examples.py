@@ -9,11 +9,12 @@ import pytest
 from orka_runs import PROJECT
 
 from whorl.dialects import read_workflow
-from whorl.interfaces.project import Project, open_runtime
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import Start
 from whorl.runtimes.projection import document
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.services.project import Project
+from whorl.services.runs import open_runtime
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,58 +6,57 @@ import gc
 import sys
 from typing import TYPE_CHECKING
 
-from whorl.interfaces.cli.group import CommandTable, build_group
+from whorl.interfaces.cli.group import CommandTable, build_group, run_safely
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS: CommandTable = {
     "Write": {
-        "templates": ("templates", "List the workflows to begin with."),
-        "new": ("templates", "Write a workflow file from a template."),
-        "validate": ("validate", "Check workflow files and list all mistakes."),
-        "lint": ("lint", "Say what another system would refuse in a file."),
-        "convert": ("convert", "Write a workflow file in another dialect."),
-        "graph": ("graph", "Draw a workflow as text, as SVG or as a Mermaid diagram."),
-        "test": ("test", "Run a workflow against recorded replies and show what changed."),
-        "schema": ("reference", "Print the JSON Schema of native files, for editors."),
-        "explain": ("reference", "Explain an error code."),
+        "templates": ("reference:templates", "List the workflows to begin with."),
+        "new": ("reference:new", "Write a workflow file from a template."),
+        "validate": ("files:validate", "Check workflow files and list all mistakes."),
+        "lint": ("files:lint", "Say what another system would refuse in a file."),
+        "convert": ("convert:convert", "Write a workflow file in another dialect."),
+        "graph": ("files:graph", "Draw a workflow as text, as SVG or as a Mermaid diagram."),
+        "test": ("files:test", "Run a workflow against recorded replies and show what changed."),
+        "schema": ("reference:schema", "Print the JSON Schema of native files, for editors."),
+        "explain": ("reference:explain", "Explain an error code."),
     },
     "Run": {
-        "run": ("run", "Run a workflow file."),
-        "resume": ("resume", "Go on after an interruption or a pause; retry what failed."),
-        "continue": ("carry_on", "Give a loop that ended more iterations."),
-        "accept": ("accept", "End a loop with the result of an iteration you choose."),
-        "fork": ("fork", "Start a new run from an iteration of another one."),
-        "pause": ("pause", "Pause a run."),
-        "cancel": ("pause", "Cancel a run."),
-        "approve": ("decide", "Say yes to what a run asks."),
-        "reject": ("decide", "Say no to what a run asks."),
+        "run": ("run:run_command", "Run a workflow file."),
+        "resume": ("steer:resume", "Go on after an interruption or a pause; retry what failed."),
+        "continue": ("steer:continue_command", "Give a loop that ended more iterations."),
+        "accept": ("steer:accept", "End a loop with the result of an iteration you choose."),
+        "fork": ("steer:fork", "Start a new run from an iteration of another one."),
+        "pause": ("steer:pause", "Pause a run."),
+        "cancel": ("steer:cancel", "Cancel a run."),
+        "approve": ("steer:approve", "Say yes to what a run asks."),
+        "reject": ("steer:reject", "Say no to what a run asks."),
     },
     "Look": {
-        "ls": ("listing", "List runs."),
-        "status": ("status", "Show where a run is."),
-        "show": ("show", "Show the steps, iterations and results of a run."),
-        "watch": ("watch", "Watch a run live, also one of another process."),
-        "why": ("why", "Explain why the loops of a run ended."),
-        "diff": ("diff", "Compare two iterations of a run."),
-        "cost": ("cost", "Show what runs cost."),
-        "serve": ("serve", "Serve the page in the browser, and the HTTP API."),
+        "ls": ("store:ls", "List runs."),
+        "status": ("show:status", "Show where a run is."),
+        "show": ("show:show", "Show the steps, iterations and results of a run."),
+        "watch": ("run:watch", "Watch a run live, also one of another process."),
+        "why": ("look:why", "Explain why the loops of a run ended."),
+        "diff": ("look:diff", "Compare two iterations of a run."),
+        "cost": ("look:cost", "Show what runs cost."),
+        "serve": ("admin:serve", "Serve the page in the browser, and the HTTP API."),
     },
     "Keep": {
-        "memory": ("memory", "List or delete what loops remember across runs."),
-        "prune": ("prune", "Delete old runs."),
-        "doctor": ("doctor", "Check the installation, the configuration and each provider."),
-        "mcp": ("mcp", "Serve workflows as MCP tools."),
+        "memory": ("store:memory", "List or delete what loops remember across runs."),
+        "prune": ("store:prune", "Delete old runs."),
+        "doctor": ("admin:doctor", "Check the installation, the configuration and each provider."),
+        "mcp": ("admin:mcp", "Serve workflows as MCP tools."),
     },
-    "": {"drive": ("resume", "Drive a run that was just made.")},
+    "": {"drive": ("run:drive", "Drive a run that was just made.")},
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs a command and exits with its code."""
-    from whorl.interfaces.cli.failures import run_safely
-    from whorl.interfaces.cli.view.plain import make_streams_plain
+    from whorl.interfaces.cli.terminal import make_streams_plain
 
     # Next to no garbage of ours has cycles; looking for some after every 700 objects, as Python
     # does by itself, takes a fifth of the time when a thousand runs turn.

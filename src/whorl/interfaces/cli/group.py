@@ -1,16 +1,30 @@
-"""The group of all commands: each one's module is imported when the command is used."""
+"""The group of all commands, each imported when it is used, and its edge: every failure becomes a
+short message and an exit code.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 from importlib import import_module
-from typing import TypeAlias
+from itertools import takewhile
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
 from whorl import __version__
-from whorl.errors import did_you_mean
+from whorl.errors import InvalidWorkflow, StoreError, UsageError, WhorlError, did_you_mean, safe
+from whorl.errors import as_json as diagnostic_json
+from whorl.interfaces.cli.terminal import is_colored, paint, say
 
-# Section to command to module and one line of help; the section without a name is not listed.
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from whorl.errors import Diagnostic
+
+
+# Section to command to `module:name` and one line of help; a section without a name is hidden.
 CommandTable: TypeAlias = dict[str, dict[str, tuple[str, str]]]
 
 # What `--events` may print; without a word, the first.
@@ -39,6 +53,14 @@ EXITS = {
 }
 
 
+INTERRUPTED = 130
+CUT_SHORT = 5
+_TOO_MANY = re.compile(r"got unexpected extra arguments? \((.*)\)")
+_NO_NUMBER = re.compile(r"('[^']*') is not a valid integer(?: range)?")
+_TOO_SMALL = re.compile(r"(\S+) is not in the range x>=(\S+)")
+_QUOTE = "put quotes around a text of several words"
+
+
 class LazyGroup(click.Group):
     """A group that knows its commands by a table, and loads one of them."""
 
@@ -56,10 +78,10 @@ class LazyGroup(click.Group):
         """Imports the module of a command."""
         for rows in self.table.values():
             if cmd_name in rows:
-                module = import_module(f"whorl.interfaces.cli.commands.{rows[cmd_name][0]}")
-                found = vars(module)["COMMANDS"][cmd_name]
-                assert isinstance(found, click.Command)
-                return found
+                module, _, name = rows[cmd_name][0].partition(":")
+                command = vars(import_module(f"whorl.interfaces.cli.commands.{module}"))[name]
+                assert isinstance(command, click.Command)
+                return command
         return None
 
     def resolve_command(
@@ -116,3 +138,109 @@ def build_group(table: CommandTable) -> LazyGroup:
     assert isinstance(group, LazyGroup)
     group.table = table
     return group
+
+
+def run_safely(command: click.Command, words: Sequence[str]) -> int:
+    """Runs a command; gives the exit code, whatever happens."""
+    as_json = "--json" in list(takewhile(lambda word: word != "--", words))
+    try:
+        return _run_command(command, words, as_json=as_json)
+    except (BrokenPipeError, SystemExit):
+        # Whoever read our output has gone (click makes an exit of it), so this was cut short.
+        # What Python still has to flush must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CUT_SHORT
+    except (KeyboardInterrupt, click.Abort):
+        say("interrupted")
+        return INTERRUPTED
+    except Exception as fault:  # noqa: BLE001 - the edge: our mistakes are reported, not dumped
+        return _report(fault, as_json=as_json)
+
+
+def _run_command(command: click.Command, words: Sequence[str], *, as_json: bool) -> int:
+    try:
+        code = command.main(list(words), prog_name="whorl", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.exceptions.NoArgsIsHelpError as fault:
+        say(fault.format_message())
+        return 2
+    except click.ClickException as fault:
+        _show("W900", *_words_of(fault), as_json=as_json)
+        return 2
+    except InvalidWorkflow as fault:
+        _show_diagnostics(fault, as_json=as_json)
+        return fault.exit_code
+    except (UsageError, StoreError) as fault:
+        _show(fault.code, str(fault), fault.help, as_json=as_json)
+        return fault.exit_code
+    except WhorlError as fault:
+        if fault.exit_code == WhorlError.exit_code:
+            raise
+        _show(str(vars(fault).get("code", "R100")), str(fault), as_json=as_json)
+        return fault.exit_code
+
+
+def _words_of(fault: click.ClickException) -> tuple[str, str]:
+    """The message and the advice of what click found, in our words."""
+    ctx = fault.ctx if isinstance(fault, click.UsageError) else None
+    advice = f"`{ctx.command_path} --help` shows how it is used" if ctx is not None else ""
+    if isinstance(fault, click.NoSuchOption):
+        hint = did_you_mean(fault.option_name, fault.possibilities or ())
+        words = f"there is no option {fault.option_name!r}"
+        return f"{words}; {hint}" if hint else words, advice
+    message = fault.format_message().strip().rstrip(".")
+    message = message[:1].lower() + message[1:]
+    many = _TOO_MANY.fullmatch(message)
+    if many:
+        return f"there are more words than it takes: {many[1]}", f"{_QUOTE}; {advice}"
+    message = _TOO_SMALL.sub(r"\1 is less than \2", message)
+    return _NO_NUMBER.sub(r"\1 is no whole number", message), advice
+
+
+def _show(code: str, message: str, advice: str = "", *, as_json: bool) -> None:
+    """A failure: for people on standard error, for programs as a document."""
+    say(f"{paint(f'error[{code}]', 'red', bold=True)}: {safe(message)}")
+    if advice:
+        say(f"  = help: {safe(advice)}")
+    if as_json:
+        _print_error(code, message, advice)
+
+
+def _print_error(
+    code: str, message: str, advice: str, diagnostics: Sequence[Diagnostic] = ()
+) -> None:
+    """Prints the document that the HTTP interface answers with, too."""
+    from whorl.interfaces.cli.options import print_json
+
+    error = {"code": code, "message": safe(message), "help": safe(advice)}
+    print_json(
+        {"error": error | {"diagnostics": [diagnostic_json(d) for d in diagnostics] or None}}
+    )
+
+
+def _show_diagnostics(fault: InvalidWorkflow, *, as_json: bool) -> None:
+    from whorl.errors import render_all
+    from whorl.services.project import find_project
+
+    texts = find_project(os.environ).texts(fault.diagnostics)
+    color = sys.stderr.isatty() and is_colored()
+    say(render_all(fault.diagnostics, texts, color=color))
+    if as_json:
+        first = next(iter(fault.diagnostics), None)
+        what = (first.code, first.message, first.help) if first else ("W001", str(fault), "")
+        _print_error(*what, fault.diagnostics)
+
+
+def _report(fault: Exception, *, as_json: bool) -> int:
+    if os.environ.get("WHORL_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(fault)
+    words = safe(f"{type(fault).__name__}: {fault}")[:500]
+    advice = "report it with the output of the same command under WHORL_DEBUG=1"
+    advice = f"nothing that was journaled is lost; {advice}"
+    _show("I900", f"a mistake of ours: {words}", advice, as_json=as_json)
+    return WhorlError.exit_code

@@ -6,170 +6,128 @@ import json
 import os
 import sys
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from whorl.errors import UsageError
-from whorl.interfaces.cli.group import EVENTS
+from whorl.errors import InvalidWorkflow, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from whorl.interfaces.project import Project
+    from whorl.ir import Workflow
     from whorl.language import Json
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 STDIN_BYTES_MAX = 2_000_000
 NO_RUNS = "no runs yet; start one with `whorl run FILE`"
+# How values are given: NAME=VALUE, NAME:=JSON, NAME=@file, and the main text.
+FROM_HERE = "the path is seen from the current folder; @- reads standard input"
+FORMS = "write NAME=VALUE for a text, NAME:=JSON for any value, NAME=@FILE for the text of a file"
 
 
-def located(function: Callable[..., R]) -> Callable[..., R]:
-    """Adds --store and --config, and gives the command its project as first argument."""
-    return _located(function, is_checked=True)
+def located(function: Callable[..., R], *, is_checked: bool = True) -> Callable[..., R]:
+    """Adds --store and --config, and gives the command its project as first argument.
 
+    A command that itself says what is wrong with the configuration has it not `is_checked`.
+    """
 
-def located_anyhow(function: Callable[..., R]) -> Callable[..., R]:
-    """The same for a command that itself says what is wrong with the configuration."""
-    return _located(function, is_checked=False)
-
-
-def _located(function: Callable[..., R], *, is_checked: bool) -> Callable[..., R]:
     @click.option("--store", metavar="PATH", help="Folder or file of the store.")
     @click.option("--config", metavar="FILE", help="Configuration instead of whorl.toml.")
     @click.pass_context
     @wraps(function)
     def command(ctx: click.Context, /, **options: Any) -> R:
-        given: dict[str, str | None] = {name: options.pop(name) for name in ("store", "config")}
+        from whorl.services.project import find_project
+
         outer = ctx.find_root().obj or {}
-        chosen = {name: value or outer.get(name) for name, value in given.items()}
-        return function(find(**chosen, is_checked=is_checked), **options)
+        store, config = (options.pop(name) or outer.get(name) for name in ("store", "config"))
+        project = find_project(os.environ, store=store, config=config, is_checked=is_checked)
+        return function(project, **options)
 
     return command
 
 
-def find(*, store: str | None, config: str | None, is_checked: bool = True) -> Project:
-    """The project around the working folder."""
-    from whorl.interfaces.project import find_project
-
-    return find_project(os.environ, store=store, config=config, is_checked=is_checked)
+# The argument RUN of commands that only look; without it, the newest run is meant.
+run_option = click.argument("run", metavar="[RUN]", default="last")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def run_option(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds the argument RUN of commands that only look; without it, the newest run is meant."""
-    return click.argument("run", metavar="[RUN]", default="last")(function)
+class Number(click.ParamType[float]):
+    """A number of an option; `read` raises ValueError with what is wrong with a text."""
 
-
-def json_option(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --json."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
-
-
-def show_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds the options of commands that drive a run."""
-    function = click.option(
-        "--verbose", "-v", is_flag=True, help="Show every step, not only iterations."
-    )(function)
-    function = click.option(
-        "--events",
-        type=click.Choice(EVENTS),
-        metavar="[=dialect]",
-        help="Print the events of the journal, one JSON object a line; =dialect under the names "
-        "that the file's own dialect has for them.",
-    )(function)
-    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(
-        function
-    )
-
-
-class More(click.ParamType[float]):
-    """An amount to add: +0.50."""
-
-    name = "+AMOUNT"
+    def __init__(self, name: str, read: Callable[[str], float]) -> None:
+        self.name = name
+        self._read = read
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Reads `+0.50`."""
-        if isinstance(value, float):
-            return value
-        text = str(value)
-        if not text.startswith("+"):
-            self.fail(f"{text!r} is what is added, so write +{text.lstrip('$')}", param, ctx)
-        return _amount(text[1:], text, self, param, ctx)
-
-
-class MoreOf(click.ParamType[int]):
-    """A whole number to add: +10k."""
-
-    name = "+N"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Reads `+500` or `+10k`."""
-        from whorl.ir.durations import parse_count
-
-        if isinstance(value, int):
-            return value
-        text = str(value)
-        if not text.startswith("+"):
-            self.fail(f"{text!r} is what is added, so write +{text}", param, ctx)
+        """Reads the text."""
         try:
-            count = parse_count(text[1:])
-        except ValueError:
-            count = 0
-        if not 0 < count < 10**12:
-            self.fail(f"{text!r} is no number to add, such as +500 or +10k", param, ctx)
-        return count
+            return self._read(value) if isinstance(value, str) else value
+        except ValueError as fault:
+            self.fail(str(fault), param, ctx)
 
 
-def more_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What may be added to budgets: dollars, tokens, calls; the command gets it as `more`."""
-
-    @wraps(command)
-    def with_more(
-        *args: Any, budget: float | None, tokens: int | None, calls: int | None, **rest: Any
-    ) -> Any:
-        from whorl.interfaces.steering import More as Added
-
-        return command(*args, more=Added(budget, tokens, calls), **rest)
-
-    for option in (
-        click.option("--calls", type=MoreOf(), help="Calls to add to the budget, such as +10."),
-        click.option("--tokens", type=MoreOf(), help="Tokens to add, such as +10k."),
-        click.option("--budget", type=More(), help="Dollars to add, such as +0.50."),
-    ):
-        with_more = option(with_more)
-    return with_more
-
-
-class Amount(click.ParamType[float]):
-    """An amount of dollars."""
-
-    name = "DOLLARS"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Reads `1.00` or `$1.00`."""
-        return value if isinstance(value, float) else _amount(str(value), value, self, param, ctx)
-
-
-def _amount(
-    text: str,
-    written: object,
-    kind: click.ParamType[float],
-    param: click.Parameter | None,
-    ctx: click.Context | None,
-) -> float:
+def _dollars(text: str, written: str = "") -> float:
+    """`1.00` or `$1.00`; a mistake is told with what was written."""
     try:
         amount = float(text.strip().lstrip("$"))
     except ValueError:
         amount = -1.0
     if not 0 < amount < 1e9:
-        kind.fail(f"{written!r} is no amount of dollars such as 0.50", param, ctx)
+        raise ValueError(f"{written or text!r} is no amount of dollars such as 0.50")
     return amount
+
+
+def _more_dollars(text: str) -> float:
+    return _dollars(_added(text), text)
+
+
+def _more_of(text: str) -> int:
+    """`+500` or `+10k`."""
+    from whorl.ir.durations import parse_count
+
+    try:
+        count = parse_count(_added(text))
+    except ValueError as fault:
+        if "so write +" in str(fault):
+            raise
+        count = 0
+    if not 0 < count < 10**12:
+        raise ValueError(f"{text!r} is no number to add, such as +500 or +10k")
+    return count
+
+
+def _added(text: str) -> str:
+    """What stands behind the plus."""
+    if not text.startswith("+"):
+        raise ValueError(f"{text!r} is what is added, so write +{text.lstrip('$')}")
+    return text[1:]
+
+
+AMOUNT = Number("DOLLARS", _dollars)
+
+
+def more_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What may be added to budgets: dollars, tokens, calls; the command gets it as `more`."""
+    number = Number("+N", _more_of)
+
+    @click.option(
+        "--budget", type=Number("+AMOUNT", _more_dollars), help="Dollars to add, such as +0.50."
+    )
+    @click.option("--tokens", type=number, help="Tokens to add, such as +10k.")
+    @click.option("--calls", type=number, help="Calls to add to the budget, such as +10.")
+    @wraps(command)
+    def with_more(
+        *args: Any, budget: float | None, tokens: int | None, calls: int | None, **rest: Any
+    ) -> Any:
+        from whorl.services.steering import More
+
+        return command(*args, more=More(budget, tokens, calls), **rest)
+
+    return with_more
 
 
 def read_stdin() -> str:
@@ -185,6 +143,81 @@ def read_stdin() -> str:
     return read_text(content, "standard input", limits=Limits(bytes_max=STDIN_BYTES_MAX))
 
 
+def write_file(name: str, text: str, *, advice: str, mode: str = "w") -> None:
+    """Writes a file that a person named."""
+    try:
+        with open(name, mode, encoding="utf-8") as file:
+            file.write(text)
+    except OSError as fault:
+        raise UsageError(f"cannot write {name!r}: {fault.strerror or fault}", help=advice) from None
+
+
 def print_json(value: Json | object) -> None:
     """Prints one JSON document on standard output."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def read_values(written: Iterable[str], option: str, stdin: Callable[[], str]) -> dict[str, Json]:
+    """The values that an option gives; each name once."""
+    values: dict[str, Json] = {}
+    for text in written:
+        name, value = _read_value(text, option, stdin)
+        if name in values:
+            raise UsageError(f"{option} gives {name!r} twice", help="leave one of them out")
+        values[name] = value
+    return values
+
+
+def add_main_text(
+    workflow: Workflow, given: dict[str, Json], text: str | None, stdin: Callable[[], str]
+) -> dict[str, Json]:
+    """The inputs with the main one; `-` stands for the text on standard input."""
+    if text is None:
+        return given
+    name = workflow.main_input
+    if not name:
+        inputs = ", ".join(f"-i {port.name}=..." for port in workflow.inputs) or "none"
+        raise UsageError(
+            f"workflow {workflow.name!r} takes no text; its inputs: {inputs}",
+            help=FORMS if workflow.inputs else "leave the text out",
+        )
+    if name in given:
+        raise UsageError(f"the input {name!r} is given twice: as text and with -i")
+    return {name: stdin() if text == "-" else text} | given
+
+
+def _read_value(written: str, option: str, stdin: Callable[[], str]) -> tuple[str, Json]:
+    name, equals, value = written.partition("=")
+    is_json = name.endswith(":")
+    name = name.removesuffix(":").strip()
+    if not equals or not name:
+        raise UsageError(f"{option} {written[:60]!r} names no value", help=FORMS)
+    if is_json:
+        return name, _read_json(value, f"{option} {name}")
+    if value.startswith("@"):
+        return name, stdin() if value == "@-" else _read_file(value[1:], f"{option} {name}")
+    return name, value
+
+
+def _read_json(text: str, place: str) -> Json:
+    from whorl.source import plain, read_json
+
+    try:
+        return plain(read_json(text, place).root)
+    except InvalidWorkflow as fault:
+        message = fault.diagnostics[0].message
+        raise UsageError(
+            f"{place} is no JSON: {message}", help="a text in JSON stands in quotes: NAME:='\"a\"'"
+        ) from fault
+
+
+def _read_file(path: str, place: str) -> str:
+    from whorl.source import open_file
+
+    try:
+        return open_file(path)
+    except InvalidWorkflow as fault:
+        diagnostic = fault.diagnostics[0]
+        raise UsageError(
+            f"{place}: {diagnostic.message}", help=diagnostic.help or FROM_HERE
+        ) from fault

@@ -27,23 +27,23 @@ from whorl.interfaces.http.run_schemas import (
     UsageItem,
     Verdict,
 )
-from whorl.interfaces.inspection import limit_now
-from whorl.interfaces.results import as_one, open_gates, result_of
-from whorl.interfaces.secrecy import shown
 from whorl.interfaces.wording import condition_words, fact_words, reason_words, verdict_words
 from whorl.interpreter.control import objection
 from whorl.interpreter.events import Event
 from whorl.runtimes.projection import usage_document
+from whorl.services.inspection import limit_now
+from whorl.services.redaction import shown
+from whorl.services.results import open_gates, result_of, row_and_machine
 
 if TYPE_CHECKING:
     from whorl.interfaces.http.state import ServerState
-    from whorl.interfaces.inspection import StepAttempt
-    from whorl.interfaces.results import Gate
     from whorl.interpreter.machine import Machine
     from whorl.ir import Loop
     from whorl.language import Json
     from whorl.runtimes.journal import Entry, IterationRow, LoopRow, RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.inspection import StepAttempt
+    from whorl.services.results import Gate
 
 SCORES = 20
 BODY_MAX = 8_000
@@ -173,7 +173,7 @@ def usage_item(usage: Json) -> UsageItem:
 def run_detail(state: ServerState, run: RunId) -> RunDetail:
     """All that a page about one run begins with."""
     store = state.store
-    row, machine = known = as_one(store, run)
+    row, machine = known = row_and_machine(store, run)
     gates = open_gates(store, run, machine)
     result: dict[str, Any] = result_of(store, run, known)
     first = next(iter(store.read(run, limit=1))).event

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from whorl.interfaces.http.state import ServerState
-    from whorl.interfaces.project import Project
+    from whorl.services.project import Project
+
 
 HEAD_BYTES_MAX = 32_768
 HEAD_S = 15.0

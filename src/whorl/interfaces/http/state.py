@@ -10,18 +10,19 @@ from typing import Annotated
 from fastapi import Depends, Path, Request
 from pydantic import BaseModel
 
-from whorl.interfaces.catalogue import Catalogue
-from whorl.interfaces.driving import Driving
-from whorl.interfaces.history import loop_node, workflow_of
 from whorl.interfaces.http.faults import Refusal
 from whorl.interfaces.http.schemas import ErrorAnswer
 from whorl.interfaces.http.watcher import StreamWatcher
-from whorl.interfaces.project import Project, open_runtime
 from whorl.interfaces.wording import target_of
 from whorl.providers.registry import Providers
 from whorl.runtimes.journal import RunId, RunRow
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.services.catalogue import Catalogue
+from whorl.services.driving import Driving
+from whorl.services.project import Project
+from whorl.services.results import loop_node, workflow_of
+from whorl.services.runs import open_runtime
 from whorl.source import resolve_beside
 
 _TARGETS_MAX = 10_000

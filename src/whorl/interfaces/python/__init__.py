@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from whorl.interfaces.python.once import resume, run, run_sync
-from whorl.interfaces.python.results import Event, LoopResult, Result, Usage
 from whorl.interfaces.python.runs import Run
-from whorl.interfaces.python.session import Session
+from whorl.interfaces.python.session import Session, resume, run, run_sync
+from whorl.interfaces.python.values import Event, LoopResult, Result, Usage
 from whorl.interfaces.python.workflows import Workflow, build, load
 from whorl.language import Json
 from whorl.providers.functions import Tasks

@@ -3,39 +3,52 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from whorl.errors import UsageError
-from whorl.interfaces.history import workflow_of
-from whorl.interfaces.python.results import Event, Result, result_from
-from whorl.interfaces.python.values import count, dollars, plain_table, text
-from whorl.interfaces.results import result_of
-from whorl.interfaces.steering import (
-    More,
-    cancelled,
-    check_fork,
-    chosen,
-    continued,
-    decided,
-    paused,
-    resumed,
+from whorl.interfaces.python.values import (
+    Event,
+    Result,
+    count,
+    dollars,
+    plain_table,
+    result_from,
+    text,
 )
-from whorl.runtimes.folding import Fork, fork_run
-from whorl.runtimes.local import new_run_id
+from whorl.runtimes.folding import Fork
+from whorl.services import steering
+from whorl.services.results import result_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
-    from whorl.interfaces.python.results import Mark, Status
-    from whorl.interfaces.python.session import Session
-    from whorl.interfaces.python.values import JsonLike
+    from whorl.interfaces.python.values import JsonLike, Mark, Status
     from whorl.interpreter.events import Event as JournalEvent
+    from whorl.providers.registry import Providers
     from whorl.runtimes.journal import RunId
+    from whorl.runtimes.local import LocalRuntime
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.driving import Driving
+
 
 _POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What an open session has; `stack` closes it."""
+
+    stack: AsyncExitStack
+    providers: Providers
+    runtime: LocalRuntime
+    driving: Driving
+
+    @property
+    def store(self) -> SqliteStore:
+        """Where the runs are kept."""
+        return self.runtime.store
 
 
 class Run:
@@ -45,9 +58,9 @@ class Run:
     as it is raises UsageError, and changes nothing.
     """
 
-    def __init__(self, session: Session, run: RunId) -> None:
+    def __init__(self, opened: Callable[[], Opened], run: RunId) -> None:
         self._run = run
-        self._session = session
+        self._opened = opened
 
     def __repr__(self) -> str:
         return f"<whorl.Run {self.id}>"
@@ -69,7 +82,7 @@ class Run:
 
     async def events(self, after: int = 0) -> AsyncIterator[Event]:
         """The entries of the journal as they become durable, until the run ends or waits."""
-        opened = self._session.opened
+        opened = self._opened()
         while True:
             is_driven = opened.driving.is_driven(self._run)
             async for entry in opened.runtime.follow(self._run, after):
@@ -81,12 +94,12 @@ class Run:
 
     async def result(self) -> Result:
         """Waits until the run has ended, waits for a person, or is paused."""
-        await self._session.opened.driving.settled(self._run)
+        await self._opened().driving.settled(self._run)
         return result_from(result_of(self._store, self._run))
 
     async def pause(self) -> None:
         """Lets calls that are under way finish, and starts no new ones."""
-        await self._ask(lambda: paused(self._store, self._run))
+        await self._ask(lambda: steering.paused(self._store, self._run))
 
     async def resume(
         self, *, budget: float | None = None, tokens: int | None = None, calls: int | None = None
@@ -96,15 +109,15 @@ class Run:
         `budget` (dollars), `tokens` and `calls` are added to what the run may spend. A run that is
         under way, or waits for a person, is left as it is.
         """
-        more = More(dollars(budget), count(tokens, "tokens"), count(calls, "calls"))
+        more = steering.More(dollars(budget), count(tokens, "tokens"), count(calls, "calls"))
         if not more.amounts() and self.status in ("running", "waiting", "interrupted"):
-            await self._session.opened.take_up(self._run)
+            await self._opened().driving.take_up(self._run)
             return
-        await self._ask(lambda: resumed(more))
+        await self._ask(lambda: steering.resumed(more))
 
     async def cancel(self) -> None:
         """Ends the run; what is under way is cancelled."""
-        await self._ask(cancelled)
+        await self._ask(steering.cancelled)
 
     async def go_on(
         self,
@@ -122,11 +135,11 @@ class Run:
         budget goes on.
         """
         number, loop = count(iterations, "iterations"), text(at, "at")
-        more = More(dollars(budget), count(tokens, "tokens"), count(calls, "calls"))
+        more = steering.More(dollars(budget), count(tokens, "tokens"), count(calls, "calls"))
         if number is None and not more.amounts():
             raise UsageError("say how much more: iterations, budget, tokens or calls")
         await self._ask(
-            lambda: continued(self._store, self._run, loop, iterations=number, more=more)
+            lambda: steering.continued(self._store, self._run, loop, iterations=number, more=more)
         )
 
     async def accept(self, iteration: int, *, at: str | None = None) -> None:
@@ -134,7 +147,7 @@ class Run:
         number, loop = count(iteration, "iteration"), text(at, "at")
         if number is None:
             raise UsageError("say which iteration to accept")
-        await self._ask(lambda: chosen(self._store, self._run, loop, number))
+        await self._ask(lambda: steering.chosen(self._store, self._run, loop, number))
 
     async def decide(self, approved: bool, *, feedback: str = "", at: str | None = None) -> None:
         """Answers what the run waits for."""
@@ -143,7 +156,7 @@ class Run:
         words, place = text(feedback, "feedback"), text(at, "at")
 
         def make() -> JournalEvent:
-            return decided(
+            return steering.decided(
                 self._store, self._run, place, approved=approved, feedback=words, by="python"
             )
 
@@ -152,23 +165,19 @@ class Run:
     async def fork(self, at: str, values: Mapping[str, JsonLike] | None = None) -> Run:
         """A new run that keeps the iterations before `at` (such as `polish[3]`) and redoes it."""
         fork = Fork(text(at, "at"), plain_table(values, "values"))
-        workflow = workflow_of(self._store, self._run)
-        check_fork(self._store, self._run, workflow, fork)
-        self._session.opened.check_leave(workflow)
-        now = time.time()
-        run = new_run_id(now)
+        opened = self._opened()
         with _in_python():
-            await fork_run(self._store, self._run, fork, run=run, now=now)
-        self._session.opened.driving.drive(run)
-        return Run(self._session, run)
+            run = await steering.new_fork(opened.store, opened.providers, self._run, fork)
+        opened.driving.drive(run)
+        return Run(self._opened, run)
 
     @property
     def _store(self) -> SqliteStore:
-        return self._session.opened.store
+        return self._opened().store
 
     async def _ask(self, make: Callable[[], JournalEvent]) -> None:
         with _in_python():
-            await self._session.opened.driving.ask(self._run, make)
+            await self._opened().driving.ask(self._run, make)
 
 
 @contextmanager

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from whorl.errors import InvalidWorkflow, UsageError
-from whorl.interfaces.project import find_project
 from whorl.interfaces.python.values import plain_value
+from whorl.services.project import find_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from whorl import ir
     from whorl.errors import Diagnostic
-    from whorl.interfaces.project import Project
+    from whorl.services.project import Project
 
 _INDENT = 2
 _KEYED = re.compile(r'"((?:[^"\\]|\\.)*)": ')
@@ -47,8 +47,8 @@ def workflow_from(project: Project, path: str | os.PathLike[str]) -> Workflow:
     """Reads a workflow file in a project."""
     file = os.fsdecode(path)
     reading = project.read(file)
-    found = reading.workflow
-    return Workflow(found.name, found, file, dict(reading.sources), reading.warnings)
+    workflow = reading.workflow
+    return Workflow(workflow.name, workflow, file, dict(reading.sources), reading.warnings)
 
 
 def build(
@@ -93,16 +93,16 @@ def _project(config: str | os.PathLike[str] | None) -> Project:
     return find_project(os.environ, config=None if config is None else os.fspath(config))
 
 
-def _named(found: Iterable[Diagnostic], file: str, text: str) -> tuple[Diagnostic, ...]:
+def _named(diagnostics: Iterable[Diagnostic], file: str, text: str) -> tuple[Diagnostic, ...]:
     """The same with names instead of lines, since nobody has seen the text that was read."""
     named: list[Diagnostic] = []
-    for one in found:
-        if one.span is None or one.span.file != file:
-            named.append(one)
+    for diagnostic in diagnostics:
+        if diagnostic.span is None or diagnostic.span.file != file:
+            named.append(diagnostic)
             continue
-        place = _place(text, one.span.line)
-        message = f"{place}: {one.message}" if place else one.message
-        named.append(replace(one, message=message, span=None))
+        place = _place(text, diagnostic.span.line)
+        message = f"{place}: {diagnostic.message}" if place else diagnostic.message
+        named.append(replace(diagnostic, message=message, span=None))
     return tuple(named)
 
 
@@ -118,4 +118,4 @@ def _place(text: str, number: int) -> str:
         before = way[depth - 1] if len(way) >= depth else None
         after = before + 1 if isinstance(before, int) else 0
         way[depth - 1 :] = [json.loads(f'"{keyed[1]}"') if keyed else after]
-    return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in way).lstrip(".")
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in way).lstrip(".")

@@ -9,12 +9,12 @@ import click
 
 from whorl.errors import InternalError, InvalidWorkflow, UsageError, safe
 from whorl.interfaces.cli.options import located
-from whorl.interfaces.cli.view.paint import paint
+from whorl.interfaces.cli.terminal import paint
 from whorl.interfaces.figures import plural
 
 if TYPE_CHECKING:
     from whorl.dialects.writing import Written
-    from whorl.interfaces.project import Project
+    from whorl.services.project import Project
 
 
 @click.command()

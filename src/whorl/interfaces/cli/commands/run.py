@@ -1,36 +1,61 @@
-"""`whorl run`: starts a run of a workflow file and drives it."""
+"""Commands that drive a run: `run` starts one, `watch` looks on, `drive` is the background."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import UsageError, render_all
-from whorl.interfaces.cli.options import Amount, located, print_json, read_stdin, show_options
-from whorl.interfaces.cli.stage import Show, Stage, on_stage, perform, say
-from whorl.interfaces.inputs import add_main_text, check_given, read_values
-from whorl.interfaces.naming import check_key
-from whorl.interfaces.preflight import (
+from whorl.errors import UsageError, render_all, safe
+from whorl.interfaces.cli.options import (
+    AMOUNT,
+    FORMS,
+    add_main_text,
+    located,
+    print_json,
+    read_stdin,
+    read_values,
+    run_option,
+)
+from whorl.interfaces.cli.session import Show, on_run, run_session, show_options
+from whorl.interfaces.cli.summary import loop_words, print_outputs
+from whorl.interfaces.cli.terminal import say
+from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
+from whorl.interfaces.figures import plural
+from whorl.interfaces.wording import EXIT_CODES, calls_words, forecast_words
+from whorl.services.preflight import (
     TOY,
+    check_given,
     check_models,
     forecast,
-    forecast_words,
     is_left_to_toy,
     refusal,
     scripted_by,
 )
-from whorl.interfaces.wording import status_words
+from whorl.services.results import status_words
+from whorl.services.runs import check_key, find_run
 
 if TYPE_CHECKING:
     from whorl.dialects import Reading
-    from whorl.interfaces.project import Project
+    from whorl.interfaces.cli.session import RunSession
+    from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import Start
+    from whorl.services.project import Project
+
+# An expression that failed: with invented answers, rarely by a mistake of the file.
+_UNFIT = "R104"
+UNFIT_WORDS = (
+    "the file reads something out of an answer that an invented one does not have; this says "
+    "nothing about a run. Where a step has `returns`, the answer fits; or record a run, and replay "
+    "it with `whorl test`"
+)
 
 
 @click.command(name="run")
@@ -38,7 +63,7 @@ if TYPE_CHECKING:
 @click.argument("text", metavar="[TEXT]", required=False)
 @click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE",
               help="An input; also NAME:=JSON and NAME=@FILE. May be repeated.")  # fmt: skip
-@click.option("--budget", type=Amount(), help="The most that the run may spend.")
+@click.option("--budget", type=AMOUNT, help="The most that the run may spend.")
 @click.option("--max-iterations", type=click.IntRange(1), metavar="N",
               help="Limit of iterations for every loop, instead of the file's.")  # fmt: skip
 @click.option("--detach", is_flag=True, help="Run in the background and print the run's id.")
@@ -59,9 +84,7 @@ def run_command(
     dry_run: bool,
     key: str,
     cold: bool,
-    as_json: bool,
-    events: str | None,
-    verbose: bool,
+    show: Show,
 ) -> int:
     """Run a workflow FILE. TEXT is its main input; - reads it from standard input.
 
@@ -71,12 +94,11 @@ def run_command(
     """
     from whorl.runtimes.local import Start
 
-    show = Show(as_json=as_json, events=events, verbose=verbose)
     reading = project.read(file)
     show.check(reading.workflow)
     given = read_values(inputs, "-i", read_stdin)
     given = add_main_text(reading.workflow, given, text, read_stdin)
-    check_given(reading.workflow, given)
+    check_given(reading.workflow, given, advice=FORMS, has_options=True)
     cost = budget if budget is not None else reading.workflow.limits.cost_usd
     limits: dict[str, Json] = {} if cost is None else {"cost_usd": cost}
     start = Start(
@@ -88,19 +110,16 @@ def run_command(
         sources=dict(reading.sources),
         cold=cold,
     )
-    _warn(reading)
+    if reading.warnings:
+        say(render_all(reading.warnings, reading.sources))
     if dry_run:
-        from whorl.interfaces.cli.commands.rehearsal import show_rehearsal
-
-        return show_rehearsal(reading.workflow, start, show)
-    return perform(_run(project, reading, start, show, detach=detach))
+        return _rehearse(reading.workflow, start, show)
+    return asyncio.run(_run(project, reading, start, show, detach=detach))
 
 
 async def _run(
     project: Project, reading: Reading, start: Start, show: Show, *, detach: bool
 ) -> int:
-    from dataclasses import replace
-
     from whorl.providers.registry import Providers
 
     settings = project.settings()
@@ -109,48 +128,32 @@ async def _run(
     if refused is not None and detach:
         raise UsageError(str(refused["message"]), code=str(refused["code"]))
     if refused is None:
-        _foresee(reading, providers, start)
+        _foresee(reading.workflow, providers, start)
     start = replace(start, refused=refused)
-    async with on_stage(project, show, providers=providers) as stage:
-        run, is_new = await stage.runtime.start(reading.workflow, start)
+    async with run_session(project, show, providers=providers) as session:
+        run, is_new = await session.runtime.start(reading.workflow, start)
         if not is_new:
-            check_key(stage.store, run, start)
-            return await _attach(stage, run, start.key)
+            check_key(session.store, run, start)
+            status, key = session.store.run(run).status, start.key
+            say(f"run {run} was started with the key {key!r} before; it {status_words(status)}")
+            return await (session.follow(run) if status == "running" else session.settle(run))
         if detach:
             return _detach(project, run, as_json=show.as_json)
-        return await stage.drive(run)
+        return await session.drive(run)
 
 
-def _foresee(reading: Reading, providers: Providers, start: Start) -> None:
-    check_models(reading.workflow, providers)
-    if is_left_to_toy(reading.workflow, providers):
+def _foresee(workflow: Workflow, providers: Providers, start: Start) -> None:
+    check_models(workflow, providers)
+    if is_left_to_toy(workflow, providers):
         say(TOY)
-    script = scripted_by(reading.workflow, providers)
+    script = scripted_by(workflow, providers)
     if script:
         say(f"no model is asked: the replies are scripted (provider {script!r})")
-    budget = start.limits.get("cost_usd")
-    told = forecast(
-        reading.workflow,
-        providers,
-        iterations=start.iterations,
-        budget_usd=budget if isinstance(budget, float | int) else None,
-    )
-    words = forecast_words(told)
+    budget: Any = start.limits.get("cost_usd")
+    foreseen = forecast(workflow, providers, iterations=start.iterations, budget_usd=budget)
+    words = forecast_words(foreseen)
     if words:
         say(words)
-
-
-def _warn(reading: Reading) -> None:
-    if reading.warnings:
-        say(render_all(reading.warnings, reading.sources))
-
-
-async def _attach(stage: Stage, run: RunId, key: str) -> int:
-    status = stage.store.run(run).status
-    say(f"run {run} was started with the key {key!r} before; it {status_words(status)}")
-    if status == "running":
-        return await stage.follow(run)
-    return await stage.settle(run)
 
 
 def _detach(project: Project, run: RunId, *, as_json: bool) -> int:
@@ -179,4 +182,55 @@ def _detach(project: Project, run: RunId, *, as_json: bool) -> int:
     return 0
 
 
-COMMANDS = {"run": run_command}
+def _rehearse(workflow: Workflow, start: Start, show: Show) -> int:
+    """Shows how a run would go, with invented answers; gives the exit code."""
+    from whorl.ir.worst_case import worst_case
+    from whorl.services.replay import rehearse
+
+    say("dry run: the answers are invented, nothing is sent, nothing is stored")
+    shown = Events() if show.events else Lines(verbose=show.verbose)
+    result: dict[str, Any] = rehearse(workflow, start, NullWatcher() if show.as_json else shown)
+    if show.as_json:
+        print_json(result)
+    elif not show.events:
+        if result["status"] == "succeeded":
+            print_outputs(result["outputs"])
+        for loop in result["loops"]:
+            say(f"  {loop_words(loop)}")
+        if result["error"]:
+            say(f"  error[{result['error']['code']}]: {safe(result['error']['message'])}")
+            if result["error"]["code"] == _UNFIT:
+                say(f"  {UNFIT_WORDS}")
+        worst = worst_case(workflow)
+        most = f"; a run makes {calls_words(worst.calls, worst.typical)}" if worst.calls else ""
+        calls = plural(int(result["usage"]["calls"]), "call")
+        say(f"dry run {result['status']}; it would have made {calls}{most}")
+    return EXIT_CODES.get(str(result["status"]), 1)
+
+
+@click.command()
+@run_option
+@on_run
+async def watch(session: RunSession, run: RunId) -> int:
+    """Watch a RUN until it ends, pauses or waits. Ctrl-C leaves it alone.
+
+    \b
+      whorl watch last
+    """
+    if isinstance(session.watcher, Events):
+        for entry in session.store.read(run):
+            session.watcher.entries(run, [entry])
+    return await session.follow(run)
+
+
+@click.command(hidden=True)
+@click.argument("run", metavar="RUN")
+@located
+def drive(project: Project, *, run: str) -> int:
+    """Drive a RUN that was just made, in the background."""
+
+    async def work() -> int:
+        async with run_session(project, Show(verbose=True)) as session:
+            return await session.drive(find_run(session.store, run))
+
+    return asyncio.run(work())

@@ -1,53 +1,212 @@
-"""`whorl show`: a run as a whole, or what happened at one address of it."""
+"""`whorl status`: where a run is, and `whorl show`: all of it, or what happened at one address."""
 
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from whorl.errors import safe
-from whorl.interfaces.cli.options import json_option, located, print_json
-from whorl.interfaces.cli.stage import past_of
-from whorl.interfaces.cli.view.audience import event_json, verdict
-from whorl.interfaces.cli.view.closing import final_lines, gate_lines
-from whorl.interfaces.cli.view.paint import room
+from whorl.interfaces.cli.options import json_option, located, print_json, run_option
+from whorl.interfaces.cli.summary import (
+    ONE_BY_ONE_MAX,
+    all_loops,
+    error_lines,
+    final_lines,
+    gate_lines,
+    inner_table,
+    loops_lines,
+    next_command,
+    pause_words,
+    usage_words,
+)
+from whorl.interfaces.cli.terminal import SIGNS, badge, indented, paint, print_lines
+from whorl.interfaces.cli.watchers import event_json, joined, past_of, used, verdict
 from whorl.interfaces.figures import (
+    allowed,
     count,
     difference,
     dollars,
     line,
     paragraphs,
     seconds,
-    table,
     written,
 )
-from whorl.interfaces.inspection import computed, results_of, unknown_place
-from whorl.interfaces.naming import run_meant
-from whorl.interfaces.progress import LoopProgress, Progress, usage_of
-from whorl.interfaces.results import Request, full_result, requests_of
-from whorl.interfaces.secrecy import shown
-from whorl.interfaces.wording import exit_words, request_words
+from whorl.interfaces.progress import LoopProgress, Progress, name_of, usage_of
+from whorl.interfaces.wording import ENDED, condition_words, exit_words, request_words, status_lines
 from whorl.interpreter.address import split_iteration
+from whorl.providers.redaction import HIDDEN
+from whorl.services.inspection import computed, results_of, unknown_place
+from whorl.services.redaction import hidden_names, shown
+from whorl.services.results import (
+    Request,
+    full_result,
+    loop_frame,
+    loop_node,
+    requests_of,
+    row_and_machine,
+    workflow_of,
+)
+from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whorl.interfaces.progress import Iteration, Step
-    from whorl.interfaces.project import Project
     from whorl.language import Json
     from whorl.runtimes.journal import Entry, LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
 
-MARKS = {"succeeded": "✓", "failed": "✗", "skipped": "-", "running": "●", "retrying": "↻"}
-MARKS |= {"waiting": "⏸", "rejected": "✗", "timed_out": "✗", "cancelled": "✗"}
 _VALUE_MAX = 400
 _ANSWERS_MAX = 1_000
 _REQUESTS_MAX = 20
 # Of more loops than this each is one line; its address shows its iterations.
 _TABLES_MAX = 20
+# The rows of `status` that a dialect's own lines take the place of.
+_DIALECT_ROWS = frozenset(
+    {"workflow", "status", "duration", "iteration", "until", "last", "result"}
+)
+
+
+@click.command()
+@run_option
+@json_option
+@located
+def status(project: Project, *, run: str, as_json: bool) -> int:
+    """Show where a RUN is: step, iteration, condition, last result, what it waits for.
+
+    \b
+      whorl status last
+    """
+    with closing(project.open_store()) as store:
+        position = _Status(store, find_run(store, run))
+        if as_json:
+            print_json(position.document())
+            return 0
+        own = position.dialect_lines()
+        print_lines(own)
+        for key, words in position.rows():
+            if not own or key not in _DIALECT_ROWS:
+                click.echo(f"{f'{key}:' if key else '':<11} {words}".rstrip())
+    return 0
+
+
+class _Status:
+    """Where a run is."""
+
+    def __init__(self, store: SqliteStore, run: RunId) -> None:
+        self.store = store
+        self.progress = past_of(store, run)
+        self.row, self.machine = row_and_machine(store, run)
+        self.result: dict[str, Any] = full_result(store, run, (self.row, self.machine))
+        self.workflow = workflow_of(store, run)
+        is_running = self.result["status"] == "running"
+        self.until = time.time() if is_running else self.row.updated_at
+
+    def document(self) -> dict[str, object]:
+        """The facts for programs."""
+        row, result = self.row, self.result
+        steps = self.progress.steps.values()
+        return {
+            "run": row.id,
+            "workflow": row.name,
+            "key": row.key or None,
+            "parent": row.parent or None,
+            "status": result["status"],
+            "mark": row.mark or None,
+            "steps": [step.address for step in steps if step.state == "running"],
+            "loop": row.loop or None,
+            "iteration": row.iteration,
+            "iterations_max": row.iterations_max,
+            "score": row.score,
+            "started_at": row.created_at,
+            "updated_at": row.updated_at,
+            "usage": result["usage"],
+            "budget_usd": row.budget_usd,
+            **{name: result[name] for name in ("waiting_for", "paused_by", "error")},
+        }
+
+    def dialect_lines(self) -> list[str]:
+        """The same as the dialect of its file says it; nothing while the run is in no loop."""
+        loops = [loop for loop in self.progress.loops.values() if not loop.exit_reason]
+        if not loops or self.result["status"] in ENDED:
+            return []
+        loop = loops[-1]
+        last = next((words for _, words in self._last_result(loop)), "null")
+        facts = {
+            "workflow": line(self.row.name, 80),
+            "status": str(self.result["status"]).capitalize(),
+            "loop": line(name_of(loop.address), 60),
+            "number": str(loop.number),
+            "limit": str(loop.limit),
+            "seconds": f"{max(0.0, self.until - loop.started_at):.0f}",
+            "result": last.partition(": ")[2] or last,
+        }
+        return status_lines(self.workflow.vocabulary, loop.path, facts)
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """The facts for people, each with its name."""
+        row, result = self.row, self.result
+        yield "run", f"{row.id}{f'  (fork of {row.parent})' if row.parent else ''}"
+        if row.key:
+            yield "key", line(row.key, 80)
+        yield "workflow", f"{line(row.name, 80)}  {line(row.file, 120)}".rstrip()
+        yield "status", paint(*badge(str(result["status"]), row.mark))
+        yield "duration", seconds(self.until - row.created_at)
+        steps = self.progress.steps.values()
+        running = [step for step in steps if step.state in ("running", "retrying")]
+        if running:
+            yield "step", ", ".join(line(step.address, 60) for step in running[:5])
+        yield from self._loop_rows()
+        usage = usage_words(result["usage"])
+        if usage:
+            budget = row.budget_usd
+            of = f" of a budget of {allowed(budget)}" if budget is not None else ""
+            yield "used", usage + of
+        if result["paused_by"]:
+            yield "paused", pause_words(result)
+        for gate in result["waiting_for"]:
+            yield from _below("waits for", gate_lines(gate))
+        if result["output"] is not None:
+            yield "output", line(written(result["output"]), 200)
+        yield from _below("error", error_lines(result["error"]))
+        yield "next", next_command(self.store, row.id, result)
+
+    def _loop_rows(self) -> Iterator[tuple[str, str]]:
+        loops = self.result["loops"]
+        if len(loops) > ONE_BY_ONE_MAX:
+            yield from _below("loops", [*loops_lines(loops), *all_loops(self.row.id, loops)])
+            return
+        for loop in self.progress.loops.values():
+            of = f"/{loop.limit}" if loop.limit else ""
+            ended = f"  {exit_words(loop.exit_reason, loop.stopped_by)}" if loop.exit_reason else ""
+            yield "iteration", f"{loop.number}{of} of {line(loop.address, 60)}{ended}"
+            node = loop_node(self.workflow, loop.path)
+            if node is not None and node.until is not None:
+                yield "until", condition_words(node.until)
+            if loop.iterations:
+                last = loop.iterations[-1]
+                measured = f", score {last.shown_score}" if last.score is not None else ""
+                words = f": {last.words}" if last.words else ""
+                yield "last", f"iteration {last.number}{measured}{words}"
+            yield from self._last_result(loop)
+
+    def _last_result(self, loop: LoopProgress) -> Iterator[tuple[str, str]]:
+        previous = loop_frame(self.machine, loop.address).get("previous") or {}
+        results = [(name, value) for name, value in previous.items() if value is not None]
+        for name, value in results[-1:]:
+            is_hidden = name in hidden_names(self.workflow)
+            words = HIDDEN if is_hidden else line(written(value), 160)
+            yield "result", f"{line(name, 40)}: {words}"
+
+
+def _below(key: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Lines of which the first has a name."""
+    return (("" if at else key, words) for at, words in enumerate(lines))
 
 
 @click.command()
@@ -62,18 +221,14 @@ def show(project: Project, *, run: str, as_json: bool) -> int:
       whorl show "last/polish[3]/review"
     """
     name, _, address = run.partition("/")
-    store = project.open_store()
-    try:
-        found = run_meant(store, name)
+    with closing(project.open_store()) as store:
+        chosen = find_run(store, name)
         if address:
-            _show_place(store, found, address.rstrip("/"), as_json=as_json)
+            _show_place(store, chosen, address.rstrip("/"), as_json=as_json)
         elif as_json:
-            print_json(_document(store, found))
+            print_json(_document(store, chosen))
         else:
-            for said in _overview(store, found):
-                click.echo(said)
-    finally:
-        store.close()
+            print_lines(_overview(store, chosen))
     return 0
 
 
@@ -95,14 +250,14 @@ def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
 
 def _answers(store: SqliteStore, run: RunId) -> dict[str, Json]:
     """What each finished task gave, by its address; of a long run the latest."""
-    found: dict[str, Json] = {}
+    answers: dict[str, Json] = {}
     for entry in store.read(run):
         if entry.event.kind == "task.finished":
-            found.pop(entry.event.address, None)
-            found[entry.event.address] = shown(entry.event).get("value")
-            if len(found) > _ANSWERS_MAX:
-                del found[next(iter(found))]
-    return found
+            answers.pop(entry.event.address, None)
+            answers[entry.event.address] = shown(entry.event).get("value")
+            if len(answers) > _ANSWERS_MAX:
+                del answers[next(iter(answers))]
+    return answers
 
 
 def _overview(store: SqliteStore, run: RunId) -> Iterator[str]:
@@ -118,8 +273,8 @@ def _overview(store: SqliteStore, run: RunId) -> Iterator[str]:
     loops = store.loops(run)
     yield from _places(progress, is_short=len(loops) > _TABLES_MAX)
     yield from (_loop_line(row) for row in loops if row.address not in progress.loops)
-    inside = [one for one in requests_of(store, run) if one.place not in progress.steps]
-    yield from (f"  {request_words(one)}" for one in inside[-_REQUESTS_MAX:])
+    inside = [request for request in requests_of(store, run) if request.place not in progress.steps]
+    yield from (f"  {request_words(request)}" for request in inside[-_REQUESTS_MAX:])
     result: dict[str, Any] = full_result(store, run)
     for name, value in result["outputs"].items():
         yield f"output {line(name, 40)}:"
@@ -140,11 +295,11 @@ def _places(progress: Progress, *, is_short: bool) -> Iterator[str]:
 
 def _loop_line(row: LoopRow) -> str:
     """A loop that lies further back than what is kept of a run's progress."""
-    told = LoopProgress(row.address, number=row.iterations, exit_reason=row.exit_reason)
-    told.stopped_by, told.mark = row.stopped_by, row.mark
+    loop = LoopProgress(row.address, number=row.iterations, exit_reason=row.exit_reason)
+    loop.stopped_by, loop.mark = row.stopped_by, row.mark
     limit = row.limits.get("iterations") if isinstance(row.limits, dict) else None
-    told.limit = limit if isinstance(limit, int) else 0
-    return next(loop_table(told))
+    loop.limit = limit if isinstance(limit, int) else 0
+    return next(loop_table(loop))
 
 
 def _clock(at: float) -> str:
@@ -153,18 +308,21 @@ def _clock(at: float) -> str:
 
 def step_words(step: Step) -> str:
     """A step in one line."""
-    parts = [f"{MARKS.get(step.state, '·')} {line(step.address, 60)}", line(step.model, 40)]
-    if step.ended_at is not None and step.ended_at > step.started_at:
-        parts.append(seconds(step.ended_at - step.started_at))
-    parts.append(f"{count(step.tokens)} tok" if step.tokens else "")
-    parts.append(dollars(step.cost_usd) if step.cost_usd else "")
-    parts.append(f"attempt {step.attempt}" if step.attempt > 1 else "")
-    parts.append(f"→ {line(step.branch, 40)}" if step.branch else "")
-    parts.append(step.error if step.state == "failed" else "")
+    is_timed = step.ended_at is not None and step.ended_at > step.started_at
+    answer = ""
     if step.state == "rejected" or step.feedback:
-        words = "rejected" if step.state == "rejected" else "approved"
-        parts.append(f"{words}{f': {step.feedback}' if step.feedback else ''}")
-    return "  ".join(part for part in parts if part)
+        answer = "rejected" if step.state == "rejected" else "approved"
+        answer += f": {step.feedback}" if step.feedback else ""
+    return joined(
+        f"{SIGNS.get(step.state, '·')[0]} {line(step.address, 60)}",
+        line(step.model, 40),
+        seconds((step.ended_at or 0.0) - step.started_at) if is_timed else "",
+        used(step),
+        f"attempt {step.attempt}" if step.attempt > 1 else "",
+        f"→ {line(step.branch, 40)}" if step.branch else "",
+        step.error if step.state == "failed" else "",
+        answer,
+    )
 
 
 def loop_table(loop: LoopProgress) -> Iterator[str]:
@@ -173,12 +331,9 @@ def loop_table(loop: LoopProgress) -> Iterator[str]:
     ended = f"  {exit_words(loop.exit_reason, loop.stopped_by)}" if loop.exit_reason else ""
     yield f"{'!' if loop.mark else '↻'} {line(loop.address, 60)}  {loop.number}{of}{ended}"
     head = ("#", "score", "Δ", "time", "tokens", "cost", "verdict")
-    cells = [iteration_cells(one, loop) for one in loop.iterations]
-    width = room()
-    inner = None if width is None else width - 2
-    rows = [head, *cells] if cells else []
-    for said in table(rows, right=frozenset(range(6)), width=inner, shrink=(6,)):
-        yield f"  {said}"
+    cells = [iteration_cells(iteration, loop) for iteration in loop.iterations]
+    if cells:
+        yield from inner_table([head, *cells], right=6, shrink=6)
 
 
 def iteration_cells(done: Iteration, loop: LoopProgress) -> tuple[str, ...]:
@@ -201,8 +356,8 @@ def _show_place(store: SqliteStore, run: RunId, address: str, *, as_json: bool) 
     if not entries and value is None:
         raise unknown_place(store, run, address)
     if as_json:
-        told = [event_json(run, entry) for entry in entries]
-        print_json({"run": run, "address": address, "value": value, "entries": told})
+        events = [event_json(run, entry) for entry in entries]
+        print_json({"run": run, "address": address, "value": value, "entries": events})
         return
     loops = {row.address for row in store.loops(run)}
     if not entries:
@@ -211,9 +366,7 @@ def _show_place(store: SqliteStore, run: RunId, address: str, *, as_json: bool) 
         lines = _inside(store, run, address, entries)
     else:
         lines = _attempts(entries)
-    click.echo(f"run {run}  {line(address, 100)}")
-    for said in lines:
-        click.echo(said)
+    print_lines([f"run {run}  {line(address, 100)}", *lines])
 
 
 def _inside(store: SqliteStore, run: RunId, address: str, entries: list[Entry]) -> Iterator[str]:
@@ -231,7 +384,7 @@ def _inside(store: SqliteStore, run: RunId, address: str, entries: list[Entry]) 
     rows = [row for row in progress.loops[loop].iterations if row.number == number]
     for row in rows:
         measured = f"score {row.shown_score}" if row.score is not None else ""
-        words = "  ".join(part for part in (measured, verdict(row)) if part)
+        words = joined(measured, verdict(row))
         yield from [words] if words else []
     for name, value in results_of(store, run, loop, (number,)).get(number, {}).items():
         yield f"{line(name, 60)}:"
@@ -248,10 +401,10 @@ def _attempts(entries: list[Entry]) -> Iterator[str]:
                 yield f"{line(event.address, 100)}  {body.get('kind', '')}"
                 for name, value in (body.get("inputs") or {}).items():
                     yield f"  {line(name, 40)}:"
-                    yield from (f"  {said}" for said in _indented(value))
+                    yield from indented(_indented(value))
             case "task.finished":
                 yield f"  answer:  {_about(body)}".rstrip()
-                yield from (f"  {said}" for said in _indented(body.get("value")))
+                yield from indented(_indented(body.get("value")))
             case "task.failed":
                 error = body.get("error") or {}
                 yield f"  ✗ [{error.get('code')}] {safe(str(error.get('message')))}"
@@ -273,17 +426,14 @@ def _attempts(entries: list[Entry]) -> Iterator[str]:
 
 def _about(body: dict[str, Any]) -> str:
     calls, tokens, cost = usage_of(body)
-    parts = [line(str(body.get("model", "")), 60), f"{count(tokens)} tok" if tokens else ""]
-    parts += [dollars(cost) if cost else ""]
-    return "  ".join(part for part in parts if part) if calls or body.get("model") else ""
+    if not calls and not body.get("model"):
+        return ""
+    amounts = (f"{count(tokens)} tok" if tokens else "", dollars(cost) if cost else "")
+    return joined(line(str(body.get("model", "")), 60), *amounts)
 
 
 def _indented(value: Json, length_max: int | None = None) -> Iterator[str]:
     text = written(value)
     if length_max is not None and len(text) > length_max:
         text = text[:length_max] + "…"
-    for said in paragraphs(text).split("\n"):
-        yield f"  {said}"
-
-
-COMMANDS = {"show": show}
+    return indented(paragraphs(text).split("\n"))

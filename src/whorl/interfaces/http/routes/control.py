@@ -8,7 +8,6 @@ from pathlib import Path as FilePath
 from fastapi import APIRouter, Depends, Response
 
 from whorl.errors import UsageError, safe
-from whorl.interfaces.history import workflow_of
 from whorl.interfaces.http.faults import conflict
 from whorl.interfaces.http.run_schemas import RunItem
 from whorl.interfaces.http.run_views import run_item
@@ -25,17 +24,23 @@ from whorl.interfaces.http.schemas import (
     Started,
 )
 from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
-from whorl.interfaces.inputs import check_given
-from whorl.interfaces.preflight import (
+from whorl.interfaces.wording import forecast_words
+from whorl.interpreter.events import Event
+from whorl.ir import Workflow
+from whorl.runtimes import folding
+from whorl.runtimes.journal import RunId
+from whorl.runtimes.local import Start, new_run_id
+from whorl.services.preflight import (
     TOY,
+    check_given,
     check_models,
     forecast,
-    forecast_words,
     is_left_to_toy,
     refusal,
     scripted_by,
 )
-from whorl.interfaces.steering import (
+from whorl.services.results import workflow_of
+from whorl.services.steering import (
     More,
     cancelled,
     check_fork,
@@ -45,11 +50,6 @@ from whorl.interfaces.steering import (
     paused,
     resumed,
 )
-from whorl.interpreter.events import Event
-from whorl.ir import Workflow
-from whorl.runtimes import folding
-from whorl.runtimes.journal import RunId
-from whorl.runtimes.local import Start, new_run_id
 
 router = APIRouter(prefix="/api/runs", tags=["control"], dependencies=[Depends(no_query)])
 

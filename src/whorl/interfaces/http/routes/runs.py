@@ -6,7 +6,6 @@ from fastapi import APIRouter, Depends, Path, Query
 from pydantic import Field
 
 from whorl.interfaces.figures import written
-from whorl.interfaces.history import carried_into, loop_node, workflow_of
 from whorl.interfaces.http.run_schemas import (
     Cell,
     Comparison,
@@ -35,8 +34,15 @@ from whorl.interfaces.http.run_views import (
 )
 from whorl.interfaces.http.schemas import Closed
 from whorl.interfaces.http.state import KnownRun, State, no_query
-from whorl.interfaces.inspection import Side as Found
-from whorl.interfaces.inspection import (
+from whorl.interfaces.progress import usage_of
+from whorl.interfaces.wording import target_of
+from whorl.interpreter.verdict import similarity
+from whorl.language import Json
+from whorl.runtimes.folding import fold
+from whorl.runtimes.journal import RunId, RunRow
+from whorl.runtimes.sqlite import SqliteStore
+from whorl.services.inspection import Side as Found
+from whorl.services.inspection import (
     attempts_of,
     computed,
     iteration_row,
@@ -46,13 +52,7 @@ from whorl.interfaces.inspection import (
     sides,
     unknown_place,
 )
-from whorl.interfaces.progress import usage_of
-from whorl.interfaces.wording import target_of
-from whorl.interpreter.verdict import similarity
-from whorl.language import Json
-from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import RunId, RunRow
-from whorl.runtimes.sqlite import SqliteStore
+from whorl.services.results import carried_into, loop_node, workflow_of
 
 LOOPS_MAX = 500
 _SCANNED_MAX = 5_000

@@ -13,7 +13,6 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
 from whorl.errors import UsageError
-from whorl.interfaces.history import workflow_of
 from whorl.interfaces.http.faults import Refusal
 from whorl.interfaces.http.run_schemas import EventPage
 from whorl.interfaces.http.run_views import journal_event, run_item
@@ -21,9 +20,10 @@ from whorl.interfaces.http.schemas import Closed
 from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
 from whorl.interfaces.http.watcher import Delta, Listener
 from whorl.interfaces.progress import name_of
-from whorl.interfaces.secrecy import hidden_names
 from whorl.interfaces.translation import Translator
 from whorl.runtimes.journal import Entry, RunId
+from whorl.services.redaction import hidden_names
+from whorl.services.results import workflow_of
 
 HEARTBEAT_S = 15.0
 PAGE = 500

@@ -12,10 +12,9 @@ from pydantic import Field
 
 from whorl import __version__
 from whorl.errors import Diagnostic, InvalidWorkflow, safe
-from whorl.interfaces.catalogue import Listed
-from whorl.interfaces.diagram import detail_words
+from whorl.interfaces.diagrams.layout import reduced
+from whorl.interfaces.diagrams.text import detail_words
 from whorl.interfaces.figures import line
-from whorl.interfaces.history import workflow_of
 from whorl.interfaces.http.faults import finding
 from whorl.interfaces.http.schemas import (
     Closed,
@@ -35,12 +34,13 @@ from whorl.interfaces.http.schemas import (
     WorstCase,
 )
 from whorl.interfaces.http.state import KnownRun, State, no_query
-from whorl.interfaces.picture.rows import reduced
-from whorl.interfaces.preflight import TOY, forecast, forecast_words, refusal
-from whorl.interfaces.wording import condition_words, target_of
+from whorl.interfaces.wording import condition_words, forecast_words, target_of
 from whorl.interpreter.address import join
 from whorl.ir import Block, Call, Constant, Expression, Loop, Node, Port, Task, Value, Workflow
 from whorl.ir.walk import blocks_of
+from whorl.services.catalogue import Listed
+from whorl.services.preflight import TOY, forecast, refusal
+from whorl.services.results import workflow_of
 
 NODES_MAX = 5_000
 CALLS_MAX = 16

@@ -1,0 +1,297 @@
+"""Looking after a project: `doctor` checks it, `serve` serves its page, `mcp` its workflows."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import platform
+import sys
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from whorl.errors import InvalidWorkflow, ProviderError, StoreError, UsageError, safe
+from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.terminal import paint, say
+from whorl.interfaces.figures import bytes_words, plural, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.interfaces.http.server import Place
+    from whorl.interfaces.python import Workflow
+    from whorl.providers.registry import Providers
+    from whorl.providers.settings import Settings
+    from whorl.services.project import Project
+
+SQLITE_MIN = (3, 51, 3)
+PROVIDER_TIMEOUT_S = 15.0
+PORT = 7411
+FILES_MAX = 500
+_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+_WORKFLOW_FOLDERS = (".", "workflows")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    ok: bool
+    words: str
+
+
+@click.command()
+@json_option
+@partial(located, is_checked=False)
+def doctor(project: Project, *, as_json: bool) -> int:
+    """Check the installation, the store, the configuration and each provider.
+
+    \b
+      whorl doctor
+    """
+    findings = list(_findings(project))
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        cells = [("✓" if one.ok else "✗", one.what, safe(one.words)) for one in findings]
+        for text, one in zip(table(cells), findings, strict=True):
+            click.echo(paint(text[:1], "green" if one.ok else "red") + text[1:])
+    return 0 if all(finding.ok for finding in findings) else 1
+
+
+def _findings(project: Project) -> Iterator[Finding]:
+    yield from _installation()
+    yield _store(project)
+    try:
+        settings = project.settings()
+    except UsageError as fault:
+        yield Finding("configuration", False, f"{fault}; {fault.help}")
+        return
+    place = str(project.config) if project.config else "no whorl.toml; only the environment"
+    yield Finding("configuration", True, place)
+    yield Finding("commands", True, _commands_words(settings))
+    if settings.providers:
+        yield from asyncio.run(_providers(settings))
+    else:
+        yield _toy_model(settings)
+
+
+def _installation() -> Iterator[Finding]:
+    import apsw
+
+    from whorl import __version__
+
+    yield Finding("whorl", True, f"{__version__} on Python {platform.python_version()}")
+    version = apsw.sqlite_lib_version()
+    is_new = tuple(int(part) for part in version.split(".")[:3]) >= SQLITE_MIN
+    wanted = ".".join(map(str, SQLITE_MIN))
+    advice = "" if is_new else f"; at least {wanted} is needed: update apsw"
+    yield Finding("SQLite", is_new, f"{version}{advice}")
+    yield Finding("Python", sys.version_info >= (3, 11), sys.executable)
+
+
+def _store(project: Project) -> Finding:
+    path = project.store
+    if not path.exists():
+        folder = next(parent for parent in path.parents if parent.exists())
+        is_writable = os.access(folder, os.W_OK)
+        words = "will be made by the first run" if is_writable else f"{folder} cannot be written"
+        return Finding("store", is_writable, f"{path} {words}")
+    try:
+        with closing(project.open_store()) as store:
+            sizes, wrong = store.sizes(), store.check()
+    except StoreError as fault:
+        return Finding("store", False, str(fault))
+    is_writable = os.access(path, os.W_OK)
+    words = f"{path}, {bytes_words(sizes.file_bytes)}, {plural(sizes.runs, 'run')}"
+    if wrong:
+        words = f"{path} is damaged: {wrong[0]}"
+    elif not is_writable:
+        words = f"{path} cannot be written"
+    return Finding("store", not wrong and is_writable, words)
+
+
+def _commands_words(settings: Settings) -> str:
+    allowed = settings.allow.commands
+    if allowed is True:
+        return "allowed: workflow files may run any program"
+    if allowed:
+        return f"allowed: {', '.join(allowed)}"
+    return "not allowed ([allow] commands)"
+
+
+def _toy_model(settings: Settings) -> Finding:
+    from whorl.providers.registry import Providers
+    from whorl.providers.task import Request
+
+    advice = "set OPENAI_API_KEY or the like, or add [providers.NAME] to whorl.toml"
+    try:
+        Providers(settings).kind("ask").estimate(Request("", "", "ask", {"prompt": "-"}))
+    except ProviderError:
+        return Finding("providers", False, f"none: {advice}")
+    return Finding("providers", True, f"none, so the embedded toy model answers; {advice}")
+
+
+async def _providers(settings: Settings) -> list[Finding]:
+    from whorl.providers.registry import Providers
+
+    providers = Providers(settings)
+    try:
+        return await asyncio.gather(*(_try(providers, name) for name in settings.providers))
+    finally:
+        await providers.close()
+
+
+async def _try(providers: Providers, name: str) -> Finding:
+    is_default = " (default)" if name == providers.settings.default_provider else ""
+    what = f"provider {name}{is_default}"
+    try:
+        async with asyncio.timeout(PROVIDER_TIMEOUT_S):
+            check = await providers.check_provider(name)
+    except TimeoutError:
+        return Finding(what, False, f"no answer within {PROVIDER_TIMEOUT_S:g} s")
+    except (ProviderError, UsageError) as fault:
+        return Finding(what, False, str(fault))
+    return Finding(what, check.ok, check.message)
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65_535),
+              help="Port to listen at; 0 takes any that is free.")  # fmt: skip
+@click.option("--open/--no-open", "opens", default=None,
+              help="Open the page in the browser. [default: on a terminal]")  # fmt: skip
+@click.option("--token-file", metavar="FILE",
+              help="File with the token; without it, each start makes a new one.")  # fmt: skip
+@click.option("--behind-proxy", is_flag=True,
+              help="Believe the X-Forwarded headers of a proxy in front.")  # fmt: skip
+@located
+def serve(
+    project: Project,
+    *,
+    host: str,
+    port: int,
+    opens: bool | None,
+    token_file: str | None,
+    behind_proxy: bool,
+) -> int:
+    """Serve the page and the HTTP API of this project; the printed link carries the token.
+
+    \b
+      whorl serve
+      whorl serve --host 0.0.0.0 --token-file ~/.whorl-token --behind-proxy
+
+    Runs that are started from the page are driven here. When the server ends they are left as
+    they are, and can be resumed.
+    """
+    from whorl.interfaces.http.auth import new_token, read_token
+    from whorl.interfaces.http.server import Place, check_place
+
+    token, odd = read_token(Path(token_file).expanduser()) if token_file else ("", [])
+    place = Place(host, port, token, behind_proxy)
+    for words in (*odd, *check_place(place)):
+        say(f"warning: {words}")
+    chosen = Place(host, port, token or new_token(), behind_proxy)
+    if opens is None:
+        opens = sys.stdout.isatty() and sys.stderr.isatty() and chosen.is_loopback
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    asyncio.run(_serve(project, chosen, opens=opens, shown=not token_file))
+    say("stopped; runs that were under way are resumable")
+    return 0
+
+
+async def _serve(project: Project, place: Place, *, opens: bool, shown: bool) -> None:
+    from whorl.interfaces.http.server import serving
+
+    async with serving(project, place) as (server, address):
+        link = f"{address}/#token={place.token}"
+        # A token of the operator's own is in a file, and stays there.
+        click.echo(link if shown else address)
+        sys.stdout.flush()
+        say(f"serving {project.root}; end with Ctrl-C")
+        if opens:
+            import webbrowser
+
+            await asyncio.to_thread(webbrowser.open, link)
+        await server.answer()
+
+
+@click.command()
+@click.argument("files", metavar="[FILE]...", nargs=-1)
+@click.option(
+    "--wait",
+    default=20.0,
+    show_default=True,
+    help="How many seconds a call waits for its run before it answers with the run's id.",
+)
+@located
+def mcp(project: Project, *, files: tuple[str, ...], wait: float) -> int:
+    """Serve workflows as MCP tools, for any MCP client.
+
+    \b
+      whorl mcp polish.yaml research.yaml
+      whorl mcp                       # all workflows of the project's folder and of workflows/
+
+    A long run answers with its id; the tool whorl_result fetches its result later.
+    Needs the extra, from the folder of Whorl's source:
+
+    \b
+      .venv/bin/python -m pip install -e '.[mcp]'
+    """
+    try:
+        import mcp.server  # noqa: F401
+    except ImportError as error:
+        from whorl.providers.tools.connection import INSTALL
+
+        raise UsageError("the package mcp is not installed", help=INSTALL) from error
+    workflows = _workflows(project, files)
+    if not workflows:
+        raise UsageError("there is no workflow to serve here", help="name files: whorl mcp FILE...")
+    say(f"serving {', '.join(workflows)}")
+    asyncio.run(_serve_tools(project, workflows, wait))
+    return 0
+
+
+async def _serve_tools(project: Project, workflows: dict[str, Workflow], wait_s: float) -> None:
+    from whorl.interfaces.mcp import WorkflowTools, serve_stdio
+    from whorl.interfaces.python import Session
+
+    config = None if project.config is None else str(project.config)
+    async with Session(config=config, store=str(project.store)) as session:
+        await serve_stdio(WorkflowTools(session, workflows, wait_s=wait_s))
+
+
+def _workflows(project: Project, files: tuple[str, ...]) -> dict[str, Workflow]:
+    from whorl.interfaces.mcp import tool_name
+    from whorl.interfaces.python.workflows import workflow_from
+
+    workflows: dict[str, Workflow] = {}
+    for file in files or _files_of(project):
+        try:
+            workflow = workflow_from(project, file)
+        except InvalidWorkflow as fault:
+            if files:
+                raise
+            if all(diagnostic.code != "W018" for diagnostic in fault.diagnostics):
+                say(f"left out {file}: {fault.diagnostics[0].message}")
+            continue
+        name = tool_name(workflow.name)
+        if name in workflows:
+            raise UsageError(
+                f"two workflows are called {name!r}: {workflows[name].file} and {file}",
+                help="name the files that are to be served",
+            )
+        workflows[name] = workflow
+    return workflows
+
+
+def _files_of(project: Project) -> list[str]:
+    paths = (p for f in _WORKFLOW_FOLDERS for p in sorted((project.root / f).glob("*")))
+    files = [str(path) for path in paths if path.suffix in _SUFFIXES and path.is_file()]
+    return files[:FILES_MAX]

@@ -1,0 +1,335 @@
+"""What is done with a workflow file: `validate`, `lint`, `graph`, and `test` by a replay."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from whorl.errors import InvalidWorkflow, UsageError, render_all, safe
+from whorl.errors import as_json as diagnostic_json
+from whorl.interfaces.cli.options import json_option, located, print_json, write_file
+from whorl.interfaces.cli.terminal import is_colored, print_lines, say
+from whorl.interfaces.diagrams.text import limit_words
+from whorl.interfaces.figures import plural
+from whorl.source import open_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from whorl.dialects import Reading
+    from whorl.errors import Diagnostic, Span
+    from whorl.ir import RunLimits, Workflow
+    from whorl.language import Json
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
+    from whorl.services.replay import Cassette, Replayed
+CASSETTE_BYTES_MAX = 50_000_000
+_LISTED_MAX = 20
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@json_option
+@located
+def validate(project: Project, *, files: tuple[str, ...], as_json: bool) -> int:
+    """Check workflow files. Nothing is run; all mistakes of all files are listed.
+
+    \b
+      whorl validate flows/*.yaml
+    """
+    reports = [_check(project, file, is_quiet=as_json) for file in files]
+    if as_json:
+        print_json(reports)
+    return 0 if all(report["ok"] for report in reports) else 2
+
+
+def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
+    try:
+        reading = project.read(file)
+    except InvalidWorkflow as fault:
+        if not is_quiet:
+            _show_diagnostics(fault.diagnostics, project.texts(fault.diagnostics))
+        return {
+            "file": file,
+            "ok": False,
+            "diagnostics": [*map(diagnostic_json, fault.diagnostics)],
+        }
+    warnings = [*reading.warnings, *_needed(project, reading)]
+    facts = _facts(reading)
+    if not is_quiet:
+        if warnings:
+            _show_diagnostics(warnings, reading.sources)
+        words = ", ".join(_fact_words(facts, reading.workflow.limits))
+        click.echo(f"{safe(file)}: ok ({words})")
+    return {"file": file, "ok": True, "diagnostics": [*map(diagnostic_json, warnings)], **facts}
+
+
+def _needed(project: Project, reading: Reading) -> Iterator[Diagnostic]:
+    """What a run needs and the configuration does not have: no mistake of the file."""
+    from whorl.errors import Diagnostic
+    from whorl.providers.registry import Providers
+    from whorl.services.preflight import refusal, unknown_names
+
+    settings = project.settings()
+    refused = refusal(reading.workflow, settings)
+    if refused is not None:
+        span = _span(reading, str(refused["path"]))
+        code, message = str(refused["code"]), str(refused["message"])
+        yield Diagnostic(code, message, span, severity="warning")
+    for unknown in unknown_names(reading.workflow, Providers(settings)):
+        if unknown.is_named:
+            message = f"step {unknown.path!r} {unknown.message}"
+            span = _span(reading, unknown.path)
+            yield Diagnostic(unknown.code, message, span, severity="warning")
+
+
+def _span(reading: Reading, path: str) -> Span | None:
+    """Where a step of the file stands; a step of another file that it calls: the file's top."""
+    from whorl.errors import Span
+    from whorl.ir.walk import walk
+
+    file = next(iter(reading.sources), "")
+    places = (node.place for at, node in walk(reading.workflow.body) if at == path)
+    line, _, column = next(places, "").partition(":")
+    if not line.isdecimal() or not column.isdecimal():
+        return Span(file, 1, 1) if file else None
+    return Span(file, int(line), int(column), len(path.rpartition("/")[2]))
+
+
+def _facts(reading: Reading) -> dict[str, Any]:
+    from whorl.ir.walk import index_nodes
+    from whorl.ir.worst_case import worst_case
+
+    workflow = reading.workflow
+    worst = worst_case(workflow)
+    return {
+        "name": workflow.name,
+        "dialect": workflow.dialect,
+        "steps": len(index_nodes(workflow)),
+        "calls_max": worst.calls,
+        "calls_without_retries": worst.typical,
+        "limits": {key: value for key, value in asdict(workflow.limits).items() if value},
+    }
+
+
+def _fact_words(facts: dict[str, Any], limited: RunLimits) -> list[str]:
+    from whorl.interfaces.wording import calls_words
+
+    words = [str(facts["dialect"]), plural(facts["steps"], "step")]
+    if facts["calls_max"] != 0:
+        words.append(calls_words(facts["calls_max"], facts["calls_without_retries"]))
+    limits = limit_words(limited)
+    return [*words, f"bounded by {limits}"] if limits else words
+
+
+def _show_diagnostics(diagnostics: Sequence[Diagnostic], texts: Mapping[str, str]) -> None:
+    color = sys.stderr.isatty() and is_colored()
+    click.echo(render_all(diagnostics, texts, color=color), err=True)
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--target", type=click.Choice(["azure"]), default="azure", help="For whom. [default: azure]"
+)
+@json_option
+@located
+def lint(project: Project, *, file: str, target: str, as_json: bool) -> int:
+    """Say what in FILE another system would refuse, or do otherwise.
+
+    \b
+      whorl lint workflow.json --target azure
+
+    The exit code is 2 when something would not deploy.
+    """
+    from whorl.dialects.detection import parse
+    from whorl.dialects.loom.linting import lint_for_azure
+    from whorl.dialects.loom.linting_limits import REFUSED
+
+    dialect = project.read(file).workflow.dialect
+    if dialect != "loom":
+        raise UsageError(
+            f"{file!r} is a file of the dialect {dialect!r}, and {target} takes Logic Apps only",
+            help=f"whorl convert {file} --to loom -o OUT.json, then lint that",
+        )
+    text = open_file(file)
+    diagnostics = lint_for_azure(parse(text, file, lenient=True))
+    if as_json:
+        print_json([*map(diagnostic_json, diagnostics)])
+    elif diagnostics:
+        color = sys.stderr.isatty()
+        click.echo(render_all(diagnostics, {file: text}, color=color), err=True)
+    else:
+        click.echo(f"{safe(file)}: nothing that {target} would refuse")
+    is_refused = any(d.severity == "error" or d.label == REFUSED for d in diagnostics)
+    return 2 if is_refused else 0
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("--text", is_flag=True, help="A tree of text. [default]")
+@click.option("--mermaid", is_flag=True, help="A Mermaid flowchart.")
+@click.option("--svg", is_flag=True, help="An SVG picture.")
+@click.option("-o", "--output", metavar="OUT", help="Write to a file instead of the terminal.")
+@click.option("--force", is_flag=True, help="Overwrite OUT.")
+@located
+def graph(project: Project, *, file: str, output: str | None, force: bool, **forms: bool) -> int:
+    """Draw a workflow FILE. Nothing is run.
+
+    \b
+      whorl graph polish.yaml
+      whorl graph polish.yaml --svg -o polish.svg
+      whorl graph polish.yaml --mermaid > polish.mmd
+    """
+    chosen = [name for name, is_chosen in forms.items() if is_chosen]
+    if len(chosen) > 1:
+        both = " and ".join(f"--{name}" for name in chosen)
+        raise UsageError(f"{both} exclude each other", help="choose one form")
+    drawn = _draw(project.read(file).workflow, chosen[0] if chosen else "text")
+    if output is None:
+        click.echo(drawn)
+        return 0
+    if Path(output).resolve() == Path(file).resolve():
+        raise UsageError(f"{output!r} is the workflow itself", help="name another file")
+    if Path(output).exists() and not force:
+        raise UsageError(f"{output!r} exists", help="overwrite it with --force")
+    write_file(output, drawn + "\n", advice="name another file")
+    say(f"wrote {output}")
+    return 0
+
+
+def _draw(workflow: Workflow, form: str) -> str:
+    from whorl.interfaces.diagrams.svg import svg
+    from whorl.interfaces.diagrams.text import mermaid, text_tree
+
+    if form == "svg":
+        return svg(workflow)
+    return mermaid(workflow) if form == "mermaid" else text_tree(workflow)
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--run", "run", metavar="RUN", help="The run to replay. [default: the newest of FILE]"
+)
+@click.option("--cassette", metavar="PATH", help="Replay a saved cassette instead of a run.")
+@click.option("--save", metavar="PATH", help="Save the run as a cassette and replay nothing.")
+@json_option
+@located
+def test(
+    project: Project,
+    *,
+    file: str,
+    run: str | None,
+    cassette: str | None,
+    save: str | None,
+    as_json: bool,
+) -> int:
+    """Run FILE against recorded replies and show what changed. Nothing is sent.
+
+    \b
+      whorl test polish.yaml
+      whorl test polish.yaml --save tests/polish.json
+      whorl test polish.yaml --cassette tests/polish.json
+
+    Any run is a recording. A call that is asked something new is shown with both versions; a call
+    that was never recorded is a miss. The exit code is 0 when nothing has changed.
+    """
+    from whorl.services.replay import cassette_from_text, replay
+
+    if run is not None and cassette is not None:
+        raise UsageError("--run and --cassette exclude each other", help="leave one of them out")
+    workflow = project.read(file).workflow
+    if cassette is not None:
+        text = open_file(cassette, size_max=CASSETTE_BYTES_MAX)
+        recorded = cassette_from_text(text, cassette)
+    else:
+        recorded = _recorded(project, file, run)
+    if save is not None:
+        Path(save).parent.mkdir(parents=True, exist_ok=True)
+        write_file(save, recorded.to_text(), advice="name a file: --save tests/NAME.json")
+        if as_json:
+            print_json({"saved": save, "calls": len(recorded.calls)})
+        else:
+            click.echo(f"saved {plural(len(recorded.calls), 'call')} to {save}")
+        return 0
+    replayed = replay(workflow, recorded)
+    if as_json:
+        print_json(asdict(replayed) | {"same": replayed.is_same})
+    else:
+        print_lines(_replay_lines(file, recorded, replayed))
+    return 0 if replayed.is_same else 1
+
+
+def _recorded(project: Project, file: str, run: str | None) -> Cassette:
+    from whorl.services.replay import cassette_from_run, steered
+    from whorl.services.results import result_of
+    from whorl.services.runs import find_run
+
+    with closing(project.open_store()) as store:
+        chosen = find_run(store, run) if run is not None else _newest(store, file)
+        if how := steered(store, chosen):
+            say(f"run {chosen} was {how}, which a replay does not do again")
+        return cassette_from_run(store, chosen, result_of(store, chosen))
+
+
+def _newest(store: SqliteStore, file: str) -> RunId:
+    from whorl.services.replay import steered
+
+    path = Path(file).resolve()
+    rows = [row for row in store.runs(limit=1_000) if row.file and row.status == "succeeded"]
+    runs = [row.id for row in rows if Path(row.file).resolve() == path]
+    for at, run in enumerate(runs):
+        if not steered(store, run):
+            if at:
+                say(f"replaying run {run}: newer ones were steered by a person")
+            return run
+    if runs:
+        return runs[0]
+    raise UsageError(
+        f"no run of {file!r} has succeeded yet, so there is nothing to replay",
+        help=f"run it once: `whorl run {file}`; or name a run with --run",
+    )
+
+
+def _replay_lines(file: str, cassette: Cassette, replayed: Replayed) -> Iterator[str]:
+    if replayed.is_same:
+        replies = plural(len(cassette.calls), "recorded reply", "recorded replies")
+        yield f"✓ {file}: the same with {replies}"
+        return
+    for change in replayed.changes[:_LISTED_MAX]:
+        yield f"~ {change.address} is asked something else"
+        yield from _difference(change.before, change.now)
+    for address in replayed.misses[:_LISTED_MAX]:
+        yield f"! {address} was never recorded"
+    for address in replayed.unused[:_LISTED_MAX]:
+        yield f"- {address} is not asked any more"
+    if replayed.result != replayed.recorded:
+        yield "≠ the result differs"
+        yield from _difference(replayed.recorded, replayed.result)
+    counts = (
+        plural(len(replayed.changes), "changed call"),
+        plural(len(replayed.misses), "miss", "misses"),
+        plural(len(replayed.unused), "reply not used", "replies not used"),
+    )
+    yield f"✗ {file}: {', '.join(counts)}"
+
+
+def _difference(before: Json, now: Json) -> Iterator[str]:
+    lines = difflib.unified_diff(_lines(before), _lines(now), "recorded", "now", n=2, lineterm="")
+    return (f"  {safe(text)}" for text in lines)
+
+
+def _lines(value: Json) -> list[str]:
+    """A value as lines that can be compared: long texts are broken where they are."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return text.replace("\\n", "\n").splitlines()

@@ -1,0 +1,318 @@
+"""What a person asks of a run: pause, cancel, resume, continue, accept, approve, reject, fork."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import UsageError
+from whorl.interfaces.cli.options import (
+    AMOUNT,
+    json_option,
+    located,
+    more_options,
+    print_json,
+    read_stdin,
+    read_values,
+)
+from whorl.interfaces.cli.session import (
+    PATIENCE_S,
+    POLL_S,
+    Show,
+    on_run,
+    run_session,
+    show_options,
+)
+from whorl.interfaces.cli.terminal import say
+from whorl.interfaces.figures import plural
+from whorl.interfaces.wording import ENDED, more_words
+from whorl.interpreter.continuing import flags
+from whorl.interpreter.control import objection
+from whorl.runtimes.folding import fold
+from whorl.services import steering
+from whorl.services.results import full_result, status_words, with_run, workflow_of
+from whorl.services.runs import find_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.interfaces.cli.session import RunSession
+    from whorl.interpreter.events import Event
+    from whorl.runtimes.folding import Fork
+    from whorl.runtimes.journal import RunId
+    from whorl.services.project import Project
+    from whorl.services.steering import More
+
+# How many loops are named before they go on.
+LOOPS_MAX = 5
+_loop_option = click.option(
+    "--at", default="", metavar="LOOP", help="Which loop, where there are several."
+)
+_gate_option = click.option(
+    "--at", default="", metavar="ADDRESS", help="Which one, if several wait."
+)
+_feedback_option = click.option(
+    "--feedback", "-m", default="", metavar="TEXT", help="Your words to it."
+)
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@json_option
+@located
+def pause(project: Project, *, run: str, as_json: bool) -> int:
+    """Pause a RUN: what is under way ends, nothing new begins until `whorl resume`.
+
+    \b
+      whorl pause last
+    """
+    event = steering.asked("run.paused", {"by": "person"})
+    return asyncio.run(_stop(project, run, event, "paused", as_json))
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@click.option("--feedback", default="", metavar="TEXT", help="Why; it is kept with the run.")
+@json_option
+@located
+def cancel(project: Project, *, run: str, feedback: str, as_json: bool) -> int:
+    """End a RUN for good. What it has made so far stays in the store.
+
+    \b
+      whorl cancel last --feedback "wrong file"
+    """
+    return asyncio.run(_stop(project, run, steering.cancelled(feedback), "cancelled", as_json))
+
+
+async def _stop(project: Project, text: str, event: Event, wanted: str, as_json: bool) -> int:
+    async with run_session(project, Show(as_json=True), creates=False) as session:
+        run = find_run(session.store, text)
+        status = session.store.run(run).status
+        words = f"run {run} {status_words(status)} already"
+        if status != wanted and status in ENDED:
+            raise UsageError(words, help=f"`whorl show {run}`", code="W905")
+        if status != wanted:
+            words = await _bring(session, run, event, wanted)
+        if as_json:
+            print_json(full_result(session.store, run))
+        else:
+            click.echo(words)
+        return 0
+
+
+async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> str:
+    with steering.objections(run):
+        if not await session.runtime.request(run, event):
+            await session.runtime.drive(run, [event])
+    deadline = time.monotonic() + PATIENCE_S
+    while session.store.run(run).status == "running" and time.monotonic() < deadline:
+        await asyncio.sleep(POLL_S)
+    status = session.store.run(run).status
+    if status == wanted:
+        after = "" if wanted == "cancelled" else f"; go on with `whorl resume {run}`"
+        return f"run {run} {status_words(wanted)}{after}"
+    return f"run {run} has been asked, and {status_words(status)}: a step that runs now ends first"
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@more_options
+@on_run
+async def resume(session: RunSession, run: RunId, *, more: More) -> int:
+    """Go on with a RUN that was interrupted or paused. Of a failed run, retry what failed.
+
+    No call that has finished is sent again.
+
+    \b
+      whorl resume last
+      whorl resume last --budget +0.50
+    """
+    status = session.store.run(run).status
+    if status in ("succeeded", "cancelled"):
+        _say_ended(session, run, status, more)
+        return session.finish(run)
+    match "" if more.amounts() else status:
+        case "running":
+            say(f"run {run} is running already, in another process")
+            return await session.follow(run)
+        case "waiting":
+            # Whoever was asked may have been given a time, which is over by now.
+            say(f"run {run} waits for a person")
+            return await session.drive(run)
+        case "interrupted":
+            return await session.drive(run)
+    return await session.steer(run, steering.resumed(more))
+
+
+def _say_ended(session: RunSession, run: RunId, status: str, more: More) -> None:
+    """A run that has ended needs no resuming; money for it would be dropped in silence."""
+    loops = [row.address for row in session.store.loops(run)]
+    ended = f"run {run} {status_words(status)} already"
+    if status == "cancelled":
+        new = f"`whorl fork {run} --at '{loops[0]}[K]'`" if loops else "`whorl run FILE`"
+        ended = f"run {run} was cancelled; {new} starts a new one"
+    elif more.amounts():
+        words = objection(fold(session.store, run).machine, steering.resumed(more)) or ended
+        at = f" --at '{loops[-1]}'" if len(loops) > 1 else ""
+        amounts = flags(more.amounts())
+        advice = f"`whorl continue {run}{at} --iterations 3 {amounts}` goes on with a loop of it"
+        if not loops or "whorl continue" in words:
+            advice = f"`whorl show {run}`"
+        raise UsageError(with_run(words, run), help=advice, code="W905")
+    say(ended)
+
+
+def _with_amount(command: Callable[..., int]) -> Callable[..., int]:
+    """Refuses to continue a run with nothing, before it is looked for."""
+
+    @wraps(command)
+    def checked(*, iterations: int | None, more: More, **options: Any) -> int:
+        if iterations is None and not more.amounts():
+            raise UsageError(
+                "say how much more: --iterations N, --budget +AMOUNT, --tokens +N, --calls +N",
+                help="for example `whorl continue last --iterations 3`",
+            )
+        return command(iterations=iterations, more=more, **options)
+
+    return checked
+
+
+@click.command(name="continue")
+@click.argument("run", metavar="RUN")
+@click.option("--iterations", "-n", type=click.IntRange(1), metavar="N", help="How many more.")
+@more_options
+@_loop_option
+@_with_amount
+@on_run
+async def continue_command(
+    session: RunSession, run: RunId, *, iterations: int | None, more: More, at: str
+) -> int:
+    """Reopen a loop of a RUN at its next iteration; later steps run again as second attempts.
+
+    \b
+      whorl continue last --iterations 3 --budget +0.50
+      whorl continue last --budget +1       every loop that stopped for its budget
+
+    A loop inside `each` has an address: --at 'all[2]/polish'. A run that is paused goes on with
+    `whorl resume`.
+    """
+    event = steering.continued(session.store, run, at, iterations=iterations, more=more)
+    _say_given(session, run, event)
+    return await session.steer(run, event)
+
+
+def _say_given(session: RunSession, run: RunId, event: Event) -> None:
+    """Says what will happen, before anything does."""
+    lines = steering.what_continues(session.store, run, event.body)
+    for line in lines[:LOOPS_MAX]:
+        say(line)
+    if len(lines) > LOOPS_MAX:
+        say(f"and {plural(len(lines) - LOOPS_MAX, 'more loop')} like these")
+    loop = event.body.get("at")
+    if lines or not loop:
+        return
+    result = full_result(session.store, run)
+    is_paused = result["status"] == "paused" and result.get("paused_by") != "budget"
+    after = f"; the run stays paused until `whorl resume {run}`" if is_paused else ""
+    say(f"{loop!r} gets {more_words(event.body)}{after}")
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@click.option("--iteration", "-n", "number", type=click.IntRange(1), required=True, metavar="K",
+              help="The iteration whose result is taken.")  # fmt: skip
+@_loop_option
+@on_run
+async def accept(session: RunSession, run: RunId, *, number: int, at: str) -> int:
+    """End a loop of a RUN with the result of iteration K; later steps run (again) with it.
+
+    \b
+      whorl accept last --iteration 2
+    """
+    loop = steering.loop_at(session.store, run, at)
+    if steering.is_accepted(session.store, run, loop, number):
+        say(f"iteration {number} of {loop!r} is accepted already")
+        return session.finish(run)
+    return await session.steer(run, steering.accepted(session.store, run, loop, number))
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@_feedback_option
+@_gate_option
+@on_run
+async def approve(session: RunSession, run: RunId, *, feedback: str, at: str) -> int:
+    """Say yes to what a RUN asks: open a gate, or take an iteration as it is.
+
+    \b
+      whorl approve last --feedback "good, but mention the price"
+    """
+    event = steering.decided(session.store, run, at, approved=True, feedback=feedback)
+    return await session.steer(run, event)
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@_feedback_option
+@_gate_option
+@on_run
+async def reject(session: RunSession, run: RunId, *, feedback: str, at: str) -> int:
+    """Say no to what a RUN asks: close a gate, or send an iteration back.
+
+    \b
+      whorl reject last --feedback "the second paragraph is wrong"
+    """
+    event = steering.decided(session.store, run, at, approved=False, feedback=feedback)
+    return await session.steer(run, event)
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@click.option("--at", required=True, metavar="LOOP[K]", help="The iteration to redo.")
+@click.option("--set", "sets", multiple=True, metavar="NAME=VALUE",
+              help="Another input, carried value or variable; also NAME:=JSON.")  # fmt: skip
+@click.option("--file", metavar="FILE", help="Another version of the workflow.")
+@click.option("--budget", type=AMOUNT, help="The most that the new run may spend.")
+@show_options
+@located
+def fork(
+    project: Project,
+    *,
+    run: str,
+    at: str,
+    sets: tuple[str, ...],
+    file: str | None,
+    budget: float | None,
+    show: Show,
+) -> int:
+    """Start a new run that keeps the iterations of a RUN before LOOP[K] and redoes that one.
+
+    \b
+      whorl fork last --at "polish[2]" --set feedback="shorter, please"
+    """
+    from whorl.runtimes.folding import Fork
+
+    reading = project.read(file) if file else None
+    made = Fork(
+        at=at,
+        values=read_values(sets, "--set", read_stdin),
+        limits={} if budget is None else {"cost_usd": budget},
+        workflow=reading.workflow if reading else None,
+        sources=dict(reading.sources) if reading else None,
+        file=os.path.abspath(file) if file else "",
+    )
+    return asyncio.run(_fork(project, run, made, show))
+
+
+async def _fork(project: Project, text: str, fork: Fork, show: Show) -> int:
+    async with run_session(project, show, creates=False) as session:
+        source = find_run(session.store, text)
+        show.check(fork.workflow or workflow_of(session.store, source))
+        run = await steering.new_fork(session.store, session.providers, source, fork)
+        say(f"run {run} is a fork of {source} at {fork.at}")
+        return await session.drive(run)

@@ -1,0 +1,281 @@
+"""What is in the store: `ls` lists runs, `prune` deletes old ones, `memory` is of loops."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import time
+from contextlib import closing
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from whorl.errors import UsageError, did_you_mean
+from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
+from whorl.interfaces.cli.terminal import badge, paint, print_lines, room, say
+from whorl.interfaces.figures import (
+    age,
+    allowed,
+    bytes_words,
+    dollars,
+    line,
+    plural,
+    score,
+    sparkline,
+    table,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from whorl.runtimes.journal import RunRow
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.runtimes.sqlite.shared_tables import Pruned
+    from whorl.services.project import Project
+
+STATUSES = ("running", "waiting", "paused", "interrupted", "succeeded", "failed", "cancelled")
+_SPARKS = 8
+_COST = "COST / BUDGET"
+# Each column of `ls` with the facts that it is made of.
+_COLUMNS = {
+    "STATUS": "{status}",
+    "WORKFLOW": "{workflow}",
+    "RUN": "{run}",
+    "KEY": "{key}",
+    "LOOP": "{loop} {iteration}",
+    "SCORE": "{curve} {score}",
+    _COST: "{cost}{budget}",
+    "EXIT": "{exit}",
+    "AGE": "{age}",
+}
+# These are always there, others only where a run has something in them.
+_ALWAYS = ("STATUS", "WORKFLOW", "RUN")
+# What a narrow terminal goes without, in this order; the columns that are cut without names.
+_LESS = ("curve", "budget", "loop", "exit")
+_SHRINKING = ("WORKFLOW", "KEY", "EXIT")
+_EMPTY_AS_NULL = ("parent", "key", "loop", "exit_reason", "error", "mark")
+UNITS = "write 30d, 12h or 2w"
+_BARE = re.compile(r"[0-9]*\.?[0-9]*")
+FINISHED = ("succeeded", "failed", "cancelled")
+
+
+@click.command(name="ls")
+@click.option("--status", type=click.Choice(STATUSES), help="Only runs in this state.")
+@click.option("--workflow", metavar="NAME", help="Only runs of this workflow.")
+@click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True,
+              help="How many.")  # fmt: skip
+@json_option
+@located
+def ls(
+    project: Project, *, status: str | None, workflow: str | None, limit: int, as_json: bool
+) -> int:
+    """List runs, newest first.
+
+    \b
+      whorl ls --status waiting
+    """
+    rows: list[RunRow] = []
+    has_runs = project.has_runs()
+    if has_runs:
+        with closing(project.open_store()) as store:
+            rows = store.runs(status=status, name=workflow, limit=limit)
+            facts = [] if as_json else [_run_facts(store, row) for row in rows]
+    if as_json:
+        print_json([_run_document(row) for row in rows])
+    elif rows:
+        _show_runs(rows, facts)
+    else:
+        say("no such runs" if has_runs else NO_RUNS)
+    return 0
+
+
+def _run_document(row: RunRow) -> dict[str, object]:
+    """A row under the names that all documents of runs have."""
+    columns = asdict(row)
+    document = {"run": columns.pop("id"), "workflow": columns.pop("name"), **columns}
+    return document | {name: document[name] or None for name in _EMPTY_AS_NULL}
+
+
+def _show_runs(rows: list[RunRow], facts: list[dict[str, str]]) -> None:
+    width = room()
+    lines: list[str] = []
+    for left_out in range(len(_LESS) + 1):
+        lines = _run_lines(facts, _LESS[:left_out], width)
+        if width is None or max(map(len, lines)) <= width:
+            break
+    click.echo(paint(lines[0], dim=True))
+    for text, row in zip(lines[1:], rows, strict=True):
+        words, color = badge(row.status, row.mark)
+        click.echo(paint(words, color) + text[len(words) :])
+
+
+def _run_lines(
+    facts: list[dict[str, str]], without: tuple[str, ...], width: int | None
+) -> list[str]:
+    """The table; columns in which no run has anything are left out."""
+    kept = [fact | dict.fromkeys(without, "") for fact in facts]
+    cells = [{n: text.format(**fact).strip() for n, text in _COLUMNS.items()} for fact in kept]
+    used = [name for name in _COLUMNS if name in _ALWAYS or any(row[name] for row in cells)]
+    has_budget = any(" / " in row[_COST] for row in cells)
+    head = [name if has_budget or name != _COST else "COST" for name in used]
+    narrow = _SHRINKING if "loop" in without else ()
+    return table(
+        [head, *([row[name] for name in used] for row in cells)],
+        right=frozenset({len(used) - 1}),
+        width=width,
+        shrink=[used.index(name) for name in narrow if name in used],
+    )
+
+
+def _run_facts(store: SqliteStore, row: RunRow) -> dict[str, str]:
+    newest = store.newest_iterations(row.id, row.loop, _SPARKS) if row.loop else []
+    of = f"/{row.iterations_max}" if row.iterations_max else ""
+    return {
+        "status": badge(row.status, row.mark)[0],
+        "workflow": line(row.name, 24),
+        "run": row.id,
+        "key": line(row.key, 24),
+        "loop": line(row.loop, 24),
+        "iteration": f"{row.iteration}{of}" if row.loop else "",
+        "score": score(row.score) if row.loop else "",
+        "curve": sparkline([iteration.score for iteration in newest]),
+        "cost": dollars(row.cost_usd) if row.cost_usd else "-",
+        "budget": f" / {allowed(row.budget_usd)}" if row.budget_usd is not None else "",
+        "exit": row.exit_reason,
+        "age": age(time.time() - row.updated_at),
+    }
+
+
+@click.command()
+@click.option("--older-than", metavar="TIME", help="How long ago a run must have ended, such as "
+              "12h or 2w. [default: older_than of [retention] in whorl.toml, or 30d]")  # fmt: skip
+@click.option("--status", "statuses", multiple=True, type=click.Choice((*FINISHED, "interrupted")),
+              help="Only runs in this state. May be repeated. [default: all ended]")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask first, at a terminal.")
+@json_option
+@located
+def prune(
+    project: Project,
+    *,
+    older_than: str | None,
+    statuses: tuple[str, ...],
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Delete runs that ended long ago, with everything that only they use.
+
+    \b
+      whorl prune --older-than 30d --dry-run
+    """
+    if older_than is None:
+        older_than = project.settings().retention.get("older_than", "30d")
+    seconds = _seconds(older_than)
+    if not project.has_runs():
+        if as_json:
+            _print_pruned((), 0, 0, dry_run=dry_run)
+        else:
+            say(NO_RUNS)
+        return 0
+    is_asked = not (dry_run or as_json or yes) and sys.stdin.isatty()
+    wanted = statuses or FINISHED
+    if is_asked:
+        old = asyncio.run(_prune(project, seconds, wanted, dry_run=True))
+        if old.runs and not click.confirm(f"delete {_amount(old)}?", err=True):
+            say("nothing was deleted")
+            return 0
+    pruned = asyncio.run(_prune(project, seconds, wanted, dry_run=dry_run))
+    if as_json:
+        _print_pruned(pruned.runs, pruned.entries, pruned.bytes, dry_run=dry_run)
+        return 0
+    print_lines(pruned.runs)
+    say(f"{'would delete' if dry_run else 'deleted'} {_amount(pruned)}")
+    return 0
+
+
+def _seconds(text: str) -> float:
+    """The age in seconds; a bare number would be seconds, which nobody means here."""
+    from whorl.ir.durations import parse_duration
+
+    if _BARE.fullmatch(text.strip()):
+        raise UsageError(f"--older-than {text.strip()} has no unit", help=UNITS)
+    try:
+        return parse_duration(text)
+    except ValueError as fault:
+        raise UsageError(f"--older-than: {fault}", help=UNITS) from fault
+
+
+def _amount(pruned: Pruned) -> str:
+    return f"{plural(len(pruned.runs), 'run')}, {bytes_words(pruned.bytes)}"
+
+
+def _print_pruned(runs: Sequence[str], entries: int, size: int, *, dry_run: bool) -> None:
+    print_json({"runs": list(runs), "entries": entries, "bytes": size, "dry_run": dry_run})
+
+
+async def _prune(
+    project: Project, seconds: float, statuses: tuple[str, ...], *, dry_run: bool
+) -> Pruned:
+    async with project.open_store() as store:
+        return await store.prune(seconds, statuses, dry_run=dry_run)
+
+
+@click.group()
+def memory() -> None:
+    """List or delete what loops remember across runs.
+
+    \b
+      whorl memory ls
+    """
+
+
+@memory.command(name="ls")
+@json_option
+@located
+def memory_ls(project: Project, *, as_json: bool) -> int:
+    """List the keys under which something is remembered."""
+    has_runs, memories = project.has_runs(), []
+    if has_runs:
+        with closing(project.open_store()) as store:
+            memories = [(row, store.memory(row.key)[-1:]) for row in store.memories()]
+    if as_json:
+        print_json([asdict(row) | {"newest": newest} for row, newest in memories])
+    elif not memories:
+        say("nothing is remembered" if has_runs else NO_RUNS)
+    else:
+        now = time.time()
+        cells = [
+            (line(row.key, 60), str(row.records), bytes_words(row.bytes), age(now - row.updated_at))
+            for row, _ in memories
+        ]
+        head = ("KEY", "RECORDS", "SIZE", "AGE")
+        print_lines(table([head, *cells], right=frozenset({1, 2, 3})))
+    return 0
+
+
+@memory.command(name="rm")
+@click.argument("key", metavar="KEY")
+@json_option
+@located
+def memory_rm(project: Project, *, key: str, as_json: bool) -> int:
+    """Delete everything that is remembered under KEY."""
+    project.open_store().close()
+    number = asyncio.run(_forget(project, key))
+    if as_json:
+        print_json({"key": key, "records": number})
+    else:
+        click.echo(f"deleted {plural(number, 'record')} of {key!r}")
+    return 0
+
+
+async def _forget(project: Project, key: str) -> int:
+    async with project.open_store() as store:
+        known = [row.key for row in store.memories()]
+        if key not in known:
+            keys = f"keys: {', '.join(known)}" if known else "nothing is remembered at all"
+            advice = did_you_mean(key, known) or keys
+            raise UsageError(f"nothing is remembered under {key!r}", help=advice)
+        return await store.forget(key)

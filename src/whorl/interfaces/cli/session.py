@@ -1,0 +1,287 @@
+"""A run driven from a command: the runtime, the one who looks on, signals, the final words."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import UsageError, safe
+from whorl.interfaces.cli.group import EVENTS
+from whorl.interfaces.cli.keyboard import is_attended
+from whorl.interfaces.cli.options import located, print_json
+from whorl.interfaces.cli.questions import Asker, Gone
+from whorl.interfaces.cli.summary import final_lines, print_outputs
+from whorl.interfaces.cli.terminal import is_plain, say
+from whorl.interfaces.cli.watchers import (
+    DialectEvents,
+    Events,
+    Lines,
+    NullWatcher,
+    past_of,
+    translator_of,
+)
+from whorl.interfaces.wording import EXIT_CODES
+from whorl.interpreter.events import Event
+from whorl.services.results import full_result
+from whorl.services.runs import find_run, open_runtime
+from whorl.services.steering import objections
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence, Set
+
+    from whorl.ir import Workflow
+    from whorl.providers.registry import Providers
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.local import LocalRuntime
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
+
+
+# How long a command waits until another process has taken its request.
+PATIENCE_S = 5.0
+POLL_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """How a command shows what happens."""
+
+    as_json: bool = False
+    events: str | None = None
+    verbose: bool = False
+
+    def check(self, workflow: Workflow) -> None:
+        """Refuses what cannot be shown of a workflow, before a run of it is made."""
+        if self.as_json and self.events:
+            raise UsageError("--json and --events exclude each other", help="leave one of them out")
+        if self.events == "dialect":
+            translator_of(workflow)
+
+    def watcher(self) -> NullWatcher:
+        """Who looks on."""
+        if self.as_json and not self.events:
+            return Lines(verbose=True) if self.verbose else NullWatcher()
+        if self.events:
+            return DialectEvents() if self.events == "dialect" else Events()
+        is_able = os.environ.get("TERM", "dumb") != "dumb" and not is_plain(os.environ)
+        if sys.stderr.isatty() and is_able and not self.verbose:
+            from whorl.interfaces.cli.live import Live
+
+            return Live()
+        return Lines(verbose=self.verbose)
+
+
+def show_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Adds the options of commands that drive a run; the command gets them as `show`."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+    @click.option(
+        "--events",
+        type=click.Choice(EVENTS),
+        metavar="[=dialect]",
+        help="Print the events of the journal, one JSON object a line; =dialect under the names "
+        "that the file's own dialect has for them.",
+    )
+    @click.option("--verbose", "-v", is_flag=True, help="Show every step, not only iterations.")
+    @wraps(command)
+    def with_show(*, as_json: bool, events: str | None, verbose: bool, **options: Any) -> int:
+        return command(show=Show(as_json, events, verbose), **options)
+
+    return with_show
+
+
+def on_run(work: Callable[..., Awaitable[int]]) -> Callable[..., int]:
+    """A command that asks something of a RUN and shows it: gets the session and the run."""
+
+    @wraps(work)
+    def command(project: Project, *, run: str, show: Show, **options: Any) -> int:
+        async def steer() -> int:
+            async with run_session(project, show, creates=False) as session:
+                return await work(session, find_run(session.store, run), **options)
+
+        return asyncio.run(steer())
+
+    return show_options(located(command))
+
+
+class RunSession:
+    """A runtime with somebody who looks on."""
+
+    def __init__(
+        self, runtime: LocalRuntime, providers: Providers, watcher: NullWatcher, show: Show
+    ) -> None:
+        self.runtime = runtime
+        self.providers = providers
+        self.watcher = watcher
+        self.show = show
+        self.was_stopped = False
+        self._asking: asyncio.Task[bool] | None = None
+
+    @property
+    def store(self) -> SqliteStore:
+        """The store of the runtime."""
+        return self.runtime.store
+
+    async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> int:
+        """Drives a run to its end, a pause or a question; shows it; gives the exit code."""
+        await self._drive(run, requests)
+        return await self.settle(run)
+
+    async def follow(self, run: RunId) -> int:
+        """Shows a run that another process drives, until it ends."""
+        return await self.settle(run) if await self._follow(run) else 0
+
+    async def steer(self, run: RunId, event: Event) -> int:
+        """Carries a request out, and shows the run as it goes on; gives the exit code."""
+        return await self.settle(run) if await self._carry_out(run, event) else 0
+
+    async def settle(self, run: RunId) -> int:
+        """Asks the person at the terminal what the run waits for; shows what it came to."""
+        asker = None if self.show.as_json or self.show.events or not is_attended() else Asker()
+        while asker is not None and not self.was_stopped:
+            result: dict[str, Any] = full_result(self.store, run)
+            if result["status"] == "running":
+                if not await self._follow(run):
+                    return 0
+                continue
+            if result["status"] != "waiting":
+                break
+            try:
+                event = await asker.answer(self.store, run, result["waiting_for"])
+                if event is None:
+                    break
+                if not await self._carry_out(run, event):
+                    return 0
+            except Gone:
+                say("it was answered elsewhere")
+            except UsageError as fault:
+                say(f"error[{fault.code}]: {safe(str(fault))}")
+        return self.finish(run, asker.shown if asker else frozenset())
+
+    def finish(self, run: RunId, shown: Set[str] = frozenset()) -> int:
+        """Prints what the run came to, without questions that are known; gives the exit code."""
+        result: dict[str, Any] = full_result(self.store, run)
+        status = str(result["status"])
+        if self.show.as_json:
+            print_json(result)
+        else:
+            if status == "succeeded" and not self.show.events:
+                print_outputs(result["outputs"])
+            for words in final_lines(self.store, run, result, shown=shown):
+                say(words)
+        return EXIT_CODES.get(status, 1)
+
+    async def _carry_out(self, run: RunId, event: Event) -> bool:
+        """Brings a request to a run, and shows the run as it goes on; false: the person left it."""
+        before = self.store.run(run).last_seq
+        with objections(run):
+            is_driven = await self.runtime.request(run, event)
+        if not is_driven:
+            await self._drive(run, [event])
+            return True
+        if not await self._taken(run, before):
+            # Its owner gave it up before the request came: whoever drives it next takes it.
+            await self._drive(run, ())
+            return True
+        say(f"run {run} is driven by another process, which goes on with it")
+        return await self._follow(run)
+
+    async def _taken(self, run: RunId, before: int) -> bool:
+        """Waits until the owner has journaled something; false: it has given the run up."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            row = self.store.run(run)
+            if row.last_seq > before:
+                return True
+            if row.status != "running" and not self.store.is_owned(run):
+                return False
+            await asyncio.sleep(POLL_S)
+        return True
+
+    async def _drive(self, run: RunId, requests: Sequence[Event]) -> None:
+        self.watcher.offer({"p": ("pause", lambda: self._pause(run))})
+        with self._watched(run):
+            if self.show.events == "journal" and self.store.run(run).last_seq == 1:
+                self.watcher.entries(run, list(self.store.read(run)))
+            with self._leaving_on_signals(), objections(run):
+                await self.runtime.drive(run, requests)
+
+    async def _follow(self, run: RunId) -> bool:
+        """Shows a run until nobody drives it; false: the person has left it before."""
+        following = asyncio.create_task(self._watch(run, self.store.run(run).last_seq))
+        self.watcher.offer({"q": ("leave it alone", following.cancel)})
+        try:
+            with self._watched(run):
+                await following
+        except asyncio.CancelledError:
+            say(f"run {run} goes on without you; next: whorl watch {run}")
+            return False
+        return True
+
+    async def _watch(self, run: RunId, after: int) -> None:
+        async for entry in self.runtime.follow(run, after):
+            self.watcher.entries(run, [entry])
+
+    @contextmanager
+    def _watched(self, run: RunId) -> Iterator[None]:
+        """The watcher is told where the run is, and in what state it is left."""
+        self.watcher.begin(past_of(self.store, run), self.runtime.plan(run).workflow)
+        try:
+            yield
+        finally:
+            row = self.store.run(run)
+            is_left = self.was_stopped and row.status == "running"
+            self.watcher.end("interrupted" if is_left else row.status, row.mark)
+
+    def _pause(self, run: RunId) -> None:
+        event = Event("run.paused", "", time.time(), {"by": "person"})
+        self._asking = asyncio.create_task(self.runtime.request(run, event))
+
+    @contextmanager
+    def _leaving_on_signals(self) -> Iterator[None]:
+        """The first signal leaves the run resumable; the second one kills."""
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGINT, signal.SIGTERM)
+
+        def leave(number: int, frame: object) -> None:
+            for each in signals:
+                signal.signal(each, die)
+            self.was_stopped = True
+            loop.call_soon_threadsafe(self.runtime.stop)
+
+        def die(number: int, frame: object) -> None:
+            self.watcher.release()
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+        before = {number: signal.signal(number, leave) for number in signals}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                # Functions in threads may hold the process up after it was told to leave.
+                signal.signal(number, signal.SIG_DFL if self.was_stopped else handler)
+
+
+@asynccontextmanager
+async def run_session(
+    project: Project, show: Show, *, providers: Providers | None = None, creates: bool = True
+) -> AsyncIterator[RunSession]:
+    """A session on the project's store; unless it `creates` one, there has to be a store."""
+    from whorl.providers.registry import Providers
+
+    if not creates:
+        project.open_store().close()
+    providers = providers or Providers(project.settings())
+    watcher = show.watcher()
+    async with open_runtime(project, providers, watcher=watcher) as runtime:
+        yield RunSession(runtime, providers, watcher, show)

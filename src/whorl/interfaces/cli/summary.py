@@ -1,0 +1,316 @@
+"""What a run came to, in lines: its state, loops, errors, questions, cost, and what to do next."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import safe
+from whorl.interfaces.cli.terminal import badge, indented, paint, room
+from whorl.interfaces.figures import (
+    as_much_again,
+    count,
+    dollars,
+    line,
+    paragraphs,
+    plural,
+    score,
+    seconds,
+    table,
+    written,
+)
+from whorl.interfaces.wording import exit_words, root_code
+from whorl.interpreter.address import unescape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence, Set
+
+    from whorl.language import Json
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.sqlite import SqliteStore
+
+
+_SHOWN_MAX = 4_000
+# The reasons for which a loop ended that more iterations help against.
+_TOO_FEW = frozenset({"max_iterations", "rejected"})
+
+
+# So many loops are told one by one.
+ONE_BY_ONE_MAX = 8
+# Of more, so many that did not meet their condition are told beside the counts.
+_UNMET_MAX = 5
+_ITERATION = re.compile(r"\[[0-9]+\]")
+_ENDS = {
+    "condition_met": "met",
+    "max_iterations": "stopped by the limit of iterations",
+    "timeout": "stopped by the limit of time",
+    "budget": "stopped by budget",
+    "": "under way",
+}
+# These end a loop, and say nothing about whether its result is good.
+_ENDS_ONLY = frozenset({"plateau", "stable"})
+_MET = frozenset({"condition_met", "accepted"})
+
+
+def print_outputs(outputs: dict[str, Json]) -> None:
+    """Prints what a run gave: one output as it is, several of them below their names."""
+    is_seen = sys.stdout.isatty()
+    for at, (name, value) in enumerate(outputs.items()):
+        text = written(value)
+        if len(outputs) > 1:
+            click.echo(("\n" if at else "") + paint(f"{line(name, 80)}:", bold=True))
+        elif value is None:
+            return
+        click.echo(paragraphs(text) if is_seen else text)
+
+
+def final_lines(
+    store: SqliteStore,
+    run: RunId,
+    result: dict[str, Any],
+    *,
+    asked: str = "",
+    shown: Set[str] = frozenset(),
+) -> Iterator[str]:
+    """Exit reason, returned iteration, cost, run, next command, unless it is the one `asked`.
+
+    The questions at the addresses in `shown` are not shown again.
+    """
+    status = result["status"]
+    row = store.run(run)
+    words, color = badge(status, row.mark)
+    head = paint(words, color, bold=True)
+    used = usage_words(result["usage"])
+    took = seconds(row.updated_at - row.created_at)
+    yield f"{head}  {line(row.name, 60)}  {took}{f'  {used}' if used else ''}  run {run}"
+    yield from indented(loops_lines(result["loops"]))
+    if asked != "show":
+        yield from indented(all_loops(run, result["loops"]))
+    if status == "succeeded":
+        yield from indented(_missing(result["outputs"]))
+    if result["paused_by"]:
+        yield f"  {pause_words(result)}"
+    yield from indented(error_lines(result["error"]))
+    for gate in result["waiting_for"]:
+        if gate["address"] not in shown:
+            yield from indented(gate_lines(gate))
+    advice = next_command(store, run, result)
+    if advice.split()[:2] != ["whorl", asked]:
+        yield f"  next: {advice}"
+
+
+def _missing(outputs: dict[str, Json]) -> Iterator[str]:
+    """Which outputs have no value."""
+    missing = [line(name, 60) for name, value in outputs.items() if value is None]
+    if missing and len(outputs) == 1:
+        yield "the output is null"
+    elif missing:
+        yield f"null: {', '.join(missing)}"
+
+
+def error_lines(error: dict[str, Any] | None) -> Iterator[str]:
+    """What failed, where, and the page that says most about it."""
+    if not error:
+        return
+    place = f"  at {line(error['path'], 80)}" if error.get("path") else ""
+    yield f"error[{error['code']}]: {safe(error['message'])}{place}"
+    root = root_code(error)
+    if root != error["code"]:
+        yield f"  it comes from {root}: `whorl explain {root}`"
+
+
+def gate_lines(gate: dict[str, Any]) -> Iterator[str]:
+    """What a person is asked, and what it is about."""
+    place = gate["address"].partition("/:")[0]
+    yield f"{line(place, 60)} asks: {safe(gate['message'])}"
+    shown = gate["show"]
+    parts = shown if isinstance(shown, dict) and gate["reason"] != "gate" else {"": shown}
+    for name, value in parts.items():
+        if value is None:
+            continue
+        if name:
+            yield f"  {line(name, 60)}:"
+        text = written(value)
+        rest = len(text) - _SHOWN_MAX
+        cut = f"… ({rest:,} more characters)" if rest > 0 else ""
+        yield from indented(indented(paragraphs(text[:_SHOWN_MAX] + cut).split("\n")))
+
+
+def pause_words(result: dict[str, Any]) -> str:
+    """Why a run is paused, in the words of what it warned of."""
+    if result["paused_by"] == "budget":
+        messages = [
+            str(warning.get("message", ""))
+            for warning in result["warnings"]
+            if warning["code"] == "R103"
+        ]
+        return safe(messages[-1].partition(";")[0]) if messages else "its budget is reached"
+    return "a person paused it"
+
+
+def inner_table(rows: list[tuple[str, ...]], *, right: int, shrink: int) -> Iterator[str]:
+    """A table below a line: so many columns are set to the right, and one may be cut."""
+    width = None if (columns := room()) is None else columns - 2
+    return indented(table(rows, right=frozenset(range(right)), width=width, shrink=(shrink,)))
+
+
+def usage_words(usage: dict[str, Any]) -> str:
+    """Calls, tokens, money."""
+    if not usage["calls"]:
+        return ""
+    tokens = usage["input_tokens"] + usage["output_tokens"]
+    parts = [plural(int(usage["calls"]), "call"), f"{count(tokens)} tok" if tokens else ""]
+    if usage["cost_usd"]:
+        parts.append(dollars(usage["cost_usd"]))
+    if usage.get("unpriced_calls"):
+        parts.append(f"{plural(int(usage['unpriced_calls']), 'call')} of unknown price")
+    if usage["in_doubt"]:
+        parts.append(f"{int(usage['in_doubt'])} in doubt")
+    return ", ".join(part for part in parts if part)
+
+
+def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
+    """What a person would most probably want to do next."""
+    match result["status"]:
+        case "succeeded":
+            usual = f"whorl why {run}" if result["loops"] else f"whorl show {run}"
+            return _more(store, run, result) or usual
+        case "failed":
+            return _after_failure(store, run, result)
+        case "waiting":
+            return "   or   ".join(_answers(run, result["waiting_for"]))
+        case "paused" if result["paused_by"] == "budget":
+            again = as_much_again(store.run(run).budget_usd)
+            return _advised(result, "R103") or f"whorl resume {run} --budget {again}"
+        case "paused" | "interrupted":
+            return f"whorl resume {run}"
+        case "running":
+            return f"whorl watch {run}"
+    return f"whorl show {run}"
+
+
+def _advised(result: dict[str, Any], code: str) -> str:
+    """The command in the last warning of a code that has one: its amount is enough."""
+    for warning in reversed(result["warnings"]):
+        if warning["code"] == code:
+            commands = re.findall(r"`(whorl (?:resume|continue) [^`]*)`", str(warning["message"]))
+            if commands:
+                return str(commands[-1])
+    return ""
+
+
+def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
+    """How the last loop that a limit or a person ended goes on, where it can."""
+    advised = _advised(result, "R102")
+    if advised and any(loop["exit_reason"] == "budget" for loop in result["loops"]):
+        return advised
+    open_ones = [one for one in result["loops"] if "[" not in one["path"]]
+    for loop in reversed(open_ones):
+        if loop["exit_reason"] in _TOO_FEW:
+            amount = "--iterations 3"
+        elif loop["exit_reason"] == "budget":
+            amount = f"--budget {as_much_again(budget_of(store, run, loop['path']))}"
+        else:
+            continue
+        at = f" --at {quote(loop['path'])}" if len(open_ones) > 1 else ""
+        return f"whorl continue {run}{at} {amount}"
+    return ""
+
+
+def budget_of(store: SqliteStore, run: RunId, loop: str) -> float | None:
+    """The dollars that a loop may spend: its own limit or the run's, whichever is lower."""
+    limits: list[Any] = [item.limits for item in store.loops(run) if item.address == loop]
+    own = [item.get("cost_usd") for item in limits if isinstance(item, dict)]
+    budgets = [item for item in (*own, store.run(run).budget_usd) if item is not None]
+    return min(budgets, default=None)
+
+
+def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
+    error = result["error"] or {}
+    if root_code(error) == "P118":
+        return _with_room(store, run, str(error.get("path")))
+    match error.get("code"):
+        case "R110" | "R111":
+            return f"whorl explain {error['code']}"
+        case "R102":
+            # Trying the loop again would only reach its limit again.
+            return _more(store, run, result) or f"whorl why {run}"
+        case "R108":
+            return _more(store, run, result) or f"whorl resume {run}   (asks again)"
+    return f"whorl resume {run}   (tries again only what failed)"
+
+
+def _with_room(store: SqliteStore, run: RunId, path: str) -> str:
+    """How a call goes on whose answer a budget cut: with as much again for what held it."""
+    around = [row for row in store.loops(run) if path.startswith(f"{row.address}[")]
+    for row in reversed(around):
+        own = row.limits.get("cost_usd") if isinstance(row.limits, dict) else None
+        if isinstance(own, int | float):
+            again = as_much_again(own)
+            return f"whorl continue {run} --at {quote(row.address)} --budget {again}"
+    return f"whorl resume {run} --budget {as_much_again(store.run(run).budget_usd)}"
+
+
+def _answers(run: str, gates: list[dict[str, Any]]) -> Iterator[str]:
+    """The commands that answer what a run asks first."""
+    gate = gates[0] if gates else {"address": "", "reason": ""}
+    at = f" --at {quote(gate['address'].partition('/:')[0])}" if len(gates) > 1 else ""
+    yield f"whorl approve {run}{at}"
+    if gate["reason"] == "limit":
+        yield f"whorl continue {run}{at} --iterations 3"
+    yield f"whorl reject {run}{at} --feedback '...'"
+
+
+def loops_lines(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The loops of a result document."""
+    if len(loops) <= ONE_BY_ONE_MAX:
+        yield from map(loop_words, loops)
+        return
+    yield from _counts(loops)
+    unmet = [one for one in loops if one["exit_reason"] and one["exit_reason"] not in _MET]
+    for loop in unmet[:_UNMET_MAX]:
+        yield f"  {loop_words(loop)}"
+
+
+def all_loops(run: str, loops: Sequence[dict[str, Any]]) -> list[str]:
+    """How to see all loops, where `loops_lines` does not tell each."""
+    words = f"`whorl show {run}` lists all {len(loops):,} loops"
+    return [words] if len(loops) > ONE_BY_ONE_MAX else []
+
+
+def _counts(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """For each loop of the file, how many times it ended in which way."""
+    counts: dict[str, Counter[str]] = {}
+    for loop in loops:
+        path = unescape(_ITERATION.sub("", loop["path"]))
+        counts.setdefault(path, Counter())[_end(loop)] += 1
+    for path, ends in counts.items():
+        sorted_ends = sorted(
+            ends.items(), key=lambda item: (item[0] != _ENDS["condition_met"], -item[1])
+        )
+        yield f"{line(path, 60)}: {', '.join(f'{number:,} {end}' for end, number in sorted_ends)}"
+
+
+def _end(loop: dict[str, Any]) -> str:
+    reason = loop["exit_reason"] or ""
+    words = _ENDS.get(reason, reason)
+    return f"{words} ({loop['stopped_by']})" if loop["stopped_by"] in _ENDS_ONLY else words
+
+
+def loop_words(loop: dict[str, Any]) -> str:
+    """A loop of the result document in one line."""
+    iterations = plural(loop["iterations"], "iteration")
+    words = f"{line(loop['path'], 60)}: {iterations} so far"
+    if loop["exit_reason"]:
+        reason = exit_words(loop["exit_reason"], loop["stopped_by"] or "")
+        words = f"{line(loop['path'], 60)}: {reason} after {iterations}"
+    if loop["returned_iteration"] is not None:
+        words += f", returned iteration {loop['returned_iteration']}"
+    if loop["score"] is not None:
+        words += f", score {score(loop['score'])}"
+    return words

@@ -1,0 +1,128 @@
+"""What the terminal can show: its width, colours, and plain letters where it knows no signs."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import TextIO
+
+
+# The sign and the colour of the state of a run or a step.
+SIGNS = {
+    "succeeded": ("✓", "green"),
+    "failed": ("✗", "red"),
+    "timed_out": ("✗", "red"),
+    "cancelled": ("✗", "yellow"),
+    "rejected": ("✗", "yellow"),
+    "waiting": ("⏸", "yellow"),
+    "paused": ("⏸", "yellow"),
+    "interrupted": ("⏸", "yellow"),
+    "running": ("●", "yellow"),
+    "retrying": ("↻", "yellow"),
+    "skipped": ("-", "dim"),
+}
+
+
+def is_colored() -> bool:
+    """Whether a terminal gets colours: not with `NO_COLOR`, and not one that has none."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: str, color: str | None = None, *, bold: bool = False, dim: bool = False) -> str:
+    """The text in a colour, if there are any; a pipe gets it plain when it is echoed."""
+    if not is_colored():
+        return text
+    return click.style(text, fg=color, bold=bold or None, dim=dim or None)
+
+
+def room() -> int | None:
+    """How many columns the terminal has; None on a pipe, which takes lines of any length."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+_LETTERS = {
+    "✓": "+", "✗": "x", "⏸": "=", "●": "*", "○": "o", "↻": "@", "⇉": "*", "→": "->", "·": "-",
+    "…": "...", "★": "*", "≥": ">=", "Δ": "d", "├": "|", "└": "`", "│": "|", "─": "-",
+}  # fmt: skip
+_LETTERS |= dict(zip("▁▂▃▄▅▆▇█", "12345678", strict=True))
+_TABLE = str.maketrans(_LETTERS)
+
+
+def say(*lines: str) -> None:
+    """Says something to the person, beside the output."""
+    for words in lines:
+        click.echo(words, err=True)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Prints lines as the output of a command."""
+    for words in lines:
+        click.echo(words)
+
+
+def indented(lines: Iterable[str]) -> Iterator[str]:
+    """Lines that belong to the one above them."""
+    return (f"  {words}" for words in lines)
+
+
+def badge(status: str, mark: str = "") -> tuple[str, str]:
+    """The words for a run and their colour; one that succeeded with a mark is no plain success."""
+    if status == "succeeded" and mark:
+        return f"! {mark}", "yellow"
+    sign, color = SIGNS.get(status, ("·", "white"))
+    return f"{sign} {status}", color
+
+
+def is_plain(environment: Mapping[str, str]) -> bool:
+    """Whether the person's locale, or what they said to Python, has plain letters only."""
+    names = ("LC_ALL", "LC_CTYPE", "LANG")
+    locale = next((environment[name] for name in names if environment.get(name)), "")
+    encoding = environment.get("PYTHONIOENCODING", "").partition(":")[0]
+    return locale in ("C", "POSIX") or (bool(encoding) and _is_ascii(encoding))
+
+
+def plain(text: str) -> str:
+    """The text with letters for our signs; all else is left as it is."""
+    return text.translate(_TABLE)
+
+
+class PlainStream(io.TextIOWrapper):
+    """A stream that writes letters for signs."""
+
+    def write(self, text: str) -> int:
+        """Writes a text."""
+        super().write(plain(text))
+        return len(text)
+
+
+def make_streams_plain() -> None:
+    """What is said beside the output is plain; the output itself only on a terminal.
+
+    A file or a program gets every letter of a result, whatever the locale is.
+    """
+    if not is_plain(os.environ):
+        return
+    sys.stderr = _made_plain(sys.stderr)
+    if sys.stdout.isatty():
+        sys.stdout = _made_plain(sys.stdout)
+
+
+def _made_plain(stream: TextIO) -> TextIO:
+    # click takes a stream of ASCII for a mistake and writes UTF-8 to what is below it.
+    return PlainStream(stream.buffer, encoding="utf-8", errors="replace", line_buffering=True)
+
+
+def _is_ascii(name: str) -> bool:
+    try:
+        return codecs.lookup(name).name == "ascii"
+    except LookupError:
+        return False

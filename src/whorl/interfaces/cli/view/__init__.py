@@ -1,1 +1,0 @@
-"""What a person sees while a run goes on, and at its end."""

@@ -1,0 +1,246 @@
+"""Who looks on while a run is driven: a program that wants JSON, or a person with plain lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+
+from whorl.errors import UsageError, safe
+from whorl.interfaces.cli.terminal import say
+from whorl.interfaces.figures import count, difference, dollars, line, seconds
+from whorl.interfaces.progress import Progress
+from whorl.interfaces.wording import ending_words, judgement_lines
+from whorl.services.redaction import shown
+from whorl.services.results import with_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from whorl.errors import StoreError
+    from whorl.interfaces.progress import Iteration, LoopProgress, Step
+    from whorl.interfaces.translation import Translator
+    from whorl.interpreter.events import Event
+    from whorl.ir import Workflow
+    from whorl.language import Json
+    from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.sqlite import SqliteStore
+
+# By key: a word for it, and what it does.
+Offers: TypeAlias = dict[str, tuple[str, Callable[[], object]]]
+# Above this many entries the past is told by the loops alone, since reading all would take long.
+PAST_MAX = 20_000
+
+
+class NullWatcher:
+    """A watcher of one run, also told when the driving begins and ends; this one shows nothing."""
+
+    def offer(self, offers: Offers) -> None:
+        """What a person may do meanwhile, by keys."""
+
+    def begin(self, progress: Progress, workflow: Workflow) -> None:
+        """The run has come this far, and goes on now."""
+
+    def end(self, status: str, mark: str) -> None:
+        """Nobody drives the run any more; it is left in this state."""
+
+    def release(self) -> None:
+        """The process is about to be killed: gives the terminal back as it was."""
+
+    def entries(self, run: RunId, entries: list[Entry]) -> None:
+        """These entries are durable."""
+
+    def text(self, run: RunId, address: str, text: str) -> None:
+        """A task has streamed some text."""
+
+    def trouble(self, run: RunId, fault: StoreError) -> None:
+        """The store cannot be written, so the run waits until it can; this is always said."""
+        say(f"the store cannot be written, so the run waits: {safe(str(fault))}")
+
+
+class Events(NullWatcher):
+    """Prints each entry of the journal as one line of JSON, once it is durable."""
+
+    def entries(self, run: RunId, entries: list[Entry]) -> None:
+        """Prints them."""
+        _print_json(event_json(run, entry) for entry in entries)
+
+    def text(self, run: RunId, address: str, text: str) -> None:
+        """Prints streamed text as it comes; it is not in the journal, so it has no number."""
+        streamed = {"seq": None, "kind": "task.text", "address": address, "text": text}
+        _print_json([{"run": run} | streamed])
+
+
+class DialectEvents(NullWatcher):
+    """Prints events under the names that the workflow's dialect has for them."""
+
+    def __init__(self) -> None:
+        self._translator: Translator | None = None
+
+    def begin(self, progress: Progress, workflow: Workflow) -> None:
+        """Learns the dialect's words."""
+        self._translator = translator_of(workflow, progress.run)
+        if not progress.steps and not progress.loops:
+            _print_json(self._translator.started(progress.started_at))
+
+    def entries(self, run: RunId, entries: list[Entry]) -> None:
+        """Prints what the dialect has words for."""
+        if self._translator is not None:
+            for entry in entries:
+                _print_json(self._translator.take(entry))
+
+    def text(self, run: RunId, address: str, text: str) -> None:
+        """Prints streamed text, where the dialect tells it."""
+        if self._translator is not None:
+            _print_json(self._translator.streamed(address, text))
+
+
+class Lines(NullWatcher):
+    """One line on standard error for each iteration; with `verbose`, for each step."""
+
+    def __init__(self, *, verbose: bool = False) -> None:
+        self.progress = Progress()
+        self._verbose = verbose
+        self._vocabulary: Json = None
+
+    def begin(self, progress: Progress, workflow: Workflow) -> None:
+        """The lines go on where the run is."""
+        self.progress = progress
+        self._vocabulary = workflow.vocabulary
+
+    def entries(self, run: RunId, entries: list[Entry]) -> None:
+        """Says what is worth a line."""
+        for entry in entries:
+            self.progress.take(entry.event)
+            for words in judgement_lines(self._vocabulary, entry.event) if self._verbose else ():
+                say(words)
+            for words in lines_of(self.progress, entry.event, verbose=self._verbose):
+                say(words)
+
+
+def translator_of(workflow: Workflow, run: str = "") -> Translator:
+    """What tells events in a dialect's own words; refused where the dialect has none."""
+    from whorl.interfaces.translation import Translator
+
+    translator = Translator(run, workflow)
+    if not translator.has_words:
+        raise UsageError(
+            f"the dialect {workflow.dialect!r} has no event names of its own",
+            help="leave `=dialect` out: --events prints the events of the journal",
+        )
+    return translator
+
+
+def event_json(run: str, entry: Entry) -> dict[str, Any]:
+    """An entry as programs read it."""
+    event = entry.event
+    return {
+        "run": run,
+        "seq": entry.seq,
+        "kind": event.kind,
+        "address": event.address,
+        "at": event.at,
+        "body": shown(event),
+    }
+
+
+def past_of(store: SqliteStore, run: RunId) -> Progress:
+    """How far a run has come."""
+    row = store.run(run)
+    progress = Progress(run=run, workflow=row.name, budget_usd=row.budget_usd)
+    if row.last_seq <= PAST_MAX:
+        for entry in store.read(run):
+            progress.take(entry.event)
+        return progress
+    numbers = [1]
+    for loop in store.loops(run):
+        if "[" in loop.address and loop.state != "running":
+            continue
+        iterations = store.newest_iterations(run, loop.address, 20)
+        numbers += [loop.started_seq, *(iteration.seq for iteration in iterations)]
+        numbers += [] if loop.finished_seq is None else [loop.finished_seq]
+    for number in numbers:
+        for entry in store.read(run, after=number - 1, limit=1):
+            progress.take(entry.event)
+    for loop in store.loops(run):
+        if loop.address in progress.loops:
+            progress.loops[loop.address].number = loop.iterations
+    progress.calls, progress.cost_usd = row.calls, row.cost_usd
+    progress.input_tokens, progress.output_tokens = row.tokens, 0
+    return progress
+
+
+def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list[str]:
+    """What there is to say about an event that was just taken in."""
+    body: dict[str, Any] = event.body
+    where = line(event.address, 60)
+    match event.kind:
+        case "iteration.finished" if body.get("status") != "not_begun":
+            address = event.address.rpartition("[")[0]
+            loop = progress.loops.get(address)
+            return [iteration_line(loop, loop.iterations[-1])] if loop and loop.iterations else []
+        case "task.retrying":
+            error = body.get("error") or {}
+            wait = max(0.0, float(body.get("due", event.at)) - event.at)
+            words = line(str(error.get("message", "failed")), 90)
+            return [f"{where}: {words}; tried again in {seconds(wait).replace('.0s', 's')}"]
+        case "task.in_doubt":
+            return [f"{where}: was sent before the run was interrupted, and its answer is lost"]
+        case "gate.waiting" if progress.is_busy():
+            # A run that has nothing else to do asks with its last words.
+            place = event.address.partition("/:")[0]
+            return [f"{line(place, 60)} asks: {line(str(body.get('message', '')), 200)}"]
+        case "warning":
+            words = with_run(str(body.get("message", "")), progress.run)
+            return [f"warning: {line(words, 400)}"]
+        case "task.finished" | "task.failed" if verbose:
+            return [step_line(progress, event)]
+    return []
+
+
+def iteration_line(loop: LoopProgress, done: Iteration) -> str:
+    """A finished iteration in one line."""
+    of = f"/{loop.limit}" if loop.limit else ""
+    change = difference(done.score, done.before)
+    parts = [f"{line(loop.address, 40)}  {done.number}{of}"]
+    if done.score is not None:
+        parts.append(f"score {done.shown_score}{f' ({change})' if change else ''}")
+    return joined(*parts, seconds(done.seconds), used(done), verdict(done))
+
+
+def verdict(done: Iteration) -> str:
+    """What an iteration came to: a mark and words."""
+    if done.status not in ("succeeded", ""):
+        return f"✗ {ending_words(done.status)}{f': {done.words}' if done.words else ''}"
+    mark = "✓" if done.is_met else "·"
+    return f"{mark} {done.words}" if done.words else mark if done.is_met else ""
+
+
+def step_line(progress: Progress, event: Event) -> str:
+    """A finished task in one line."""
+    base = event.address.partition("#")[0] if "/" not in event.address else event.address
+    step = progress.steps.get(base) or progress.steps.get(event.address.rpartition("#")[0])
+    mark = "✓" if event.kind == "task.finished" else "✗"
+    head = f"  {mark} {line(event.address, 60)}"
+    if step is None:
+        return head
+    took = seconds((step.ended_at or event.at) - step.started_at)
+    return joined(head, line(step.model, 40), took, used(step), line(step.error, 100))
+
+
+def used(what: Step | Iteration) -> str:
+    """The tokens and the money of a step or an iteration, as far as there were any."""
+    tokens = f"{count(what.tokens)} tok" if what.tokens else ""
+    return joined(tokens, dollars(what.cost_usd) if what.cost_usd else "")
+
+
+def joined(*parts: str) -> str:
+    """The parts that say something, on one line."""
+    return "  ".join(part for part in parts if part)
+
+
+def _print_json(documents: Iterable[dict[str, Any]]) -> None:
+    for document in documents:
+        click.echo(json.dumps(document, ensure_ascii=False))

@@ -1,0 +1,192 @@
+"""Pictures of a workflow: a tree of text, and a Mermaid flowchart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.errors import safe
+from whorl.interfaces.figures import allowed, line, plural, seconds
+from whorl.interfaces.wording import condition_words
+from whorl.ir.walk import blocks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.ir import Block, Node, RunLimits, Workflow
+
+_MARKS = {ir.Loop: "↻ ", ir.ForEach: "⇉ ", ir.Branch: "? "}
+_ESCAPES = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;"}
+
+
+def text_tree(workflow: Workflow) -> str:
+    """The workflow as a tree of text."""
+    title = line(workflow.name, 80)
+    lines = [f"{title}  ({workflow.dialect})"]
+    if workflow.inputs:
+        lines.append(f"  inputs: {', '.join(line(port.name, 40) for port in workflow.inputs)}")
+    lines += _tree(workflow.body, "")
+    if workflow.outputs:
+        lines.append(f"  outputs: {', '.join(line(name, 40) for name, _ in workflow.outputs)}")
+    for key, called in workflow.workflows:
+        lines += ["", f"{line(key, 80)}  ({called.dialect}, called)", *_tree(called.body, "")]
+    return "\n".join(lines)
+
+
+def _tree(block: Block, indent: str) -> Iterator[str]:
+    before = ""
+    waited = Counter(frozenset(after.node for after in node.after) for node in block.nodes)
+    for at, node in enumerate(block.nodes):
+        is_last = at + 1 == len(block.nodes)
+        names = [after.node for after in node.after]
+        order = _order(names, before, is_alone=waited[frozenset(names)] == 1)
+        yield f"{indent}{'└─' if is_last else '├─'} {_words(node)}{order}"
+        before = node.name
+        below = indent + ("   " if is_last else "│  ")
+        slots = blocks_of(node)
+        for number, (slot, inner) in enumerate(slots):
+            if slot == "body":
+                yield from _tree(inner, below)
+                continue
+            is_final = number + 1 == len(slots)
+            yield f"{below}{'└─' if is_final else '├─'} {line(slot.removeprefix('case.'), 40)}:"
+            yield from _tree(inner, below + ("   " if is_final else "│  "))
+
+
+def _order(names: list[str], before: str, *, is_alone: bool) -> str:
+    """What a node waits for, unless it is alone and that is simply the node before it."""
+    if is_alone and names == ([before] if before else []):
+        return ""
+    after = ", ".join(line(name, 40) for name in names)
+    if not after:
+        return "  (at once)"
+    return f"  (after {after})" if is_alone else f"  (at once, after {after})"
+
+
+def _words(node: Node) -> str:
+    name = line(node.name, 60)
+    detail = detail_words(node)
+    when = f"  if {line(node.when.source, 60)}" if node.when is not None else ""
+    mark = next((mark for kind, mark in _MARKS.items() if isinstance(node, kind)), "")
+    return f"{mark}{name}  {detail}{when}".rstrip()
+
+
+def detail_words(node: Node) -> str:
+    """What a node does, in a few words."""
+    match node:
+        case ir.Task():
+            return node.kind
+        case ir.Loop():
+            until = condition_words(node.until)
+            return f"{f'until {until}, ' if until else ''}at most {limit_words(node.limits)}"
+        case ir.ForEach():
+            return f"for each {line(node.item_name, 30)}, {node.concurrency} at once"
+        case ir.Branch():
+            return "choose"
+        case ir.Call():
+            return f"calls {line(node.workflow, 60)}"
+        case ir.Compute():
+            return "value"
+        case ir.Assign():
+            return f"set {', '.join(line(name, 30) for name, _ in node.sets)}"
+        case ir.Wait():
+            return "wait"
+        case ir.Gate():
+            limit_s = node.timeout_s
+            return f"asks a person{f', for {seconds(limit_s)}' if limit_s is not None else ''}"
+        case ir.Stop():
+            return f"stop ({node.status})"
+        case ir.Break() | ir.Continue():
+            return f"{type(node).__name__.lower()} {line(node.loop, 40)}"
+        case ir.Group():
+            return "together"
+
+
+def limit_words(limits: ir.LoopLimits | RunLimits) -> str:
+    """What bounds a loop or a run: its iterations, its time, its money."""
+    words = []
+    if isinstance(limits, ir.LoopLimits):
+        number = limits.iterations
+        words.append(plural(number, "iteration") if isinstance(number, int) else "computed")
+    if limits.time_s is not None:
+        is_known = isinstance(limits.time_s, int | float)
+        words.append(seconds(limits.time_s) if is_known else "a computed time")  # type: ignore[arg-type]
+    if limits.cost_usd is not None:
+        words.append(allowed(limits.cost_usd))
+    words += [plural(limits.tokens, "token")] if limits.tokens is not None else []
+    words += [plural(limits.calls, "call")] if limits.calls is not None else []
+    return ", ".join(words)
+
+
+class _Chart:
+    """A Mermaid flowchart in the making; every node gets a number, so no name can break it."""
+
+    def __init__(self) -> None:
+        self.lines = ["flowchart TD"]
+        self._number = 0
+
+    def block(self, block: Block, indent: str) -> tuple[list[str], list[str]]:
+        """Draws the nodes of a block; gives the ids of its first and last ones."""
+        if not block.nodes:
+            empty = self._next()
+            self.lines.append(f'{indent}{empty}[" "]')
+            return [empty], [empty]
+        ids = {node.name: self._node(node, indent) for node in block.nodes}
+        followed: set[str] = set()
+        for node in block.nodes:
+            for after in node.after:
+                followed.add(after.node)
+                usual = after.statuses in (("passed",), ("succeeded",))
+                label = "" if usual else f"|{_label(', '.join(after.statuses))}|"
+                if after.node in ids:
+                    self.lines.append(f"{indent}{ids[after.node]} -->{label} {ids[node.name]}")
+        first = [ids[node.name] for node in block.nodes if not node.after]
+        last = [ids[node.name] for node in block.nodes if node.name not in followed]
+        return first or [ids[block.nodes[0].name]], last or [ids[block.nodes[-1].name]]
+
+    def _node(self, node: Node, indent: str) -> str:
+        key = self._next()
+        slots = blocks_of(node)
+        if not slots:
+            shape = ('(["', '"])') if isinstance(node, ir.Gate) else ('["', '"]')
+            words = f"{_label(node.name)}<br/><small>{_label(detail_words(node))}</small>"
+            self.lines.append(f"{indent}{key}{shape[0]}{words}{shape[1]}")
+            return key
+        self.lines.append(f'{indent}subgraph {key} ["{_label(_words(node))}"]')
+        below = indent + "  "
+        if isinstance(node, ir.Branch):
+            self._branch(node, below)
+        else:
+            first, last = self.block(slots[0][1], below)
+            if isinstance(node, ir.Loop):
+                self.lines.append(f"{below}{last[-1]} -. not yet .-> {first[0]}")
+        self.lines.append(f"{indent}end")
+        return key
+
+    def _branch(self, node: ir.Branch, indent: str) -> None:
+        choice = self._next()
+        self.lines.append(f'{indent}{choice}{{"{_label(node.name)}"}}')
+        for slot, inner in blocks_of(node):
+            key = self._next()
+            name = _label(slot.removeprefix("case."))
+            self.lines.append(f'{indent}subgraph {key} ["{name}"]')
+            self.block(inner, indent + "  ")
+            self.lines.append(f"{indent}end")
+            self.lines.append(f"{indent}{choice} --> {key}")
+
+    def _next(self) -> str:
+        self._number += 1
+        return f"n{self._number}"
+
+
+def mermaid(workflow: Workflow) -> str:
+    """The workflow as a Mermaid flowchart; loops are boxes around their bodies."""
+    chart = _Chart()
+    chart.block(workflow.body, "  ")
+    return "\n".join(chart.lines)
+
+
+def _label(text: str) -> str:
+    """A text that stays a text inside a Mermaid label."""
+    return "".join(_ESCAPES.get(letter, letter) for letter in safe(text.replace("\n", " "))[:120])

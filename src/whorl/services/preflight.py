@@ -1,0 +1,412 @@
+"""What is checked before a run starts: inputs, permission for commands, models; the forecast."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import ProviderError, UsageError, did_you_mean
+from whorl.ir import Constant, Expression, Fields, Items, Judge, Loop, Task, from_json, to_json
+from whorl.ir.expressions import conditions_in
+from whorl.ir.walk import walk, workflows_of
+from whorl.ir.worst_case import PRICED, Priced, worst_case
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.ir import Value, Workflow
+    from whorl.language import Json
+    from whorl.providers.registry import Providers
+    from whorl.providers.settings import Settings
+    from whorl.providers.task import Request
+
+
+COMMANDS = frozenset({"run", "agent", "javascript"})
+TOY = (
+    "no provider is configured, so the embedded toy model answers: fine for trying things out, "
+    "useless as a judge"
+)
+_MODELS = frozenset({"ask", "judge"})
+_NO_PROVIDER = "P110"
+_OPTION = re.compile(r": `-i [^`]*`$")
+_CHOOSING = frozenset({"model", "provider", "model_url"})
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a run can do: None where a value decides, or where no price is known.
+
+    `calls` is the most, `usual` has each call once, without any that is tried again. `cost_usd` is
+    expected; `bound_usd` is the most, where something bounds it: a budget, or limits of all that
+    is sent. `answer_tokens` is how long answers are reckoned whose length is open, if there are
+    any.
+    """
+
+    calls: int | None
+    usual: int | None
+    cost_usd: float | None
+    budget_usd: float | None = None
+    is_priced: bool = True
+    has_tools: bool = False
+    bound_usd: float | None = None
+    answer_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A task that a model or an agent would be asked, with what is known of its inputs."""
+
+    path: str
+    kind: str
+    inputs: dict[str, Json]
+    is_decided: bool = True
+
+
+def check_given(
+    workflow: Workflow, given: dict[str, Json], *, advice: str, has_options: bool = False
+) -> None:
+    """Refuses inputs that the workflow would refuse, before a run is made.
+
+    Only whoever `has_options` is told with which option of the command line a value is given.
+    """
+    from whorl.interpreter.inputs import InputError, check_inputs
+
+    try:
+        check_inputs(workflow, given)
+    except InputError as fault:
+        words = str(fault) if has_options else _OPTION.sub("", str(fault))
+        raise UsageError(words, help=advice, code="R111") from fault
+
+
+def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
+    """Why the run may not start: a step runs a command, and the operator gave no permission."""
+    allowed = settings.allow.commands
+    for path, task in _tasks(workflow):
+        for program, what in _started(task, settings):
+            if allowed is True or (isinstance(allowed, tuple) and program in (*allowed, "")):
+                continue
+            named = f' or commands = ["{program}"]' if program else ""
+            message = (
+                f"commands are not allowed: step {task.name!r} would {what}; read the file, then "
+                f"set [allow] commands = true{named} in whorl.toml"
+            )
+            return {"code": "R110", "message": message, "path": path}
+        if task.kind == "javascript" and (why := _without_node(settings)):
+            return {"code": "P109", "message": f"step {task.name!r}: {why}", "path": path}
+    return None
+
+
+def _started(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
+    """The programs that a task starts, empty where a value decides, each with what it is."""
+    if task.kind in COMMANDS:
+        yield _program(task, settings), "run one"
+    for name in _servers(task, settings):
+        command = settings.mcp[name].command
+        if command:
+            yield command[0], f"start the MCP server {name!r}, which is one"
+
+
+def _servers(task: Task, settings: Settings) -> list[str]:
+    """The MCP servers that a task uses, as far as that is known before the run."""
+    inputs = dict(task.inputs.entries)
+    if task.kind == "tool":
+        names = [_plain(inputs.get("server", Constant(None)))]
+    elif task.kind == "ask":
+        tools = _plain(inputs.get("tools", Constant(None)))
+        names = tools if isinstance(tools, list) else [tools]
+    else:
+        return []
+    texts = (name for name in names if isinstance(name, str) and name not in settings.tasks)
+    servers = (name.partition("/")[0] for name in texts)
+    return [name for name in dict.fromkeys(servers) if name in settings.mcp]
+
+
+def _without_node(settings: Settings) -> str:
+    """Why functions cannot run on this machine, though they may."""
+    from whorl.providers.commands import check_node
+
+    try:
+        check_node(settings)
+    except ProviderError as fault:
+        return str(fault)
+    return ""
+
+
+def check_allowed(workflow: Workflow, providers: Providers) -> None:
+    """Refuses a workflow that the operator gave no permission for, or no model."""
+    refused = refusal(workflow, providers.settings)
+    if refused is not None:
+        raise UsageError(str(refused["message"]), code=str(refused["code"]))
+    check_models(workflow, providers)
+
+
+def check_models(workflow: Workflow, providers: Providers) -> None:
+    """Refuses a run whose steps name a provider, a task or a tool that is not there.
+
+    In files of other systems, which may have steps that are never reached, models only.
+    """
+    for unknown in unknown_names(workflow, providers):
+        if unknown.is_doubt or (unknown.code != _NO_PROVIDER and workflow.dialect != "native"):
+            continue
+        raise UsageError(
+            f"step {unknown.path!r} {unknown.message}",
+            help="`whorl doctor` shows what is configured",
+            code=unknown.code,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A name in a workflow that nothing stands behind; `is_doubt`: or perhaps something does.
+
+    `is_named` tells whether the file has the name, or leaves the choice to the operator.
+    """
+
+    path: str
+    code: str
+    message: str
+    is_named: bool = True
+    is_doubt: bool = False
+
+
+def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]:
+    """Models, tasks and tools that steps name, and that are not configured."""
+    for asked in _asked(workflow):
+        if asked.kind in _MODELS and asked.is_decided:
+            yield from _unknown_model(asked, providers)
+        if asked.kind == "ask":
+            yield from _unknown_tools(asked, providers)
+    uses = [(path, task) for path, task in _tasks(workflow) if task.kind == "use"]
+    if not uses:
+        return
+    context = providers.context
+    names = [*context.functions.names(), *context.settings.tasks]
+    for path, task in uses:
+        named = dict(task.inputs.entries).get("task")
+        name = named.value if isinstance(named, Constant) else None
+        if not isinstance(name, str) or name in names or context.plugin(name) is not None:
+            continue
+        near = did_you_mean(name, names)
+        message = f"uses the task {name!r}, which is not known; add it to [tasks] of whorl.toml"
+        yield Unknown(path, "P114", f"{message}{'; ' + near if near else ''}")
+
+
+def _unknown_model(asked: _Asked, providers: Providers) -> Iterator[Unknown]:
+    named = bool(asked.inputs.get("model") or asked.inputs.get("provider"))
+    try:
+        providers.kind(asked.kind).estimate(_request(asked))
+    except ProviderError as fault:
+        if fault.code == _NO_PROVIDER:
+            message = f"has no model to ask: {fault}"
+            yield Unknown(asked.path, fault.code, message, is_named=named)
+        return
+    from whorl.providers.models.selection import misspelt
+
+    models = asked.inputs.get("model")
+    for model in models if isinstance(models, list) else [models]:
+        if isinstance(model, str) and (near := misspelt(providers.settings, model)):
+            message = f"asks the default provider for the model {model!r}: {near}"
+            yield Unknown(asked.path, _NO_PROVIDER, message, is_doubt=True)
+
+
+def _unknown_tools(asked: _Asked, providers: Providers) -> Iterator[Unknown]:
+    context = providers.context
+    names = [*context.settings.mcp, *context.settings.tasks, *context.functions.names()]
+    tools = asked.inputs.get("tools")
+    for name in tools if isinstance(tools, list) else ():
+        server = str(name).partition("/")[0]
+        # What is computed in the run stands here as its own text.
+        if not isinstance(name, str) or "{" in name or name in names or server in names:
+            continue
+        near = did_you_mean(server, names)
+        message = (
+            f"offers the tool {name!r}, which is neither an MCP server nor a task; add "
+            f"[mcp.{server}] or [tasks] {name} to whorl.toml{'; ' + near if near else ''}"
+        )
+        yield Unknown(asked.path, "P113", message)
+
+
+def asks_models(workflow: Workflow) -> bool:
+    """Whether a model is asked anything, in a step or as a judge."""
+    return any(asked.kind in _MODELS for asked in _asked(workflow))
+
+
+def is_left_to_toy(workflow: Workflow, providers: Providers) -> bool:
+    """Whether model steps are answered by the embedded model, since nothing is configured."""
+    return asks_models(workflow) and not providers.settings.providers
+
+
+def scripted_by(workflow: Workflow, providers: Providers) -> str:
+    """The provider whose canned replies stand in for a model, if the default one has such."""
+    settings = providers.settings
+    default = settings.providers.get(settings.default_provider)
+    if default is None or default.kind != "scripted":
+        return ""
+    return default.name if asks_models(workflow) else ""
+
+
+def forecast(
+    workflow: Workflow,
+    providers: Providers,
+    *,
+    iterations: int | None = None,
+    budget_usd: float | None = None,
+) -> Forecast:
+    """What a run may do and cost, with all its limits."""
+    if iterations is not None:
+        limited = from_json(_limit(to_json(workflow), iterations))
+        workflow = replace(limited, name=workflow.name)
+    budget = budget_usd if budget_usd is not None else workflow.limits.cost_usd
+    asked = list(_asked(workflow))
+    prices = _Prices(providers)
+    worst = worst_case(workflow, prices.of)
+    cost, bound = (worst.cost_usd, worst.bound_usd) if asked else (None, None)
+    if budget is not None and asked and prices.all_known:
+        cost = budget if cost is None else min(cost, budget)
+        bound = budget if bound is None else min(bound, budget)
+    return Forecast(
+        worst.calls,
+        worst.typical,
+        cost,
+        budget,
+        is_priced=prices.all_known,
+        has_tools=any("tools" in task.inputs for task in asked),
+        bound_usd=bound,
+        answer_tokens=prices.answer_tokens,
+    )
+
+
+class _Prices:
+    """What the answer of a step is expected to cost, by what is configured."""
+
+    def __init__(self, providers: Providers) -> None:
+        self.all_known = True
+        self.answer_tokens = 0
+        self._providers = providers
+
+    def of(self, workflow: Workflow, node: Task | Judge) -> Priced:
+        """The estimate of one answer."""
+        asked = _asked_of(workflow, "", node)
+        try:
+            estimate = self._providers.kind(asked.kind).estimate(_request(asked))
+        except (ProviderError, UsageError):
+            self.all_known = False
+            return Priced()
+        self.all_known &= estimate.cost_usd is not None
+        if estimate.cap is not None and estimate.cost_usd:
+            self.answer_tokens = max(self.answer_tokens, estimate.cap.least)
+        is_free = estimate.cost_usd == 0
+        is_most = is_free or (estimate.cap is None and _is_fixed(workflow, node))
+        return Priced(estimate.cost_usd, is_most)
+
+
+def _is_fixed(workflow: Workflow, node: Task | Judge) -> bool:
+    """Whether all that is sent is known before the run, and an agent's cost is limited."""
+    if isinstance(node, Judge):
+        return False
+    if node.kind == "agent":
+        return True
+    grows = node.session or (node.returns is not None and node.repairs)
+    given = [node.inputs, *(fields for kind, fields in workflow.defaults if kind == node.kind)]
+    named = [name for fields in given for name, _ in fields.entries]
+    return not grows and "tools" not in named and all(_is_constant(fields) for fields in given)
+
+
+def _is_constant(value: Value) -> bool:
+    match value:
+        case Constant():
+            return True
+        case Expression():
+            return False
+        case Items():
+            return all(_is_constant(item) for item in value.items)
+        case Fields():
+            return all(_is_constant(item) for _, item in value.entries)
+
+
+def _request(asked: _Asked) -> Request:
+    from whorl.providers.task import Request
+
+    return Request("", asked.path, asked.kind, asked.inputs)
+
+
+def _tasks(workflow: Workflow) -> Iterator[tuple[str, Task]]:
+    for _, part in workflows_of(workflow):
+        for path, node in walk(part.body):
+            if isinstance(node, Task):
+                yield path, node
+
+
+def _asked(workflow: Workflow) -> Iterator[_Asked]:
+    for _, part in workflows_of(workflow):
+        for path, node in walk(part.body):
+            if isinstance(node, Loop):
+                judges = (c for c in conditions_in(node.until) if isinstance(c, Judge))
+                yield from (_asked_of(part, path, judge) for judge in judges)
+            elif isinstance(node, Task) and node.kind in PRICED:
+                yield _asked_of(part, path, node)
+
+
+def _asked_of(workflow: Workflow, path: str, node: Task | Judge) -> _Asked:
+    """What is asked, with the workflow's defaults; a model may be computed only in the run."""
+    kind = node.kind if isinstance(node, Task) else "judge"
+    given: dict[str, Json] = {}
+    for fields in (*(usual for name, usual in workflow.defaults if name == kind), node.inputs):
+        values = _plain(fields)
+        given |= values if isinstance(values, dict) else {}
+    if isinstance(node, Judge):
+        model: dict[str, Json] = {"model": list(node.model)} if node.model else {}
+        return _Asked(path, kind, given | model | {"question": _plain(node.question), "text": ""})
+    chosen = (value for name, value in node.inputs.entries if name in _CHOOSING)
+    return _Asked(path, kind, given, all(isinstance(value, Constant) for value in chosen))
+
+
+def _plain(value: Value) -> Json:
+    """A value as far as it is known before the run; a template stands for its own text."""
+    match value:
+        case Constant():
+            return value.value
+        case Expression():
+            return value.source
+        case Items():
+            return [_plain(item) for item in value.items]
+        case Fields():
+            return {k: _plain(v) for k, v in value.entries if isinstance(k, str)}
+
+
+def _program(task: Task, settings: Settings) -> str:
+    """The program that a command step starts; empty where a value decides."""
+    inputs = dict(task.inputs.entries)
+    if task.kind == "javascript":
+        return "node"
+    if task.kind == "agent":
+        return _agent_program(inputs.get("agent"), settings)
+    argv = inputs.get("argv")
+    first: Any = inputs.get("shell", Constant("sh"))
+    if argv is not None:
+        items: Any = argv.value if isinstance(argv, Constant) else ()
+        items = argv.items if isinstance(argv, Items) else items
+        first = items[0] if isinstance(items, list | tuple) and items else None
+    if isinstance(first, Constant):
+        first = first.value
+    return first if isinstance(first, str) else ""
+
+
+def _agent_program(agent: Value | None, settings: Settings) -> str:
+    from whorl.providers.settings.sections import agents_from
+
+    name = agent.value if isinstance(agent, Constant) else None
+    agents = {**agents_from({}, {}), **settings.agents}
+    return agents[name].program if isinstance(name, str) and name in agents else ""
+
+
+def _limit(part: Json, iterations: int) -> Json:
+    """A workflow, or a part of one, with another limit of iterations in all its loops."""
+    if isinstance(part, list):
+        return [_limit(item, iterations) for item in part]
+    if not isinstance(part, dict):
+        return part
+    if part.get("is") == "LoopLimits":
+        return part | {"iterations": iterations}
+    return {key: _limit(item, iterations) for key, item in part.items()}

@@ -1,0 +1,361 @@
+"""Runs without calls: a run's recorded replies played to a changed workflow, and the dry run.
+
+Replies are found by address. A call whose inputs have changed is told with both versions and gets
+the reply that was recorded; a call that was never recorded is a miss, and misses are failures. A
+dry run invents answers of the right type; nothing is sent and nothing is stored.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import ProviderError, UsageError
+from whorl.interpreter.address import split_iteration
+from whorl.interpreter.events import Event
+from whorl.ir import Loop
+from whorl.ir.walk import index_nodes
+from whorl.providers.task import Cap, Estimate, Reply, Usage, Worst
+from whorl.runtimes.folding import fold
+from whorl.runtimes.projection import document
+from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.ir import Workflow
+    from whorl.language import Json
+    from whorl.providers.task import Effect, Emit, Request, TaskKind
+    from whorl.runtimes.driver import Watcher
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.local import Start
+    from whorl.runtimes.sqlite import SqliteStore
+
+
+FORMAT = 1
+# What the one who started a run may have set beside its input, and what its chance is drawn from.
+_OPTIONS = ("iterations", "limits", "seed")
+# What a person asked of a run on its way, which its file does not say.
+_STEERING = {
+    "run.continued": "continued",
+    "run.accepted": "ended by accepting an iteration",
+    "run.forked": "forked from another one",
+}
+# Gates that ask for ever are left where they are.
+DECISIONS_MAX = 1_000
+_DEPTH_MAX = 16
+
+
+@dataclass(slots=True)
+class Cassette:
+    """What a run was given, what its calls were asked and answered, and what it came to."""
+
+    workflow: str
+    input: dict[str, Json]
+    calls: dict[str, dict[str, Json]] = field(default_factory=dict)
+    decisions: dict[str, dict[str, Json]] = field(default_factory=dict)
+    result: dict[str, Json] = field(default_factory=dict)
+    options: dict[str, Json] = field(default_factory=dict)
+
+    def to_text(self) -> str:
+        """The cassette as a file that can be kept beside the workflow."""
+        names = ("workflow", "input", "options", "calls", "decisions", "result")
+        fields = {"cassette": FORMAT} | {name: getattr(self, name) for name in names}
+        return json.dumps(fields, indent=1, ensure_ascii=False) + "\n"
+
+
+def cassette_from_text(text: str, file: str) -> Cassette:
+    """Reads what `to_text` wrote."""
+    try:
+        fields = json.loads(text)
+        assert fields.pop("cassette") == FORMAT
+        names = ("workflow", "input", "calls", "decisions", "result")
+        return Cassette(**{n: fields[n] for n in names}, options=fields.get("options", {}))
+    except (ValueError, KeyError, TypeError, AssertionError) as error:
+        raise UsageError(
+            f"{file!r} is no cassette",
+            help="make one with `whorl test FILE --save CASSETTE`",
+        ) from error
+
+
+def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -> Cassette:
+    """Takes a run's replies out of its journal."""
+    cassette = Cassette(store.run(run).name, {}, result=_comparable(result))
+    for entry in store.read(run):
+        event = entry.event
+        body = event.body
+        match event.kind:
+            case "run.started":
+                given = body.get("input")
+                cassette.input = given if isinstance(given, dict) else {}
+                cassette.options = {name: body[name] for name in _OPTIONS if body.get(name)}
+            case "task.started":
+                names = ("kind", "inputs", "reserve", "cap", "at_worst")
+                call = {name: body.get(name) for name in names if name in body}
+                cassette.calls.setdefault(event.address, {}).update(call)
+            case "task.finished":
+                detail = {k: v for k, v in body.items() if k not in ("value", "usage")}
+                call = {"value": body.get("value"), "usage": body.get("usage"), "detail": detail}
+                cassette.calls.setdefault(event.address, {}).update(call)
+            case "task.failed":
+                cassette.calls.setdefault(event.address, {}).update({"error": body.get("error")})
+            case "gate.decided":
+                cassette.decisions[event.address] = body
+    return cassette
+
+
+def steered(store: SqliteStore, run: RunId) -> str:
+    """How a person steered a run, so that its file alone does not give it again; or nothing."""
+    kinds = (entry.event.kind for entry in store.read(run))
+    return next((_STEERING[kind] for kind in kinds if kind in _STEERING), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A call that is asked something else than was recorded."""
+
+    address: str
+    before: Json
+    now: Json
+
+
+@dataclass(slots=True)
+class Replayed:
+    """How a replay differs from its cassette; empty lists mean that it does not."""
+
+    result: dict[str, Json]
+    recorded: dict[str, Json]
+    changes: list[Change]
+    misses: list[str]
+    unused: list[str]
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing has changed."""
+        return not (self.changes or self.misses or self.unused) and self.result == self.recorded
+
+
+class _Workers:
+    """Implements `Workers` for a run that nothing is sent for: one kind answers every task."""
+
+    def __init__(self, kind: TaskKind) -> None:
+        self._kind = kind
+
+    def kind(self, name: str) -> TaskKind:
+        """The one kind there is."""
+        return self._kind
+
+    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
+        """Told as if it were real, so that the journal looks as it would."""
+        return "outside"
+
+    def redacted(self, value: Json) -> Json:
+        """Nothing here has seen a secret."""
+        return value
+
+
+def _simulate(
+    runtime: SimulatedRuntime,
+    run: RunId,
+    answers: Callable[[str], dict[str, Json] | None],
+    watcher: Watcher | None = None,
+) -> dict[str, Json]:
+    """Drives a run and decides what it asks; gives the result document."""
+    status = runtime.resume(run, watcher=watcher)
+    for _ in range(DECISIONS_MAX):
+        machine = fold(runtime.journal, run).machine
+        gates = [a for a, entry in machine.pending.items() if entry["what"] == "gate"]
+        decisions = {address: body for address in gates if (body := answers(address)) is not None}
+        if status != "waiting" or not decisions:
+            break
+        at = max(machine.now, EPOCH)
+        events = tuple(Event("gate.decided", a, at, body) for a, body in decisions.items())
+        status = runtime.resume(run, events, watcher=watcher)
+    state = fold(runtime.journal, run).machine.state
+    body = dict(state["result"] or {}) | {"usage": dict(state["usage"])}
+    final = Event("run.finished", "", float(state["at"]), body)
+    return document(run, status, final, runtime.journal)
+
+
+class _Playing:
+    """Answers every task with the reply that a cassette has for its address."""
+
+    effect: Effect = "outside"
+
+    def __init__(self, cassette: Cassette) -> None:
+        self.cassette = cassette
+        self.changes: list[Change] = []
+        self.misses: list[str] = []
+        self.played: set[str] = set()
+
+    def estimate(self, request: Request) -> Estimate:
+        """What was reserved, so that a budget ends the replay where it ended the run."""
+        call: dict[str, Any] = self.cassette.calls.get(request.address) or {}
+        reserve, cap, at_worst = (call.get(name) for name in ("reserve", "cap", "at_worst"))
+        amounts: dict[str, Any] = reserve if isinstance(reserve, dict) else {}
+        return Estimate(
+            **{name: amounts[name] for name in ("calls", "tokens", "cost_usd") if name in amounts},
+            cap=Cap(**cap) if isinstance(cap, dict) else None,
+            at_worst=Worst(**at_worst) if isinstance(at_worst, dict) else None,
+        )
+
+    async def perform(self, request: Request, emit: Emit) -> Reply:
+        """Gives the recorded reply."""
+        call: dict[str, Any] | None = self.cassette.calls.get(request.address)
+        if call is None or ("value" not in call and "error" not in call):
+            self.misses.append(request.address)
+            message = f"no reply was recorded for {request.address!r}"
+            raise ProviderError(message, code="P112")
+        self.played.add(request.address)
+        if call.get("inputs") is not None and call["inputs"] != request.inputs:
+            self.changes.append(Change(request.address, call["inputs"], request.inputs))
+        if "value" not in call:
+            raise _fault(call["error"])
+        usage = call.get("usage") or {}
+        return Reply(call["value"], Usage(**usage), call.get("detail") or {})
+
+    def decision(self, address: str) -> dict[str, Json] | None:
+        """What a person decided at an address; a miss where nobody did."""
+        body = self.cassette.decisions.get(address)
+        if body is None:
+            self.misses.append(address)
+        return body
+
+
+def _fault(error: dict[str, Any]) -> ProviderError:
+    return ProviderError(
+        str(error.get("message")),
+        code=str(error.get("code")),
+        retryable=bool(error.get("retryable")),
+        detail=error.get("detail") or {},
+        answered=error.get("answered"),
+    )
+
+
+def replay(workflow: Workflow, cassette: Cassette) -> Replayed:
+    """Runs a workflow against a cassette, in virtual time."""
+    player = _Playing(cassette)
+    runtime = SimulatedRuntime(_Workers(player))
+    run = runtime.start(workflow, cassette.input, run="replay", **cassette.options)
+    result = _simulate(runtime, run, player.decision)
+    answered = [a for a, call in cassette.calls.items() if "value" in call or "error" in call]
+    unused = [address for address in answered if address not in player.played]
+    return Replayed(_comparable(result), cassette.result, player.changes, player.misses, unused)
+
+
+def _comparable(result: dict[str, Any]) -> dict[str, Json]:
+    """The part of a result document that a replay must give again."""
+    loops = [
+        {name: value for name, value in loop.items() if name != "usage"} for loop in result["loops"]
+    ]
+    error = result["error"]
+    return {
+        "status": result["status"],
+        "outputs": result["outputs"],
+        "loops": loops,
+        "error": None if error is None else {"code": error["code"], "message": error["message"]},
+    }
+
+
+class _Inventing:
+    """Answers every task at once, with a value of the right type."""
+
+    effect: Effect = "outside"
+
+    def __init__(self, workflow: Workflow, iterations: int | None) -> None:
+        self._limits = _limits(index_nodes(workflow).values())
+        self._iterations = iterations
+
+    def estimate(self, request: Request) -> Estimate:
+        """Costs nothing."""
+        return Estimate()
+
+    async def perform(self, request: Request, emit: Emit) -> Reply:
+        """Invents an answer."""
+        return Reply(self._answer(request), Usage(calls=1), {"invented": True})
+
+    def _answer(self, request: Request) -> Json:
+        if request.kind == "judge":
+            return self._judgement(request.address)
+        if request.returns is not None:
+            return invent(request.returns)
+        match request.kind:
+            case "run":
+                return {"stdout": "(invented output)", "stderr": "", "exit_code": 0}
+            case "http":
+                return {"status": 200, "headers": {}, "body": {}}
+            case "connector":
+                return {"statusCode": 200, "headers": {}, "body": {}}
+            case "use":
+                # What the task gives is not known; most give fields, and none is read as null.
+                return {}
+        return f"(invented answer of {request.address})"
+
+    def _judgement(self, address: str) -> Json:
+        loop, number = split_iteration(address.rpartition("/")[0])
+        name = loop.rpartition("/")[2].partition("#")[0]
+        limit = self._iterations or self._limits.get(name, 1)
+        if (number or 0) >= limit:
+            return {"verdict": "met", "answer": "YES (invented, in the last iteration)"}
+        return {"verdict": "not_met", "answer": "NO (invented)"}
+
+
+def rehearse(workflow: Workflow, start: Start, watcher: Watcher | None = None) -> dict[str, Json]:
+    """Runs the workflow with invented answers; gives the result document."""
+    runtime = SimulatedRuntime(_Workers(_Inventing(workflow, start.iterations)))
+    given: dict[str, Json] = {"limits": start.limits or None, "iterations": start.iterations}
+    options = {name: value for name, value in given.items() if value is not None}
+    run = runtime.start(workflow, start.input, run="dry-run", **options)
+    yes: dict[str, Json] = {"approved": True, "feedback": "", "by": "dry run"}
+    return _simulate(runtime, run, lambda _: yes, watcher) | {"dry_run": True}
+
+
+def invent(schema: Json, name: str = "value", depth: int = 0) -> Json:
+    """A value that fits a JSON Schema, as far as a guess goes."""
+    if not isinstance(schema, dict) or depth > _DEPTH_MAX:
+        return f"(invented {name})"
+    for word in ("const", "default"):
+        if word in schema:
+            return schema[word]
+    choices: Any = schema.get("enum") or schema.get("examples")
+    if isinstance(choices, list) and choices:
+        choice: Json = choices[0]
+        return choice
+    for word in ("anyOf", "oneOf", "allOf"):
+        options = schema.get(word)
+        if isinstance(options, list) and options:
+            return invent(options[0], name, depth + 1)
+    kind: Any = schema.get("type")
+    if isinstance(kind, list):
+        kind = next((name_of_type for name_of_type in kind if name_of_type != "null"), "null")
+    return _invent_typed(schema, str(kind), name, depth)
+
+
+def _invent_typed(schema: dict[str, Any], kind: str, name: str, depth: int) -> Json:
+    match kind:
+        case "object":
+            properties = schema.get("properties")
+            fields = properties if isinstance(properties, dict) else {}
+            return {key: invent(part, key, depth + 1) for key, part in fields.items()}
+        case "array":
+            number = max(1, int(schema.get("minItems", 1)))
+            return [invent(schema.get("items"), name, depth + 1) for _ in range(min(number, 10))]
+        case "boolean":
+            return False
+        case "integer":
+            return int(max(schema.get("minimum", 0), min(1, schema.get("maximum", 1))))
+        case "number":
+            low, high = schema.get("minimum", 0), schema.get("maximum", 1)
+            return float((low + max(low, high)) / 2)
+        case "null":
+            return None
+    return f"(invented {name})"
+
+
+def _limits(nodes: Any) -> dict[str, int]:
+    loops = (node for node in nodes if isinstance(node, Loop))
+    return {
+        loop.name: loop.limits.iterations if isinstance(loop.limits.iterations, int) else 1
+        for loop in loops
+    }

@@ -1,0 +1,229 @@
+"""What a run came to, from its journal: the result document, iterations, what it waits for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from whorl.interpreter.address import numbered, split_iteration
+from whorl.interpreter.events import Event
+from whorl.ir import Loop, from_json
+from whorl.ir.walk import index_nodes
+from whorl.runtimes.folding import fold, look_into, moment
+from whorl.runtimes.projection import document
+from whorl.services.preflight import asks_models
+from whorl.services.redaction import hidden_names, without
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from whorl.interpreter.machine import Machine
+    from whorl.ir import Workflow
+    from whorl.language import Json
+    from whorl.runtimes.journal import RunId, RunRow
+    from whorl.runtimes.sqlite import SqliteStore
+
+
+TOY_ANSWERED = (
+    "the embedded toy model answers: fine for trying things out, useless as a judge; configure a "
+    "provider in whorl.toml"
+)
+# Where the first answer of a model is looked for.
+_FIRST_ENTRIES = 1_000
+# How often the row and the journal are read again while the run goes on between the two.
+_LOOKS = 4
+_TAIL = 20
+_REQUESTS = frozenset({"gate.decided", "run.continued", "run.accepted"})
+_REQUESTS_MAX = 1_000
+_COMMAND = re.compile(r"(`whorl [a-z]+) RUN\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a person has asked of a run, or answered it; `place` is what it was about."""
+
+    kind: str
+    place: str
+    body: dict[str, Json]
+
+    @property
+    def feedback(self) -> str:
+        """The person's words."""
+        return str(self.body.get("feedback") or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A decision that a run waits for."""
+
+    address: str
+    reason: str
+    message: str
+    show: Json = None
+    since: float = 0.0
+
+    @property
+    def place(self) -> str:
+        """The step, loop or iteration that asks, as people name it."""
+        return self.address.partition("/:")[0]
+
+
+def row_and_machine(store: SqliteStore, run: RunId) -> tuple[RunRow, Machine]:
+    """The row of a run and its machine; of a run that goes on, both after the same entry."""
+    for _ in range(_LOOKS):
+        folded = fold(store, run)
+        row = store.run(run)
+        if row.last_seq == folded.seq:
+            break
+    return row, folded.machine
+
+
+def result_of(
+    store: SqliteStore, run: RunId, known: tuple[RunRow, Machine] | None = None
+) -> dict[str, Json]:
+    """The result document of a run, as it is now."""
+    row, machine = known or row_and_machine(store, run)
+    status, state = row.status, machine.state
+    if status in ("waiting", "interrupted") and state["status"] == "paused":
+        status = "paused"
+    body: dict[str, Json] = dict(state["result"] or {})
+    if body:
+        body |= _written_end(store, run, row.last_seq)
+    body["usage"] = dict(state["usage"])
+    final = Event("run.finished", "", float(state["at"]), body)
+    # Reading the whole journal for warnings is left out where none was given.
+    result = document(run, status, final, store, warnings=None if state["warned"] else [])
+    if state["usage"].get("calls") and asks_models(machine.plan.workflow):
+        result["warnings"] = [*_of_toy(store, run), *cast("list[Json]", result["warnings"])]
+    for message in (*cast("list[Any]", result["warnings"]), result["error"]):
+        if isinstance(message, dict) and message.get("message"):
+            message["message"] = with_run(str(message["message"]), run)
+    return result
+
+
+def _of_toy(store: SqliteStore, run: RunId) -> list[Json]:
+    """That the embedded model answers, which the first answer of a model tells."""
+    for entry in store.read(run, limit=_FIRST_ENTRIES):
+        event = entry.event
+        if event.kind not in ("task.finished", "task.failed"):
+            continue
+        details: Any = event.body
+        if event.kind == "task.failed":
+            details = details["error"].get("detail") or {}
+        if details.get("toy_model"):
+            return [{"code": "P110", "message": TOY_ANSWERED, "path": event.address}]
+        if "model" in details and "finish" in details:
+            return []
+    return []
+
+
+def full_result(
+    store: SqliteStore, run: RunId, known: tuple[RunRow, Machine] | None = None
+) -> dict[str, Json]:
+    """The result document with where the run comes from, and what it waits for."""
+    row, machine = known = known or row_and_machine(store, run)
+    result = result_of(store, run, known)
+    is_paused = result["status"] == "paused"
+    hidden = hidden_names(workflow_of(store, run)) if machine.pending else frozenset()
+    return result | {
+        "parent": row.parent or None,
+        "paused_by": machine.state.get("paused_by") if is_paused else None,
+        "waiting_for": [
+            {
+                "address": gate.address,
+                "reason": gate.reason,
+                "message": gate.message,
+                "show": without(gate.show, hidden) if isinstance(gate.show, dict) else gate.show,
+            }
+            for gate in open_gates(store, run, machine)
+        ],
+    }
+
+
+def requests_of(store: SqliteStore, run: RunId) -> list[Request]:
+    """Answers of people, and iterations that they gave or chose; the newest of very many."""
+    requests: list[Request] = []
+    for entry in store.read(run):
+        event = entry.event
+        if event.kind in _REQUESTS and not event.body.get("refused"):
+            place = event.address.partition("/:")[0] or str(event.body.get("at") or "")
+            requests.append(Request(event.kind, place, event.body))
+    return requests[-_REQUESTS_MAX:]
+
+
+def _written_end(store: SqliteStore, run: RunId, last: int) -> dict[str, Json]:
+    """The end of a run as it was written: without secrets that its steps have computed."""
+    body: dict[str, Json] = {}
+    for entry in store.read(run, after=max(0, last - _TAIL)):
+        if entry.event.kind == "run.finished":
+            body = entry.event.body
+    return body
+
+
+def open_gates(store: SqliteStore, run: RunId, machine: Machine | None = None) -> list[Gate]:
+    """What the run waits for people to decide."""
+    machine = machine or fold(store, run).machine
+    gates = [address for address, entry in machine.pending.items() if entry["what"] == "gate"]
+    return [_gate(store, run, address) for address in gates]
+
+
+def _gate(store: SqliteStore, run: RunId, address: str) -> Gate:
+    body: dict[str, Json] = {}
+    since = 0.0
+    for entry in store.entries_at(run, address):
+        if entry.event.kind == "gate.waiting" and entry.event.address == address:
+            body, since = entry.event.body, entry.event.at
+    reason, message = str(body.get("reason", "gate")), str(body.get("message", ""))
+    return Gate(address, reason, message, body.get("show"), since)
+
+
+def workflow_of(store: SqliteStore, run: RunId) -> Workflow:
+    """The workflow that a run pins."""
+    return from_json(store.workflow(run))
+
+
+def loop_node(workflow: Workflow, path: str) -> Loop | None:
+    """The loop at a path, in the workflow itself or in one that it calls."""
+    for address, node in index_nodes(workflow).items():
+        if address.rpartition(":")[2] == path and isinstance(node, Loop):
+            return node
+    return None
+
+
+def loop_frame(machine: Machine, address: str) -> dict[str, Any]:
+    """What the machine keeps of the loop at an address; empty where it keeps nothing."""
+    frames = machine.frames.values()
+    return next((f for f in frames if f["kind"] == "loop" and f["address"] == address), {})
+
+
+def iteration_results(
+    store: SqliteStore, run: RunId, loop: str, numbers: Sequence[int]
+) -> dict[int, dict[str, Json]]:
+    """The results and scores of finished iterations of a loop, by number."""
+    results = look_into(store, run, frozenset(numbered(loop, number) for number in numbers))
+    return {split_iteration(address)[1] or 0: iteration for address, iteration in results.items()}
+
+
+def carried_into(store: SqliteStore, run: RunId, loop: str, number: int) -> dict[str, Json]:
+    """The carried values that an iteration was given, as they were when it began."""
+    machine = moment(store, run, numbered(loop, number))
+    frame = {} if machine is None else loop_frame(machine, loop)
+    return dict(frame.get("carry") or {})
+
+
+def status_words(status: str) -> str:
+    """A status as a clause: `has succeeded`, `was cancelled`, `is paused`."""
+    match status:
+        case "succeeded" | "failed":
+            return f"has {status}"
+        case "cancelled" | "interrupted":
+            return f"was {status}"
+        case "waiting":
+            return "waits for a person"
+    return f"is {status}"
+
+
+def with_run(words: str, run: str) -> str:
+    """The commands in a message, with the run that they are about: they can be pasted."""
+    return _COMMAND.sub(lambda match: f"{match[1]} {run}", words)

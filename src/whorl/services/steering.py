@@ -1,0 +1,277 @@
+"""What a person asks of a run, made ready: which gate, which loop, which iteration is meant."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from whorl.errors import UsageError, did_you_mean
+from whorl.interpreter.address import split_iteration
+from whorl.interpreter.continuing import Refused, to_continue
+from whorl.interpreter.control import chosen_loop
+from whorl.interpreter.events import Event
+from whorl.runtimes.folding import fold
+from whorl.services.preflight import check_allowed
+from whorl.services.results import (
+    iteration_results,
+    loop_frame,
+    loop_node,
+    open_gates,
+    requests_of,
+    status_words,
+    with_run,
+    workflow_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.ir import Workflow
+    from whorl.language import Json
+    from whorl.providers.registry import Providers
+    from whorl.runtimes.folding import Fork
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.results import Gate
+
+
+def asked(kind: str, body: dict[str, Json] | None = None, address: str = "") -> Event:
+    """A request, made now; its name tells it from others, so that it is carried out once."""
+    return Event(kind, address, time.time(), {"request": uuid4().hex, **(body or {})})
+
+
+def paused(store: SqliteStore, run: RunId) -> Event:
+    """A pause, of a run of which something is under way."""
+    if store.run(run).status == "interrupted":
+        raise UsageError(f"run {run} is interrupted: nothing of it is under way")
+    return asked("run.paused", {"by": "person"})
+
+
+def decided(
+    store: SqliteStore, run: RunId, at: str, *, approved: bool, feedback: str, by: str = "person"
+) -> Event:
+    """An answer to what a run asks at an address, or to the only thing that it asks."""
+    body: dict[str, Json] = {"approved": approved, "by": by}
+    if feedback:
+        body["feedback"] = feedback
+    return asked("gate.decided", body, _chosen_gate(store, run, at).address)
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """What is added to the budgets of a run or of a loop."""
+
+    cost_usd: float | None = None
+    tokens: int | None = None
+    calls: int | None = None
+
+    def amounts(self) -> dict[str, Json]:
+        """What is given, by name."""
+        return {name: amount for name, amount in asdict(self).items() if amount is not None}
+
+
+def continued(
+    store: SqliteStore, run: RunId, at: str, *, iterations: int | None, more: More
+) -> Event:
+    """More iterations for a loop, or more money: without a place, for all that lacked it."""
+    body = more.amounts()
+    if at or iterations is not None:
+        body["at"] = loop_at(store, run, at, at_limit=True)
+    elif not store.loops(run):
+        raise _no_loop(store, run, "", [])
+    if iterations is not None:
+        body["iterations"] = iterations
+    return asked("run.continued", body)
+
+
+def resumed(more: More | None = None) -> Event:
+    """Going on, with failed work tried again."""
+    return asked("run.resumed", more.amounts() if more else {})
+
+
+def what_continues(store: SqliteStore, run: RunId, body: dict[str, Json]) -> list[str]:
+    """What will happen when a run is continued so, a line for each loop that had ended."""
+    machine = fold(store, run).machine
+    try:
+        keys = to_continue(machine, body)
+    except Refused:
+        return []
+    rows = {row.address: row for row in store.loops(run)}
+    lines = []
+    for key in keys:
+        frame = machine.frames[key]
+        row = rows.get(frame["address"])
+        if row is None or "ended" not in frame:
+            continue
+        count, more = _iterations(row.iterations), body.get("iterations")
+        words = f"{row.address!r} goes on after {count}"
+        if row.exit_reason == "budget" and "shelf" in frame:
+            words = f"{row.address!r} goes on in iteration {row.iterations}, where it was stopped"
+        limit = f" for at most {_iterations(int(str(more)), 'more ')}" if more else ""
+        is_met = row.exit_reason == "condition_met"
+        again = "; its condition was met, so it stops when it is met again" if is_met else ""
+        lines.append(f"{words}{limit}{again}")
+    return lines
+
+
+def cancelled(feedback: str = "") -> Event:
+    """The end of a run."""
+    return asked("run.cancelled", {"feedback": feedback} if feedback else {})
+
+
+@contextmanager
+def objections(run: str) -> Iterator[None]:
+    """Gives the objections of a run to a request the code that says so, and its commands."""
+    try:
+        yield
+    except UsageError as fault:
+        if fault.code != "W900":
+            raise
+        raise UsageError(with_run(str(fault), run), help=fault.help, code="W905") from fault
+
+
+def loop_at(store: SqliteStore, run: RunId, at: str, *, at_limit: bool = False) -> str:
+    """The address of the loop that is meant; without `at`, the only one that it can be."""
+    machine = fold(store, run).machine
+    wanted = split_iteration(at)[0]
+    open_ones = [str(f["address"]) for f in machine.frames.values() if f["kind"] == "loop"]
+    if not open_ones or (wanted and wanted not in open_ones):
+        raise _no_loop(store, run, wanted, open_ones)
+    try:
+        return chosen_loop(machine, wanted, at_limit=at_limit)
+    except Refused as refusal:
+        raise UsageError(str(refusal), code="W903") from refusal
+
+
+def _no_loop(store: SqliteStore, run: RunId, wanted: str, open_ones: list[str]) -> UsageError:
+    """The error for a loop that is not there, or not open to what is asked."""
+    if not store.loops(run):
+        advice = f"`whorl resume {run}` goes on with it; --budget +AMOUNT raises its budget"
+        if store.run(run).status in ("succeeded", "failed", "cancelled"):
+            advice = f"`whorl show {run}` shows its steps"
+        return UsageError(f"run {run} has no loop", help=advice, code="W907")
+    names = ", ".join(open_ones) or "none"
+    words = f"run {run} has no loop {wanted!r} that is open to this"
+    hint = did_you_mean(wanted, open_ones) or f"there are: {names}"
+    return UsageError(words if wanted else f"run {run} has no loop", help=hint, code="W907")
+
+
+def is_accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> bool:
+    """Whether the loop has ended with this iteration because a person said so."""
+    frame = loop_frame(fold(store, run).machine, loop)
+    return bool(frame.get("accepted_number") == number)
+
+
+def chosen(store: SqliteStore, run: RunId, at: str, number: int) -> Event:
+    """The same as `accepted`, for the loop that is meant, and once."""
+    loop = loop_at(store, run, at)
+    if is_accepted(store, run, loop, number):
+        raise UsageError(f"iteration {number} of {loop!r} is accepted already")
+    return accepted(store, run, loop, number)
+
+
+def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
+    """The end of a loop with the result of one of its iterations."""
+    result = iteration_results(store, run, loop, (number,)).get(number)
+    if result is None:
+        rows = store.newest_iterations(run, loop, 20)
+        done = {row.number for row in rows if row.status == "succeeded"}
+        numbers = ", ".join(map(str, sorted(done))) or "none"
+        words = f"{loop!r} has no iteration {number} with a result; it has {numbers}"
+        raise UsageError(words, code="W907")
+    return asked("run.accepted", {"at": loop, "iteration": number, **result})
+
+
+async def new_fork(store: SqliteStore, providers: Providers, source: RunId, fork: Fork) -> RunId:
+    """Makes a run that redoes an iteration of another one; whoever asks for it drives it."""
+    from whorl.runtimes.folding import fork_run
+    from whorl.runtimes.local import new_run_id
+
+    workflow = fork.workflow or workflow_of(store, source)
+    check_fork(store, source, workflow, fork)
+    check_allowed(workflow, providers)
+    now = time.time()
+    run, _ = await fork_run(store, source, fork, run=new_run_id(now), now=now)
+    return run
+
+
+def check_fork(store: SqliteStore, source: RunId, workflow: Workflow, fork: Fork) -> None:
+    """Refuses an iteration that is not there, and a value that nobody would ever read."""
+    loop = _check_iteration(store, source, fork.at)
+    path = next((row.path for row in store.loops(source) if row.address == loop), loop)
+    node = loop_node(workflow, path)
+    carried = [carry.name for carry in node.carry] if node is not None else []
+    names = [*carried, *(port.name for port in workflow.inputs)]
+    names += [name for name, _ in workflow.variables]
+    for name in fork.values:
+        if name not in names and not workflow.open_inputs:
+            raise UsageError(
+                f"{name!r} is to be set, which is no input, variable or carried value",
+                help=did_you_mean(name, names) or f"there are: {', '.join(names) or 'none'}",
+            )
+
+
+def _check_iteration(store: SqliteStore, run: RunId, at: str) -> str:
+    """The loop of an iteration that has begun."""
+    loop, number = split_iteration(at)
+    rows = {row.address: row for row in store.loops(run)}
+    if loop not in rows:
+        names = ", ".join(rows) or "none"
+        hint = did_you_mean(loop, rows) or f"loops: {names}"
+        raise UsageError(f"run {run} has no loop {loop!r}", help=hint, code="W907")
+    begun = rows[loop].iterations
+    if number is None:
+        words = f"say which iteration to redo, from '{loop}[1]' to '{loop}[{begun}]'"
+        raise UsageError(words, code="W903")
+    if not 1 <= number <= begun:
+        words = f"{loop!r} has no iteration {number}; it has begun {_iterations(begun)}"
+        raise UsageError(words, help=f"`whorl show {run}` lists them", code="W907")
+    return loop
+
+
+def _iterations(count: int, more: str = "") -> str:
+    return f"{count:,} {more}iteration{'' if count == 1 else 's'}"
+
+
+def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
+    gates = open_gates(store, run)
+    places = ", ".join(gate.place for gate in gates)
+    if at:
+        same = [gate for gate in gates if at in (gate.address, gate.place)]
+        if same:
+            return same[0]
+    elif len(gates) == 1:
+        return gates[0]
+    elif gates:
+        raise UsageError(f"several decisions are open: {places}", help="say which with --at",
+                         code="W903")  # fmt: skip
+    decided_before = _decided_last(store, run, at)
+    if decided_before and gates:
+        raise UsageError(decided_before, help=f"open now: {places}", code="W905")
+    if decided_before:
+        raise UsageError(
+            f"run {run} asks nothing any more: {decided_before}",
+            help=f"`whorl show {run}`",
+            code="W905",
+        )
+    if gates:
+        hint = did_you_mean(at, [gate.place for gate in gates])
+        raise UsageError(f"nothing is asked at {at!r}; open: {places}", help=hint, code="W907")
+    raise UsageError(
+        f"run {run} asks nothing; it {status_words(store.run(run).status)}",
+        help=f"`whorl status {run}`",
+        code="W905",
+    )
+
+
+def _decided_last(store: SqliteStore, run: RunId, at: str) -> str:
+    """The newest answer to what is asked at a place, or anywhere."""
+    answers = [request for request in requests_of(store, run) if request.kind == "gate.decided"]
+    same = [request for request in answers if at.partition("/:")[0] in ("", request.place)]
+    if not same:
+        return ""
+    verb = "approved" if same[-1].body.get("approved") else "rejected"
+    return f"{same[-1].place!r} was {verb} already"
