@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from provider_server import ask, providers_for, say
 
+from whorl.providers.models.local import CONTEXT_TOKENS, Engine, bounded, is_installed
 from whorl.providers.models.selection import choose_models
-from whorl.providers.models.wires.local import CONTEXT_TOKENS, Engine, bounded, is_installed
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
 

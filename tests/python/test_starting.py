@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import whorl
-from whorl.providers.models.wires.local import is_installed
+from whorl.providers.models.local import is_installed
 
 if TYPE_CHECKING:
     from pathlib import Path

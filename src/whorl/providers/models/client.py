@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from whorl.providers.task import Emit
 
 WIRES = {
-    "openai": "whorl.providers.models.wires.openai:OpenAIWire",
-    "anthropic": "whorl.providers.models.wires.anthropic:AnthropicWire",
-    "ollama": "whorl.providers.models.wires.ollama:OllamaWire",
-    "local": "whorl.providers.models.wires.local:LocalWire",
-    "scripted": "whorl.providers.models.wires.scripted:ScriptedWire",
+    "openai": "whorl.providers.models.openai:OpenAIWire",
+    "anthropic": "whorl.providers.models.anthropic:AnthropicWire",
+    "ollama": "whorl.providers.models.ollama:OllamaWire",
+    "local": "whorl.providers.models.local:LocalWire",
+    "scripted": "whorl.providers.models.scripted:ScriptedWire",
 }
 
 # Failures that cannot be mended by sending the same again, but may be by asking another model.

@@ -133,7 +133,7 @@ def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
 
 def _embedded(settings: Settings, name: str) -> ProviderSettings:
     """The model of this process, which answers where nobody is configured to."""
-    from whorl.providers.models.wires.local import INSTALL, is_installed
+    from whorl.providers.models.local import INSTALL, is_installed
 
     if not is_installed():
         why = "provider 'local', the embedded toy model, is not installed"

@@ -148,10 +148,7 @@ class Connections:
 
     def _new(self, origin: httpcore2.Origin) -> httpcore2.AsyncHTTPConnection:
         return httpcore2.AsyncHTTPConnection(
-            origin,
-            ssl_context=self._trust,
-            keepalive_expiry=KEEP_S,
-            network_backend=self._backend,
+            origin, ssl_context=self._trust, keepalive_expiry=KEEP_S, network_backend=self._backend
         )
 
     async def _close(self, which: Callable[[httpcore2.AsyncHTTPConnection], bool]) -> None:

@@ -164,12 +164,7 @@ class Connection:
             raise await self._lost(cause) from cause
 
     def _fault(
-        self,
-        why: str,
-        *,
-        code: str = "P120",
-        retryable: bool = False,
-        answered: bool | None = None,
+        self, why: str, *, code: str = "P120", retryable: bool = False, answered: bool | None = None
     ) -> ProviderError:
         return ProviderError(
             f"MCP server {self._server.name!r} {why}{self._errors.summary()}",
