@@ -59,22 +59,22 @@ const wrap = (source) => `export default async function (inputs) {\\n${source}\\
 let isRead = false;
 try {
   const source = module ? code : wrap(code);
-  let found;
-  try { found = await load(source); }
+  let loaded;
+  try { loaded = await load(source); }
   catch (fault) {
     if (!(fault instanceof SyntaxError) || !stripTypeScriptTypes) throw fault;
-    found = await load(strip(source));
+    loaded = await load(strip(source));
   }
   isRead = true;
-  if (typeof found.default !== 'function') throw new Error('there is no default export');
-  const value = await found.default(inputs);
+  if (typeof loaded.default !== 'function') throw new Error('there is no default export');
+  const value = await loaded.default(inputs);
   console.log('\\n' + mark + JSON.stringify({ value: value === undefined ? null : value }));
 } catch (fault) {
-  const said = fault instanceof Error ? `${fault.name}: ${fault.message}` : String(fault);
+  const message = fault instanceof Error ? `${fault.name}: ${fault.message}` : String(fault);
   const hint = fault instanceof SyntaxError && !isRead && !stripTypeScriptTypes
     ? `; ${/\\.[cm]?ts$/.test(name) ? 'it' : 'if it'} is TypeScript: Node ${process.version} `
       + 'cannot read that; install Node 22.13 or newer, or write it in JavaScript' : '';
-  console.log('\\n' + mark + JSON.stringify({ error: said + hint }));
+  console.log('\\n' + mark + JSON.stringify({ error: message + hint }));
 }
 """
 

@@ -49,8 +49,8 @@ class Tasks:
         """
 
         def register(function: F) -> F:
-            known = name if isinstance(name, str) else getattr(function, "__name__", "")
-            self.add(known, function, pure=pure)
+            task = name if isinstance(name, str) else getattr(function, "__name__", "")
+            self.add(task, function, pure=pure)
             return function
 
         if name is None or isinstance(name, str):

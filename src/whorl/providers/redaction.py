@@ -97,7 +97,7 @@ def is_worth_hiding(text: str) -> bool:
     """Whether a key is one, and not a word that stands where none is needed."""
     if text.lower() in PLACEHOLDERS or len(text) < LENGTH_MIN:
         return False
-    kinds = (str.islower, str.isupper, str.isdigit, lambda one: not one.isalnum())
+    kinds = (str.islower, str.isupper, str.isdigit, lambda mark: not mark.isalnum())
     return len(text) >= LENGTH_SURE or sum(any(map(kind, text)) for kind in kinds) > 1
 
 
@@ -142,35 +142,35 @@ def _begun(text: str, secret: str) -> int:
 @lru_cache(maxsize=32)
 def _forms(secrets: tuple[Secret, ...]) -> tuple[str, ...]:
     """Every way in which the secrets may be written, the longest first."""
-    found: set[str] = set()
+    forms: set[str] = set()
     for text in {secret.reveal() for secret in secrets}:
         if is_worth_hiding(text):
-            found |= _written(text)
-    return tuple(sorted(found, key=len, reverse=True))
+            forms |= _written(text)
+    return tuple(sorted(forms, key=len, reverse=True))
 
 
 def _written(text: str) -> set[str]:
     """A secret as it is, in a URL, in JSON (also twice, also with `\\/`) and in base64."""
-    found = {text}
+    forms = {text}
     for safe in ("", "/"):
         coded = quote(text, safe=safe, errors="replace")
-        found |= {coded, _CODED.sub(lambda match: match[0].lower(), coded)}
+        forms |= {coded, _CODED.sub(lambda match: match[0].lower(), coded)}
     for once in (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]):
         slashed = once.replace("/", "\\/")
-        found |= {once, slashed, json.dumps(once)[1:-1], json.dumps(slashed)[1:-1]}
-    return found | _base64(text.encode("utf-8", "replace"))
+        forms |= {once, slashed, json.dumps(once)[1:-1], json.dumps(slashed)[1:-1]}
+    return forms | _base64(text.encode("utf-8", "replace"))
 
 
 def _base64(content: bytes) -> set[str]:
     """What base64 makes of a text, whatever stands before and after it."""
-    found: set[str] = set()
+    forms: set[str] = set()
     for before in range(3):
         whole = b64encode(bytes(before) + content).decode("ascii").rstrip("=")
         end = len(whole) if (before + len(content)) % 3 == 0 else len(whole) - 1
         own = whole[(0, 2, 3)[before] : end]
         if len(own) >= _BASE64_MIN:
-            found |= {own, own.translate(_URL_SAFE)}
-    return found
+            forms |= {own, own.translate(_URL_SAFE)}
+    return forms
 
 
 def _redacted(value: Json, texts: tuple[str, ...]) -> Json:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn
+from dataclasses import (dataclass, replace)
+from typing import (NoReturn, TYPE_CHECKING)
 from urllib.parse import urlsplit
-
-from whorl.errors import ProviderError, did_you_mean
+from whorl.errors import (ProviderError, did_you_mean)
 from whorl.providers.models.conversation import Candidate
 from whorl.providers.outbound import origin_of
 from whorl.providers.settings import ProviderSettings
-from whorl.providers.settings.providers import ALIASES, KNOWN_PROVIDERS
+from whorl.providers.settings.providers import (ALIASES, KNOWN_PROVIDERS)
+
+
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
     from whorl.language import Json
     from whorl.providers.settings import Settings
+
 
 
 CANDIDATES_MAX = 10
@@ -134,7 +135,7 @@ def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
 
 def _embedded(settings: Settings, name: str) -> ProviderSettings:
     """The model of this process, which answers where nobody is configured to."""
-    from whorl.providers.models.wires.local import INSTALL, is_installed
+    from whorl.providers.models.local import INSTALL, is_installed
 
     if not is_installed():
         why = "provider 'local', the embedded toy model, is not installed"

@@ -289,7 +289,7 @@ def _shown_query(query: str) -> str:
 
 
 def _visible(text: str) -> str:
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+    return "".join(mark if mark.isprintable() else repr(mark)[1:-1] for mark in text)
 
 
 # General permission for the private network is none for places that hand out credentials.

@@ -215,13 +215,13 @@ def _headers(call: Call, target: Target, what: str) -> list[tuple[bytes, bytes]]
 
 
 def _location(response: httpcore2.Response) -> str:
-    found = [value for name, value in response.headers if name.lower() == b"location"]
-    if not found:
+    locations = [value for name, value in response.headers if name.lower() == b"location"]
+    if not locations:
         return ""
     try:
-        return found[0].decode("utf-8").strip()
+        return locations[0].decode("utf-8").strip()
     except UnicodeDecodeError:
-        return found[0].decode("latin-1").strip()
+        return locations[0].decode("latin-1").strip()
 
 
 def _redirected(call: Call, status: int, *, same: bool) -> Call:

@@ -28,8 +28,8 @@ Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
 async def resolve_by_system(host: str, port: int) -> list[str]:
     """Every address that the system has for a name; raises OSError."""
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 class CheckedBackend(httpcore2.AsyncNetworkBackend):
@@ -148,10 +148,7 @@ class Connections:
 
     def _new(self, origin: httpcore2.Origin) -> httpcore2.AsyncHTTPConnection:
         return httpcore2.AsyncHTTPConnection(
-            origin,
-            ssl_context=self._trust,
-            keepalive_expiry=KEEP_S,
-            network_backend=self._backend,
+            origin, ssl_context=self._trust, keepalive_expiry=KEEP_S, network_backend=self._backend
         )
 
     async def _close(self, which: Callable[[httpcore2.AsyncHTTPConnection], bool]) -> None:

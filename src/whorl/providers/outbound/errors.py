@@ -8,7 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
-from whorl.providers.json_values import NotJson, clean, parse_json, shorten
+from whorl.providers.json_values import NotJson, clean, parse_json, shorten, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,12 +65,12 @@ def status_fault(
 ) -> ProviderError:
     """The error for a status that is not a success. `what` is the method and the URL."""
     excerpt = shorten(" ".join(clean(_message_in(text)).split()), EXCERPT_MAX)
-    said = f": {excerpt}" if excerpt else ""
     advice = _advice(status, text)
     is_rate = status == 429 and advice != _NO_CREDIT
     code = "P102" if is_rate else "P103" if status >= 500 else "P104"
+    reason = f": {excerpt}" if excerpt else ""
     return ProviderError(
-        f"{what} gave status {status}{said}{'; ' + advice if advice else ''}",
+        f"{what} gave status {status}{reason}{'; ' + advice if advice else ''}",
         code=code,
         retryable=code != "P104" or status in _PASSING,
         retry_after_s=retry_after(headers.get("retry-after", ""), now),
@@ -81,10 +81,10 @@ def status_fault(
 
 def _advice(status: int, text: str) -> str:
     """What to do, by what the server says of its error, or else by its status."""
-    said = " ".join((*_kinds_in(text), _message_in(text)[:EXCERPT_MAX]))
+    words = " ".join((*_kinds_in(text), _message_in(text)[:EXCERPT_MAX]))
     meanings = _MEANINGS if status < 500 else ()
     for pattern, advice in meanings:
-        if pattern.search(said) and (status != 429 or advice == _NO_CREDIT):
+        if pattern.search(words) and (status != 429 or advice == _NO_CREDIT):
             return advice
     return _ADVICE.get(status, "")
 
@@ -92,14 +92,12 @@ def _advice(status: int, text: str) -> str:
 def _kinds_in(text: str) -> list[str]:
     """The code and the type by which a server names its error."""
     try:
-        found = parse_json(text)
+        reply = table_of(parse_json(text))
     except NotJson:
         return []
-    tables = [found, found.get("error")] if isinstance(found, dict) else []
     return [
         str(table[name])
-        for table in tables
-        if isinstance(table, dict)
+        for table in (reply, table_of(reply.get("error")))
         for name in ("code", "type")
         if table.get(name)
     ]
@@ -108,13 +106,12 @@ def _kinds_in(text: str) -> list[str]:
 def _message_in(text: str) -> str:
     """What a server says about its error, without the JSON around it."""
     try:
-        found = parse_json(text)
+        message = parse_json(text)
     except NotJson:
         return text
     for name in ("error", "message"):
-        if isinstance(found, dict) and found.get(name):
-            found = found[name]
-    return found if isinstance(found, str) else text
+        message = table_of(message).get(name) or message
+    return message if isinstance(message, str) else text
 
 
 def retry_after(text: str, now: float, most: float = RETRY_AFTER_MAX_S) -> float | None:
@@ -168,16 +165,16 @@ def network_faults(what: str) -> Iterator[None]:
     try:
         yield
     except httpcore2.TimeoutException as cause:
-        said = f"{what}: no answer in time ({type(cause).__name__}); raise timeout of the step"
+        why = f"{what}: no answer in time ({type(cause).__name__}); raise timeout of the step"
         unsent = isinstance(cause, httpcore2.ConnectTimeout)
-        raise ProviderError(said, code="P108", retryable=True, detail=_if_unsent(unsent)) from cause
+        raise ProviderError(why, code="P108", retryable=True, detail=_if_unsent(unsent)) from cause
     except httpcore2.RemoteProtocolError as cause:
         if "without sending a response" in str(cause):
             raise _unreachable(what, cause) from cause
         raise cut_off(what, f"the reply is cut off or malformed ({cause})") from cause
     except httpcore2.LocalProtocolError as cause:
-        said = f"{what}: the request cannot be sent ({cause}); check its headers"
-        raise ProviderError(said, code="P104") from cause
+        why = f"{what}: the request cannot be sent ({cause}); check its headers"
+        raise ProviderError(why, code="P104") from cause
     except httpcore2.NetworkError as cause:
         raise _unreachable(what, cause) from cause
 
@@ -185,16 +182,16 @@ def network_faults(what: str) -> Iterator[None]:
 def _unreachable(what: str, cause: Exception) -> ProviderError:
     import httpcore2
 
-    said = str(cause) or type(cause).__name__
-    if "CERTIFICATE_VERIFY_FAILED" in said:
+    why = str(cause) or type(cause).__name__
+    if "CERTIFICATE_VERIFY_FAILED" in why:
         return ProviderError(
-            f"{what}: its certificate is not trusted ({said})",
+            f"{what}: its certificate is not trusted ({why})",
             code="P101",
             detail={"unsent": True},
             answered=False,
         )
     return ProviderError(
-        f"{what}: not reachable or connection lost ({said}); check the URL, the network and that "
+        f"{what}: not reachable or connection lost ({why}); check the URL, the network and that "
         "the server runs",
         code="P101",
         retryable=True,

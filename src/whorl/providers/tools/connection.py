@@ -132,12 +132,12 @@ class Connection:
 
     def _report(self, ready: asyncio.Future[Client], cause: BaseException) -> None:
         """Passes on why there is no session, unless there was one, which its callers noticed."""
-        known = first_of(cause, ProviderError) or next(iter(self._errors.faults), None)
+        below = first_of(cause, ProviderError) or next(iter(self._errors.faults), None)
         if ready.done():
             return
-        if isinstance(known, ProviderError):
-            code = known.code if known.code in ("P107", "R110") else "P120"
-            fault = self._fault(f"cannot be reached: {known}", code=code, retryable=known.retryable)
+        if isinstance(below, ProviderError):
+            code = below.code if below.code in ("P107", "R110") else "P120"
+            fault = self._fault(f"cannot be reached: {below}", code=code, retryable=below.retryable)
         else:
             refusal = self._errors.refusal
             retryable = refusal is not None and refusal.retryable
@@ -164,12 +164,7 @@ class Connection:
             raise await self._lost(cause) from cause
 
     def _fault(
-        self,
-        why: str,
-        *,
-        code: str = "P120",
-        retryable: bool = False,
-        answered: bool | None = None,
+        self, why: str, *, code: str = "P120", retryable: bool = False, answered: bool | None = None
     ) -> ProviderError:
         return ProviderError(
             f"MCP server {self._server.name!r} {why}{self._errors.summary()}",

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 from whorl.providers.json_values import clean, table_of, tables_of
 from whorl.providers.models.answers import closed, is_strict
 from whorl.providers.models.conversation import Answer, Limit, counted
-from whorl.providers.models.wires.http import AnswerReader, HttpWire, function_json, options_of
+from whorl.providers.models.http_wire import AnswerReader, HttpWire, function_json, options_of
 from whorl.providers.outbound import origin_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from whorl.providers.json_values import NotJson, clean, parse_json, table_of, tables_of
 from whorl.providers.models.conversation import Answer, Limit, counted
-from whorl.providers.models.wires.http import AnswerReader, HttpWire, function_json, options_of
+from whorl.providers.models.http_wire import AnswerReader, HttpWire, function_json, options_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

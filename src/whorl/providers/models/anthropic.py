@@ -7,7 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from whorl.providers.json_values import as_text, clean, table_of, tables_of
 from whorl.providers.models.conversation import Answer, Limit, counted
-from whorl.providers.models.wires.http import AnswerReader, HttpWire, options_of
+from whorl.providers.models.http_wire import AnswerReader, HttpWire, options_of
 
 if TYPE_CHECKING:
     from whorl.language import Json
