@@ -83,9 +83,8 @@ def places(tree: ast.AST) -> list[int]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             inside.update(id(part) for body in node.body for part in ast.walk(body))
-            # What asserts and raises say is no behaviour.
             for part in ast.walk(node):
-                if isinstance(part, ast.Assert | ast.Raise):
+                if isinstance(part, ast.Assert | ast.Raise):  # what they say is no behaviour
                     inside.difference_update(id(word) for word in ast.walk(part))
     return [index for index, node in enumerate(ast.walk(tree)) if id(node) in inside]
 
@@ -94,7 +93,6 @@ def draw(random: Random, part: str) -> tuple[Path, str, str]:
     """A file of a part, what is changed in it, and its text with the change."""
     files = sorted((ROOT / "src" / "whorl" / PARTS[part][0]).rglob("*.py"))
     while True:
-        # Long files are drawn more often than short ones.
         file = random.choices(files, [path.stat().st_size for path in files])[0]
         tree = ast.parse(file.read_text())
         found = places(tree)
