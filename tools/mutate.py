@@ -1,6 +1,6 @@
 """Changes the code in small ways, one at a time, and says which changes no test notices.
 
-    python tools/mutate.py [--count 30] [--seed N] [--only interpreter|runtimes|evaluator]
+    python tools/mutate.py [--count 30] [--seed N] [--only PART] [--tests N]
 
 The same seed draws the same changes of the same code. The code itself is never touched: each
 change is made in a copy, with the tests of the part that it is in.
@@ -19,29 +19,14 @@ from pathlib import Path
 from random import Random, SystemRandom
 
 ROOT = Path(__file__).parent.parent
-
-
-def _unit(pattern: str) -> list[str]:
-    return [str(path.relative_to(ROOT)) for path in sorted(ROOT.glob(f"tests/unit/{pattern}"))]
-
-
-# The tests of a part, the quick ones first: the first that fails ends the run.
-_MEANING = ("tests/test_journals.py", "tests/test_conformance.py")
-PARTS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "interpreter": (
-        "interpreter",
-        (
-            *_unit("test_interpreter_*.py"),
-            *_MEANING,
-            "tests/simulation",
-            "tests/crash/test_every_append.py",
-        ),
-    ),
-    "runtimes": ("runtimes", (*_MEANING, *_unit("test_s*.py"), "tests/store", "tests/crash")),
-    "evaluator": (
-        "language/evaluator",
-        ("tests/unit/language", "tests/unit/language_logic", *_MEANING),
-    ),
+# The folders of src/whorl, and their tests; the quick ones come first, and the first that fails
+# ends them.
+FOLDERS = {"interpreter": "interpreter", "runtimes": "runtimes", "evaluator": "language/evaluator"}
+TESTS = {
+    "interpreter": "test_journals.py unit/test_interpreter*.py test_conformance.py simulation "
+    "crash/test_every_append.py",
+    "runtimes": "test_journals.py unit/test_s*.py test_conformance.py store crash",
+    "evaluator": "unit/language unit/language_logic test_conformance.py",
 }
 LIMIT_S = 1_800
 _SWAPS: dict[type[ast.AST], type[ast.AST]] = {
@@ -83,18 +68,16 @@ def places(tree: ast.AST) -> list[int]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             inside.update(id(part) for body in node.body for part in ast.walk(body))
-            # What asserts and raises say is no behaviour.
             for part in ast.walk(node):
-                if isinstance(part, ast.Assert | ast.Raise):
+                if isinstance(part, ast.Assert | ast.Raise):  # what they say is no behaviour
                     inside.difference_update(id(word) for word in ast.walk(part))
     return [index for index, node in enumerate(ast.walk(tree)) if id(node) in inside]
 
 
 def draw(random: Random, part: str) -> tuple[Path, str, str]:
     """A file of a part, what is changed in it, and its text with the change."""
-    files = sorted((ROOT / "src" / "whorl" / PARTS[part][0]).rglob("*.py"))
+    files = sorted((ROOT / "src" / "whorl" / FOLDERS[part]).rglob("*.py"))
     while True:
-        # Long files are drawn more often than short ones.
         file = random.choices(files, [path.stat().st_size for path in files])[0]
         tree = ast.parse(file.read_text())
         found = places(tree)
@@ -105,7 +88,7 @@ def draw(random: Random, part: str) -> tuple[Path, str, str]:
             return file, f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}: {words}", text
 
 
-def is_killed(file: Path, text: str, tests: tuple[str, ...]) -> bool:
+def is_killed(file: Path, text: str, tests: list[str]) -> bool:
     """Whether a test fails when a file has another text."""
     with tempfile.TemporaryDirectory() as folder:
         # The whole project, so that tests which start programs see the change too.
@@ -114,7 +97,11 @@ def is_killed(file: Path, text: str, tests: tuple[str, ...]) -> bool:
         shutil.copytree(ROOT, copy, ignore=kept)
         (copy / file.relative_to(ROOT)).write_text(text)
         path = os.pathsep.join((str(copy / "src"), str(copy / "tests")))
-        asked = [test for test in tests if (copy / test).exists()]
+        asked = [
+            str(path.relative_to(copy))
+            for test in tests
+            for path in sorted(copy.glob(f"tests/{test}"))
+        ]
         argv = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *asked]
         done = subprocess.Popen(
             [*argv, "-m", "not slow and not programs"],
@@ -134,7 +121,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=30)
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(10**6))
-    parser.add_argument("--only", choices=PARTS)
+    parser.add_argument("--only", choices=TESTS)
+    parser.add_argument("--tests", type=int, default=99, help="how many of the listed tests")
     given = parser.parse_args()
     random = Random(given.seed)
     print(f"seed {given.seed}", flush=True)
@@ -142,7 +130,7 @@ def main() -> None:
     for _ in range(given.count):
         part = given.only or random.choice(("interpreter", "interpreter", "runtimes", "evaluator"))
         file, words, text = draw(random, part)
-        is_noticed = is_killed(file, text, PARTS[part][1])
+        is_noticed = is_killed(file, text, TESTS[part].split()[: given.tests])
         killed += is_noticed
         print("killed  " if is_noticed else "SURVIVED", words, flush=True)
     print(f"{killed} of {given.count} killed, seed {given.seed}")

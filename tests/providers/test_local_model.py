@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
-from pathlib import Path
-from provider_server import (ask, providers_for, say)
-from typing import (Any, TYPE_CHECKING)
-from whorl.providers.models.local import (CONTEXT_TOKENS, Engine, bounded, is_installed)
-from whorl.providers.models.selection import choose_models
-from whorl.providers.settings.sections import settings_from
-from whorl.providers.task import Request
-
 import asyncio
 import os
 import re
 import sys
 import threading
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from provider_server import ask, providers_for, say
 
+from whorl.providers.models.local import CONTEXT_TOKENS, Engine, bounded, is_installed
+from whorl.providers.models.selection import choose_models
+from whorl.providers.settings.sections import settings_from
+from whorl.providers.task import Request
 
 if TYPE_CHECKING:
     from whorl.providers.registry import Providers

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import (Any, TYPE_CHECKING)
-from whorl.providers.models.local import is_installed
-
 import asyncio
 import datetime
 import enum
 import logging
 import pickle
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import whorl
+from whorl.providers.models.local import is_installed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from dataclasses import (dataclass, replace)
-from typing import (TYPE_CHECKING, cast)
-from whorl.errors import (ProviderError, UsageError)
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins
-from whorl.providers.models.answers import (fault_in, warnings_of)
-from whorl.providers.models.conversation import (input_tokens, output_tokens)
+from whorl.providers.models.answers import fault_in, warnings_of
+from whorl.providers.models.conversation import input_tokens, output_tokens
 from whorl.providers.models.rate_limit import RateLimit
 from whorl.providers.settings.providers import KNOWN_PROVIDERS
-from whorl.providers.task import (Cap, Estimate, Usage, Worst, time_limit)
-
-
+from whorl.providers.task import Cap, Estimate, Usage, Worst, time_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from whorl.language import Json
-    from whorl.providers.models.conversation import (Answer, Candidate, Conversation, Wire)
+    from whorl.providers.models.conversation import Answer, Candidate, Conversation, Wire
     from whorl.providers.models.rate_limit import Waiting
     from whorl.providers.models.selection import Choice
     from whorl.providers.outbound import Outbound
-    from whorl.providers.settings import (ProviderSettings, Settings)
+    from whorl.providers.settings import ProviderSettings, Settings
     from whorl.providers.task import Emit
-
 
 
 WIRES = {

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, replace)
-from typing import (NoReturn, TYPE_CHECKING)
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
-from whorl.errors import (ProviderError, did_you_mean)
+
+from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.models.conversation import Candidate
 from whorl.providers.outbound import origin_of
 from whorl.providers.settings import ProviderSettings
-from whorl.providers.settings.providers import (ALIASES, KNOWN_PROVIDERS)
-
-
+from whorl.providers.settings.providers import ALIASES, KNOWN_PROVIDERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
     from whorl.language import Json
     from whorl.providers.settings import Settings
-
 
 
 CANDIDATES_MAX = 10
