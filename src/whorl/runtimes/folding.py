@@ -47,8 +47,8 @@ def fold(journal: Journal, run: RunId, plan: Plan | None = None) -> Folded:
     else:
         folded = Folded(Machine.restore(plan, str(stored[1])), stored[0])
         take_next = partial(take, folded)
-    said = sum(map(take_next, journal.read(run, after=folded.seq)))
-    folded.unsaid = folded.unsaid[said:]
+    journaled = sum(map(take_next, journal.read(run, after=folded.seq)))
+    folded.unsaid = folded.unsaid[journaled:]
     folded.machine.recover()
     return folded
 

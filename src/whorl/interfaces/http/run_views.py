@@ -140,7 +140,7 @@ def iteration_item(row: IterationRow) -> IterationItem:
 def verdicts(note: dict[str, Any]) -> list[Verdict]:
     """What each condition came to."""
     facts: Any = note.get("facts")
-    told = [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
+    facts = facts if isinstance(facts, list) else []
     return [
         Verdict(
             by=str(fact.get("by", "")),
@@ -148,7 +148,8 @@ def verdicts(note: dict[str, Any]) -> list[Verdict]:
             words=safe(fact_words(fact)),
             facts={name: fact[name] for name in fact if name not in ("by", "met")},
         )
-        for fact in told
+        for fact in facts
+        if isinstance(fact, dict)
     ]
 
 
@@ -202,34 +203,34 @@ def _driver(state: ServerState, row: RunRow) -> Literal["here", "elsewhere", "no
 
 def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[Action]:
     """What would not be refused now."""
-    found: set[str] = set()
+    actions: set[str] = set()
     for action, kind in _KINDS.items():
         if objection(machine, Event(kind, "", machine.now)) is None:
-            found.add(action)
+            actions.add(action)
     if row.status in ("running", "waiting"):
-        found.discard("resume")
+        actions.discard("resume")
     if row.status in ("paused", "interrupted"):
-        found.discard("pause")
+        actions.discard("pause")
     loops = [frame["address"] for frame in machine.frames.values() if frame["kind"] == "loop"]
     del loops[_LOOPS_LOOKED_AT:]
     for action, kind in (("continue", "run.continued"), ("accept", "run.accepted")):
-        asked = (Event(kind, "", machine.now, {"at": loop, "iteration": 1}) for loop in loops)
-        if row.status != "cancelled" and any(objection(machine, one) is None for one in asked):
-            found.add(action)
+        requests = (Event(kind, "", machine.now, {"at": loop, "iteration": 1}) for loop in loops)
+        if row.status != "cancelled" and any(objection(machine, one) is None for one in requests):
+            actions.add(action)
     if row.loop:
-        found.add("fork")
+        actions.add("fork")
     if gates:
-        found |= {"approve", "reject"}
-    return [action for action in get_args(Action) if action in found]
+        actions |= {"approve", "reject"}
+    return [action for action in get_args(Action) if action in actions]
 
 
 def abridged(body: dict[str, Json], seq: int) -> dict[str, Json]:
     """The body of an entry with references in the place of what is large in it."""
     if _size(body) <= BODY_MAX:
         return body
-    found = {name: _abridged(value, seq, (name,)) for name, value in body.items()}
-    if _size(found) <= BODY_MAX * 4:
-        return found
+    shortened = {name: _abridged(value, seq, (name,)) for name, value in body.items()}
+    if _size(shortened) <= BODY_MAX * 4:
+        return shortened
     return {name: _reference(value, seq, (name,)) for name, value in body.items()}
 
 

@@ -179,8 +179,8 @@ def hosts_of(place: Place) -> frozenset[str]:
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises UsageError where that is not possible."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = addresses[0]
         sock = socket.socket(family, kind, protocol)
     except OSError as fault:
         raise UsageError(f"{host!r} is no address to listen at: {fault.strerror}") from fault

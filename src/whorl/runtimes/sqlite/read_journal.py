@@ -144,15 +144,15 @@ class JournalReading(RunReading):
     ) -> list[IterationRow]:
         """The finished iterations of a loop whose number is above `after`, in order."""
         number = self._number(run)
-        found: list[IterationRow] = []
+        rows: list[IterationRow] = []
         seq = self._first_seq(number, loop) - 1
-        while len(found) < limit:
+        while len(rows) < limit:
             page = self._page(_ITERATIONS, (number, seq, loop, after, _PAGE), run)
-            found += [row for row in _iterations_of(loop, page) if row.number > after]
+            rows += [row for row in _iterations_of(loop, page) if row.number > after]
             if len(page) < _PAGE:
                 break
             seq = page[-1].seq
-        return found[:limit]
+        return rows[:limit]
 
     def newest_iterations(self, run: str, loop: str, limit: int = 100) -> list[IterationRow]:
         """The last finished iterations of a loop, in order."""

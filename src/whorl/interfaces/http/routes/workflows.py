@@ -119,8 +119,8 @@ def validate(state: State, request: Validation) -> Validated:
     except InvalidWorkflow as fault:
         if request.workflow is not None and _is_missing(fault):
             raise
-        found = [finding(one, root) for one in fault.diagnostics]
-        return Validated(ok=False, diagnostics=found, name=None, dialect=None, worst_case=None)  # type: ignore[arg-type]
+        findings = [finding(diagnostic, root) for diagnostic in fault.diagnostics]
+        return Validated(ok=False, diagnostics=findings, name=None, dialect=None, worst_case=None)  # type: ignore[arg-type]
     workflow, settings = reading.workflow, state.providers.settings
     warnings = list(reading.warnings)
     refused = refusal(workflow, settings)
@@ -129,7 +129,7 @@ def validate(state: State, request: Validation) -> Validated:
     worst = forecast(workflow, state.providers)
     return Validated(
         ok=True,
-        diagnostics=[finding(one, root) for one in warnings],  # type: ignore[misc]
+        diagnostics=[finding(diagnostic, root) for diagnostic in warnings],  # type: ignore[misc]
         name=safe(workflow.name),
         dialect=workflow.dialect,
         worst_case=WorstCase(
@@ -269,11 +269,11 @@ class _Drawing:
 
     def _unique(self, path: str) -> str:
         """Two cases of a branch may have steps of one name, which events cannot tell apart."""
-        found, number = path, 2
-        while found in self._paths:
-            found, number = f"{path}~{number}", number + 1
-        self._paths.add(found)
-        return found
+        unique, number = path, 2
+        while unique in self._paths:
+            unique, number = f"{path}~{number}", number + 1
+        self._paths.add(unique)
+        return unique
 
 
 def _node(node: Node, workflow: Workflow, path: str, parent: str, case: str | None) -> GraphNode:
