@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from whorl.interpreter.address import split_iteration
-from whorl.runtimes.journal import LoopRow
+from whorl.runtimes.journal import LoopRow, RunId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
-    from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.journal import Entry, Journal
 
 _NUMBER_MAX: Final = 2**63
 _REQUESTS_KEPT: Final = 100
@@ -363,21 +363,11 @@ def count_of(value: Json) -> int:
     return min(int(amount_of(value) or 0), 2**53)
 
 
-class Readable(Protocol):
-    """The reading side of a journal that a result document needs."""
-
-    def read(self, run: RunId, after: int = 0) -> Iterator[Entry]:
-        """The entries of a run."""
-
-    def loops(self, run: RunId) -> list[LoopRow]:
-        """The loops of a run."""
-
-
 def document(
     run: str,
     status: str,
     final: Event | None,
-    journal: Readable,
+    journal: Journal,
     *,
     warnings: list[Json] | None = None,
 ) -> dict[str, Json]:
@@ -391,17 +381,17 @@ def document(
         "status": status,
         "output": body.get("output"),
         "outputs": body.get("outputs") or {},
-        "loops": [loop_document(row) for row in journal.loops(run)],  # type: ignore[arg-type]
+        "loops": [loop_document(row) for row in journal.loops(RunId(run))],
         "usage": usage_document(body.get("usage")),
         "warnings": warnings_of(run, journal) if warnings is None else warnings,
         "error": body.get("error"),
     }
 
 
-def warnings_of(run: str, journal: Readable) -> list[Json]:
+def warnings_of(run: str, journal: Journal) -> list[Json]:
     """Everything that a run has warned of, oldest first."""
     warnings: list[Json] = []
-    for entry in journal.read(run):  # type: ignore[arg-type]
+    for entry in journal.read(RunId(run)):
         if entry.event.kind == "warning" and len(warnings) < _WARNINGS_MAX:
             warnings.append(entry.event.body | {"path": entry.event.address})
     return warnings

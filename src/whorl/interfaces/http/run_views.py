@@ -65,6 +65,8 @@ def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
     values = _fields(row, without="key")
     for name in ("parent", "loop", "exit_reason", "stopped_by", "mark"):
         values[name] = values[name] or None
+    if row.exit_reason == "accepted":
+        values["stopped_by"] = "person"
     return values | {
         "name": safe(row.name),
         "file": safe(state.shown_file(row.file)),
