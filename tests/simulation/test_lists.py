@@ -68,7 +68,9 @@ def run(seed: int) -> Listed:
         fed, noted = len(world.fed), len(world.notes)
         if world.machine.status != "paused":
             break
-        world.feed(Event("run.resumed", "", world.now, {**MORE, "request": f"r-{more}"}))
+        kind = "run.cancelled" if more > seed % 5 else "run.resumed"
+        body: dict[str, Any] = {} if kind == "run.cancelled" else {**MORE}
+        world.feed(Event(kind, "", world.now, body | {"request": f"r-{more}"}))
     return listed
 
 

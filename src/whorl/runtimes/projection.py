@@ -186,7 +186,7 @@ class RunFold(Generic[AnyLoop]):
         loop = self.loop_for(event, address)
         if loop is not None:
             loop.take(event, self.last_seq)
-        if self.not_begun is not None and event.kind in _OF_ITERATIONS:
+        if self.not_begun is not None:
             self._begin_later(event)
         if event.kind == "loop.continued":
             # What the limits are now, only the run itself knows.
@@ -229,13 +229,16 @@ class RunFold(Generic[AnyLoop]):
             self._hold(tuple(map(str, held)))
 
     def _begin_later(self, event: Event) -> None:
-        """What begins while there is no money has not begun, unless it is tried again (`[1]#2`)."""
-        held = tuple(one for one in self.not_begun or () if one != event.address)
-        if event.kind == "iteration.finished":
-            self.not_begun = held
-        elif event.address.endswith("]"):
-            self._count(event.address, -1)
-            self.not_begun = (*held, event.address)
+        """What begins while there is no money has not begun, unless it is tried again (`[1]#2`).
+
+        What ends says by itself how much of it counts.
+        """
+        held, at = self.not_begun or (), event.address
+        if event.kind in ("iteration.finished", "loop.finished"):
+            self.not_begun = tuple(one for one in held if at not in (one, split_iteration(one)[0]))
+        elif event.kind == "iteration.started" and at.endswith("]"):
+            self._count(at, -1)
+            self.not_begun = (*held, at)
 
     def _hold(self, iterations: tuple[str, ...] | None) -> None:
         for iteration in self.not_begun or ():
@@ -254,6 +257,7 @@ class RunFold(Generic[AnyLoop]):
         self.status = text_of(event.body.get("status")) or "failed"
         error = event.body.get("error")
         self.error = text_of(error.get("message") if isinstance(error, dict) else error)
+        self._hold(None)
         if isinstance(event.body.get("usage"), dict):
             self.calls = self.input_tokens = self.output_tokens = self.in_doubt = 0
             self.cost_usd = 0.0
