@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from simulation.runs import plan_of
 from simulation.world import World
 from whorl.interpreter.events import Event
-from whorl.runtimes.projection import AllLoops
+from whorl.runtimes.journal import NewRun, RunId
+from whorl.runtimes.projection import AllLoops, loop_rows
+from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.run_record import RunRecord
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MORE = {"cost_usd": 0.25, "tokens": 80, "calls": 4}
 
@@ -22,10 +28,12 @@ class Listed:
         self.world = World(plan_of(seed, budgets=True), seed)
         self.all, self.row = AllLoops(), RunRecord()
         self.held = 0
+        self.steps: list[list[Event]] = []
 
     def check(self, fed: int, noted: int) -> None:
         """Folds what is new, the events first that led to the notes."""
-        for event in (*self.world.fed[fed:], *self.world.notes[noted:]):
+        self.steps.append([*self.world.fed[fed:], *self.world.notes[noted:]])
+        for event in self.steps[-1]:
             self.all.take(event)
             self.row.take(event)
         machine = self.world.machine
@@ -60,7 +68,9 @@ def run(seed: int) -> Listed:
         fed, noted = len(world.fed), len(world.notes)
         if world.machine.status != "paused":
             break
-        world.feed(Event("run.resumed", "", world.now, {**MORE, "request": f"r-{more}"}))
+        kind = "run.cancelled" if more > seed % 5 else "run.resumed"
+        body: dict[str, Any] = {} if kind == "run.cancelled" else {**MORE}
+        world.feed(Event(kind, "", world.now, body | {"request": f"r-{more}"}))
     return listed
 
 
@@ -73,3 +83,18 @@ def test_lists_and_the_machine_count_the_same_iterations(seed: int) -> None:
 def test_some_iterations_are_held_back() -> None:
     """Otherwise the test above would show nothing about them."""
     assert sum(run(seed).held for seed in range(120)) > 10
+
+
+def test_the_store_gives_the_loops_that_its_journal_tells(tmp_path: Path) -> None:
+    async def compare(store: SqliteStore, seed: int) -> None:
+        steps = run(seed).steps
+        name, _ = await store.create(NewRun(RunId(f"r-{seed}"), {}, "h", "n", ""), steps[0].pop(0))
+        owner = await store.claim(name)
+        for events in steps:
+            await store.append(name, owner, events)
+            assert store.loops(name) == loop_rows(store.read(name))
+
+    store = SqliteStore(tmp_path / "runs.db")
+    for seed in range(12):
+        asyncio.run(compare(store, seed))
+    store.close()

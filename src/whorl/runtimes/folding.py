@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError, UsageError, did_you_mean
 from whorl.interpreter.address import split_iteration
@@ -16,12 +16,12 @@ from whorl.interpreter.events import FED_KINDS, Event
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.ir import content_hash, from_json, to_json
-from whorl.runtimes.journal import Journal, NewRun, RunId, records_in
+from whorl.runtimes.journal import NewRun, RunId, records_in
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.language import Json
-    from whorl.runtimes.journal import Entry
+    from whorl.runtimes.journal import Entry, Journal
 
 
 @dataclass(slots=True)
@@ -47,8 +47,8 @@ def fold(journal: Journal, run: RunId, plan: Plan | None = None) -> Folded:
     else:
         folded = Folded(Machine.restore(plan, str(stored[1])), stored[0])
         take_next = partial(take, folded)
-    said = sum(map(take_next, journal.read(run, after=folded.seq)))
-    folded.unsaid = folded.unsaid[said:]
+    journaled = sum(map(take_next, journal.read(run, after=folded.seq)))
+    folded.unsaid = folded.unsaid[journaled:]
     folded.machine.recover()
     return folded
 
@@ -184,18 +184,8 @@ class Fork:
     key: str = ""
 
 
-class Forkable(Journal, Protocol):
-    """A journal that tells where its runs come from."""
-
-    def file(self, run: RunId) -> str:
-        """The file that a run was started from."""
-
-    def sources(self, run: RunId) -> dict[str, str]:
-        """The source texts that the run pins, by file."""
-
-
 async def fork_run(
-    store: Forkable, source: RunId, fork: Fork, *, run: RunId, now: float
+    store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float
 ) -> tuple[RunId, bool]:
     """Makes the new run, all or none of it; nobody drives it yet.
 
@@ -248,7 +238,7 @@ def _body(
     return body
 
 
-def _begun(store: Forkable, source: RunId, at: str) -> tuple[list[Event], Machine]:
+def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine]:
     """The source's journal up to the moment in which an iteration began, and the machine there."""
     replay = Replay(store, source, until=at)
     events: list[Event] = []

@@ -131,7 +131,7 @@ class Message:
 
 
 class Journal(Protocol):
-    """The writing side, for the one owner of a run."""
+    """Where runs are written, each by its one owner, and read by everybody."""
 
     async def create(
         self,
@@ -182,6 +182,15 @@ class Journal(Protocol):
 
     def workflow(self, run: RunId) -> Json:
         """The workflow that the run pins."""
+
+    def file(self, run: RunId) -> str:
+        """The file that a run was started from."""
+
+    def sources(self, run: RunId) -> dict[str, str]:
+        """The source texts that the run pins, by file."""
+
+    def loops(self, run: RunId) -> list[LoopRow]:
+        """The loops of a run, in the order in which they started."""
 
 
 def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict[str, Json]:

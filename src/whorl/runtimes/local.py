@@ -117,10 +117,10 @@ class LocalRuntime:
             sources=start.sources,
         )
         first = Event("run.started", "", self._clock.now(), body)
-        found, made_now = await self.store.create(made, first)
-        if made_now:
+        stored, is_new = await self.store.create(made, first)
+        if is_new:
             self._digests[run] = digest
-        return found, made_now
+        return stored, is_new
 
     async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> str:
         """Drives a run until it ends, waits for a person, or is paused; gives its status.
@@ -178,15 +178,15 @@ class LocalRuntime:
 
     def _pin(self, workflow: Workflow) -> tuple[Json, str]:
         """The workflow as it is stored; many runs of one workflow compute this once."""
-        known = self._pinned.get(id(workflow))
-        if known is None or known[0] is not workflow:
+        pinned = self._pinned.get(id(workflow))
+        if pinned is None or pinned[0] is not workflow:
             if len(self._pinned) >= PINNED_MAX:
                 self._pinned.clear()
-            known = (workflow, to_json(workflow), content_hash(workflow))
-            self._pinned[id(workflow)] = known
-        if known[2] not in self._plans:
-            self._plans[known[2]] = Plan(workflow)
-        return known[1], known[2]
+            pinned = (workflow, to_json(workflow), content_hash(workflow))
+            self._pinned[id(workflow)] = pinned
+        if pinned[2] not in self._plans:
+            self._plans[pinned[2]] = Plan(workflow)
+        return pinned[1], pinned[2]
 
     async def _drive_owned(self, run: RunId, owner: int, requests: list[Event]) -> str:
         while True:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from whorl.interpreter.address import split_iteration
-from whorl.runtimes.journal import LoopRow
+from whorl.runtimes.journal import LoopRow, RunId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
-    from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.journal import Entry, Journal
 
 _NUMBER_MAX: Final = 2**63
 _REQUESTS_KEPT: Final = 100
@@ -186,7 +186,7 @@ class RunFold(Generic[AnyLoop]):
         loop = self.loop_for(event, address)
         if loop is not None:
             loop.take(event, self.last_seq)
-        if self.not_begun is not None and event.kind in _OF_ITERATIONS:
+        if self.not_begun is not None:
             self._begin_later(event)
         if event.kind == "loop.continued":
             # What the limits are now, only the run itself knows.
@@ -229,13 +229,16 @@ class RunFold(Generic[AnyLoop]):
             self._hold(tuple(map(str, held)))
 
     def _begin_later(self, event: Event) -> None:
-        """What begins while there is no money has not begun, unless it is tried again (`[1]#2`)."""
-        held = tuple(one for one in self.not_begun or () if one != event.address)
-        if event.kind == "iteration.finished":
-            self.not_begun = held
-        elif event.address.endswith("]"):
-            self._count(event.address, -1)
-            self.not_begun = (*held, event.address)
+        """What begins while there is no money has not begun, unless it is tried again (`[1]#2`).
+
+        What ends says by itself how much of it counts.
+        """
+        held, at = self.not_begun or (), event.address
+        if event.kind in ("iteration.finished", "loop.finished"):
+            self.not_begun = tuple(one for one in held if at not in (one, split_iteration(one)[0]))
+        elif event.kind == "iteration.started" and at.endswith("]"):
+            self._count(at, -1)
+            self.not_begun = (*held, at)
 
     def _hold(self, iterations: tuple[str, ...] | None) -> None:
         for iteration in self.not_begun or ():
@@ -254,6 +257,7 @@ class RunFold(Generic[AnyLoop]):
         self.status = text_of(event.body.get("status")) or "failed"
         error = event.body.get("error")
         self.error = text_of(error.get("message") if isinstance(error, dict) else error)
+        self._hold(None)
         if isinstance(event.body.get("usage"), dict):
             self.calls = self.input_tokens = self.output_tokens = self.in_doubt = 0
             self.cost_usd = 0.0
@@ -363,21 +367,11 @@ def count_of(value: Json) -> int:
     return min(int(amount_of(value) or 0), 2**53)
 
 
-class Readable(Protocol):
-    """The reading side of a journal that a result document needs."""
-
-    def read(self, run: RunId, after: int = 0) -> Iterator[Entry]:
-        """The entries of a run."""
-
-    def loops(self, run: RunId) -> list[LoopRow]:
-        """The loops of a run."""
-
-
 def document(
     run: str,
     status: str,
     final: Event | None,
-    journal: Readable,
+    journal: Journal,
     *,
     warnings: list[Json] | None = None,
 ) -> dict[str, Json]:
@@ -391,17 +385,17 @@ def document(
         "status": status,
         "output": body.get("output"),
         "outputs": body.get("outputs") or {},
-        "loops": [loop_document(row) for row in journal.loops(run)],  # type: ignore[arg-type]
+        "loops": [loop_document(row) for row in journal.loops(RunId(run))],
         "usage": usage_document(body.get("usage")),
         "warnings": warnings_of(run, journal) if warnings is None else warnings,
         "error": body.get("error"),
     }
 
 
-def warnings_of(run: str, journal: Readable) -> list[Json]:
+def warnings_of(run: str, journal: Journal) -> list[Json]:
     """Everything that a run has warned of, oldest first."""
     warnings: list[Json] = []
-    for entry in journal.read(run):  # type: ignore[arg-type]
+    for entry in journal.read(RunId(run)):
         if entry.event.kind == "warning" and len(warnings) < _WARNINGS_MAX:
             warnings.append(entry.event.body | {"path": entry.event.address})
     return warnings

@@ -98,14 +98,14 @@ class SimulatedRuntime:
             RunId(run), to_json(workflow), content_hash(workflow), workflow.name, workflow.dialect
         )
         first = Event("run.started", "", EPOCH, body)
-        found, _ = self._until_done(self.journal.create(made, first))
-        return found
+        made_run, _ = self._until_done(self.journal.create(made, first))
+        return made_run
 
     def fork(self, source: RunId, fork: Fork, *, run: str = "fork") -> RunId:
         """Makes a run that redoes an iteration of another one; `resume` drives it."""
         now = EPOCH + self._passed_s
-        found, _ = self._until_done(fork_run(self.journal, source, fork, run=RunId(run), now=now))
-        return found
+        forked, _ = self._until_done(fork_run(self.journal, source, fork, run=RunId(run), now=now))
+        return forked
 
     def resume(
         self,

@@ -133,12 +133,12 @@ class Auth:
             host = _one(headers, b"x-forwarded-host") or ""
         else:
             host = _one(headers, b"host") or ""
-        found = _HOST.fullmatch(host)
-        if found is None:
+        parsed = _HOST.fullmatch(host)
+        if parsed is None:
             raise Refusal(400, "W904", "the Host header is missing or no host")
         if self._rules.behind_proxy:
             return host.lower()
-        name, port = found["name"].lower(), int(found["port"] or 80)
+        name, port = parsed["name"].lower(), int(parsed["port"] or 80)
         if port != self._rules.port or not (name in self._rules.hosts or _is_own(name, scope)):
             raise Refusal(421, "W904", f"{host!r} is not this server", "use the printed address")
         return host.lower()
@@ -211,10 +211,10 @@ def _digest(token: str) -> bytes:
 
 
 def _headers(scope: Scope) -> dict[bytes, list[str]]:
-    found: dict[bytes, list[str]] = {}
+    headers: dict[bytes, list[str]] = {}
     for name, value in scope["headers"]:
-        found.setdefault(name.lower(), []).append(value.decode("latin-1"))
-    return found
+        headers.setdefault(name.lower(), []).append(value.decode("latin-1"))
+    return headers
 
 
 def _one(headers: dict[bytes, list[str]], name: bytes) -> str | None:

@@ -107,15 +107,15 @@ def finding(diagnostic: Diagnostic, root: str) -> dict[str, Any]:
 
 
 def _invalid(fault: InvalidWorkflow, root: str) -> JSONResponse:
-    found = fault.diagnostics[:_FINDINGS_MAX]
-    first = found[0] if found else None
+    diagnostics = fault.diagnostics[:_FINDINGS_MAX]
+    first = diagnostics[0] if diagnostics else None
     code, words = (first.code, first.message) if first else ("W001", "the file cannot be read")
-    missing = len(found) == 1 and code == "W016" and first is not None and first.span is None
+    missing = len(diagnostics) == 1 and code == "W016" and first is not None and first.span is None
     error = {
         "code": code,
         "message": safe(words),
         "help": safe(first.help) if first else "",
-        "diagnostics": None if missing else [finding(one, root) for one in found],
+        "diagnostics": None if missing else [finding(one, root) for one in diagnostics],
     }
     return JSONResponse({"error": error}, 404 if missing else 400)
 
@@ -125,8 +125,8 @@ def _validation_words(errors: Sequence[Any]) -> str:
     words = []
     for error in errors[:5]:
         place = ".".join(str(part) for part in error["loc"] if part not in ("body", "query"))
-        said = str(error["msg"]).removeprefix("Value error, ")
+        message = str(error["msg"]).removeprefix("Value error, ")
         if error["type"] == "extra_forbidden":
-            said = "there is no such field"
-        words.append(f"{place[:200]}: {said}" if place else said)
+            message = "there is no such field"
+        words.append(f"{place[:200]}: {message}" if place else message)
     return "; ".join(words) or "the request does not have its shape"

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from typing import (Any, TYPE_CHECKING)
+from urllib.parse import parse_qsl
+from whorl.interfaces.http.faults import (Refusal, answer_for)
+from whorl.providers.json_values import (NotJson, as_json)
+from whorl.providers.redaction import redact
+
 import asyncio
 import json
 import logging
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
 
-from whorl.interfaces.http.faults import Refusal, answer_for
-from whorl.providers.json_values import NotJson, as_json
-from whorl.providers.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
+    from collections.abc import (Iterable, Mapping)
+    from starlette.types import (ASGIApp, Message, Receive, Scope, Send)
     from whorl.providers.redaction import Secret
+
+
 
 
 BODY_MAX = 2_000_000
@@ -60,8 +61,8 @@ class Limits:
                 raise
             slow = not answering.has_read and scope["method"] in _WITH_BODY
             status, words = (408, "did not arrive") if slow else (503, "was not answered")
-            told = Refusal(status, "W900", f"the request {words} within {self._deadline_s:g} s")
-            await _refuse(told, scope, receive, answering)
+            late = Refusal(status, "W900", f"the request {words} within {self._deadline_s:g} s")
+            await _refuse(late, scope, receive, answering)
         except Exception as fault:  # noqa: BLE001 - the edge: our mistakes are reported, not dumped
             await answer_for(fault)(scope, receive, answering.send)
 
@@ -86,27 +87,27 @@ class _Answering:
             self._start = message
             return
         body = message.get("body", b"")
-        told = _redacted(body, self._secrets) if self._secrets else body
+        shown = _redacted(body, self._secrets) if self._secrets else body
         if self._start is not None:
-            if told != body and not message.get("more_body"):
+            if shown != body and not message.get("more_body"):
                 headers = self._start["headers"]
                 kept = [pair for pair in headers if pair[0].lower() != b"content-length"]
-                self._start["headers"] = [*kept, (b"content-length", str(len(told)).encode())]
+                self._start["headers"] = [*kept, (b"content-length", str(len(shown)).encode())]
             start, self._start = self._start, None
             await self._send(start)
-        await self._send({**message, "body": told})
+        await self._send({**message, "body": shown})
 
 
 def _redacted(body: bytes, secrets: tuple[Secret, ...]) -> bytes:
     """An answer without secrets; JSON stays JSON, whatever characters a secret has."""
     text = body.decode("utf-8")
-    told = redact(text, secrets)
-    if told == text:
+    redacted = redact(text, secrets)
+    if redacted == text:
         return body
     try:
         value = json.loads(text)
     except ValueError:
-        return told.encode()
+        return redacted.encode()
     return json.dumps(redact(value, secrets), ensure_ascii=False).encode()
 
 
@@ -183,10 +184,10 @@ def _reread(content: bytes) -> bytes:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         raise NotJson("a key is given twice")
-    return found
+    return fields
 
 
 def _given(content: bytes, receive: Receive) -> Receive:

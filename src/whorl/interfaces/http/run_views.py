@@ -7,40 +7,29 @@ that it is asked of.
 
 from __future__ import annotations
 
-import base64
-import json
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
-
-from whorl.errors import UsageError, safe
-from whorl.interfaces.figures import paragraphs, written
-from whorl.interfaces.http.run_schemas import (
-    Action,
-    Attempt,
-    GateItem,
-    IterationItem,
-    JournalEvent,
-    LoopItem,
-    Result,
-    RunDetail,
-    RunItem,
-    UsageItem,
-    Verdict,
-)
-from whorl.interfaces.wording import condition_words, fact_words, reason_words, verdict_words
+from typing import (Any, Literal, TYPE_CHECKING, TypeAlias, get_args)
+from whorl.errors import (UsageError, safe)
+from whorl.interfaces.figures import (paragraphs, written)
+from whorl.interfaces.http.run_schemas import (Action, Attempt, GateItem, IterationItem, JournalEvent, LoopItem, Result, RunDetail, RunItem, UsageItem, Verdict)
+from whorl.interfaces.wording import (condition_words, fact_words, reason_words, verdict_words)
 from whorl.interpreter.control import objection
 from whorl.interpreter.events import Event
 from whorl.runtimes.projection import usage_document
 from whorl.services.inspection import limit_now
 from whorl.services.redaction import shown
-from whorl.services.results import open_gates, result_of, row_and_machine
+from whorl.services.results import (open_gates, result_of, row_and_machine)
+
+import base64
+import json
+
 
 if TYPE_CHECKING:
     from whorl.interfaces.http.state import ServerState
     from whorl.interpreter.machine import Machine
     from whorl.ir import Loop
     from whorl.language import Json
-    from whorl.runtimes.journal import Entry, IterationRow, LoopRow, RunId, RunRow
+    from whorl.runtimes.journal import (Entry, IterationRow, LoopRow, RunId, RunRow)
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.inspection import StepAttempt
     from whorl.services.results import Gate
@@ -65,6 +54,8 @@ def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
     values = _fields(row, without="key")
     for name in ("parent", "loop", "exit_reason", "stopped_by", "mark"):
         values[name] = values[name] or None
+    if row.exit_reason == "accepted":
+        values["stopped_by"] = "person"
     return values | {
         "name": safe(row.name),
         "file": safe(state.shown_file(row.file)),
@@ -140,7 +131,7 @@ def iteration_item(row: IterationRow) -> IterationItem:
 def verdicts(note: dict[str, Any]) -> list[Verdict]:
     """What each condition came to."""
     facts: Any = note.get("facts")
-    told = [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
+    facts = facts if isinstance(facts, list) else []
     return [
         Verdict(
             by=str(fact.get("by", "")),
@@ -148,7 +139,8 @@ def verdicts(note: dict[str, Any]) -> list[Verdict]:
             words=safe(fact_words(fact)),
             facts={name: fact[name] for name in fact if name not in ("by", "met")},
         )
-        for fact in told
+        for fact in facts
+        if isinstance(fact, dict)
     ]
 
 
@@ -202,34 +194,34 @@ def _driver(state: ServerState, row: RunRow) -> Literal["here", "elsewhere", "no
 
 def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[Action]:
     """What would not be refused now."""
-    found: set[str] = set()
+    actions: set[str] = set()
     for action, kind in _KINDS.items():
         if objection(machine, Event(kind, "", machine.now)) is None:
-            found.add(action)
+            actions.add(action)
     if row.status in ("running", "waiting"):
-        found.discard("resume")
+        actions.discard("resume")
     if row.status in ("paused", "interrupted"):
-        found.discard("pause")
+        actions.discard("pause")
     loops = [frame["address"] for frame in machine.frames.values() if frame["kind"] == "loop"]
     del loops[_LOOPS_LOOKED_AT:]
     for action, kind in (("continue", "run.continued"), ("accept", "run.accepted")):
-        asked = (Event(kind, "", machine.now, {"at": loop, "iteration": 1}) for loop in loops)
-        if row.status != "cancelled" and any(objection(machine, one) is None for one in asked):
-            found.add(action)
+        requests = (Event(kind, "", machine.now, {"at": loop, "iteration": 1}) for loop in loops)
+        if row.status != "cancelled" and any(objection(machine, one) is None for one in requests):
+            actions.add(action)
     if row.loop:
-        found.add("fork")
+        actions.add("fork")
     if gates:
-        found |= {"approve", "reject"}
-    return [action for action in get_args(Action) if action in found]
+        actions |= {"approve", "reject"}
+    return [action for action in get_args(Action) if action in actions]
 
 
 def abridged(body: dict[str, Json], seq: int) -> dict[str, Json]:
     """The body of an entry with references in the place of what is large in it."""
     if _size(body) <= BODY_MAX:
         return body
-    found = {name: _abridged(value, seq, (name,)) for name, value in body.items()}
-    if _size(found) <= BODY_MAX * 4:
-        return found
+    shortened = {name: _abridged(value, seq, (name,)) for name, value in body.items()}
+    if _size(shortened) <= BODY_MAX * 4:
+        return shortened
     return {name: _reference(value, seq, (name,)) for name, value in body.items()}
 
 

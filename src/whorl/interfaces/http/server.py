@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+from contextlib import (asynccontextmanager, contextmanager)
+from dataclasses import dataclass
+from typing import (Any, TYPE_CHECKING)
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from whorl.errors import UsageError
+from whorl.interfaces.http.app import build_app
+from whorl.interfaces.http.auth import (Auth, LOOPBACK_NAMES, Rules)
+from whorl.interfaces.http.limits import Limits
+from whorl.interfaces.http.state import open_state
+
 import ipaddress
 import logging
 import signal
 import socket
 import threading
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from whorl.errors import UsageError
-from whorl.interfaces.http.app import build_app
-from whorl.interfaces.http.auth import LOOPBACK_NAMES, Auth, Rules
-from whorl.interfaces.http.limits import Limits
-from whorl.interfaces.http.state import open_state
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import AsyncIterator, Iterator
-
+    from collections.abc import (AsyncIterator, Iterator)
     from whorl.interfaces.http.state import ServerState
     from whorl.services.project import Project
+    import asyncio
+
 
 
 HEAD_BYTES_MAX = 32_768
@@ -180,8 +181,8 @@ def hosts_of(place: Place) -> frozenset[str]:
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises UsageError where that is not possible."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = addresses[0]
         sock = socket.socket(family, kind, protocol)
     except OSError as fault:
         raise UsageError(f"{host!r} is no address to listen at: {fault.strerror}") from fault

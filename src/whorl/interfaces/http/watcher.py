@@ -199,7 +199,7 @@ class StreamWatcher:
         """Tells of what other processes commit, until it is cancelled."""
         version = store.version()
         place, _ = store.touched(_END)
-        known = await asyncio.to_thread(_interrupted, store)
+        known_interrupted = await asyncio.to_thread(_interrupted, store)
         looked = asyncio.get_running_loop().time()
         while True:
             await self._pause()
@@ -217,10 +217,10 @@ class StreamWatcher:
                 if asyncio.get_running_loop().time() - looked >= INTERRUPTED_EVERY_S:
                     # A process that was killed leaves nothing in the journal.
                     looked = asyncio.get_running_loop().time()
-                    found = await asyncio.to_thread(_interrupted, store)
-                    for run, _ in found - known:
+                    interrupted = await asyncio.to_thread(_interrupted, store)
+                    for run, _ in interrupted - known_interrupted:
                         self.touch(run)
-                    known = found
+                    known_interrupted = interrupted
             except StoreError as fault:
                 log.warning("the store cannot be read: %s", safe(str(fault)))
                 await asyncio.sleep(INTERRUPTED_EVERY_S)

@@ -167,16 +167,16 @@ def _examined(place: Place, flags: int) -> int:
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         if place.exclusive:
             connection.pragma("locking_mode", "EXCLUSIVE")
-        found = dict.fromkeys(("application_id", "user_version"), 0)
+        stored = dict.fromkeys(("application_id", "user_version"), 0)
         # In one transaction: another process may be making the store at this moment.
         patiently(lambda: connection.execute("BEGIN"))
-        patiently(lambda: found.update({name: connection.pragma(name) for name in found}))
+        patiently(lambda: stored.update({name: connection.pragma(name) for name in stored}))
         tables = fetch(connection, "SELECT count(*) FROM sqlite_schema")[0][0]
         connection.execute("ROLLBACK")
-        _refuse_strangers(place.path, found["application_id"], tables)
-        _refuse_other_formats(place.path, found["user_version"])
+        _refuse_strangers(place.path, stored["application_id"], tables)
+        _refuse_other_formats(place.path, stored["user_version"])
         _refuse_additions(connection, place.path)
-        return found["user_version"]
+        return stored["user_version"]
     finally:
         connection.close()
 

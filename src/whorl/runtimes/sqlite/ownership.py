@@ -127,10 +127,10 @@ class Ownership:
 
     def claim(self, run: str) -> int:
         """Makes this store the owner of a run; gives the owner number."""
-        found = fetch(self._connection, _OWNER, (run,))
-        if not found:
+        rows = fetch(self._connection, _OWNER, (run,))
+        if not rows:
             raise refused(f"there is no run {run!r} in the store", "`whorl ls` lists the runs")
-        number, owner, behaviour, row, *process = found[0]
+        number, owner, behaviour, row, *process = rows[0]
         if behaviour > BEHAVIOUR:
             raise _too_new(run, behaviour)
         if process[0] is not None:
@@ -148,10 +148,10 @@ class Ownership:
 
     def is_driven(self, run: str) -> bool:
         """Whether a living process has the run."""
-        found = fetch(self._connection, _OWNER, (run,))
-        if not found or found[0][4] is None:
+        rows = fetch(self._connection, _OWNER, (run,))
+        if not rows or rows[0][4] is None:
             return False
-        process = found[0][4:]
+        process = rows[0][4:]
         return is_alive(Identity(*process[:4]), Pulse(*process[4:]), self._here, self._pulse())
 
     def release(self, run: str, owner: int) -> None:

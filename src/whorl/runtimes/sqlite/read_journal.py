@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from whorl.errors import StoreError
@@ -53,7 +54,7 @@ _ITERATIONS: Final = (
     OR (address >= ?3 || '[' AND address < ?3 || '\\'
         AND CAST(substr(address, length(?3) + 2) AS INTEGER) > ?4)) ORDER BY seq LIMIT ?5"""
 )
-_ITERATIONS_BACKWARDS: Final = (
+_BACKWARDS: Final = (
     _ENTRY
     + """INDEXED BY iterations_by_run WHERE run = ?1 AND kind = 34 AND seq < ?2 AND (address = ?3
     OR (address >= ?3 || '[' AND address < ?3 || '\\')) ORDER BY seq DESC LIMIT ?4"""
@@ -109,28 +110,16 @@ class JournalReading(RunReading):
 
     def read(self, run: str, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
         """The entries of a run after a sequence number, in order. Raises StoreError R903."""
-        number = self._number(run)
-        left = _SEQ_MAX if limit is None else limit
-        while left > 0:
-            page = self._page(_AFTER, (number, after, min(left, _PAGE)), run)
-            for entry in page:
-                if entry.seq != after + 1:
-                    raise damaged(run, after + 1, "the entry is missing")
-                after = entry.seq
-                yield entry
-            left -= len(page)
-            if len(page) < _PAGE:
-                return
+        size = min(limit or _PAGE, _PAGE)
+        for entry in islice(self._entries(run, _AFTER, after, size=size), limit):
+            if entry.seq != after + 1:
+                raise damaged(run, after + 1, "the entry is missing")
+            after = entry.seq
+            yield entry
 
     def entries_at(self, run: str, address: str, after: int = 0) -> Iterator[Entry]:
         """The entries at an address and below it, in order."""
-        number = self._number(run)
-        while True:
-            page = self._page(_AT, (number, after, address, _PAGE), run)
-            yield from page
-            if len(page) < _PAGE:
-                return
-            after = page[-1].seq
+        return self._entries(run, _AT, after, address)
 
     def loops(self, run: str) -> list[LoopRow]:
         """The loops of a run, in the order in which they started."""
@@ -143,36 +132,31 @@ class JournalReading(RunReading):
         self, run: str, loop: str, after: int = 0, limit: int = 1000
     ) -> list[IterationRow]:
         """The finished iterations of a loop whose number is above `after`, in order."""
-        number = self._number(run)
-        found: list[IterationRow] = []
-        seq = self._first_seq(number, loop) - 1
-        while len(found) < limit:
-            page = self._page(_ITERATIONS, (number, seq, loop, after, _PAGE), run)
-            found += [row for row in _iterations_of(loop, page) if row.number > after]
-            if len(page) < _PAGE:
+        first = self._first_seq(self._number(run), loop) - 1
+        notes: dict[str, Entry] = {}
+        for entry in self._entries(run, _ITERATIONS, first, loop, after):
+            address, number = iteration_of(entry.event)
+            if address == loop and number > after:
+                # One that went on after it was cut short has been told of before: its last note
+                # has all.
+                notes[entry.event.address] = entry
+            if len(notes) > limit:
                 break
-            seq = page[-1].seq
-        return found[:limit]
+        return [_iteration(loop, entry) for entry in islice(notes.values(), limit)]
 
     def newest_iterations(self, run: str, loop: str, limit: int = 100) -> list[IterationRow]:
         """The last finished iterations of a loop, in order."""
-        return list(_iterations_of(loop, self._newest(run, self._number(run), loop, limit)))
+        return [_iteration(loop, entry) for entry in self._newest(run, loop, limit)]
 
-    def _newest(self, run: str, number: int, loop: str, limit: int) -> list[Entry]:
+    def _newest(self, run: str, loop: str, limit: int) -> list[Entry]:
         """The last notes of finished iterations of a loop, in order."""
         notes: dict[str, Entry] = {}
-        seq, size = _SEQ_MAX, min(limit, _PAGE)
-        while len(notes) < limit:
-            page = self._page(_ITERATIONS_BACKWARDS, (number, seq, loop, size), run)
-            for entry in page:
-                # One that went on after it was cut short has been told of before: its last note
-                # has all.
-                if split_iteration(entry.event.address)[0] == loop:
-                    notes.setdefault(entry.event.address, entry)
-            if len(page) < size:
+        for entry in self._entries(run, _BACKWARDS, _SEQ_MAX, loop, size=min(limit, _PAGE)):
+            if split_iteration(entry.event.address)[0] == loop:
+                notes.setdefault(entry.event.address, entry)
+            if len(notes) == limit:
                 break
-            seq = page[-1].seq
-        return list(notes.values())[:limit][::-1]
+        return list(notes.values())[::-1]
 
     def last_snapshot(self, run: str) -> tuple[int, Json] | None:
         """The newest snapshot that can be read; an older one, or the journal alone, is as good."""
@@ -207,6 +191,18 @@ class JournalReading(RunReading):
             except Unreadable as error:
                 raise damaged(run, None, str(error)) from error
 
+    def _entries(
+        self, run: str, statement: str, seq: int, *values: int | str, size: int = _PAGE
+    ) -> Iterator[Entry]:
+        """The entries that a statement gives beyond `seq`, page by page."""
+        number = self._number(run)
+        while True:
+            page = self._page(statement, (number, seq, *values, size), run)
+            yield from page
+            if len(page) < size:
+                return
+            seq = page[-1].seq
+
     def _page(self, statement: str, values: tuple[int | str, ...], run: str) -> list[Entry]:
         with self._reader.lend() as connection:
             rows = fetch(connection, statement, values)
@@ -224,7 +220,7 @@ class JournalReading(RunReading):
         if finished is not None:
             entries += self._page(_ONE, (number, finished), run)
         else:
-            entries += self._newest(run, number, address, _BEST_SOUGHT)
+            entries += self._newest(run, address, _BEST_SOUGHT)
             entries += self._page(_BEGUN, (number, entries[-1].seq if entries else 0, address), run)
         loop = LoopFold(address, started_seq=started)
         for entry in entries:
@@ -314,17 +310,14 @@ def _entry(connection: apsw.Connection, run: str, seq: int, *row: Any) -> Entry:
         raise damaged(run, seq, str(error)) from error
 
 
-def _iterations_of(loop: str, entries: list[Entry]) -> Iterator[IterationRow]:
-    for entry in {entry.event.address: entry for entry in entries}.values():
-        note = entry.event.body
-        address, number = iteration_of(entry.event)
-        if address == loop:
-            yield IterationRow(
-                loop=loop,
-                number=number,
-                status=text_of(note.get("status")),
-                score=number_of(note.get("score")),
-                seq=entry.seq,
-                at=entry.event.at,
-                note=note,
-            )
+def _iteration(loop: str, entry: Entry) -> IterationRow:
+    note = entry.event.body
+    return IterationRow(
+        loop=loop,
+        number=iteration_of(entry.event)[1],
+        status=text_of(note.get("status")),
+        score=number_of(note.get("score")),
+        seq=entry.seq,
+        at=entry.event.at,
+        note=note,
+    )

@@ -109,20 +109,20 @@ class RunReading:
         """The run that a person means: an id, the beginning of one, or `last`."""
         with self._reader.lend() as connection:
             if text == "last":
-                found = _newest(connection, 1)
+                ids = _newest(connection, 1)
             else:
-                found = _starting_with(connection, text)
-        if text in found:
+                ids = _starting_with(connection, text)
+        if text in ids:
             return RunId(text)
-        if not found:
+        if not ids:
             raise self._unknown(text)
-        if len(found) > 1:
+        if len(ids) > 1:
             raise UsageError(
-                f"{text!r} is the beginning of more than one run: {', '.join(found)}",
+                f"{text!r} is the beginning of more than one run: {', '.join(ids)}",
                 help="write more of the id",
                 code="W902",
             )
-        return RunId(found[0])
+        return RunId(ids[0])
 
     def totals(self, since: float = 0.0) -> list[Total]:
         """What the runs made since a time have used, by workflow name, the dearest first."""
@@ -133,8 +133,8 @@ class RunReading:
         """The runs with entries after a place in the common journal, and its last place."""
         with self._reader.lend() as connection:
             last = int(connection.execute("SELECT max(id) FROM journal").get or 0)
-            found = fetch(connection, _TOUCHED, (after, last)) if last > after else []
-        return last, [RunId(row[0]) for row in found]
+            rows = fetch(connection, _TOUCHED, (after, last)) if last > after else []
+        return last, [RunId(row[0]) for row in rows]
 
     def forks(self, run: str, limit: int = 100) -> list[RunId]:
         """The runs that were made from a run, oldest first."""
@@ -166,8 +166,8 @@ class RunReading:
     def is_owned(self, run: str) -> bool:
         """Whether a living process has the run, whatever its status."""
         with self._reader.lend() as connection:
-            found = fetch(connection, _ONE, (run,))
-        process = found[0][_SHOWN_FIELDS + 1 :] if found else (None,)
+            rows = fetch(connection, _ONE, (run,))
+        process = rows[0][_SHOWN_FIELDS + 1 :] if rows else (None,)
         if process[0] is None:
             return False
         return is_alive(Identity(*process[:4]), Pulse(*process[4:]), self._here, self._now())
@@ -204,8 +204,8 @@ def _newest(connection: apsw.Connection, limit: int) -> list[str]:
 
 def _starting_with(connection: apsw.Connection, text: str) -> list[str]:
     # '{' follows the last letter that an id may hold.
-    found = "SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT 5"
-    return [row[0] for row in fetch(connection, found, (text, text + "{"))] if text else []
+    matching = "SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT 5"
+    return [row[0] for row in fetch(connection, matching, (text, text + "{"))] if text else []
 
 
 def _interrupted(row: RunRow) -> RunRow:

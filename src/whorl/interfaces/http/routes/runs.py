@@ -1,59 +1,26 @@
 """Looking at runs: lists, one run, its loops, iterations, steps and values."""
 
-from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query
+
+
+from fastapi import (APIRouter, Depends, Path, Query)
 from pydantic import Field
-
+from typing import (Annotated, Any)
 from whorl.interfaces.figures import written
-from whorl.interfaces.http.run_schemas import (
-    Cell,
-    Comparison,
-    IterationDetail,
-    IterationList,
-    LargeValue,
-    LoopList,
-    Matrix,
-    MatrixRow,
-    NodeChange,
-    NodeDetail,
-    Previous,
-    RunDetail,
-    RunList,
-    RunStatus,
-    Side,
-)
-from whorl.interfaces.http.run_views import (
-    attempt_item,
-    iteration_item,
-    loop_item,
-    run_detail,
-    run_item,
-    value_at,
-    verdicts,
-)
+from whorl.interfaces.http.run_schemas import (Cell, Comparison, IterationDetail, IterationList, LargeValue, LoopList, Matrix, MatrixRow, NodeChange, NodeDetail, Previous, RunDetail, RunList, RunStatus, Side)
+from whorl.interfaces.http.run_views import (attempt_item, iteration_item, loop_item, run_detail, run_item, value_at, verdicts)
 from whorl.interfaces.http.schemas import Closed
-from whorl.interfaces.http.state import KnownRun, State, no_query
+from whorl.interfaces.http.state import (KnownRun, State, no_query)
+from whorl.interfaces.inspection import Side as IterationSide
 from whorl.interfaces.progress import usage_of
 from whorl.interfaces.wording import target_of
 from whorl.interpreter.verdict import similarity
 from whorl.language import Json
 from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import RunId, RunRow
+from whorl.runtimes.journal import (RunId, RunRow)
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.inspection import Side as Found
-from whorl.services.inspection import (
-    attempts_of,
-    computed,
-    iteration_row,
-    loop_named,
-    previous_address,
-    results_of,
-    sides,
-    unknown_place,
-)
-from whorl.services.results import carried_into, loop_node, workflow_of
-
+from whorl.services.inspection import (Side as Found, attempts_of, computed, iteration_row, loop_named, previous_address, results_of, sides, unknown_place)
+from whorl.services.results import (carried_into, loop_node, workflow_of)
 LOOPS_MAX = 500
 _SCANNED_MAX = 5_000
 _PAGE = 200
@@ -219,20 +186,20 @@ def show_value(
 
 def _rows(state: State, query: RunsQuery) -> tuple[list[RunRow], str | None]:
     """A page of rows, and where the next one begins."""
-    found: list[RunRow] = []
+    rows: list[RunRow] = []
     before, scanned = query.before, 0
     words = (query.search or "").casefold()
     size = _PAGE if words else query.limit + 1
-    while len(found) <= query.limit and scanned < _SCANNED_MAX:
+    while len(rows) <= query.limit and scanned < _SCANNED_MAX:
         page = state.store.runs(query.status, query.workflow, size, before)
-        found += [row for row in page if not words or _holds(row, words)]
+        rows += [row for row in page if not words or _holds(row, words)]
         scanned += len(page)
         if len(page) < size:
             before = None
             break
         before = page[-1].id
-    shown = found[: query.limit]
-    if len(found) > query.limit:
+    shown = rows[: query.limit]
+    if len(rows) > query.limit:
         return shown, shown[-1].id
     return shown, before
 
@@ -258,33 +225,33 @@ def matrix(store: SqliteStore, run: RunId, loop: str, node: str | None) -> Matri
     """For each iteration and step: whether its result is new, nearly the same, or the same."""
     rows = store.newest_iterations(run, loop, MATRIX_MAX)
     numbers = sorted({row.number for row in rows if row.status == "succeeded"})
-    found = results_of(store, run, loop, numbers)
-    results = {number: found.get(number, {}) for number in numbers}
+    given = results_of(store, run, loop, numbers)
+    results = {number: given.get(number, {}) for number in numbers}
     names = list(dict.fromkeys(name for one in results.values() for name in one))
     shown = [name for name in names if node in (None, name)]
-    told, before = [], None
+    changes, before = [], None
     for number in numbers:
         cells = {name: _cell(results[number], before, name) for name in shown}
-        told.append(MatrixRow(number=number, cells=cells))
+        changes.append(MatrixRow(number=number, cells=cells))
         before = results[number]
-    return Matrix(loop=loop, nodes=shown, iterations=told)
+    return Matrix(loop=loop, nodes=shown, iterations=changes)
 
 
-def _side(found: Found) -> Side:
-    _, tokens, cost_usd = usage_of(found.row.note)
-    note: dict[str, Any] = found.row.note
+def _side(side: IterationSide) -> Side:
+    _, tokens, cost_usd = usage_of(side.row.note)
+    note: dict[str, Any] = side.row.note
     return Side(
-        number=found.row.number,
-        score=found.row.score,
+        number=side.row.number,
+        score=side.row.score,
         cost_usd=cost_usd,
         tokens=tokens,
         seconds=float(note.get("seconds") or 0.0),
-        results=found.results,
+        results=side.results,
         verdicts=verdicts(note),
     )
 
 
-def _change(name: str, one: Found, other: Found) -> NodeChange:
+def _change(name: str, one: IterationSide, other: IterationSide) -> NodeChange:
     first, second = one.results.get(name), other.results.get(name)
     same = first == second
     return NodeChange(name=name, similarity=1.0 if same else _alike(first, second), same=same)

@@ -3,27 +3,27 @@
 The number of an entry is the id of its event, so a reader that comes back says where it was.
 """
 
-import asyncio
-import json
 from collections.abc import AsyncIterator
-from typing import Annotated, Any, Literal
-
-from fastapi import APIRouter, Depends, Header, Query, Request
-from fastapi.responses import Response, StreamingResponse
+from fastapi import (APIRouter, Depends, Header, Query, Request)
+from fastapi.responses import (Response, StreamingResponse)
 from pydantic import Field
-
+from typing import (Annotated, Any, Literal)
 from whorl.errors import UsageError
 from whorl.interfaces.http.faults import Refusal
 from whorl.interfaces.http.run_schemas import EventPage
-from whorl.interfaces.http.run_views import journal_event, run_item
+from whorl.interfaces.http.run_views import (journal_event, run_item)
 from whorl.interfaces.http.schemas import Closed
-from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
-from whorl.interfaces.http.watcher import Delta, Listener
+from whorl.interfaces.http.state import (KnownRun, ServerState, State, no_query)
+from whorl.interfaces.http.watcher import (Delta, Listener)
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.translation import Translator
-from whorl.runtimes.journal import Entry, RunId
+from whorl.runtimes.journal import (Entry, RunId)
 from whorl.services.redaction import hidden_names
 from whorl.services.results import workflow_of
+import asyncio
+import json
+
+
 
 HEARTBEAT_S = 15.0
 PAGE = 500
@@ -64,7 +64,7 @@ async def events(
     after = max(query.after, int(last_event_id or 0))
     translator = await asyncio.to_thread(_translator, state, run, query.words, after)
     if _STREAM in request.headers.get("accept", ""):
-        return _streamed(state, run, _Journal(state, run, after, translator).told)
+        return _streamed(state, run, _Journal(state, run, after, translator).messages)
     return await asyncio.to_thread(_page, state, run, (after, query.limit), translator)
 
 
@@ -75,15 +75,15 @@ async def changes(state: State) -> Response:
     return _streamed(state, None, lambda listener: _changed(state, listener))
 
 
-def _streamed(state: ServerState, run: RunId | None, told: Any) -> StreamingResponse:
+def _streamed(state: ServerState, run: RunId | None, messages: Any) -> StreamingResponse:
     if state.watcher.is_full:
         raise Refusal(429, "W904", "too many streams are open", "close other pages")
 
     async def stream() -> AsyncIterator[str]:
         with state.watcher.listening(run) as listener:
             yield ": hello\n\n"
-            async for said in told(listener):
-                yield said
+            async for message in messages(listener):
+                yield message
 
     return StreamingResponse(stream(), media_type=_STREAM, headers=_HEADERS)
 
@@ -101,21 +101,21 @@ class _Journal:
         self._status = ""
         self._hidden: frozenset[str] | None = None
 
-    async def told(self, listener: Listener) -> AsyncIterator[str]:
+    async def messages(self, listener: Listener) -> AsyncIterator[str]:
         """What is sent, until the server stops."""
         quiet_since = _now()
         while not listener.is_over:
             deltas = listener.take_deltas()
             entries, status = await asyncio.to_thread(self._news)
-            said = self._entries(entries)
+            sent = self._entries(entries)
             if len(entries) < PAGE:
-                said += [*self._deltas(deltas), *self._status_told(status)]
+                sent += [*self._deltas(deltas), *self._status_change(status)]
             else:
                 # The beginning of their tasks may be among the entries that are yet to come.
                 listener.hold(deltas)
-            if said:
+            if sent:
                 quiet_since = _now()
-                yield "".join(said)
+                yield "".join(sent)
             if len(entries) == PAGE:
                 continue
             await listener.wait(max(0.01, quiet_since + HEARTBEAT_S - _now()))
@@ -132,36 +132,36 @@ class _Journal:
         return entries, status
 
     def _entries(self, entries: list[Entry]) -> list[str]:
-        said = []
+        sent = []
         for entry in entries:
             self._after = entry.seq
             if self._translator is None:
-                told = [journal_event(self._run, entry).model_dump_json()]
+                texts = [journal_event(self._run, entry).model_dump_json()]
             else:
-                told = [_json(one) for one in self._translator.take(entry)]
-            for at, one in enumerate(told, start=1):
-                said.append(_event(one, seq=entry.seq if at == len(told) else None))
-        return said
+                texts = [_json(text) for text in self._translator.take(entry)]
+            for position, text in enumerate(texts, start=1):
+                sent.append(_event(text, seq=entry.seq if position == len(texts) else None))
+        return sent
 
     def _deltas(self, deltas: dict[str, Delta]) -> list[str]:
         hidden = self._hidden or ()
         deltas = {at: delta for at, delta in deltas.items() if name_of(at) not in hidden}
         if self._translator is None:
-            told: list[dict[str, str | bool]] = [
+            parts: list[dict[str, str | bool]] = [
                 {"address": address, "text": delta.text, "whole": delta.is_whole}
                 for address, delta in deltas.items()
             ]
-            return [_event(_json(one), "delta") for one in told]
+            return [_event(_json(part), "delta") for part in parts]
         streamed = [self._translator.streamed(at, delta.text) for at, delta in deltas.items()]
-        return [_event(_json(one)) for events in streamed for one in events]
+        return [_event(_json(part)) for events in streamed for part in events]
 
-    def _status_told(self, status: str) -> list[str]:
+    def _status_change(self, status: str) -> list[str]:
         if status == self._status:
             return []
         self._status = status
-        told = _json({"status": status, "last_seq": self._after})
-        ended = [_event(told, "end")] if status in ENDED else []
-        return [_event(told, "status"), *ended]
+        text = _json({"status": status, "last_seq": self._after})
+        ended = [_event(text, "end")] if status in ENDED else []
+        return [_event(text, "status"), *ended]
 
 
 async def _changed(state: ServerState, listener: Listener) -> AsyncIterator[str]:
@@ -181,15 +181,15 @@ async def _changed(state: ServerState, listener: Listener) -> AsyncIterator[str]
 
 
 def _items(state: ServerState, runs: set[RunId]) -> str:
-    said = []
+    sent = []
     for run in sorted(runs):
         try:
             row = state.store.run(run)
         except UsageError:
             # It was pruned.
             continue
-        said.append(_event(state.item_text(row, lambda row: run_item(state, row)), "run"))
-    return "".join(said)
+        sent.append(_event(state.item_text(row, lambda row: run_item(state, row)), "run"))
+    return "".join(sent)
 
 
 def _page(
@@ -198,11 +198,11 @@ def _page(
     after, limit = part
     entries = list(state.store.read(run, after=after, limit=limit + 1))
     shown = entries[:limit]
-    told: Any = [journal_event(run, entry) for entry in shown]
+    events: Any = [journal_event(run, entry) for entry in shown]
     if translator is not None:
-        told = [one for entry in shown for one in translator.take(entry)]
+        events = [event for entry in shown for event in translator.take(entry)]
     last = shown[-1].seq if shown else after
-    return EventPage(events=told, last_seq=last, more=len(entries) > limit)
+    return EventPage(events=events, last_seq=last, more=len(entries) > limit)
 
 
 def _translator(state: ServerState, run: RunId, words: str, after: int) -> Translator | None:

@@ -5,43 +5,27 @@ without the numbers of iterations and attempts, and workflows that are called li
 that calls them.
 """
 
-from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+
+
+from fastapi import (APIRouter, Depends, Query)
 from pydantic import Field
-
+from typing import Annotated
 from whorl import __version__
-from whorl.errors import Diagnostic, InvalidWorkflow, safe
+from whorl.errors import (Diagnostic, InvalidWorkflow, safe)
 from whorl.interfaces.diagrams.layout import reduced
 from whorl.interfaces.diagrams.text import detail_words
 from whorl.interfaces.figures import line
 from whorl.interfaces.http.faults import finding
-from whorl.interfaces.http.schemas import (
-    Closed,
-    FileName,
-    Graph,
-    GraphEdge,
-    GraphLoop,
-    GraphNode,
-    InputItem,
-    ProjectItem,
-    ProviderItem,
-    SourceItem,
-    Validated,
-    Validation,
-    WorkflowItem,
-    WorkflowList,
-    WorstCase,
-)
-from whorl.interfaces.http.state import KnownRun, State, no_query
-from whorl.interfaces.wording import condition_words, forecast_words, target_of
+from whorl.interfaces.http.schemas import (Closed, FileName, Graph, GraphEdge, GraphLoop, GraphNode, InputItem, ProjectItem, ProviderItem, SourceItem, Validated, Validation, WorkflowItem, WorkflowList, WorstCase)
+from whorl.interfaces.http.state import (KnownRun, State, no_query)
+from whorl.interfaces.wording import (condition_words, forecast_words, target_of)
 from whorl.interpreter.address import join
-from whorl.ir import Block, Call, Constant, Expression, Loop, Node, Port, Task, Value, Workflow
+from whorl.ir import (Block, Call, Constant, Expression, Loop, Node, Port, Task, Value, Workflow)
 from whorl.ir.walk import blocks_of
 from whorl.services.catalogue import Listed
-from whorl.services.preflight import TOY, forecast, refusal
+from whorl.services.preflight import (TOY, forecast, refusal)
 from whorl.services.results import workflow_of
-
 NODES_MAX = 5_000
 CALLS_MAX = 16
 _USUAL = (("passed",), ("succeeded",))
@@ -119,8 +103,8 @@ def validate(state: State, request: Validation) -> Validated:
     except InvalidWorkflow as fault:
         if request.workflow is not None and _is_missing(fault):
             raise
-        found = [finding(one, root) for one in fault.diagnostics]
-        return Validated(ok=False, diagnostics=found, name=None, dialect=None, worst_case=None)  # type: ignore[arg-type]
+        findings = [finding(diagnostic, root) for diagnostic in fault.diagnostics]
+        return Validated(ok=False, diagnostics=findings, name=None, dialect=None, worst_case=None)  # type: ignore[arg-type]
     workflow, settings = reading.workflow, state.providers.settings
     warnings = list(reading.warnings)
     refused = refusal(workflow, settings)
@@ -129,7 +113,7 @@ def validate(state: State, request: Validation) -> Validated:
     worst = forecast(workflow, state.providers)
     return Validated(
         ok=True,
-        diagnostics=[finding(one, root) for one in warnings],  # type: ignore[misc]
+        diagnostics=[finding(diagnostic, root) for diagnostic in warnings],  # type: ignore[misc]
         name=safe(workflow.name),
         dialect=workflow.dialect,
         worst_case=WorstCase(
@@ -269,11 +253,11 @@ class _Drawing:
 
     def _unique(self, path: str) -> str:
         """Two cases of a branch may have steps of one name, which events cannot tell apart."""
-        found, number = path, 2
-        while found in self._paths:
-            found, number = f"{path}~{number}", number + 1
-        self._paths.add(found)
-        return found
+        unique, number = path, 2
+        while unique in self._paths:
+            unique, number = f"{path}~{number}", number + 1
+        self._paths.add(unique)
+        return unique
 
 
 def _node(node: Node, workflow: Workflow, path: str, parent: str, case: str | None) -> GraphNode:
