@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from campaign import (SEED, amount)
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from campaign import SEED, amount
 from conformance.literate import load_cases
 from conformance.person import during
 from crash.in_memory import CrashingCase
 from crash.promise import broken
-from random import Random
-from typing import TYPE_CHECKING
-
-
-import pytest
-
 
 if TYPE_CHECKING:
     from conformance.literate import Case

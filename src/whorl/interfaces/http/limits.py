@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import (Any, TYPE_CHECKING)
-from urllib.parse import parse_qsl
-from whorl.interfaces.http.faults import (Refusal, answer_for)
-from whorl.providers.json_values import (NotJson, as_json)
-from whorl.providers.redaction import redact
-
 import asyncio
 import json
 import logging
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
+from whorl.interfaces.http.faults import Refusal, answer_for
+from whorl.providers.json_values import NotJson, as_json
+from whorl.providers.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import (Iterable, Mapping)
-    from starlette.types import (ASGIApp, Message, Receive, Scope, Send)
+    from collections.abc import Iterable, Mapping
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
     from whorl.providers.redaction import Secret
-
-
 
 
 BODY_MAX = 2_000_000

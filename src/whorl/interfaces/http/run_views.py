@@ -7,29 +7,40 @@ that it is asked of.
 
 from __future__ import annotations
 
+import base64
+import json
 from dataclasses import fields
-from typing import (Any, Literal, TYPE_CHECKING, TypeAlias, get_args)
-from whorl.errors import (UsageError, safe)
-from whorl.interfaces.figures import (paragraphs, written)
-from whorl.interfaces.http.run_schemas import (Action, Attempt, GateItem, IterationItem, JournalEvent, LoopItem, Result, RunDetail, RunItem, UsageItem, Verdict)
-from whorl.interfaces.wording import (condition_words, fact_words, reason_words, verdict_words)
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from whorl.errors import UsageError, safe
+from whorl.interfaces.figures import paragraphs, written
+from whorl.interfaces.http.run_schemas import (
+    Action,
+    Attempt,
+    GateItem,
+    IterationItem,
+    JournalEvent,
+    LoopItem,
+    Result,
+    RunDetail,
+    RunItem,
+    UsageItem,
+    Verdict,
+)
+from whorl.interfaces.wording import condition_words, fact_words, reason_words, verdict_words
 from whorl.interpreter.control import objection
 from whorl.interpreter.events import Event
 from whorl.runtimes.projection import usage_document
 from whorl.services.inspection import limit_now
 from whorl.services.redaction import shown
-from whorl.services.results import (open_gates, result_of, row_and_machine)
-
-import base64
-import json
-
+from whorl.services.results import open_gates, result_of, row_and_machine
 
 if TYPE_CHECKING:
     from whorl.interfaces.http.state import ServerState
     from whorl.interpreter.machine import Machine
     from whorl.ir import Loop
     from whorl.language import Json
-    from whorl.runtimes.journal import (Entry, IterationRow, LoopRow, RunId, RunRow)
+    from whorl.runtimes.journal import Entry, IterationRow, LoopRow, RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.inspection import StepAttempt
     from whorl.services.results import Gate

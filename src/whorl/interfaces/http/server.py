@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from contextlib import (asynccontextmanager, contextmanager)
-from dataclasses import dataclass
-from typing import (Any, TYPE_CHECKING)
-from uvicorn.protocols.http.h11_impl import H11Protocol
-from whorl.errors import UsageError
-from whorl.interfaces.http.app import build_app
-from whorl.interfaces.http.auth import (Auth, LOOPBACK_NAMES, Rules)
-from whorl.interfaces.http.limits import Limits
-from whorl.interfaces.http.state import open_state
-
 import ipaddress
 import logging
 import signal
 import socket
 import threading
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from whorl.errors import UsageError
+from whorl.interfaces.http.app import build_app
+from whorl.interfaces.http.auth import LOOPBACK_NAMES, Auth, Rules
+from whorl.interfaces.http.limits import Limits
+from whorl.interfaces.http.state import open_state
 
 if TYPE_CHECKING:
-    from collections.abc import (AsyncIterator, Iterator)
+    import asyncio
+    from collections.abc import AsyncIterator, Iterator
+
     from whorl.interfaces.http.state import ServerState
     from whorl.services.project import Project
-    import asyncio
-
 
 
 HEAD_BYTES_MAX = 32_768

@@ -1,26 +1,59 @@
 """Looking at runs: lists, one run, its loops, iterations, steps and values."""
 
+from typing import Annotated, Any
 
-
-
-from fastapi import (APIRouter, Depends, Path, Query)
+from fastapi import APIRouter, Depends, Path, Query
 from pydantic import Field
-from typing import (Annotated, Any)
+
 from whorl.interfaces.figures import written
-from whorl.interfaces.http.run_schemas import (Cell, Comparison, IterationDetail, IterationList, LargeValue, LoopList, Matrix, MatrixRow, NodeChange, NodeDetail, Previous, RunDetail, RunList, RunStatus, Side)
-from whorl.interfaces.http.run_views import (attempt_item, iteration_item, loop_item, run_detail, run_item, value_at, verdicts)
+from whorl.interfaces.http.run_schemas import (
+    Cell,
+    Comparison,
+    IterationDetail,
+    IterationList,
+    LargeValue,
+    LoopList,
+    Matrix,
+    MatrixRow,
+    NodeChange,
+    NodeDetail,
+    Previous,
+    RunDetail,
+    RunList,
+    RunStatus,
+    Side,
+)
+from whorl.interfaces.http.run_views import (
+    attempt_item,
+    iteration_item,
+    loop_item,
+    run_detail,
+    run_item,
+    value_at,
+    verdicts,
+)
 from whorl.interfaces.http.schemas import Closed
-from whorl.interfaces.http.state import (KnownRun, State, no_query)
-from whorl.interfaces.inspection import Side as IterationSide
+from whorl.interfaces.http.state import KnownRun, State, no_query
 from whorl.interfaces.progress import usage_of
 from whorl.interfaces.wording import target_of
 from whorl.interpreter.verdict import similarity
 from whorl.language import Json
 from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import (RunId, RunRow)
+from whorl.runtimes.journal import RunId, RunRow
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.inspection import (Side as Found, attempts_of, computed, iteration_row, loop_named, previous_address, results_of, sides, unknown_place)
-from whorl.services.results import (carried_into, loop_node, workflow_of)
+from whorl.services.inspection import Side as IterationSide
+from whorl.services.inspection import (
+    attempts_of,
+    computed,
+    iteration_row,
+    loop_named,
+    previous_address,
+    results_of,
+    sides,
+    unknown_place,
+)
+from whorl.services.results import carried_into, loop_node, workflow_of
+
 LOOPS_MAX = 500
 _SCANNED_MAX = 5_000
 _PAGE = 200

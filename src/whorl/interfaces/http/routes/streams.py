@@ -3,27 +3,27 @@
 The number of an entry is the id of its event, so a reader that comes back says where it was.
 """
 
+import asyncio
+import json
 from collections.abc import AsyncIterator
-from fastapi import (APIRouter, Depends, Header, Query, Request)
-from fastapi.responses import (Response, StreamingResponse)
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
-from typing import (Annotated, Any, Literal)
+
 from whorl.errors import UsageError
 from whorl.interfaces.http.faults import Refusal
 from whorl.interfaces.http.run_schemas import EventPage
-from whorl.interfaces.http.run_views import (journal_event, run_item)
+from whorl.interfaces.http.run_views import journal_event, run_item
 from whorl.interfaces.http.schemas import Closed
-from whorl.interfaces.http.state import (KnownRun, ServerState, State, no_query)
-from whorl.interfaces.http.watcher import (Delta, Listener)
+from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
+from whorl.interfaces.http.watcher import Delta, Listener
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.translation import Translator
-from whorl.runtimes.journal import (Entry, RunId)
+from whorl.runtimes.journal import Entry, RunId
 from whorl.services.redaction import hidden_names
 from whorl.services.results import workflow_of
-import asyncio
-import json
-
-
 
 HEARTBEAT_S = 15.0
 PAGE = 500

@@ -5,27 +5,43 @@ without the numbers of iterations and attempts, and workflows that are called li
 that calls them.
 """
 
-
-
-
-from fastapi import (APIRouter, Depends, Query)
-from pydantic import Field
 from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from pydantic import Field
+
 from whorl import __version__
-from whorl.errors import (Diagnostic, InvalidWorkflow, safe)
+from whorl.errors import Diagnostic, InvalidWorkflow, safe
 from whorl.interfaces.diagrams.layout import reduced
 from whorl.interfaces.diagrams.text import detail_words
 from whorl.interfaces.figures import line
 from whorl.interfaces.http.faults import finding
-from whorl.interfaces.http.schemas import (Closed, FileName, Graph, GraphEdge, GraphLoop, GraphNode, InputItem, ProjectItem, ProviderItem, SourceItem, Validated, Validation, WorkflowItem, WorkflowList, WorstCase)
-from whorl.interfaces.http.state import (KnownRun, State, no_query)
-from whorl.interfaces.wording import (condition_words, forecast_words, target_of)
+from whorl.interfaces.http.schemas import (
+    Closed,
+    FileName,
+    Graph,
+    GraphEdge,
+    GraphLoop,
+    GraphNode,
+    InputItem,
+    ProjectItem,
+    ProviderItem,
+    SourceItem,
+    Validated,
+    Validation,
+    WorkflowItem,
+    WorkflowList,
+    WorstCase,
+)
+from whorl.interfaces.http.state import KnownRun, State, no_query
+from whorl.interfaces.wording import condition_words, forecast_words, target_of
 from whorl.interpreter.address import join
-from whorl.ir import (Block, Call, Constant, Expression, Loop, Node, Port, Task, Value, Workflow)
+from whorl.ir import Block, Call, Constant, Expression, Loop, Node, Port, Task, Value, Workflow
 from whorl.ir.walk import blocks_of
 from whorl.services.catalogue import Listed
-from whorl.services.preflight import (TOY, forecast, refusal)
+from whorl.services.preflight import TOY, forecast, refusal
 from whorl.services.results import workflow_of
+
 NODES_MAX = 5_000
 CALLS_MAX = 16
 _USUAL = (("passed",), ("succeeded",))
