@@ -9,7 +9,7 @@ import pytest
 
 from stopwatch import within
 from whorl.dialects import NoFiles, read_workflow
-from whorl.dialects.loom.templates import Template, is_deployed
+from whorl.dialects.loom.forms import Template, is_deployed
 from whorl.dialects.orka.agents import behind_each_other
 from whorl.errors import InvalidWorkflow
 from whorl.language import LanguageError

@@ -31,8 +31,7 @@ def lint(project: Project, *, file: str, target: str, as_json: bool) -> int:
     The exit code is 2 when something would not deploy.
     """
     from whorl.dialects.detection import parse
-    from whorl.dialects.loom.linting import lint_for_azure
-    from whorl.dialects.loom.linting_limits import REFUSED
+    from whorl.dialects.loom.linting import REFUSED, lint_for_azure
     from whorl.source import open_file
 
     dialect = project.read(file).workflow.dialect
