@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.loom import control, outside, steps
-from whorl.dialects.loom.action import Action, Location, LoomContext, order_of
+from whorl.dialects.loom.action import (
+    Action,
+    Location,
+    default_retry,
+    order_of,
+    retry_of,
+    timeout_of,
+)
 from whorl.dialects.loom.forms import (
     find,
     find_mapping,
@@ -24,13 +31,10 @@ from whorl.dialects.loom.references import (
     values_beside,
 )
 from whorl.dialects.loom.texts import (
+    LoomContext,
     computed,
-    default_retry,
     jinja,
     reads_inputs,
-    retry_of,
-    timeout_of,
-    value_of,
 )
 from whorl.dialects.loom.words import (
     CONNECTORS,
@@ -216,7 +220,7 @@ def _outputs(
     outputs: list[tuple[str, ir.Value]] = []
     for entry in find_mapping(definition, "outputs") or ():
         inner = find(entry.value, "value")
-        outputs.append((entry.name, value_of(context, entry.value if inner is None else inner)))
+        outputs.append((entry.name, context.value(entry.value if inner is None else inner)))
     if not outputs and context.responses:
         outputs.append(("body", computed("response_of", [*context.responses])))
     elif not outputs and order.last:
@@ -309,7 +313,7 @@ def _echo(action: Action) -> ir.Value | None:
     if isinstance(inputs, Mapping):
         shown = tuple(e for e in inputs if e.name.lower() not in ("authentication", "retrypolicy"))
         inputs = Mapping(shown, inputs.span)
-    return value_of(action.context, inputs)
+    return action.context.value(inputs)
 
 
 def _read_retry(action: Action) -> ir.Node:

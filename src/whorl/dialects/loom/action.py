@@ -5,13 +5,14 @@ The settings of an action stand beside its type or under `inputs`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.loom.forms import Template, find, text_at
+from whorl.dialects.loom.forms import find, text_at
+from whorl.dialects.loom.texts import LoomContext, has_expression
 from whorl.dialects.loom.words import OPTIONS, PART_FIELDS, RUN_AFTER, fields_of
-from whorl.dialects.reading import ReadContext, text_of, unknown_fields
+from whorl.dialects.reading import text_of, unknown_fields
 from whorl.errors import did_you_mean
 from whorl.source import Mapping, Scalar, Sequence
 
@@ -24,38 +25,14 @@ if TYPE_CHECKING:
     from whorl.source import Entry, Value
 
 
-@dataclass(slots=True)
-class LoomContext(ReadContext):
-    """What the readers of the parts of one file share.
-
-    A lenient file follows the seed's rules (what is missing is null, actions run in the order in
-    which they stand), any other one follows Azure's. Names are kept in lower case.
-    """
-
-    lenient: bool = False
-    template: Template = field(default_factory=Template)
-    # The variables: the spelling of whoever declares or sets them; their types where declared.
-    variables: dict[str, str] = field(default_factory=dict)
-    types: dict[str, str] = field(default_factory=dict)
-    # Where each name of an action stands first.
-    named: dict[str, Span] = field(default_factory=dict)
-    # The names of what starts the workflow.
-    triggers: tuple[str, ...] = ()
-    # Whether some expression reads what actions were given.
-    reads_inputs: bool = False
-    # The loops by path, with the words that their authors wrote.
-    loops: dict[str, Json] = field(default_factory=dict)
-    # The values of parameters in a file beside this one.
-    beside: Mapping | None = None
-    # What answers in place of an action, by the name that its settings give.
-    static_results: Mapping | None = None
-    # The names of the actions inside of each scope and loop, and the responses, as they are read.
-    scopes: dict[str, list[str]] = field(default_factory=dict)
-    responses: list[str] = field(default_factory=list)
-
-    def variable(self, name: str) -> str:
-        """A variable's name as it is declared."""
-        return self.variables.get(name.lower(), name)
+JITTER = 0.1
+_RETRY_TYPES = ("fixed", "exponential", "none", "default")
+# Azure retries calls that failed for a passing reason: these statuses, or no reply at all.
+_AZURE_ON = ("408", "429", "5xx", "timeout", "P101", "P102", "P103", "P111")
+# What it does unless the action says otherwise.
+AZURE_RETRY = ir.Retry(
+    times=4, wait_s=7.5, backoff=2.0, wait_min_s=5.0, wait_max_s=3_600.0, on=_AZURE_ON, drawn=True
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +103,10 @@ class Action:
     def configuration(self, *names: str) -> Value | None:
         """A part of `runtimeConfiguration`."""
         return find(self.fields, "runtimeConfiguration", *names)
+
+    def value(self, *names: str) -> ir.Value:
+        """A setting as a value of the IR."""
+        return self.context.value(self.setting(*names))
 
     def text(self, *names: str) -> str:
         """A setting as text; empty where it is absent or no text."""
@@ -257,3 +238,122 @@ def _statuses(context: LoomContext, entry: Entry) -> tuple[Wanted, ...]:
         advice = "write Succeeded, Failed, Skipped or TimedOut"
         context.report("W007", message, item.span, label="unknown status", help=advice)
     return tuple(statuses) or ("succeeded",)
+
+
+def timeout_of(action: Action) -> float | None:
+    """How long an action may take: `limit.timeout`, or `timeout` in milliseconds."""
+    if action.type not in ("until", "while", "dountil", "agent"):
+        limit = find(action.fields, "limit", "timeout")
+        if isinstance(limit, Scalar) and not has_expression(limit.text):
+            return action.context.seconds(limit, 0)
+    own = find(action.fields, "timeout")
+    if isinstance(own, Scalar) and isinstance(own.value, int | float):
+        return own.value / 1_000
+    return action.context.seconds(own, 0) if own is not None else None
+
+
+def default_retry(context: LoomContext) -> ir.Retry:
+    """What an action that is there to try again does where it does not say how."""
+    return _seed_retry(context, Mapping((), context.document.root.span), "exponential")
+
+
+def retry_of(action: Action) -> ir.Retry | None:
+    """How often an action is tried again."""
+    # What stands under `inputs` of a compose is its value.
+    holders = (action.fields,) if action.type == "compose" else (action.fields, action.inputs)
+    policies = (find(holder, name) for holder in holders for name in ("retry", "retryPolicy"))
+    policy = next((policy for policy in policies if isinstance(policy, Mapping)), None)
+    if policy is None:
+        return None
+    context = action.context
+    kind = text_at(policy, "type").lower() or "exponential"
+    if kind not in _RETRY_TYPES:
+        span = (find(policy, "type") or policy).span
+        message, advice = f"{kind!r} is no kind of retry", "write fixed, exponential or none"
+        context.report("W007", message, span, label="unknown kind", help=advice)
+        return None
+    if kind == "none":
+        return ir.Retry(times=0)
+    if find(policy, "maxAttempts") is not None or find(policy, "initialDelay") is not None:
+        retry = _shipped_retry(policy)
+    else:
+        retry = (_seed_retry if context.lenient else _azure_retry)(context, policy, kind)
+    # How long to wait for a retry that never comes means nothing.
+    return retry if retry.times else ir.Retry(times=0)
+
+
+def _seed_retry(context: LoomContext, policy: Mapping, kind: str) -> ir.Retry:
+    wait = context.seconds(find(policy, "interval"), 5.0)
+    most = find(policy, "maxInterval") or find(policy, "maximumInterval")
+    # The usual least wait shortens no interval; one that is written raises it.
+    least = context.seconds(find(policy, "minimumInterval"), min(1.0, wait))
+    times = _count(context, policy, 3)
+    same = {"timeout": "timeout", "timedout": "timeout"}
+    on = tuple(same.get(word.lower(), word) for word in _texts(find(policy, "on"))) or ("*",)
+    if kind == "fixed":
+        wait = max(wait, least)
+        return ir.Retry(times=times, wait_s=wait, backoff=1.0, wait_max_s=wait, on=on)
+    return ir.Retry(
+        times=times,
+        # The seed adds up to a tenth; the engine spreads to both sides of the middle.
+        wait_s=wait * (1 + JITTER / 2),
+        backoff=2.0,
+        wait_max_s=context.seconds(most, 60.0),
+        wait_min_s=least,
+        jitter=JITTER / 2 / (1 + JITTER / 2),
+        on=on,
+    )
+
+
+def _azure_retry(context: LoomContext, policy: Mapping, kind: str) -> ir.Retry:
+    if kind == "default":
+        return AZURE_RETRY
+    wait = context.seconds(find(policy, "interval"), 7.5)
+    most = find(policy, "maximumInterval") or find(policy, "maxInterval")
+    times = _count(context, policy, 4)
+    on = tuple(_texts(find(policy, "httpStatusCodes"))) or _AZURE_ON
+    if kind == "fixed":
+        return ir.Retry(times=times, wait_s=wait, backoff=1.0, wait_max_s=wait, on=on)
+    return ir.Retry(
+        times=times,
+        wait_s=wait,
+        backoff=2.0,
+        wait_min_s=context.seconds(find(policy, "minimumInterval"), 5.0),
+        wait_max_s=context.seconds(most, 86_400.0),
+        on=on,
+        drawn=True,
+    )
+
+
+def _shipped_retry(policy: Mapping) -> ir.Retry:
+    """The policy of the public system: attempts in all, and milliseconds."""
+
+    def number(name: str, default: float) -> float:
+        value = find(policy, name)
+        is_number = isinstance(value, Scalar) and isinstance(value.value, int | float)
+        return value.value if is_number else default  # type: ignore[union-attr,return-value]
+
+    return ir.Retry(
+        times=max(0, int(number("maxAttempts", 3)) - 1),
+        wait_s=number("initialDelay", 1_000) / 1_000,
+        backoff=number("backoffMultiplier", 2),
+        wait_max_s=number("maxDelay", 30_000) / 1_000,
+        on=tuple(_texts(find(policy, "retryableErrors"))) or ("*",),
+    )
+
+
+def _count(context: LoomContext, policy: Mapping, default: int) -> int:
+    count = find(policy, "count")
+    if count is None:
+        return default
+    if isinstance(count, Scalar) and isinstance(count.value, int) and 0 <= count.value <= 1_000:
+        return count.value
+    message = "count of a retry is a whole number up to 1000"
+    context.report("W007", message, count.span, label="no count")
+    return default
+
+
+def _texts(value: Value | None) -> list[str]:
+    if isinstance(value, Scalar):
+        return [value.text]
+    return [item.text for item in value or () if isinstance(item, Scalar)]

@@ -16,10 +16,7 @@ from whorl.dialects.loom.texts import (
     IT,
     bodied,
     computed,
-    condition_of,
-    expression,
     has_expression,
-    interval,
     is_expression,
     jinja,
     json_text,
@@ -28,9 +25,7 @@ from whorl.dialects.loom.texts import (
     reads_more,
     results_read,
     scalars_in,
-    seconds,
     text_term,
-    value_of,
 )
 from whorl.dialects.loom.words import (
     AZURE_LIMIT_WORDS,
@@ -107,7 +102,7 @@ def read_if(action: Action) -> ir.Node:
     ends: dict[str, Json] = {"true": then_order.ends, "false": other_order.ends}
     return ir.Branch(
         name=action.name,
-        cases=(ir.Case("true", then, when=condition_of(action.context, condition)),),
+        cases=(ir.Case("true", then, when=action.context.condition(condition)),),
         default=ir.Case("false", other),
         shape=bodied(computed("taken_of", IT, ends)),
     )
@@ -138,7 +133,7 @@ def read_switch(action: Action) -> ir.Node:
         ends["default"] = order.ends
     return ir.Branch(
         name=action.name,
-        subject=value_of(action.context, subject),
+        subject=action.context.value(subject),
         cases=tuple(cases),
         default=other,
         shape=bodied(computed("taken_of", IT, ends)),
@@ -155,7 +150,7 @@ def read_foreach(action: Action) -> ir.Node:
     body, order = _read_body(action, part, location, f"{action.name}_item")
     return ir.ForEach(
         name=action.name,
-        items=value_of(action.context, items),
+        items=action.context.value(items),
         body=body,
         item_name="$item",
         concurrency=_concurrency(action),
@@ -213,7 +208,7 @@ def read_loop(action: Action) -> ir.Node:
         limits=_limits(action, is_azure),
         on_limit=_on_limit(action, is_azure),
         limit_words=AZURE_LIMIT_WORDS if is_azure else LIMIT_WORDS,
-        delay=interval(context, delay) if delay else None,
+        delay=context.interval(delay) if delay else None,
         on_iteration_failure=failure if is_azure else ir.IterationFailure(),
         facts=(
             (f"{loop.place}:index", "index"),
@@ -248,7 +243,7 @@ def _enclosing(action: Action) -> EnclosingLoop:
 def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
     """When the loop stops; by the seed's rules not by what a failed action of the body left."""
     context = action.context
-    test = condition_of(context, condition, inverted=action.type == "while")
+    test = context.condition(condition, inverted=action.type == "while")
     inside = {node.name.lower() for _, node in walk(body)} if body is not None else set()
     reads = {
         f"$settled({quote(name)}, {quote(function)})": None
@@ -317,13 +312,13 @@ def _limits(action: Action, is_azure: bool) -> ir.LoopLimits:
     iterations: int | ir.Expression = int(usual.get("iterations", COUNT))
     time_s: float | ir.Expression = usual.get("time", TIME_S)
     if isinstance(count, Scalar) and is_expression(count):
-        iterations = expression(context, count, f"@int({text_term(count.text)})")
+        iterations = context.expression(count, f"@int({text_term(count.text)})")
     elif isinstance(count, Scalar):
         iterations = _count(action, count, is_azure)
     if isinstance(time, Scalar) and has_expression(time.text):
-        time_s = expression(context, time)
+        time_s = context.expression(time)
     elif time is not None:
-        time_s = seconds(context, time, TIME_S)
+        time_s = context.seconds(time, TIME_S)
         if time_s > TIME_MAX_S and not is_azure:
             message = f"loop {action.name!r} may take at most PT24H, the system limit"
             advice = "write PT24H or less"

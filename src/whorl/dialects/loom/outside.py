@@ -7,17 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.loom.action import AZURE_RETRY
 from whorl.dialects.loom.forms import find, text_at
 from whorl.dialects.loom.texts import (
-    AZURE_RETRY,
     IT,
     bodied,
     computed,
-    expression,
     has_expression,
     jinja,
     text_term,
-    value_of,
 )
 from whorl.source import Entry, Mapping, Scalar, Sequence
 
@@ -60,7 +58,7 @@ _KIND_NAMES = {
 def _settings(action: Action, names: dict[str, tuple[str, ...]]) -> Entries:
     """The settings that there are, by the names of inputs."""
     written = ((name, action.setting(*settings)) for name, settings in names.items())
-    return [(name, value_of(action.context, v)) for name, v in written if v is not None]
+    return [(name, action.context.value(v)) for name, v in written if v is not None]
 
 
 def secured(action: Action) -> set[str]:
@@ -99,7 +97,7 @@ def read_http(action: Action) -> ir.Node:
     if url is None:
         advice = 'write "inputs": {"method": "GET", "uri": "https://..."}'
         action.missing("has no address", "no uri", advice)
-    entries: Entries = [("url", value_of(action.context, url)), *_settings(action, _REQUEST)]
+    entries: Entries = [("url", action.context.value(url)), *_settings(action, _REQUEST)]
     entries += _headers(action)
     entries += _azure_only(action) if action.is_azure else []
     task = _task(action, "http", entries, _outputs(action))
@@ -110,10 +108,10 @@ def read_http(action: Action) -> ir.Node:
 def _headers(action: Action) -> Entries:
     headers, cookie = action.setting("headers"), action.setting("cookie")
     if cookie is None:
-        return [] if headers is None else [("headers", value_of(action.context, headers))]
-    listed: Entries = [("Cookie", value_of(action.context, cookie))]
+        return [] if headers is None else [("headers", action.context.value(headers))]
+    listed: Entries = [("Cookie", action.context.value(cookie))]
     for entry in headers if isinstance(headers, Mapping) else ():
-        listed.append((entry.name, value_of(action.context, entry.value)))
+        listed.append((entry.name, action.context.value(entry.value)))
     return [("headers", ir.Fields(tuple(listed)))]
 
 
@@ -133,7 +131,7 @@ def read_connector(action: Action) -> ir.Node:
     entries: Entries = [
         ("action", ir.Constant(action.name)),
         ("type", ir.Constant(text_at(action.fields, "type"))),
-        ("input", value_of(action.context, _unconnected(action.inputs))),
+        ("input", action.context.value(_unconnected(action.inputs))),
     ]
     task = _task(action, "connector", entries, _outputs(action))
     return replace(task, retry=AZURE_RETRY if action.is_azure else None)
@@ -165,7 +163,7 @@ def read_static_result(action: Action) -> ir.Node | None:
         return None
     status = text_at(result, "status").lower() or "succeeded"
     if status == "succeeded":
-        outputs = value_of(action.context, find(result, "outputs"))
+        outputs = action.context.value(find(result, "outputs"))
         return ir.Compute(name=action.name, value=outputs)
     if status == "skipped":
         # A node that never runs is skipped.
@@ -182,8 +180,8 @@ def _failing(action: Action, result: Value, status: str) -> ir.Node:
         ("failed", ir.Constant(words)),
         ("timed_out", ir.Constant(status == "timedout")),
         ("statusCode", ir.Constant(number)),
-        ("headers", value_of(action.context, find(outputs, "headers"))),
-        ("body", value_of(action.context, find(outputs, "body"))),
+        ("headers", action.context.value(find(outputs, "headers"))),
+        ("body", action.context.value(find(outputs, "body"))),
     ]
     entries: Entries = [("action", ir.Constant(action.name)), ("result", ir.Fields(tuple(written)))]
     return _task(action, "connector", entries, _outputs(action))
@@ -205,7 +203,7 @@ def read_call(action: Action) -> ir.Node:
         return read_connector(action)
     known = {port.name for port in called.reading.workflow.inputs}
     written = ((port, find(inputs, port)) for port in ("body", "headers", "queries"))
-    entries = tuple((p, value_of(context, v)) for p, v in written if p in known and v is not None)
+    entries = tuple((p, context.value(v)) for p, v in written if p in known and v is not None)
     inputs_given = ir.Fields(entries)
     return ir.Call(name=action.name, workflow=called.key, inputs=inputs_given, shape=_CALL_SHAPE)
 
@@ -220,9 +218,9 @@ def read_ask(action: Action) -> ir.Node:
         action.missing("asks nothing", "no prompt", 'write "inputs": {"prompt": "..."}')
     if isinstance(background, Scalar) and isinstance(prompt, Scalar):
         parts = f"{text_term(prompt.text)}, '\n\n', {text_term(background.text)}"
-        question: ir.Value = expression(context, prompt, f"@concat({parts})")
+        question: ir.Value = context.expression(prompt, f"@concat({parts})")
     else:
-        question = value_of(context, prompt)
+        question = context.value(prompt)
     entries: Entries = [("prompt", question), *_settings(action, _QUESTION)]
     return _task(action, "ask", entries, bodied(computed("parsed", IT)))
 
@@ -238,7 +236,7 @@ def read_operator_task(action: Action) -> ir.Node:
     task: ir.Value = ir.Constant(prefix + (kind.text if isinstance(kind, Scalar) else ""))
     if isinstance(kind, Scalar) and "@" in kind.text:
         source = f"@concat('{prefix}', {text_term(kind.text)})"
-        task = expression(action.context, kind, source)
+        task = action.context.expression(kind, source)
     entries: Entries = [("task", task), ("with", ir.Fields((("input", given),)))]
     return _task(action, "use", entries, bodied(IT))
 
@@ -247,8 +245,8 @@ def _given(action: Action, names: set[str]) -> ir.Value:
     """The one argument: `input` where there is one, otherwise the remaining inputs."""
     inputs, given = action.inputs, action.setting("input")
     if given is not None:
-        return value_of(action.context, given)
+        return action.context.value(given)
     if not isinstance(inputs, Mapping):
         return ir.Fields(())
     rest = tuple(entry for entry in inputs if entry.name.lower() not in names)
-    return value_of(action.context, Mapping(rest, inputs.span))
+    return action.context.value(Mapping(rest, inputs.span))

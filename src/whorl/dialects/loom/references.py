@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.loom.forms import find, find_mapping, is_deployed
-from whorl.dialects.loom.texts import computed, scalars_in, value_of
+from whorl.dialects.loom.texts import computed, scalars_in
 from whorl.dialects.loom.words import is_of_a_loop
 from whorl.dialects.reading import REPORTED_MAX
 from whorl.ir.checks.scopes import uses_in
@@ -25,8 +25,8 @@ from whorl.source import Mapping, Sequence, plain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whorl.dialects.loom.action import LoomContext
     from whorl.dialects.loom.forms import Form
+    from whorl.dialects.loom.texts import LoomContext
     from whorl.ir.checks.scopes import Use, View
     from whorl.source import Value
 
@@ -97,7 +97,7 @@ def read_parameters(context: LoomContext, form: Form, mentioned: list[str]) -> P
     for name, value in known_parameters(context, form).items():
         settings = _settings_in(value)
         if settings:
-            parameters.computed[name] = value_of(context, value)
+            parameters.computed[name] = context.value(value)
             new = [setting for setting in settings if setting not in parameters.settings]
             parameters.settings += new
         else:

@@ -11,13 +11,10 @@ from whorl.dialects.loom.texts import (
     as_term,
     bodied,
     computed,
-    expression,
-    interval,
     is_expression,
     jinja,
     quote,
     text_term,
-    value_of,
 )
 from whorl.source import Mapping, Scalar, Sequence
 
@@ -69,15 +66,15 @@ _OPERATIONS: dict[str, Operation] = {
 
 def read_compose(action: Action) -> ir.Node:
     """Its inputs, evaluated."""
-    return ir.Compute(name=action.name, value=value_of(action.context, action.inputs))
+    return ir.Compute(name=action.name, value=action.context.value(action.inputs))
 
 
 def read_wait(action: Action) -> ir.Node:
     """Waits for an interval, or until a time."""
     until = find(action.setting("until"), "timestamp")
     if until is not None:
-        return ir.Wait(name=action.name, until=value_of(action.context, until))
-    duration = interval(action.context, action.setting("interval") or action.inputs)
+        return ir.Wait(name=action.name, until=action.context.value(until))
+    duration = action.context.interval(action.setting("interval") or action.inputs)
     return ir.Wait(name=action.name, duration=duration or ir.Constant(0))
 
 
@@ -85,7 +82,7 @@ def read_terminate(action: Action) -> ir.Node:
     """Ends the run."""
     status = _ENDS.get(action.text("runStatus").lower(), "failed")
     error = action.setting("runError")
-    message = value_of(action.context, find(error, "message") or find(error, "code"))
+    message = action.context.value(find(error, "message") or find(error, "code"))
     return ir.Stop(name=action.name, status=status, message=message)
 
 
@@ -93,14 +90,14 @@ def read_response(action: Action) -> ir.Node:
     """Answers whoever started the run; the first answer is the run's output."""
     action.context.responses.append(action.name)
     written = {name: find(action.inputs, name) for name in ("statusCode", "headers", "body")}
-    entries = [(k, value_of(action.context, v)) for k, v in written.items() if v is not None]
+    entries = [(k, action.context.value(v)) for k, v in written.items() if v is not None]
     return ir.Compute(name=action.name, value=ir.Fields(tuple(entries)))
 
 
 def read_parse_json(action: Action) -> ir.Node:
     """JSON text as a value that fits its schema."""
     names = ("content", "schema")
-    entries = tuple((name, value_of(action.context, action.setting(name))) for name in names)
+    entries = tuple((name, action.value(name)) for name in names)
     shape = bodied(computed("checked_content", IT))
     return ir.Compute(name=action.name, value=ir.Fields(entries), shape=shape)
 
@@ -112,20 +109,20 @@ def read_query(action: Action) -> ir.Node:
         _missing(action, "where", '"@greater(item(), 1)"')
         where = Scalar("@true", action.span)
     value, items = _expression(action, "@item()"), _items(action)
-    keep = expression(action.context, where)
+    keep = action.context.expression(where)
     return ir.Compute(name=action.name, value=value, over=items, keep=keep, shape=bodied(IT))
 
 
 def read_select(action: Action) -> ir.Node:
     """A value for each item of an array."""
-    value = value_of(action.context, action.setting("select"))
+    value = action.value("select")
     return ir.Compute(name=action.name, value=value, over=_items(action), shape=bodied(IT))
 
 
 def read_join(action: Action) -> ir.Node:
     """The items of an array as one text."""
     items = _items(action)
-    joiner = value_of(action.context, action.setting("joinWith"))
+    joiner = action.value("joinWith")
     value = ir.Fields((("from", items), ("joinWith", joiner)))
     return ir.Compute(name=action.name, value=value, shape=bodied(computed("joined", IT)))
 
@@ -137,7 +134,7 @@ def read_table(action: Action) -> ir.Node:
     if isinstance(columns, Sequence):
         row = ir.Fields(
             tuple(
-                (text_at(column, "header"), value_of(action.context, find(column, "value")))
+                (text_at(column, "header"), action.context.value(find(column, "value")))
                 for column in columns
                 if isinstance(column, Mapping)
             )
@@ -166,7 +163,7 @@ def _items(action: Action) -> ir.Value:
     items = action.setting("from")
     if items is None:
         _missing(action, "from", "\"@body('Fetch')\"")
-    return value_of(action.context, items)
+    return action.context.value(items)
 
 
 def _missing(action: Action, name: str, example: str) -> None:
@@ -178,7 +175,7 @@ def _expression(action: Action, source: str, value: Value | None = None) -> ir.E
     """An expression that stands where a value stands, or else the action."""
     span = action.span if value is None else value.span
     place = value if isinstance(value, Scalar) else Scalar("", span)
-    return expression(action.context, place, source)
+    return action.context.expression(place, source)
 
 
 def declared_by(action: Mapping) -> list[Variable]:
@@ -208,7 +205,7 @@ def read_initialize(action: Action) -> ir.Node:
     sets: list[tuple[str, ir.Value]] = []
     for item, name, kind in declared(action.setting("variables")):
         value = find(item, "value")
-        given = value_of(action.context, value)
+        given = action.context.value(value)
         if given == ir.Constant(None) and kind:
             given = ir.Constant(_TYPES[kind][1])
         elif kind:
@@ -229,10 +226,10 @@ def read_set(action: Action) -> ir.Node:
     name = action.context.variable(name)
     value = action.setting("value")
     operation = _OPERATIONS[action.type]
-    given = value_of(action.context, value)
+    given = action.context.value(value)
     if operation == "join" and isinstance(value, Scalar) and is_expression(value):
         # What is appended to a text is printed by the rules of `@{}`.
-        given = expression(action.context, value, f"@string({text_term(value.text)})")
+        given = action.context.expression(value, f"@string({text_term(value.text)})")
     elif operation == "add" and value is None:
         given = ir.Constant(1)
     elif operation in ("add", "set"):
@@ -282,7 +279,7 @@ def _negative(action: Action, value: Value | None, given: ir.Value) -> ir.Value:
     place = value if isinstance(value, Scalar) else Scalar("", action.span)
     is_typed = given.source.startswith("@$")
     term = given.source[1:] if is_typed else text_term(place.text)
-    return expression(action.context, place, f"@sub(0, {term})")
+    return action.context.expression(place, f"@sub(0, {term})")
 
 
 def _assign(action: Action, sets: list[tuple[str, ir.Value]], operation: Operation) -> ir.Node:

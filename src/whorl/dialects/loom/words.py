@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whorl.dialects.reading import words
+
 if TYPE_CHECKING:
     from whorl.ir.fields import Wanted
     from whorl.language import Json
@@ -16,45 +18,33 @@ LOOPS = frozenset({"until", "while", "dountil"})
 # The types that hold other actions; Azure has no inputs of theirs.
 HOLDING = LOOPS | {"if", "condition", "switch", "foreach", "scope", "parallel"}
 # The types that set variables.
-SETTING = frozenset(
-    {"setvariable", "incrementvariable", "decrementvariable"}
-    | {"appendtoarrayvariable", "appendtostringvariable"}
-)
+SETTING = frozenset({"setvariable", "incrementvariable", "decrementvariable"})
+SETTING |= {"appendtoarrayvariable", "appendtostringvariable"}
 CONNECTORS = frozenset(
-    {"apiconnection", "apiconnectionwebhook", "apiconnectionnotification", "apimanagement"}
-    | {"openapiconnection", "openapiconnectionwebhook", "serviceprovider", "function"}
-    | {"invokefunction", "httpwebhook", "sendtobatch", "javascriptcode", "csharpscriptcode"}
-    | {"powershellcode", "xslt", "xmlvalidation", "xmlcompose", "xmlparse", "liquid"}
-    | {"flatfileencoding", "flatfiledecoding", "integrationaccountartifactlookup"}
-    | {"parsedocument", "chunktext", "agent", "agenthandoff", "swiftencode", "swiftdecode"}
-    | {"rosettanetencode", "as2decode", "as2encode", "x12decode", "x12encode", "edifactencode"}
-    | {"edifactdecode", "datamapper", "batch", "nestedagent", "mcpclienttool"}
+    words(
+        """apiconnection apiconnectionwebhook apiconnectionnotification apimanagement
+        openapiconnection openapiconnectionwebhook serviceprovider function invokefunction
+        httpwebhook sendtobatch javascriptcode csharpscriptcode powershellcode xslt xmlvalidation
+        xmlcompose xmlparse liquid flatfileencoding flatfiledecoding
+        integrationaccountartifactlookup parsedocument chunktext agent agenthandoff swiftencode
+        swiftdecode rosettanetencode as2decode as2encode x12decode x12encode edifactencode
+        edifactdecode datamapper batch nestedagent mcpclienttool"""
+    )
 )
-TYPES = (
-    frozenset({"compose", "wait", "delay", "terminate", "response", "parsejson", "query", "select"})
-    | {"join", "table", "expression", "initializevariable", "http", "workflow"}
-    | SETTING
-    | HOLDING
-    | OWN
-    | CONNECTORS
+TYPES = (SETTING | HOLDING | OWN | CONNECTORS).union(
+    words("compose wait delay terminate response parsejson query select join table expression"),
+    words("initializevariable http workflow"),
 )
 
 # The fields that any action may have, in the order in which advice names them.
-_COMMON: tuple[str, ...] = ("type", "kind", "name", "inputs", "runAfter", "runtimeConfiguration")
-_COMMON += (
-    "operationOptions",
-    "trackedProperties",
-    "correlation",
-    "conditions",
-    "limit",
-    "description",
-    "metadata",
+_COMMON = words(
+    """type kind name inputs runAfter runtimeConfiguration operationOptions trackedProperties
+    correlation conditions limit description metadata retry retryPolicy timeout circuitBreaker
+    rateLimit"""
 )
-_COMMON += ("retry", "retryPolicy", "timeout", "circuitBreaker", "rateLimit")
-_LOOP = ("condition", "expression", "actions", "delay")
 _IF = ("condition", "expression", "actions", "then", "else")
 _FIELDS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(LOOPS, _LOOP),
+    **dict.fromkeys(LOOPS, ("condition", "expression", "actions", "delay")),
     "retry": ("action",),
     "if": _IF,
     "condition": _IF,
@@ -68,9 +58,7 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "activity": ("activityType", "activityName", "activity", "input"),
     "wait": ("interval", "until"),
     "agent": ("tools", "modelConfigurations", "parameters"),
-    **dict.fromkeys(
-        (*SETTING, "initializevariable"), ("name", "variableName", "value", "variables")
-    ),
+    **dict.fromkeys((*SETTING, "initializevariable"), words("name variableName value variables")),
 }
 
 
@@ -80,17 +68,10 @@ def fields_of(kind: str) -> tuple[str, ...]:
 
 
 # The fields of objects that stand in actions.
-_RETRY: tuple[str, ...] = (
-    "type",
-    "count",
-    "interval",
-    "maxInterval",
-    "maximumInterval",
-    "minimumInterval",
-    "on",
+_RETRY = words(
+    """type count interval maxInterval maximumInterval minimumInterval on httpStatusCodes
+    maxAttempts initialDelay maxDelay backoffMultiplier retryableErrors"""
 )
-_RETRY += ("httpStatusCodes", "maxAttempts", "initialDelay", "maxDelay", "backoffMultiplier")
-_RETRY += ("retryableErrors",)
 PART_FIELDS = {
     "limit": ("count", "timeout"),
     "delay": ("interval",),
@@ -98,10 +79,11 @@ PART_FIELDS = {
     "retryPolicy": _RETRY,
 }
 # What `operationOptions` may hold.
-OPTIONS: tuple[str, ...] = ("Asynchronous", "DisableAsyncPattern", "DisableAutomaticDecompression")
-OPTIONS += ("EnableSchemaValidation", "FailWhenLimitsReached")
-OPTIONS += ("IncludeAuthorizationHeadersInOutputs", "Sequential", "SingleInstance")
-OPTIONS += ("SuppressWorkflowHeaders", "SuppressWorkflowHeadersOnResponse")
+OPTIONS = words(
+    """Asynchronous DisableAsyncPattern DisableAutomaticDecompression EnableSchemaValidation
+    FailWhenLimitsReached IncludeAuthorizationHeadersInOutputs Sequential SingleInstance
+    SuppressWorkflowHeaders SuppressWorkflowHeadersOnResponse"""
+)
 
 # The statuses that `runAfter` names.
 RUN_AFTER: dict[str, Wanted] = {

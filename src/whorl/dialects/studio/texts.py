@@ -156,10 +156,6 @@ class NodeReader(Fields):
         """A value whose lists and objects may hold texts with placeholders."""
         return read_tree(value, self.read)
 
-    def text_or_value(self, written: Scalar | None) -> str:
-        """The source of a text, or of all that comes in where none is written."""
-        return self.text_source(written) if is_written(written) else self.value
-
     def text_source(self, scalar: Scalar) -> str:
         """The source of a text."""
         return self.source(scalar) or quoted(scalar.text)
