@@ -7,22 +7,8 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.loom import control, outside, steps
-from whorl.dialects.loom.action import (
-    Action,
-    Location,
-    default_retry,
-    order_of,
-    retry_of,
-    timeout_of,
-)
-from whorl.dialects.loom.forms import (
-    find,
-    find_mapping,
-    form_of,
-    is_lenient,
-    template_of,
-    text_at,
-)
+from whorl.dialects.loom.action import Action, Location, order_of
+from whorl.dialects.loom.forms import find, find_mapping, form_of, is_lenient, template_of, text_at
 from whorl.dialects.loom.references import (
     check_references,
     read_parameters,
@@ -30,20 +16,8 @@ from whorl.dialects.loom.references import (
     undeclared_variables,
     values_beside,
 )
-from whorl.dialects.loom.texts import (
-    LoomContext,
-    computed,
-    jinja,
-    reads_inputs,
-)
-from whorl.dialects.loom.words import (
-    CONNECTORS,
-    HOLDING,
-    SETTING,
-    STATUSES,
-    TYPES,
-    VOCABULARY,
-)
+from whorl.dialects.loom.texts import LoomContext, computed, jinja, reads_inputs
+from whorl.dialects.loom.words import CONNECTORS, HOLDING, SETTING, STATUSES, TYPES, VOCABULARY
 from whorl.dialects.reading import called, quoted
 from whorl.errors import did_you_mean
 from whorl.ir.hidden import hides
@@ -283,7 +257,7 @@ def _read_action(action: Action) -> ir.Node:
     """The node of an action, without its place in the order."""
     reader = _READERS.get(action.type, _read_unknown)
     node = outside.read_static_result(action) or reader(action)
-    retry, timeout_s = retry_of(action), timeout_of(action)
+    retry, timeout_s = action.retry(), action.timeout_s()
     if retry is not None:
         node = replace(node, retry=retry)
     if timeout_s is not None:
@@ -326,4 +300,4 @@ def _read_retry(action: Action) -> ir.Node:
     held = replace(action, type=text_at(inner, "type").lower(), fields=inner)
     held.check()
     node = _read_action(held)
-    return replace(node, retry=retry_of(action) or default_retry(action.context))
+    return replace(node, retry=action.retry() or action.usual_retry())

@@ -121,6 +121,44 @@ class Action:
         """A node in place of an action that cannot be read."""
         return ir.Compute(name=self.name, value=ir.Constant(None))
 
+    def timeout_s(self) -> float | None:
+        """How long an action may take: `limit.timeout`, or `timeout` in milliseconds."""
+        if self.type not in ("until", "while", "dountil", "agent"):
+            limit = find(self.fields, "limit", "timeout")
+            if isinstance(limit, Scalar) and not has_expression(limit.text):
+                return self.context.seconds(limit, 0)
+        own = find(self.fields, "timeout")
+        if isinstance(own, Scalar) and isinstance(own.value, int | float):
+            return own.value / 1_000
+        return self.context.seconds(own, 0) if own is not None else None
+
+    def retry(self) -> ir.Retry | None:
+        """How often an action is tried again."""
+        # What stands under `inputs` of a compose is its value.
+        holders = (self.fields,) if self.type == "compose" else (self.fields, self.inputs)
+        policies = (find(holder, name) for holder in holders for name in ("retry", "retryPolicy"))
+        policy = next((policy for policy in policies if isinstance(policy, Mapping)), None)
+        if policy is None:
+            return None
+        kind = text_at(policy, "type").lower() or "exponential"
+        if kind not in _RETRY_TYPES:
+            span = (find(policy, "type") or policy).span
+            message, advice = f"{kind!r} is no kind of retry", "write fixed, exponential or none"
+            self.context.report("W007", message, span, label="unknown kind", help=advice)
+            return None
+        if kind == "none":
+            return ir.Retry(times=0)
+        read = _seed_retry if self.context.lenient else _azure_retry
+        if find(policy, "maxAttempts") is not None or find(policy, "initialDelay") is not None:
+            read = _shipped_retry
+        retry = read(self.context, policy, kind)
+        # How long to wait for a retry that never comes means nothing.
+        return retry if retry.times else ir.Retry(times=0)
+
+    def usual_retry(self) -> ir.Retry:
+        """What an action that is there to try again does where it does not say how."""
+        return _seed_retry(self.context, Mapping((), self.span), "exponential")
+
     def check(self) -> None:
         """Warns about fields and options that do nothing where they stand."""
         self._check_fields(self.fields, fields_of(self.type), repr(self.name))
@@ -240,48 +278,6 @@ def _statuses(context: LoomContext, entry: Entry) -> tuple[Wanted, ...]:
     return tuple(statuses) or ("succeeded",)
 
 
-def timeout_of(action: Action) -> float | None:
-    """How long an action may take: `limit.timeout`, or `timeout` in milliseconds."""
-    if action.type not in ("until", "while", "dountil", "agent"):
-        limit = find(action.fields, "limit", "timeout")
-        if isinstance(limit, Scalar) and not has_expression(limit.text):
-            return action.context.seconds(limit, 0)
-    own = find(action.fields, "timeout")
-    if isinstance(own, Scalar) and isinstance(own.value, int | float):
-        return own.value / 1_000
-    return action.context.seconds(own, 0) if own is not None else None
-
-
-def default_retry(context: LoomContext) -> ir.Retry:
-    """What an action that is there to try again does where it does not say how."""
-    return _seed_retry(context, Mapping((), context.document.root.span), "exponential")
-
-
-def retry_of(action: Action) -> ir.Retry | None:
-    """How often an action is tried again."""
-    # What stands under `inputs` of a compose is its value.
-    holders = (action.fields,) if action.type == "compose" else (action.fields, action.inputs)
-    policies = (find(holder, name) for holder in holders for name in ("retry", "retryPolicy"))
-    policy = next((policy for policy in policies if isinstance(policy, Mapping)), None)
-    if policy is None:
-        return None
-    context = action.context
-    kind = text_at(policy, "type").lower() or "exponential"
-    if kind not in _RETRY_TYPES:
-        span = (find(policy, "type") or policy).span
-        message, advice = f"{kind!r} is no kind of retry", "write fixed, exponential or none"
-        context.report("W007", message, span, label="unknown kind", help=advice)
-        return None
-    if kind == "none":
-        return ir.Retry(times=0)
-    if find(policy, "maxAttempts") is not None or find(policy, "initialDelay") is not None:
-        retry = _shipped_retry(policy)
-    else:
-        retry = (_seed_retry if context.lenient else _azure_retry)(context, policy, kind)
-    # How long to wait for a retry that never comes means nothing.
-    return retry if retry.times else ir.Retry(times=0)
-
-
 def _seed_retry(context: LoomContext, policy: Mapping, kind: str) -> ir.Retry:
     wait = context.seconds(find(policy, "interval"), 5.0)
     most = find(policy, "maxInterval") or find(policy, "maximumInterval")
@@ -325,8 +321,9 @@ def _azure_retry(context: LoomContext, policy: Mapping, kind: str) -> ir.Retry:
     )
 
 
-def _shipped_retry(policy: Mapping) -> ir.Retry:
+def _shipped_retry(context: LoomContext, policy: Mapping, kind: str) -> ir.Retry:
     """The policy of the public system: attempts in all, and milliseconds."""
+    del context, kind
 
     def number(name: str, default: float) -> float:
         value = find(policy, name)

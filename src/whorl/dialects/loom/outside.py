@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.loom.action import AZURE_RETRY
 from whorl.dialects.loom.forms import find, text_at
-from whorl.dialects.loom.texts import (
-    IT,
-    bodied,
-    computed,
-    has_expression,
-    jinja,
-    text_term,
-)
+from whorl.dialects.loom.texts import IT, bodied, computed, has_expression, jinja, text_term
 from whorl.source import Entry, Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from whorl.source import Value
 
 _NAMED = re.compile(
-    r"""\b(variables|body|outputs)\(\s*(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)")\s*\)""",
-    re.IGNORECASE,
+    r"""\b(variables|body|outputs)\(\s*(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)")\s*\)""", re.IGNORECASE
 )
 _READS_INPUTS = re.compile(
     r"""\bresult\(|\[\s*['"]inputs['"]\s*\]|\.inputs\b|\bactions?\([^()]*['"]inputs['"]""",

@@ -73,7 +73,6 @@ class NodeReader(Fields):
     def __init__(self, scope: Scope, node: CanvasNode) -> None:
         super().__init__(scope.context, node.fields, owner=str(node), span=node.span)
         self.scope = scope
-        self.context = scope.context
         self.node = node
         self.id = node.id
 
@@ -92,12 +91,7 @@ class NodeReader(Fields):
         return [ir.Compute(value=value, **self.common())]
 
     def task(
-        self,
-        kind: str,
-        inputs: Inputs,
-        *,
-        shape: str = "",
-        timeout_s: float | None = None,
+        self, kind: str, inputs: Inputs, *, shape: str = "", timeout_s: float | None = None
     ) -> ir.Task:
         """The node as a task; inputs that are no values of the IR are constants."""
         entries = tuple(
