@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from whorl.dialects.files import NoFiles
-from whorl.dialects.naming import Names
+from whorl.dialects.files import Names, NoFiles
 from whorl.dialects.reader import Called
 from whorl.errors import Diagnostic, InvalidWorkflow, did_you_mean
 from whorl.plugins import Plugins
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
     from typing import Literal
 
-    from whorl.dialects.files import SourceFiles
-    from whorl.dialects.naming import NamedFile
+    from whorl.dialects.files import NamedFile, SourceFiles
     from whorl.dialects.reader import Reader, Reading
     from whorl.errors import Span
     from whorl.source import Document
@@ -114,16 +112,16 @@ class _Library:
             self._called[opened.path] = None
             reading = self.read(opened.text, opened.name, opened.path)
             self._called[opened.path] = Called(opened.name, reading)
-        found = self._called[opened.path]
-        if found is None:
+        called = self._called[opened.path]
+        if called is None:
             raise InvalidWorkflow([])
-        return found
+        return called
 
     def _recognise(self, text: str, file: str) -> tuple[Document, Reader]:
         try:
             document = parse(text, file)
         except InvalidWorkflow as fault:
-            if any(found.code != "W003" for found in fault.diagnostics):
+            if any(diagnostic.code != "W003" for diagnostic in fault.diagnostics):
                 raise
             return self._recognise_repeated(text, file, fault)
         return document, self._reader_of(document)
@@ -205,23 +203,14 @@ def _unknown(document: Document, readers: list[Reader]) -> Diagnostic:
         advice = "add `whorl: 1` at the top"
     else:
         advice = "check that the file is complete, or write a new one with `whorl new`"
-    return Diagnostic(
-        "W018",
-        f"no dialect knows this file; looked for {looked_for}",
-        document.root.span,
-        "not recognised",
-        advice,
-    )
+    message = f"no dialect knows this file; looked for {looked_for}"
+    return Diagnostic("W018", message, document.root.span, "not recognised", advice)
 
 
 def _circle(name: str, span: Span) -> Diagnostic:
-    return Diagnostic(
-        "W017",
-        f"workflow {name!r} calls itself, directly or through others",
-        span,
-        "leads back",
-        "repeat steps with `repeat`, which has limits",
-    )
+    message = f"workflow {name!r} calls itself, directly or through others"
+    advice = "repeat steps with `repeat`, which has limits"
+    return Diagnostic("W017", message, span, "leads back", advice)
 
 
 def _too_many(name: str, span: Span) -> Diagnostic:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from whorl import ir
-    from whorl.dialects.naming import NamedFile
+    from whorl.dialects.files import NamedFile
     from whorl.errors import Diagnostic, Span
     from whorl.source import Document
 

@@ -9,7 +9,7 @@ import pytest
 from mcp_cli_files import HEAD
 
 from whorl.dialects import Opened, ProjectFiles, Reading, read_workflow
-from whorl.dialects.naming import CHARACTERS_MAX, FILES_MAX
+from whorl.dialects.files import CHARACTERS_MAX, FILES_MAX
 from whorl.errors import Diagnostic, InvalidWorkflow
 from whorl.source import Nearby, Place
 

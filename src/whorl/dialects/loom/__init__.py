@@ -2,24 +2,69 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from whorl.dialects.loom.block import read_block
-from whorl.dialects.loom.draft import Draft
-from whorl.dialects.loom.forms import form_of, is_lenient
-from whorl.dialects.loom.parameters import values_beside
-from whorl.dialects.loom.references import check_references
-from whorl.dialects.loom.templates import template_of
-from whorl.dialects.loom.workflow import read_definition
-from whorl.dialects.reader import Reading
-from whorl.errors import InvalidWorkflow
-from whorl.ir.checks import check
+from whorl import ir
+from whorl.dialects.loom import control, outside, steps
+from whorl.dialects.loom.action import Action, Location, order_of
+from whorl.dialects.loom.forms import find, find_mapping, form_of, is_lenient, template_of, text_at
+from whorl.dialects.loom.references import (
+    check_references,
+    read_parameters,
+    undeclared_parameters,
+    undeclared_variables,
+    values_beside,
+)
+from whorl.dialects.loom.texts import LoomContext, computed, jinja, reads_inputs
+from whorl.dialects.loom.words import CONNECTORS, HOLDING, SETTING, STATUSES, TYPES, VOCABULARY
+from whorl.dialects.reading import called, quoted
+from whorl.errors import did_you_mean
+from whorl.ir.hidden import hides
+from whorl.source import Mapping
 
 if TYPE_CHECKING:
-    from whorl.dialects.reader import Files
-    from whorl.source import Document
+    from collections.abc import Callable
+
+    from whorl.dialects.loom.action import Order
+    from whorl.dialects.loom.forms import Form
+    from whorl.dialects.reader import Files, Reading
+    from whorl.source import Document, Entry, Value
 
 __all__ = ["LoomReader"]
+
+BODY, HEADERS, QUERIES = "body", "headers", "queries"
+_RESULT = "result"
+_READERS: dict[str, Callable[[Action], ir.Node]] = {
+    "compose": steps.read_compose,
+    "wait": steps.read_wait,
+    "delay": steps.read_wait,
+    "terminate": steps.read_terminate,
+    "response": steps.read_response,
+    "parsejson": steps.read_parse_json,
+    "query": steps.read_query,
+    "select": steps.read_select,
+    "join": steps.read_join,
+    "table": steps.read_table,
+    "expression": steps.read_time,
+    "initializevariable": steps.read_initialize,
+    **dict.fromkeys(SETTING, steps.read_set),
+    "http": outside.read_http,
+    "ai": outside.read_ask,
+    "actor": outside.read_operator_task,
+    "activity": outside.read_operator_task,
+    "workflow": outside.read_call,
+    **dict.fromkeys(CONNECTORS, outside.read_connector),
+    "if": control.read_if,
+    "condition": control.read_if,
+    "switch": control.read_switch,
+    "foreach": control.read_foreach,
+    "scope": control.read_scope,
+    "parallel": control.read_scope,
+    "until": control.read_loop,
+    "while": control.read_loop,
+    "dountil": control.read_loop,
+}
 
 
 class LoomReader:
@@ -36,26 +81,223 @@ class LoomReader:
 
     def read(self, document: Document, files: Files) -> Reading:
         """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
-        draft = Draft(document, files, read_block)
-        draft.sources[document.file] = document.text
-        draft.adopt(document.warnings)
+        context = LoomContext(document, files)
         form = form_of(document.root)
         assert form is not None
-        draft.lenient = is_lenient(form.definition)
-        draft.beside = values_beside(draft)
-        draft.template = template_of(document.root, draft.beside)
-        workflow = read_definition(draft, form)
-        if draft.template.kept:
-            draft.warn(
-                "W023",
-                f"{draft.template.kept} values such as [parameters('x')] are known only after the "
-                "deployment of this template; they stay as they are written",
-                form.definition.span,
-                help="write the values into the file, or run the deployed definition",
-            )
-        if not draft.diagnostics:
-            draft.adopt(check(workflow, draft.places))
-            check_references(draft, form, workflow)
-        if draft.diagnostics:
-            raise InvalidWorkflow(draft.diagnostics)
-        return Reading(workflow, tuple(draft.warnings), draft.sources)
+        context.lenient = is_lenient(form.definition)
+        context.beside = values_beside(context)
+        context.template = template_of(document.root, context.beside)
+        workflow = _read_definition(context, form)
+        if context.template.kept:
+            message = f"{context.template.kept} values such as [parameters('x')] are known only "
+            message += "after the deployment of this template; they stay as they are written"
+            advice = "write the values into the file, or run the deployed definition"
+            context.warn("W023", message, form.definition.span, help=advice)
+        if not context.diagnostics:
+            context.check(workflow)
+            check_references(context, form, workflow)
+        return context.finish(workflow)
+
+
+def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
+    """The workflow of a definition: its parameters, trigger and variables become inputs."""
+    definition = form.definition
+    actions = find_mapping(definition, "actions")
+    assert actions is not None
+    context.static_results = find_mapping(definition, "staticResults")
+    context.triggers = tuple(e.name for e in find_mapping(definition, "triggers") or ())
+    context.reads_inputs = reads_inputs(definition)
+    _collect_variables(context, actions)
+    order = order_of(context, actions)
+    body = _read_block(context, actions, order, Location(_read_block))
+    # What deals with the failures of a secure action is shown; that action's result is not.
+    others = (name for name in order.last[1:] if not hides(body, name, context.workflows))
+    order = replace(order, last=(*order.last[:1], *others))
+    workflow = ir.Workflow(
+        name=form.name or context.stem,
+        dialect="loom",
+        body=body,
+        outputs=_outputs(context, definition, order),
+        main_input=BODY,
+        statuses=STATUSES,
+    )
+    parameters = read_parameters(context, form, undeclared_parameters(context, form, workflow))
+    undeclared = undeclared_variables(context, workflow)
+    fields = _trigger_fields(definition)
+    ports = {port.name: port for port in parameters.ports}
+    mentioned = (*parameters.mentioned, *parameters.settings, *undeclared)
+    for name in (*mentioned, BODY, HEADERS, QUERIES, *fields):
+        ports.setdefault(name, ir.Port(name, required=False))
+    # Variables that nothing declares are null unless given; in Azure's files they must be given.
+    free = _facts(undeclared) if context.lenient else computed("given_of", [*undeclared])
+    return replace(
+        workflow,
+        inputs=tuple(ports.values()),
+        hidden_outputs=_hidden_outputs(context, definition, order, body),
+        variables=(
+            ("$settings", _facts(parameters.settings)),
+            *parameters.variables,
+            ("$variables", free),
+            ("$trigger", _trigger(context, fields)),
+            ("$scopes", ir.Constant({name: [*held] for name, held in context.scopes.items()})),
+        ),
+        vocabulary=VOCABULARY | {"loops": context.loops} if context.loops else VOCABULARY,
+        workflows=tuple(context.workflows.items()),
+    )
+
+
+def _facts(names: list[str]) -> ir.Value:
+    return ir.Fields(tuple((name, computed("fact", name)) for name in names))
+
+
+def _collect_variables(context: LoomContext, actions: Mapping) -> None:
+    """Finds how variables are spelled where they are declared, or else set."""
+    queue: list[Value] = [actions]
+    for value in queue:
+        if not isinstance(value, Mapping):
+            continue
+        kind = text_at(value, "type").lower()
+        if kind == "initializevariable":
+            for _, name, variable_type in steps.declared_by(value):
+                context.variables[name.lower()] = name
+                context.types[name.lower()] = variable_type
+        elif kind in SETTING:
+            name = steps.variable_set(value)
+            context.variables.setdefault(name.lower(), name)
+        queue.extend(entry.value for entry in value)
+
+
+def _trigger_fields(definition: Mapping) -> list[str]:
+    """The fields that the schema of a request names: each may be given to the run by name."""
+    for entry in find_mapping(definition, "triggers") or ():
+        properties = find_mapping(entry.value, "inputs", "schema", "properties")
+        if properties is not None:
+            return [field.name for field in properties]
+    return []
+
+
+def _trigger(context: LoomContext, fields: list[str]) -> ir.Value:
+    """The record of the trigger: what the run was given."""
+    listed = ", ".join(f"{quoted(name)}: {computed('fact', name).source}" for name in fields)
+    body = jinja(called("trigger_body", computed("fact", BODY).source, f"{{ {listed} }}"))
+    headers, queries = computed("fact", HEADERS), computed("fact", QUERIES)
+    outputs = ir.Fields((("headers", headers), ("queries", queries), ("body", body)))
+    name = ir.Constant(context.triggers[0] if context.triggers else "manual")
+    status = ir.Constant("Succeeded")
+    return ir.Fields((("name", name), ("status", status), ("outputs", outputs)))
+
+
+def _outputs(
+    context: LoomContext, definition: Mapping, order: Order
+) -> tuple[tuple[str, ir.Value], ...]:
+    """The outputs that the definition names; else the response, else the last action's result."""
+    outputs: list[tuple[str, ir.Value]] = []
+    for entry in find_mapping(definition, "outputs") or ():
+        inner = find(entry.value, "value")
+        outputs.append((entry.name, context.value(entry.value if inner is None else inner)))
+    if not outputs and context.responses:
+        outputs.append(("body", computed("response_of", [*context.responses])))
+    elif not outputs and order.last:
+        outputs.append((_RESULT, computed("final_of", order.ends)))
+    return tuple(outputs)
+
+
+def _hidden_outputs(
+    context: LoomContext, definition: Mapping, order: Order, body: ir.Block
+) -> tuple[str, ...]:
+    """A secure action that is only the last one gives its result to nobody who looks on."""
+    if find_mapping(definition, "outputs") or context.responses or not order.last:
+        return ()
+    return (_RESULT,) if hides(body, order.last[0], context.workflows) else ()
+
+
+def _read_block(
+    context: LoomContext, actions: Mapping, order: Order, location: Location
+) -> ir.Block:
+    """The block of some actions, each behind all that it waits for."""
+    nodes: list[ir.Node] = []
+    for entry in actions:
+        node = _read_entry(context, entry, location)
+        if node is not None:
+            nodes.append(replace(node, after=order.after[entry.name]))
+    return ir.Block(tuple(nodes))
+
+
+def _read_entry(context: LoomContext, entry: Entry, location: Location) -> ir.Node | None:
+    fields, span = entry.value, entry.key.span
+    context.count_step(span)
+    if not isinstance(fields, Mapping):
+        message, advice = (
+            f"action {entry.name!r} is an object",
+            'write {"type": "compose", "inputs": ...}',
+        )
+        context.report("W007", message, fields.span, label="no object", help=advice)
+        return None
+    kind = text_at(fields, "type").lower()
+    action = Action(context, entry.name, kind, fields, span, location)
+    context.places.remember_node(action.path, span)
+    context.places.remember_field(action.path, "at_most", (find(fields, "limit") or fields).span)
+    _check_name(action)
+    action.check()
+    return _read_retry(action) if kind == "retry" else _read_action(action)
+
+
+def _check_name(action: Action) -> None:
+    """Actions are known by their names everywhere in a definition, wherever they stand."""
+    context = action.context
+    first = context.named.setdefault(action.name.lower(), action.span)
+    if first is not action.span:
+        message = f"there are two actions {action.name!r}; expressions see the one that ran last"
+        advice = f"the other one is at line {first.line}; Azure refuses this: give one another name"
+        tell = context.warn if context.lenient else context.report
+        tell("W012", message, action.span, label="used twice", help=advice)
+
+
+def _read_action(action: Action) -> ir.Node:
+    """The node of an action, without its place in the order."""
+    reader = _READERS.get(action.type, _read_unknown)
+    node = outside.read_static_result(action) or reader(action)
+    retry, timeout_s = action.retry(), action.timeout_s()
+    if retry is not None:
+        node = replace(node, retry=retry)
+    if timeout_s is not None:
+        node = replace(node, timeout_s=timeout_s)
+    return replace(node, echo=_echo(action)) if action.context.reads_inputs else node
+
+
+def _read_unknown(action: Action) -> ir.Node:
+    context, kind = action.context, find(action.fields, "type")
+    if kind is None:
+        message = f"action {action.name!r} has no type"
+        context.report("W006", message, action.span, label="no type")
+    else:
+        written = text_at(action.fields, "type")
+        message = f"action {action.name!r} has the unknown type {written!r}"
+        near = did_you_mean(action.type, sorted(TYPES))
+        advice = near or "a type such as compose, http, ai, until, foreach"
+        context.report("W009", message, kind.span, label="unknown type", help=advice)
+    return action.nothing()
+
+
+def _echo(action: Action) -> ir.Value | None:
+    """What an action was given, as far as others may read it."""
+    inputs = action.inputs
+    if inputs is None or "inputs" in outside.secured(action) or action.type in HOLDING:
+        return None
+    if isinstance(inputs, Mapping):
+        shown = tuple(e for e in inputs if e.name.lower() not in ("authentication", "retrypolicy"))
+        inputs = Mapping(shown, inputs.span)
+    return action.context.value(inputs)
+
+
+def _read_retry(action: Action) -> ir.Node:
+    """An action that is tried again: the node is the inner action under the outer name."""
+    inner = action.setting("action")
+    if not isinstance(inner, Mapping):
+        advice = 'write "action": {"type": "http", "inputs": {"uri": "..."}}'
+        action.missing("needs the action that it tries again", "no action", advice)
+        return action.nothing()
+    held = replace(action, type=text_at(inner, "type").lower(), fields=inner)
+    held.check()
+    node = _read_action(held)
+    return replace(node, retry=action.retry() or action.usual_retry())

@@ -1,21 +1,42 @@
-"""One action while it is read: its settings, which stand beside its type or under `inputs`."""
+"""A file and one of its actions while they are read, and the order of the actions of a block.
+
+The settings of an action stand beside its type or under `inputs`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from whorl.source import Mapping, Scalar
+from whorl import ir
+from whorl.dialects.loom.forms import find, text_at
+from whorl.dialects.loom.texts import LoomContext, has_expression
+from whorl.dialects.loom.words import OPTIONS, PART_FIELDS, RUN_AFTER, fields_of
+from whorl.dialects.reading import text_of, unknown_fields
+from whorl.errors import did_you_mean
+from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
-    from whorl.dialects.loom.draft import Draft
+    from collections.abc import Callable
+
     from whorl.errors import Span
+    from whorl.ir.fields import Wanted
     from whorl.language import Json
-    from whorl.source import Value
+    from whorl.source import Entry, Value
+
+
+JITTER = 0.1
+_RETRY_TYPES = ("fixed", "exponential", "none", "default")
+# Azure retries calls that failed for a passing reason: these statuses, or no reply at all.
+_AZURE_ON = ("408", "429", "5xx", "timeout", "P101", "P102", "P103", "P111")
+# What it does unless the action says otherwise.
+AZURE_RETRY = ir.Retry(
+    times=4, wait_s=7.5, backoff=2.0, wait_min_s=5.0, wait_max_s=3_600.0, on=_AZURE_ON, drawn=True
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class EnclosingLoop:
     """A loop around an action: its names, where its facts stand, and what its result is."""
 
     names: tuple[str, ...]
@@ -24,29 +45,29 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
-    """Where an action stands: its path, the loops around it, and whether one is a for-each."""
+class Location:
+    """Where an action stands: its path, the loops around it, and whether one is a for-each.
 
+    `read_block` reads the actions of a block there, for those actions that hold some.
+    """
+
+    read_block: Callable[[LoomContext, Mapping, Order, Location], ir.Block]
     path: str = ""
-    loops: tuple[Around, ...] = ()
+    loops: tuple[EnclosingLoop, ...] = ()
     is_in_each: bool = False
     is_parallel: bool = False
-
-    def below(self, path: str) -> str:
-        """The path of something inside."""
-        return f"{self.path}/{path}" if self.path else path
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
     """An action of the file."""
 
-    draft: Draft
+    context: LoomContext
     name: str
     type: str
     fields: Mapping
     span: Span
-    scene: Scene = field(default_factory=Scene)
+    location: Location
 
     @property
     def inputs(self) -> Value | None:
@@ -56,46 +77,280 @@ class Action:
     @property
     def path(self) -> str:
         """The path of the action's node."""
-        return self.scene.below(self.name)
+        around = self.location.path
+        return f"{around}/{self.name}" if around else self.name
+
+    @property
+    def options(self) -> set[str]:
+        """The options of the action, `operationOptions`, in lower case."""
+        written = text_at(self.fields, "operationOptions")
+        return {word.strip().lower() for word in written.split(",") if word.strip()}
+
+    @property
+    def is_azure(self) -> bool:
+        """Whether the file follows Azure's rules."""
+        return not self.context.lenient
 
     def setting(self, *names: str) -> Value | None:
         """A setting under the first of these names that is there, beside the type or in `inputs`.
 
         Neither place counts more in the files that exist; no file has a setting in both.
         """
-        inputs = self.inputs
-        for name in names:
-            for holder in (self.fields, inputs):
-                found = find(holder, name) if isinstance(holder, Mapping) else None
-                if found is not None:
-                    return found
-        return None
+        holders = (self.fields, self.inputs)
+        values = (find(holder, name) for name in names for holder in holders)
+        return next((value for value in values if value is not None), None)
+
+    def configuration(self, *names: str) -> Value | None:
+        """A part of `runtimeConfiguration`."""
+        return find(self.fields, "runtimeConfiguration", *names)
+
+    def value(self, *names: str) -> ir.Value:
+        """A setting as a value of the IR."""
+        return self.context.value(self.setting(*names))
 
     def text(self, *names: str) -> str:
         """A setting as text; empty where it is absent or no text."""
-        found = self.setting(*names)
-        return found.text if isinstance(found, Scalar) and found.value is not None else ""
+        return text_of(self.setting(*names))
+
+    def missing(self, what: str, label: str, advice: str) -> None:
+        """Reports that the action lacks something."""
+        message = f"{self.name!r} {what}"
+        self.context.report("W006", message, self.span, label=label, help=advice)
+
+    def nothing(self) -> ir.Node:
+        """A node in place of an action that cannot be read."""
+        return ir.Compute(name=self.name, value=ir.Constant(None))
+
+    def timeout_s(self) -> float | None:
+        """How long an action may take: `limit.timeout`, or `timeout` in milliseconds."""
+        if self.type not in ("until", "while", "dountil", "agent"):
+            limit = find(self.fields, "limit", "timeout")
+            if isinstance(limit, Scalar) and not has_expression(limit.text):
+                return self.context.seconds(limit, 0)
+        own = find(self.fields, "timeout")
+        if isinstance(own, Scalar) and isinstance(own.value, int | float):
+            return own.value / 1_000
+        return self.context.seconds(own, 0) if own is not None else None
+
+    def retry(self) -> ir.Retry | None:
+        """How often an action is tried again."""
+        # What stands under `inputs` of a compose is its value.
+        holders = (self.fields,) if self.type == "compose" else (self.fields, self.inputs)
+        policies = (find(holder, name) for holder in holders for name in ("retry", "retryPolicy"))
+        policy = next((policy for policy in policies if isinstance(policy, Mapping)), None)
+        if policy is None:
+            return None
+        kind = text_at(policy, "type").lower() or "exponential"
+        if kind not in _RETRY_TYPES:
+            span = (find(policy, "type") or policy).span
+            message, advice = f"{kind!r} is no kind of retry", "write fixed, exponential or none"
+            self.context.report("W007", message, span, label="unknown kind", help=advice)
+            return None
+        if kind == "none":
+            return ir.Retry(times=0)
+        read = _seed_retry if self.context.lenient else _azure_retry
+        if find(policy, "maxAttempts") is not None or find(policy, "initialDelay") is not None:
+            read = _shipped_retry
+        retry = read(self.context, policy, kind)
+        # How long to wait for a retry that never comes means nothing.
+        return retry if retry.times else ir.Retry(times=0)
+
+    def usual_retry(self) -> ir.Retry:
+        """What an action that is there to try again does where it does not say how."""
+        return _seed_retry(self.context, Mapping((), self.span), "exponential")
+
+    def check(self) -> None:
+        """Warns about fields and options that do nothing where they stand."""
+        self._check_fields(self.fields, fields_of(self.type), repr(self.name))
+        for name, known in PART_FIELDS.items():
+            for holder in (self.fields, self.inputs):
+                part = find(holder, name)
+                if isinstance(part, Mapping) and not (name == "delay" and "count" in part):
+                    self._check_fields(part, known, f"{name} of {self.name!r}")
+        place = find(self.fields, "operationOptions") or self.fields
+        for word in sorted(self.options - {option.lower() for option in OPTIONS}):
+            message = f"{self.name!r} has the option {word!r}, which nobody knows"
+            advice = did_you_mean(word, OPTIONS) or f"known: {', '.join(OPTIONS)}"
+            self.context.warn("W004", message, place.span, label="unknown option", help=advice)
+
+    def _check_fields(self, holder: Mapping, known: tuple[str, ...], where: str) -> None:
+        for entry, near in unknown_fields(holder, known, ignore_case=True):
+            if entry.name[:1] not in "$@":
+                message = f"{where} has the field {entry.name!r}, which does nothing there"
+                advice = near or f"known: {', '.join(known[:12])}"
+                span = entry.key.span
+                self.context.warn("W004", message, span, label="unknown field", help=advice)
 
 
-def find(holder: Value | None, name: str) -> Value | None:
-    """The value of a key, case aside where no key has this very name."""
-    if not isinstance(holder, Mapping):
-        return None
-    exact = holder.get(name)
-    if exact is not None:
-        return exact
-    lowered = name.lower()
-    return next((entry.value for entry in holder if entry.name.lower() == lowered), None)
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Who waits for whom; the result of the block is that of the first of `last` that has one.
+
+    An action is bare if its result is what it computes, without a body around it.
+    """
+
+    after: dict[str, tuple[ir.After, ...]]
+    bare: dict[str, bool]
+    last: tuple[str, ...]
+
+    @property
+    def ends(self) -> list[Json]:
+        """The last actions, each with whether its result stands without a body around it."""
+        return [[name, self.bare[name]] for name in self.last]
 
 
-def find_deep(holder: Value | None, *names: str) -> Value | None:
-    """The value at the end of a path of keys."""
-    for name in names:
-        holder = find(holder, name)
-    return holder
+def order_of(context: LoomContext, actions: Mapping, *, parallel: bool = False) -> Order:
+    """The order of actions: by `runAfter`, and in lenient files also as they stand."""
+    names = {entry.name.lower(): entry.name for entry in actions}
+    after: dict[str, tuple[ir.After, ...]] = {}
+    bare: dict[str, bool] = {}
+    before = ""
+    for entry in actions:
+        written = find(entry.value, "runAfter")
+        after[entry.name] = ()
+        if isinstance(written, Mapping):
+            after[entry.name] = _run_after(context, entry.name, written, names)
+        elif before and context.lenient and not parallel:
+            after[entry.name] = (ir.After(before, ("succeeded",)),)
+        bare[entry.name] = _is_bare(entry.value)
+        if _is_usual(after[entry.name]):
+            # An action that only deals with failures is none that others follow by standing below.
+            before = entry.name
+    return Order(after, bare, _last(after))
 
 
-def text_at(holder: Value | None, *names: str) -> str:
-    """The text at the end of a path of keys; empty where there is none."""
-    found = find_deep(holder, *names)
-    return found.text if isinstance(found, Scalar) and found.value is not None else ""
+def _is_bare(action: Value) -> bool:
+    kind = text_at(action, "type").lower()
+    if kind == "retry":
+        inner = text_at(action, "action", "type") or text_at(action, "inputs", "action", "type")
+        kind = inner.lower()
+    return kind == "compose"
+
+
+def _last(after: dict[str, tuple[ir.After, ...]]) -> tuple[str, ...]:
+    """The last action; one that only deals with failures counts where there was one to deal with.
+
+    Otherwise the result is that of the action before it.
+    """
+    awaited = {wait.node for waits in after.values() for wait in waits}
+    leaves = [name for name in after if name not in awaited]
+    usual = [name for name in leaves if _is_usual(after[name])]
+    last = (usual or leaves)[-1:]
+    for name in last:
+        if not _is_usual(after[name]):
+            before = (wait.node for wait in after[name] if wait.node in after)
+            last += [node for node in before if node not in last]
+    return tuple(last)
+
+
+def _is_usual(waits: tuple[ir.After, ...]) -> bool:
+    return all("succeeded" in wait.statuses for wait in waits)
+
+
+def _run_after(
+    context: LoomContext, name: str, written: Mapping, names: dict[str, str]
+) -> tuple[ir.After, ...]:
+    waits: list[ir.After] = []
+    triggers = {trigger.lower() for trigger in context.triggers} - names.keys()
+    for entry in written:
+        statuses, span = _statuses(context, entry), entry.key.span
+        if entry.name.lower() not in triggers:
+            waits.append(ir.After(names.get(entry.name.lower(), entry.name), statuses))
+            context.places.remember_part(waits[-1], span)
+        elif "succeeded" not in statuses:
+            # A run begins when its trigger has succeeded.
+            message = f"{name!r} never runs: it waits for a failure of the trigger {entry.name!r}"
+            label, advice = "has always succeeded", "write Succeeded, or leave it out"
+            context.report("W010", message, span, label=label, help=advice)
+    return tuple(waits)
+
+
+def _statuses(context: LoomContext, entry: Entry) -> tuple[Wanted, ...]:
+    statuses: list[Wanted] = []
+    for item in entry.value if isinstance(entry.value, Sequence) else ():
+        status = RUN_AFTER.get(item.text.lower()) if isinstance(item, Scalar) else None
+        if status is not None:
+            statuses.append(status)
+            continue
+        message = f"runAfter of {entry.name!r} names a status that there is not"
+        advice = "write Succeeded, Failed, Skipped or TimedOut"
+        context.report("W007", message, item.span, label="unknown status", help=advice)
+    return tuple(statuses) or ("succeeded",)
+
+
+def _seed_retry(context: LoomContext, policy: Mapping, kind: str) -> ir.Retry:
+    wait = context.seconds(find(policy, "interval"), 5.0)
+    most = find(policy, "maxInterval") or find(policy, "maximumInterval")
+    # The usual least wait shortens no interval; one that is written raises it.
+    least = context.seconds(find(policy, "minimumInterval"), min(1.0, wait))
+    times = _count(context, policy, 3)
+    same = {"timeout": "timeout", "timedout": "timeout"}
+    on = tuple(same.get(word.lower(), word) for word in _texts(find(policy, "on"))) or ("*",)
+    if kind == "fixed":
+        wait = max(wait, least)
+        return ir.Retry(times=times, wait_s=wait, backoff=1.0, wait_max_s=wait, on=on)
+    return ir.Retry(
+        times=times,
+        # The seed adds up to a tenth; the engine spreads to both sides of the middle.
+        wait_s=wait * (1 + JITTER / 2),
+        backoff=2.0,
+        wait_max_s=context.seconds(most, 60.0),
+        wait_min_s=least,
+        jitter=JITTER / 2 / (1 + JITTER / 2),
+        on=on,
+    )
+
+
+def _azure_retry(context: LoomContext, policy: Mapping, kind: str) -> ir.Retry:
+    if kind == "default":
+        return AZURE_RETRY
+    wait = context.seconds(find(policy, "interval"), 7.5)
+    most = find(policy, "maximumInterval") or find(policy, "maxInterval")
+    times = _count(context, policy, 4)
+    on = tuple(_texts(find(policy, "httpStatusCodes"))) or _AZURE_ON
+    if kind == "fixed":
+        return ir.Retry(times=times, wait_s=wait, backoff=1.0, wait_max_s=wait, on=on)
+    return ir.Retry(
+        times=times,
+        wait_s=wait,
+        backoff=2.0,
+        wait_min_s=context.seconds(find(policy, "minimumInterval"), 5.0),
+        wait_max_s=context.seconds(most, 86_400.0),
+        on=on,
+        drawn=True,
+    )
+
+
+def _shipped_retry(context: LoomContext, policy: Mapping, kind: str) -> ir.Retry:
+    """The policy of the public system: attempts in all, and milliseconds."""
+    del context, kind
+
+    def number(name: str, default: float) -> float:
+        value = find(policy, name)
+        is_number = isinstance(value, Scalar) and isinstance(value.value, int | float)
+        return value.value if is_number else default  # type: ignore[union-attr,return-value]
+
+    return ir.Retry(
+        times=max(0, int(number("maxAttempts", 3)) - 1),
+        wait_s=number("initialDelay", 1_000) / 1_000,
+        backoff=number("backoffMultiplier", 2),
+        wait_max_s=number("maxDelay", 30_000) / 1_000,
+        on=tuple(_texts(find(policy, "retryableErrors"))) or ("*",),
+    )
+
+
+def _count(context: LoomContext, policy: Mapping, default: int) -> int:
+    count = find(policy, "count")
+    if count is None:
+        return default
+    if isinstance(count, Scalar) and isinstance(count.value, int) and 0 <= count.value <= 1_000:
+        return count.value
+    message = "count of a retry is a whole number up to 1000"
+    context.report("W007", message, count.span, label="no count")
+    return default
+
+
+def _texts(value: Value | None) -> list[str]:
+    if isinstance(value, Scalar):
+        return [value.text]
+    return [item.text for item in value or () if isinstance(item, Scalar)]

@@ -1,132 +1,142 @@
-"""Actions that hold other actions: conditions, switches, for-each, scopes, parallel branches."""
+"""Actions that hold other actions: conditions, switches, for-each, scopes, branches, loops.
+
+Loops are `until`, `while` and `doUntil` by the seed's rules, and Azure's `Until` by Azure's.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.loom.action import Scene, find, find_deep, text_at
-from whorl.dialects.loom.conditions import condition_of
-from whorl.dialects.loom.order import Order, order_of
-from whorl.dialects.loom.plain import IT, bodied
-from whorl.dialects.loom.texts import computed, value_of
+from whorl.dialects.loom.action import EnclosingLoop, order_of
+from whorl.dialects.loom.forms import find, find_mapping, text_at
+from whorl.dialects.loom.steps import declared_by, variable_set
+from whorl.dialects.loom.texts import (
+    IT,
+    bodied,
+    computed,
+    has_expression,
+    is_expression,
+    jinja,
+    json_text,
+    names_read,
+    quote,
+    reads_more,
+    results_read,
+    scalars_in,
+    text_term,
+)
+from whorl.dialects.loom.words import (
+    AZURE_LIMIT_WORDS,
+    LIMIT_WORDS,
+    LOOP_NAMES,
+    SETTING,
+    is_of_a_loop,
+)
 from whorl.errors import Span
-from whorl.source import Entry, Mapping, Scalar
+from whorl.ir.hidden import is_hidden
+from whorl.ir.walk import walk
+from whorl.language import LanguageError, parse
+from whorl.source import Entry, Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
-    from whorl.dialects.loom.action import Action
+    from typing import Literal
+
+    from whorl.dialects.loom.action import Action, Location, Order
     from whorl.language import Json
     from whorl.source import Value
 
 AZURE_CONCURRENCY = 20
 CONCURRENCY_MAX = 50
-# Where the actions of a part stand, when they do not stand there themselves.
-_PARTS = ("actions", "steps")
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """Actions inside of an action, with their order."""
-
-    block: ir.Block
-    order: Order
+COUNT, COUNT_MAX = 60, 1_000
+TIME_S, TIME_MAX_S = 3_600.0, 86_400.0
 
 
 def actions_in(part: Value | None, alone: str) -> Mapping:
     """The actions of a part: under `actions`, as they stand, or a single one that has no name."""
     if not isinstance(part, Mapping):
-        return _none(part)
+        return Mapping((), part.span if part is not None else Span("", 1, 1))
     if isinstance(find(part, "type"), Scalar):
-        name = text_at(part, "name") if _is_control(part) else ""
-        key = Scalar(name or alone, part.span)
-        return Mapping((Entry(key, part),), part.span)
-    for name in _PARTS:
-        inner = find(part, name)
-        if isinstance(inner, Mapping):
+        # The name of an action that sets a variable is the variable's.
+        sets = "variable" in text_at(part, "type").lower()
+        name = "" if sets else text_at(part, "name")
+        return Mapping((Entry(Scalar(name or alone, part.span), part),), part.span)
+    for name in ("actions", "steps"):
+        inner = find_mapping(part, name)
+        if inner is not None:
             return inner
     if all(isinstance(entry.value, Mapping) for entry in part):
         return part
     return Mapping((), part.span)
 
 
-def _is_control(part: Mapping) -> bool:
-    # The name of an action that sets a variable is the variable's.
-    return "variable" not in text_at(part, "type").lower()
-
-
-def _none(part: Value | None) -> Mapping:
-    return Mapping((), part.span if part is not None else Span("", 1, 1))
-
-
-def read_body(action: Action, part: Value | None, *, scene: Scene, alone: str) -> Body:
-    """Reads the actions of a part."""
+def _read_body(
+    action: Action, part: Value | None, location: Location, alone: str
+) -> tuple[ir.Block, Order]:
+    """The actions of a part, with their order."""
     actions = actions_in(part, alone)
-    order = order_of(action.draft, actions, parallel=scene.is_parallel)
-    action.draft.scopes.setdefault(action.name, []).extend(entry.name for entry in actions)
-    block = action.draft.read_block(action.draft, actions, order, scene)
-    return Body(block, order)
+    order = order_of(action.context, actions, parallel=location.is_parallel)
+    action.context.scopes.setdefault(action.name, []).extend(entry.name for entry in actions)
+    return location.read_block(action.context, actions, order, location), order
 
 
-def _inside(action: Action, slot: str = "body") -> Scene:
+def _inside(action: Action, slot: str = "body") -> Location:
     path = action.path if slot == "body" else f"{action.path}@{slot}"
-    return replace(action.scene, path=path, is_parallel=False)
+    return replace(action.location, path=path, is_parallel=False)
+
+
+def _missing(action: Action, name: str, example: str) -> None:
+    action.missing(f"needs {name!r}", f"no {name}", f'write "{name}": "{example}"')
 
 
 def read_if(action: Action) -> ir.Node:
     """Takes one branch or the other."""
     condition = action.setting("condition", "expression")
-    yes = action.setting("actions", "then")
-    no = action.setting("else")
+    yes, no = action.setting("actions", "then"), action.setting("else")
     if condition is None:
         _missing(action, "condition", "@equals(1, 1)")
         condition = Scalar(False, action.span)
-    taken = read_body(action, yes, scene=_inside(action, "case.true"), alone=f"{action.name}_then")
-    other = read_body(action, no, scene=_inside(action, "default"), alone=f"{action.name}_else")
-    shown: dict[str, Json] = {
-        "true": taken.order.ends,
-        "false": other.order.ends,
-    }
+    then, then_order = _read_body(action, yes, _inside(action, "case.true"), f"{action.name}_then")
+    other, other_order = _read_body(action, no, _inside(action, "default"), f"{action.name}_else")
+    ends: dict[str, Json] = {"true": then_order.ends, "false": other_order.ends}
     return ir.Branch(
         name=action.name,
-        cases=(ir.Case("true", taken.block, when=condition_of(action.draft, condition)),),
-        default=ir.Case("false", other.block),
-        shape=bodied(computed("taken_of", IT, shown)),
+        cases=(ir.Case("true", then, when=action.context.condition(condition)),),
+        default=ir.Case("false", other),
+        shape=bodied(computed("taken_of", IT, ends)),
     )
 
 
 def read_switch(action: Action) -> ir.Node:
     """Takes the case that equals a value."""
-    draft = action.draft
     subject = action.setting("on", "expression")
     if subject is None:
         _missing(action, "on", "@body('think').action")
     cases: list[ir.Case] = []
-    shown: dict[str, Json] = {}
+    ends: dict[str, Json] = {}
     written = action.setting("cases")
     for entry in written if isinstance(written, Mapping) else ():
-        scene = _inside(action, f"case.{entry.name}")
-        body = read_body(action, entry.value, scene=scene, alone=entry.name)
-        wanted = find(entry.value, "case")
-        is_action = isinstance(find(entry.value, "type"), Scalar)
-        value: Json = entry.name
-        if isinstance(wanted, Scalar) and not is_action:
-            value = wanted.value
-        cases.append(ir.Case(entry.name, body.block, equals=ir.Constant(value)))
-        shown[entry.name] = body.order.ends
+        location = _inside(action, f"case.{entry.name}")
+        body, order = _read_body(action, entry.value, location, entry.name)
+        wanted, kind = find(entry.value, "case"), find(entry.value, "type")
+        is_told = isinstance(wanted, Scalar) and not isinstance(kind, Scalar)
+        value = ir.Constant(wanted.value if is_told else entry.name)  # type: ignore[union-attr]
+        cases.append(ir.Case(entry.name, body, equals=value))
+        ends[entry.name] = order.ends
     default = action.setting("default")
     other: ir.Case | None = None
     if default is not None:
-        scene = _inside(action, "default")
-        body = read_body(action, default, scene=scene, alone=f"{action.name}_default")
-        other = ir.Case("default", body.block)
-        shown["default"] = body.order.ends
+        alone = f"{action.name}_default"
+        body, order = _read_body(action, default, _inside(action, "default"), alone)
+        other = ir.Case("default", body)
+        ends["default"] = order.ends
     return ir.Branch(
         name=action.name,
-        subject=value_of(draft, subject),
+        subject=action.context.value(subject),
         cases=tuple(cases),
         default=other,
-        shape=bodied(computed("taken_of", IT, shown)),
+        shape=bodied(computed("taken_of", IT, ends)),
     )
 
 
@@ -135,53 +145,227 @@ def read_foreach(action: Action) -> ir.Node:
     items = action.setting("foreach", "items")
     if items is None:
         _missing(action, "foreach", "@body('fetch').items")
-    scene = replace(_inside(action), is_in_each=True)
-    body = read_body(action, action.setting("actions"), scene=scene, alone=f"{action.name}_item")
+    location = replace(_inside(action), is_in_each=True)
+    part = action.setting("actions")
+    body, order = _read_body(action, part, location, f"{action.name}_item")
     return ir.ForEach(
         name=action.name,
-        items=value_of(action.draft, items),
-        body=body.block,
+        items=action.context.value(items),
+        body=body,
         item_name="$item",
         concurrency=_concurrency(action),
-        shape=bodied(computed("each_last", IT, body.order.ends)),
+        shape=bodied(computed("each_last", IT, order.ends)),
     )
 
 
 def _concurrency(action: Action) -> int:
-    sequential = "sequential" in text_at(action.fields, "operationOptions").lower()
-    if sequential or (action.scene.is_in_each and not action.draft.lenient):
+    is_sequential = "sequential" in text_at(action.fields, "operationOptions").lower()
+    if is_sequential or (action.location.is_in_each and action.is_azure):
         return 1
-    wanted = find_deep(action.fields, "runtimeConfiguration", "concurrency", "repetitions")
+    wanted = action.configuration("concurrency", "repetitions")
     if isinstance(wanted, Scalar) and isinstance(wanted.value, int):
         return max(1, min(wanted.value, CONCURRENCY_MAX))
-    return 1 if action.draft.lenient else AZURE_CONCURRENCY
+    return AZURE_CONCURRENCY if action.is_azure else 1
 
 
 def read_scope(action: Action) -> ir.Node:
-    """A block of actions."""
-    return _group(action, _inside(action))
-
-
-def read_parallel(action: Action) -> ir.Node:
-    """A block whose actions run side by side unless `runAfter` orders them."""
-    return _group(action, replace(_inside(action), is_parallel=True))
-
-
-def _group(action: Action, scene: Scene) -> ir.Node:
+    """A block of actions; those of a `parallel` run side by side unless `runAfter` orders them."""
+    location = replace(_inside(action), is_parallel=action.type == "parallel")
     part = action.setting("actions", "branches")
-    body = read_body(action, part, scene=scene, alone=f"{action.name}_action")
-    bare: dict[str, Json] = dict(body.order.bare)
-    return ir.Group(
-        name=action.name, body=body.block, shape=bodied(computed("results_of", IT, bare))
+    body, order = _read_body(action, part, location, f"{action.name}_action")
+    shape = bodied(computed("results_of", IT, {**order.bare}))
+    return ir.Group(name=action.name, body=body, shape=shape)
+
+
+def read_loop(action: Action) -> ir.Node:
+    """A loop; the key `condition` or `expression` says whose rules it follows."""
+    context, written = action.context, action.setting("condition")
+    is_azure = written is None and action.setting("expression") is not None
+    condition = action.setting("expression") if is_azure else written
+    if condition is None:
+        message = f"loop {action.name!r} needs a condition"
+        advice = "write \"condition\": \"@equals(variables('status'), 'complete')\""
+        context.report("W006", message, action.span, label="no condition", help=advice)
+        condition = Scalar(True, action.span)
+    loop = _enclosing(action)
+    location = replace(_inside(action), loops=(*action.location.loops, loop))
+    part = action.setting("actions")
+    body, _ = _read_body(action, part, location, f"{action.name}_action")
+    if not is_azure:
+        _warn_unchanging(action, condition)
+    shown = condition.text if isinstance(condition, Scalar) else json_text(condition)
+    kind = {"dountil": "doUntil"}.get(action.type, action.type)
+    # What the author calls the loop and its condition, for those who look at it run.
+    context.loops[action.path] = {"type": kind, "condition": shown}
+    delay = action.setting("delay")
+    delay = find(delay, "interval") or delay
+    failure = ir.IterationFailure("continue", last_counts=True)
+    return ir.Loop(
+        name=action.name,
+        body=body,
+        until=_until(action, condition, None if is_azure else body),
+        check="between" if is_azure or action.type == "dountil" else "before",
+        limits=_limits(action, is_azure),
+        on_limit=_on_limit(action, is_azure),
+        limit_words=AZURE_LIMIT_WORDS if is_azure else LIMIT_WORDS,
+        delay=context.interval(delay) if delay else None,
+        on_iteration_failure=failure if is_azure else ir.IterationFailure(),
+        facts=(
+            (f"{loop.place}:index", "index"),
+            (f"{loop.place}:latest", "latest"),
+            (f"{loop.place}:number", "number"),
+            (f"{loop.place}:previous", "previous"),
+            (f"{loop.place}:started", "started_at"),
+        ),
+        bind=_bound(location, is_azure),
+        tells_after=_told(action, loop, body),
+        # The result of the last iteration, how many there were, and why they ended.
+        shape=ir.Fields(
+            (
+                ("body", computed("last_of", IT, loop.ends)),
+                ("iterations", jinja("it.loop.iterations")),
+                ("exitReason", jinja("it.loop.exit_reason")),
+            )
+        ),
     )
 
 
-def _missing(action: Action, name: str, example: str) -> None:
-    span: Span = action.span
-    action.draft.report(
-        "W006",
-        f"{action.name!r} needs {name!r}",
-        span,
-        label=f"no {name}",
-        help=f'write "{name}": "{example}"',
-    )
+def _enclosing(action: Action) -> EnclosingLoop:
+    own = find(action.fields, "name")
+    names = {action.name: None}
+    if isinstance(own, Scalar) and isinstance(own.value, str):
+        names[own.value] = None
+    actions = actions_in(action.setting("actions"), f"{action.name}_action")
+    order = order_of(action.context, actions)
+    return EnclosingLoop(tuple(names), f"loop:{action.path}", order.ends)
+
+
+def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
+    """When the loop stops; by the seed's rules not by what a failed action of the body left."""
+    context = action.context
+    test = context.condition(condition, inverted=action.type == "while")
+    inside = {node.name.lower() for _, node in walk(body)} if body is not None else set()
+    reads = {
+        f"$settled({quote(name)}, {quote(function)})": None
+        for scalar in scalars_in(condition)
+        for function, name in results_read(scalar.text)
+        if name.lower() in inside
+    }
+    if not reads or test.source[1:2] in "@{" or not _is_parsed(test):
+        return ir.When(test)
+    prefix = f"if(and({', '.join(reads)}), "
+    guarded = ir.Expression(test.syntax, f"@{prefix}{test.source[1:]}, false)")
+    if isinstance(condition, Scalar) and test.source == condition.text:
+        context.places.remember(guarded, condition, -len(prefix))
+    else:
+        context.places.remember_part(guarded, condition.span)
+    return ir.When(guarded, test.source)
+
+
+def _is_parsed(test: ir.Expression) -> bool:
+    try:
+        return bool(parse(test))
+    except LanguageError:
+        # It is told as it is written.
+        return False
+
+
+def _on_limit(action: Action, is_azure: bool) -> Literal["finish", "fail", "time_out"]:
+    if not is_azure:
+        return "fail"
+    return "time_out" if "failwhenlimitsreached" in action.options else "finish"
+
+
+def _told(action: Action, loop: EnclosingLoop, body: ir.Block) -> tuple[tuple[str, ir.Value], ...]:
+    """The result of an iteration, unless the action that gives it keeps it to itself."""
+    names = [end[0] for end in loop.ends if isinstance(end, list)]
+    last = [node for node in body.nodes if node.name in names]
+    if not last or any(is_hidden(node, action.context.workflows) for node in last):
+        return ()
+    return (("result", computed("own_result", loop.ends)),)
+
+
+def _bound(location: Location, is_azure: bool) -> tuple[tuple[str, ir.Value], ...]:
+    indexes: list[tuple[str | ir.Expression, ir.Value]] = []
+    names: list[tuple[str | ir.Expression, ir.Value]] = []
+    for loop in location.loops:
+        values: tuple[ir.Value, ...] = (
+            computed("fact", f"{loop.place}:index"),
+            computed("last_before", f"{loop.place}:previous", loop.ends),
+            computed("fact", f"{loop.place}:number"),
+            computed("milliseconds", f"{loop.place}:started"),
+        )
+        for name in loop.names:
+            indexes.append((name, computed("fact", f"{loop.place}:latest")))
+            names += [(f"{name}_{word}", v) for word, v in zip(LOOP_NAMES, values, strict=True)]
+        if loop is location.loops[-1]:
+            names += list(zip(LOOP_NAMES, values, strict=True))
+    bound: tuple[tuple[str, ir.Value], ...] = (("$iterations", ir.Fields(tuple(indexes))),)
+    return bound if is_azure else (*bound, ("$loop", ir.Fields(tuple(names))))
+
+
+def _limits(action: Action, is_azure: bool) -> ir.LoopLimits:
+    context = action.context
+    limit = action.setting("limit")
+    count, time = find(limit, "count"), find(limit, "timeout")
+    usual = context.files.limits
+    iterations: int | ir.Expression = int(usual.get("iterations", COUNT))
+    time_s: float | ir.Expression = usual.get("time", TIME_S)
+    if isinstance(count, Scalar) and is_expression(count):
+        iterations = context.expression(count, f"@int({text_term(count.text)})")
+    elif isinstance(count, Scalar):
+        iterations = _count(action, count, is_azure)
+    if isinstance(time, Scalar) and has_expression(time.text):
+        time_s = context.expression(time)
+    elif time is not None:
+        time_s = context.seconds(time, TIME_S)
+        if time_s > TIME_MAX_S and not is_azure:
+            message = f"loop {action.name!r} may take at most PT24H, the system limit"
+            advice = "write PT24H or less"
+            context.report("W015", message, time.span, label="too long", help=advice)
+    return ir.LoopLimits(iterations=iterations, time_s=time_s, interrupts=not is_azure)
+
+
+def _count(action: Action, count: Scalar, is_azure: bool) -> int:
+    value = count.value
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        message = f"limit.count of loop {action.name!r} is a whole number of at least 1"
+        action.context.report("W007", message, count.span, label="no count", help="write 60")
+        return COUNT
+    if value > COUNT_MAX and not is_azure:
+        message = f"loop {action.name!r} may take at most {COUNT_MAX} iterations, the system limit"
+        advice = f"write {COUNT_MAX} or less; nest loops if more are needed"
+        action.context.report("W015", message, count.span, label="too many", help=advice)
+    return value
+
+
+def _warn_unchanging(action: Action, condition: Value) -> None:
+    """A condition over variables that no action of the loop sets can never change."""
+    texts = [scalar.text for scalar in scalars_in(condition)]
+    spelled = {name for text in texts for name in names_read(text)}
+    read = {name.lower() for name in spelled}
+    if not read or any(map(reads_more, texts)) or any(map(is_of_a_loop, read)):
+        return
+    if read & set_in(action.setting("actions")):
+        return
+    changed = ", ".join(map(repr, sorted(spelled)))
+    message = f"no action of loop {action.name!r} changes {changed}"
+    advice = 'set it in the loop: {"type": "setVariable", "name": ..., "value": ...}'
+    action.context.warn("W023", message, condition.span, label="never changes", help=advice)
+
+
+def set_in(value: Value | None) -> set[str]:
+    """The variables that actions set, in lower case."""
+    if isinstance(value, Sequence):
+        return {name for item in value for name in set_in(item)}
+    if not isinstance(value, Mapping):
+        return set()
+    names = {name for entry in value for name in set_in(entry.value)}
+    kind = text_at(value, "type").lower()
+    if kind in SETTING:
+        names.add(variable_set(value).lower())
+    if kind == "initializevariable":
+        names |= {name.lower() for _, name, _ in declared_by(value)}
+    return names

@@ -1,20 +1,59 @@
-"""The forms that a file may have: a definition, something around it, or bare actions."""
+"""The forms that a file may have: a definition, something around it, or bare actions.
+
+Around a definition may be a deployment template: `[parameters('x')]` is replaced before anything
+runs. What can be computed from the template's own parameters and variables is; what only a
+deployment knows (subscriptions, resource groups, keys) stays as it is written.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from whorl.dialects.loom.action import find, find_deep, text_at
-from whorl.dialects.loom.block import CONNECTORS, OWN, TYPES
-from whorl.source import Entry, Mapping, Scalar, Sequence
+from whorl.dialects.loom.words import CONNECTORS, OWN, TYPES
+from whorl.dialects.reading import text_of
+from whorl.language import UNDEFINED, Expression, LanguageError, evaluate_metered, to_text
+from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.language import Json, Undefined
     from whorl.source import Value
 
 _DEPTH_MAX = 30
+# A whole string in brackets that begins with a call is computed when a template is deployed.
+_CALL = re.compile(r"\[\s*+[A-Za-z][\w.]*+\(")
+_ROUNDS_MAX = 4
+# All strings of a file are computed on this much: what its author wrote is far below it.
+_FUEL_MAX = 500_000
+# The keys under which actions hold others.
+INNER = ("actions", "then", "else", "cases", "default", "action")
+
+
+def find(value: Value | None, *names: str) -> Value | None:
+    """The value at the end of a path of keys, case aside where no key has this very name."""
+    for name in names:
+        if not isinstance(value, Mapping):
+            return None
+        exact = value.get(name)
+        if exact is None:
+            lowered = name.lower()
+            exact = next((entry.value for entry in value if entry.name.lower() == lowered), None)
+        value = exact
+    return value
+
+
+def find_mapping(value: Value | None, *names: str) -> Mapping | None:
+    """The object at the end of a path of keys."""
+    inner = find(value, *names)
+    return inner if isinstance(inner, Mapping) else None
+
+
+def text_at(value: Value | None, *names: str) -> str:
+    """The text at the end of a path of keys; empty where there is none."""
+    return text_of(find(value, *names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,48 +75,38 @@ def form_of(root: Value) -> Form | None:
         return None
     if _is_action(root):
         name = text_at(root, "name") or text_at(root, "type")
-        actions = Mapping((Entry(Scalar(name, root.span), root),), root.span)
-        return Form(_around(actions), name, is_part=True)
-    for path in ((), ("definition",), ("properties", "definition")):
-        holder = find_deep(root, *path) if path else root
-        if isinstance(holder, Mapping) and isinstance(find(holder, "actions"), Mapping):
-            around = find_deep(root, *path[:-1]) if path else None
-            given = find(around if isinstance(around, Mapping) else root, "parameters")
-            is_given = bool(path) and isinstance(given, Mapping)
-            return Form(holder, text_at(root, "name"), given if is_given else None)  # type: ignore[arg-type]
-    resource = _resource(root)
-    if resource is not None:
-        return resource
-    if len(root) > 0 and all(_is_action(entry.value) for entry in root):
-        return Form(_around(root), is_part=True)
-    return None
-
-
-def _resource(root: Mapping) -> Form | None:
-    """The first workflow among the resources of a template, nested templates included."""
-    for resource in _resources(find(root, "resources"), 0):
-        definition = find_deep(resource, "properties", "definition")
-        if isinstance(definition, Mapping) and isinstance(find(definition, "actions"), Mapping):
-            given = find_deep(resource, "properties", "parameters")
+        return Form(_around("actions", _around(name, root)), name, is_part=True)
+    if find_mapping(root, "actions") is not None:
+        return Form(root, text_at(root, "name"))
+    for path in ((), ("properties",)):
+        holder = find_mapping(root, *path, "definition")
+        if find_mapping(holder, "actions") is not None:
+            given = find(find_mapping(root, *path) or root, "parameters")
+            assert holder is not None
             return Form(
-                definition,
-                text_at(resource, "name"),
-                given if isinstance(given, Mapping) else None,
+                holder, text_at(root, "name"), given if isinstance(given, Mapping) else None
             )
+    for resource in _resources(find(root, "resources"), 0):
+        definition = find_mapping(resource, "properties", "definition")
+        if definition is not None and find_mapping(definition, "actions") is not None:
+            given = find_mapping(resource, "properties", "parameters")
+            return Form(definition, text_at(resource, "name"), given)
+    if len(root) > 0 and all(_is_action(entry.value) for entry in root):
+        return Form(_around("actions", root), is_part=True)
     return None
 
 
 def _resources(listed: Value | None, depth: int) -> Iterator[Mapping]:
+    """The resources of a template, nested templates included."""
     if not isinstance(listed, Sequence) or depth > _DEPTH_MAX:
         return
     for resource in listed:
         if isinstance(resource, Mapping):
             yield resource
             yield from _resources(find(resource, "resources"), depth + 1)
-            inner = find_deep(resource, "properties", "template", "resources")
-            yield from _resources(inner, depth + 1)
-            template = find_deep(resource, "properties", "mainTemplate", "resources")
-            yield from _resources(template, depth + 1)
+            for name in ("template", "mainTemplate"):
+                inner = find(resource, "properties", name, "resources")
+                yield from _resources(inner, depth + 1)
 
 
 def _is_action(value: Value) -> bool:
@@ -86,14 +115,12 @@ def _is_action(value: Value) -> bool:
     kind = find(value, "type")
     if not isinstance(kind, Scalar) or kind.text.lower() not in TYPES:
         return False
-    return any(
-        find(value, name) is not None
-        for name in ("actions", "action", "inputs", "condition", "expression", "foreach", "on")
-    )
+    names = ("actions", "action", "inputs", "condition", "expression", "foreach", "on")
+    return any(find(value, name) is not None for name in names)
 
 
-def _around(actions: Mapping) -> Mapping:
-    return Mapping((Entry(Scalar("actions", actions.span), actions),), actions.span)
+def _around(name: str, value: Mapping) -> Mapping:
+    return Mapping((Entry(Scalar(name, value.span), value),), value.span)
 
 
 def is_lenient(definition: Mapping) -> bool:
@@ -112,14 +139,10 @@ def is_lenient(definition: Mapping) -> bool:
 
 def _is_own(action: Mapping) -> bool:
     kind = text_at(action, "type").lower()
-    return kind in OWN or (
-        kind in ("until", "if", "switch")
-        and any(
-            find(holder, key) is not None
-            for holder in (action, find(action, "inputs"))
-            for key in ("condition", "on")
-        )
-    )
+    if kind not in ("until", "if", "switch"):
+        return kind in OWN
+    holders = (action, find(action, "inputs"))
+    return any(find(holder, key) is not None for holder in holders for key in ("condition", "on"))
 
 
 def _is_azure(action: Mapping) -> bool:
@@ -137,7 +160,7 @@ def _actions_in(actions: Value | None, depth: int) -> Iterator[Mapping]:
         if isinstance(find(action, "type"), Scalar):
             yield action
         for holder in (action, find(action, "inputs")):
-            for name in ("actions", "else", "then", "default", "cases", "action"):
+            for name in INNER:
                 part = find(holder, name)
                 if name == "action":
                     yield from _actions_in(_single(part), depth + 1)
@@ -151,13 +174,68 @@ def _actions_in(actions: Value | None, depth: int) -> Iterator[Mapping]:
 def _parts(part: Value | None, depth: int) -> Iterator[Mapping]:
     if isinstance(find(part, "type"), Scalar):
         yield from _actions_in(_single(part), depth)
-    elif isinstance(find(part, "actions"), Mapping):
-        yield from _actions_in(find(part, "actions"), depth)
     else:
-        yield from _actions_in(part, depth)
+        inner = find_mapping(part, "actions")
+        yield from _actions_in(part if inner is None else inner, depth)
 
 
 def _single(part: Value | None) -> Mapping | None:
-    if not isinstance(part, Mapping):
-        return None
-    return Mapping((Entry(Scalar("action", part.span), part),), part.span)
+    return _around("action", part) if isinstance(part, Mapping) else None
+
+
+def is_deployed(text: str) -> bool:
+    """Whether a string is computed at deployment."""
+    called = _CALL.match(text)
+    if called is None or text[-1] != "]":
+        return False
+    close = text.rfind(")")
+    rest = text[close + 1 : -1]
+    return close >= called.end() and "[" not in rest and "]" not in rest
+
+
+@dataclass(slots=True)
+class Template:
+    """What a template says about its own names; `kept` counts what only a deployment knows."""
+
+    parameters: dict[str, Json] = field(default_factory=dict)
+    variables: dict[str, Json] = field(default_factory=dict)
+    kept: int = 0
+    fuel: int = _FUEL_MAX
+
+    def lookup(self, name: str) -> Json | Undefined:
+        """The names that functions of expressions look for."""
+        tables: dict[str, Json] = {"$parameters": self.parameters, "$variables": self.variables}
+        return tables.get(name, UNDEFINED)
+
+    def deployed(self, text: str) -> str:
+        """A string as it is after the deployment, or as it stands where that is not known."""
+        for _ in range(_ROUNDS_MAX):
+            if not is_deployed(text):
+                return text
+            computed = Expression("logic", f"@{text[1:-1].strip()}")
+            value, used = evaluate_metered(computed, self, self.fuel)
+            self.fuel -= used
+            if isinstance(value, LanguageError):
+                self.kept += 1
+                return text
+            text = to_text(value)
+        return text
+
+
+def template_of(root: Value, beside: Mapping | None = None) -> Template:
+    """The template that a file is; without any names where it is none.
+
+    The values of a file beside it take the place of its defaults.
+    """
+    template = Template()
+    if not isinstance(root, Mapping) or find(root, "resources") is None:
+        return template
+    declared = find_mapping(root, "parameters")
+    for values, field_name in ((declared, "defaultValue"), (beside, "value")):
+        for entry in values or ():
+            value = find(entry.value, field_name)
+            if value is not None:
+                template.parameters[entry.name] = plain(value)
+    for entry in find_mapping(root, "variables") or ():
+        template.variables[entry.name] = plain(entry.value)
+    return template

@@ -1,24 +1,35 @@
-"""What would not deploy to Azure, and what would run there in an order that nobody can foresee."""
+"""What Azure Logic Apps would refuse to deploy, or run in an order that nobody can foresee.
+
+It bounds names, sizes, depth and what stands in a loop, and lacks what only this dialect has.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from whorl.dialects.loom.action import find, find_deep, text_at
-from whorl.dialects.loom.block import OWN
-from whorl.dialects.loom.control import actions_in
-from whorl.dialects.loom.forms import form_of
-from whorl.dialects.loom.linting_limits import Place, limits_of_azure, refused
-from whorl.dialects.loom.loops import is_of_a_loop, set_in
+from whorl.dialects.loom.control import actions_in, set_in
+from whorl.dialects.loom.forms import INNER, find, form_of, text_at
+from whorl.dialects.loom.steps import variable_set
 from whorl.dialects.loom.texts import names_read, scalars_in
+from whorl.dialects.loom.words import LOOPS, OWN, SETTING, is_of_a_loop
 from whorl.errors import Diagnostic
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.errors import Span
     from whorl.source import Document, Entry, Value
 
+# The label of what Azure would not take.
+REFUSED = "would not deploy"
+NAME_MAX = 80
+DEPTH_MAX = 8
+CASES_MAX = 25
+EXPRESSION_MAX = 8_192
+COUNT_MAX = 5_000
+RETRIES_MAX = 90
 _INSTEAD = {
     "while": "an Until whose expression is the inverse",
     "dountil": "an Until, which runs before it checks",
@@ -31,36 +42,53 @@ _INSTEAD = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Nesting:
+    """How deep an action stands, and whether in a loop."""
+
+    depth: int = 0
+    is_in_loop: bool = False
+
+    def inside(self, kind: str) -> Nesting:
+        """The nesting of what is inside of an action of a type."""
+        return Nesting(self.depth + 1, self.is_in_loop or kind in LOOPS or kind == "foreach")
+
+
 def lint_for_azure(document: Document) -> list[Diagnostic]:
     """Everything in a file that Azure Logic Apps would refuse or do otherwise."""
     form = form_of(document.root)
     if form is None:
         return []
-    return list(_block(find(form.definition, "actions"), Place()))
+    return list(_block(find(form.definition, "actions"), Nesting()))
 
 
-def _block(actions: Value | None, place: Place) -> Iterator[Diagnostic]:
+def _block(actions: Value | None, nesting: Nesting) -> Iterator[Diagnostic]:
     for entry in actions if isinstance(actions, Mapping) else ():
         if isinstance(entry.value, Mapping):
-            yield from limits_of_azure(entry, entry.value, place)
-            yield from _action(entry, entry.value, place)
+            yield from _check_limits(entry, entry.value, nesting)
+            yield from _action(entry, entry.value, nesting)
 
 
-def _action(entry: Entry, action: Mapping, around: Place) -> Iterator[Diagnostic]:
+def _action(entry: Entry, action: Mapping, nesting: Nesting) -> Iterator[Diagnostic]:
     kind = text_at(action, "type").lower()
-    inside = around.inside(kind)
+    inside = nesting.inside(kind)
     if kind in OWN:
-        place = find(action, "type") or action
-        yield refused(f"Azure has no type {kind!r}", place.span, f"write {_INSTEAD[kind]}")
+        span = (find(action, "type") or action).span
+        yield _refused(f"Azure has no type {kind!r}", span, f"write {_INSTEAD[kind]}")
     inputs = find(action, "inputs")
-    for key, instead in (("condition", "expression"), ("delay", "a Delay action"), ("on", "")):
-        found = find(action, key) or (find(inputs, key) if kind in ("until", "if") else None)
-        if found is not None and kind in ("until", "while", "dountil", "if", "switch"):
-            advice = f"write {instead or 'expression'}"
-            yield refused(f"{entry.name!r} says {key!r}, which Azure does not", found.span, advice)
-    if find(action, "retry") is not None:
-        span = (find(action, "retry") or action).span
-        yield refused("Azure has no 'retry'", span, "write retryPolicy in the inputs")
+    for key, instead in (
+        ("condition", "expression"),
+        ("delay", "a Delay action"),
+        ("on", "expression"),
+    ):
+        value = find(action, key) or (find(inputs, key) if kind in ("until", "if") else None)
+        if value is not None and (kind in LOOPS or kind in ("if", "switch")):
+            message = f"{entry.name!r} says {key!r}, which Azure does not"
+            yield _refused(message, value.span, f"write {instead}")
+    retry = find(action, "retry")
+    if retry is not None:
+        span = (retry or action).span
+        yield _refused("Azure has no 'retry'", span, "write retryPolicy in the inputs")
     yield from _names(action)
     if kind == "foreach":
         yield from _parallel(entry, action)
@@ -76,26 +104,73 @@ def _action(entry: Entry, action: Mapping, around: Place) -> Iterator[Diagnostic
 def _names(action: Mapping) -> Iterator[Diagnostic]:
     """The variables of a loop, in what an action itself says."""
     for entry in action:
-        if entry.name in ("actions", "then", "else", "cases", "default", "action"):
-            continue
-        held = find(entry.value, "actions") is None
-        for scalar in scalars_in(entry.value) if held else ():
+        is_own = entry.name not in INNER and find(entry.value, "actions") is None
+        for scalar in scalars_in(entry.value) if is_own else ():
             if any(map(is_of_a_loop, names_read(scalar.text))):
                 message = "Azure has no variables of loops"
-                yield refused(message, scalar.span, "count in a variable of your own")
+                yield _refused(message, scalar.span, "count in a variable of your own")
 
 
 def _parallel(entry: Entry, action: Mapping) -> Iterator[Diagnostic]:
-    repetitions = find_deep(action, "runtimeConfiguration", "concurrency", "repetitions")
+    repetitions = find(action, "runtimeConfiguration", "concurrency", "repetitions")
     is_one = isinstance(repetitions, Scalar) and repetitions.value == 1
     if is_one or "sequential" in text_at(action, "operationOptions").lower():
         return
     for name in sorted(set_in(find(action, "actions"))):
-        yield Diagnostic(
-            "W023",
-            f"{entry.name!r} runs its items side by side, and they change {name!r}",
-            entry.key.span,
-            "in any order",
-            "write runtimeConfiguration.concurrency.repetitions 1, or use Select",
-            "warning",
-        )
+        message = f"{entry.name!r} runs its items side by side, and they change {name!r}"
+        advice = "write runtimeConfiguration.concurrency.repetitions 1, or use Select"
+        yield Diagnostic("W023", message, entry.key.span, "in any order", advice, "warning")
+
+
+def _check_limits(entry: Entry, action: Mapping, nesting: Nesting) -> Iterator[Diagnostic]:
+    """Everything about one action that Azure bounds, or forbids by place."""
+    kind, span = text_at(action, "type").lower(), entry.key.span
+    if len(entry.name) > NAME_MAX:
+        yield _refused(f"a name has at most {NAME_MAX} characters", span, "take a shorter one")
+    if nesting.depth == DEPTH_MAX:
+        advice = "call another workflow from here"
+        yield _refused(f"actions stand at most {DEPTH_MAX} deep", span, advice)
+    if kind == "initializevariable" and nesting.depth > 0:
+        advice = "declare it there, and set it here"
+        yield _refused("variables are declared at the top only", span, advice)
+    if kind in ("terminate", "response") and nesting.is_in_loop:
+        yield _refused(f"no {kind!r} may stand in a loop", span, "set a variable, and end after it")
+    yield from _self_references(action, kind)
+    yield from _counts(action)
+    for inner in action:
+        for scalar in scalars_in(inner.value) if inner.name not in INNER else ():
+            if scalar.text[:1] == "@" and len(scalar.text) > EXPRESSION_MAX:
+                message = f"an expression has at most {EXPRESSION_MAX:,} characters"
+                yield _refused(message, scalar.span, "compute parts of it in Compose actions")
+
+
+def _self_references(action: Mapping, kind: str) -> Iterator[Diagnostic]:
+    if kind not in SETTING:
+        return
+    value = find(action, "inputs", "value") or find(action, "value")
+    name = variable_set(action).lower()
+    for scalar in scalars_in(value):
+        if name in (read.lower() for read in names_read(scalar.text)):
+            message = "a variable may not be read where it is set"
+            yield _refused(message, scalar.span, "compute the value in a Compose action before")
+
+
+def _counts(action: Mapping) -> Iterator[Diagnostic]:
+    cases = find(action, "cases")
+    if isinstance(cases, Mapping) and len(cases) > CASES_MAX:
+        yield _refused(f"a switch has at most {CASES_MAX} cases", cases.span, "nest two of them")
+    count = find(action, "limit", "count")
+    if isinstance(count, Scalar) and isinstance(count.value, int) and count.value > COUNT_MAX:
+        yield _refused(f"a loop turns at most {COUNT_MAX:,} times", count.span, "nest two of them")
+    tries = find(action, "inputs", "retryPolicy", "count")
+    if isinstance(tries, Scalar) and isinstance(tries.value, int) and tries.value > RETRIES_MAX:
+        yield _refused(f"there are at most {RETRIES_MAX} retries", tries.span, "wait longer")
+    repetitions = find(action, "runtimeConfiguration", "concurrency", "repetitions")
+    if repetitions is not None and "sequential" in text_at(action, "operationOptions").lower():
+        message = "concurrency and Sequential exclude each other"
+        yield _refused(message, repetitions.span, "keep one of them")
+
+
+def _refused(message: str, span: Span, advice: str) -> Diagnostic:
+    """What Azure would not take."""
+    return Diagnostic("W023", message, span, REFUSED, advice, "warning")

@@ -1,4 +1,4 @@
-"""Actions that reach web services: HTTP calls, connectors, and the results that stand for them."""
+"""Actions that others carry out: web services, connectors, models, called workflows, functions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.loom.action import find, find_deep, text_at
-from whorl.dialects.loom.durations import AZURE_RETRY
-from whorl.dialects.loom.options import options_of
-from whorl.dialects.loom.plain import IT
-from whorl.dialects.loom.texts import LIBRARY, computed, has_expression, value_of
+from whorl.dialects.loom.action import AZURE_RETRY
+from whorl.dialects.loom.forms import find, text_at
+from whorl.dialects.loom.texts import IT, bodied, computed, has_expression, jinja, text_term
 from whorl.source import Entry, Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
@@ -20,97 +18,105 @@ if TYPE_CHECKING:
 
 Entries = list[tuple[str | ir.Expression, ir.Value]]
 
-_SHAPE = ir.Fields(
+_HTTP_SHAPE = ir.Fields(
     (
-        ("statusCode", ir.Expression("jinja", "it.status", LIBRARY)),
-        ("headers", ir.Expression("jinja", "it.headers", LIBRARY)),
-        ("body", ir.Expression("jinja", "it.body", LIBRARY)),
+        ("statusCode", jinja("it.status")),
+        ("headers", jinja("it.headers")),
+        ("body", jinja("it.body")),
     )
 )
+_CALL_SHAPE = ir.Fields((("statusCode", ir.Constant(200)), ("body", jinja("main_of(it)"))))
 _CONNECTION = re.compile(r"parameters\('\$connections'\)\??\['([^']+)'\]", re.IGNORECASE)
 # The statuses that stand for others in the results that a definition writes down.
 _STATUS_CODES = {"ok": 200, "created": 201, "accepted": 202, "nocontent": 204}
+# The inputs of a request and of a question, with the settings that give them.
+_REQUEST = {
+    "method": ("method",),
+    "query": ("queries", "query"),
+    "body": ("body",),
+    "auth": ("authentication",),
+}
+_QUESTION = {
+    "model": ("model", "deploymentId"),
+    "system": ("systemPrompt", "system"),
+    "temperature": ("temperature",),
+    "max_tokens": ("maxTokens", "max_tokens"),
+}
+_KIND_NAMES = {
+    "actor": ("actorType", "actor"),
+    "activity": ("activityType", "activityName", "activity"),
+}
+
+
+def _settings(action: Action, names: dict[str, tuple[str, ...]]) -> Entries:
+    """The settings that there are, by the names of inputs."""
+    written = ((name, action.setting(*settings)) for name, settings in names.items())
+    return [(name, action.context.value(v)) for name, v in written if v is not None]
+
+
+def secured(action: Action) -> set[str]:
+    """What of an action must be shown to nobody: `inputs`, `outputs`."""
+    secure = action.configuration("secureData")
+    listed = find(secure, "properties")
+    if secure is None:
+        return set()
+    if not isinstance(listed, Sequence):
+        return {"inputs", "outputs"}
+    return {item.text.lower() for item in listed if isinstance(item, Scalar)}
+
+
+def _task(action: Action, kind: str, entries: Entries, shape: ir.Value) -> ir.Task:
+    """A task; whoever carries it out is told if nobody may see what it gives."""
+    secure = secured(action)
+    hidden: Entries = [("hide_reply", ir.Constant(True))]
+    is_told = "outputs" in secure and kind != "ask"
+    return ir.Task(
+        name=action.name,
+        kind=kind,
+        inputs=ir.Fields((*entries, *(hidden if is_told else ()))),
+        shape=shape,
+        secure="inputs" in secure,
+        secure_outputs="outputs" in secure,
+    )
+
+
+def _outputs(action: Action) -> ir.Value:
+    return computed("http_outputs", IT) if action.is_azure else _HTTP_SHAPE
 
 
 def read_http(action: Action) -> ir.Node:
     """Calls a web service; a status that is no success is a failure whose outputs can be read."""
-    draft = action.draft
     url = action.setting("uri", "url")
     if url is None:
-        draft.report(
-            "W006",
-            f"{action.name!r} has no address",
-            action.span,
-            label="no uri",
-            help='write "inputs": {"method": "GET", "uri": "https://..."}',
-        )
-    entries: Entries = [("url", value_of(draft, url))]
-    for name, given in (
-        ("method", action.setting("method")),
-        ("query", action.setting("queries", "query")),
-        ("body", action.setting("body")),
-        ("auth", action.setting("authentication")),
-    ):
-        if given is not None:
-            entries.append((name, value_of(draft, given)))
+        advice = 'write "inputs": {"method": "GET", "uri": "https://..."}'
+        action.missing("has no address", "no uri", advice)
+    entries: Entries = [("url", action.context.value(url)), *_settings(action, _REQUEST)]
     entries += _headers(action)
-    entries += [] if draft.lenient else _azure_only(action)
-    return ir.Task(
-        name=action.name,
-        kind="http",
-        inputs=ir.Fields((*entries, *hidden_reply(action))),
-        shape=_SHAPE if draft.lenient else computed("http_outputs", IT),
-        retry=None if draft.lenient else AZURE_RETRY,
-        secure=is_secure(action) or action.setting("authentication") is not None,
-        secure_outputs=is_secure_after(action),
-    )
+    entries += _azure_only(action) if action.is_azure else []
+    task = _task(action, "http", entries, _outputs(action))
+    is_secure = task.secure or action.setting("authentication") is not None
+    return replace(task, secure=is_secure, retry=AZURE_RETRY if action.is_azure else None)
 
 
 def _headers(action: Action) -> Entries:
     headers, cookie = action.setting("headers"), action.setting("cookie")
     if cookie is None:
-        return [] if headers is None else [("headers", value_of(action.draft, headers))]
-    listed: Entries = [("Cookie", value_of(action.draft, cookie))]
+        return [] if headers is None else [("headers", action.context.value(headers))]
+    listed: Entries = [("Cookie", action.context.value(cookie))]
     for entry in headers if isinstance(headers, Mapping) else ():
-        listed.append((entry.name, value_of(action.draft, entry.value)))
+        listed.append((entry.name, action.context.value(entry.value)))
     return [("headers", ir.Fields(tuple(listed)))]
 
 
 def _azure_only(action: Action) -> Entries:
     """Work that is accepted is asked after until it is done, and lists are read page by page."""
     entries: Entries = []
-    if "disableasyncpattern" not in options_of(action):
+    if "disableasyncpattern" not in action.options:
         entries.append(("poll", ir.Constant(True)))
-    policy = find_deep(action.fields, "runtimeConfiguration", "paginationPolicy")
-    wanted = find(policy, "minimumItemCount")
+    wanted = action.configuration("paginationPolicy", "minimumItemCount")
     if isinstance(wanted, Scalar) and not has_expression(wanted.text):
         entries.append(("pages", ir.Constant(int(wanted.text) if wanted.text.isdecimal() else 1)))
     return entries
-
-
-def is_secure(action: Action) -> bool:
-    """Whether what an action is given must be stored nowhere."""
-    return "inputs" in _secured(action)
-
-
-def is_secure_after(action: Action) -> bool:
-    """Whether what an action gives must be shown to nobody."""
-    return "outputs" in _secured(action)
-
-
-def hidden_reply(action: Action) -> Entries:
-    """Tells whoever carries an action out that nobody may see what it gives."""
-    return [("hide_reply", ir.Constant(True))] if is_secure_after(action) else []
-
-
-def _secured(action: Action) -> set[str]:
-    data = find_deep(action.fields, "runtimeConfiguration", "secureData")
-    listed = find(data, "properties")
-    if data is None:
-        return set()
-    if not isinstance(listed, Sequence):
-        return {"inputs", "outputs"}
-    return {item.text.lower() for item in listed if isinstance(item, Scalar)}
 
 
 def read_connector(action: Action) -> ir.Node:
@@ -118,75 +124,122 @@ def read_connector(action: Action) -> ir.Node:
     entries: Entries = [
         ("action", ir.Constant(action.name)),
         ("type", ir.Constant(text_at(action.fields, "type"))),
-        ("input", value_of(action.draft, _unconnected(action.inputs))),
+        ("input", action.context.value(_unconnected(action.inputs))),
     ]
-    retry = None if action.draft.lenient else AZURE_RETRY
-    return replace(_connector(action, entries), retry=retry)
+    task = _task(action, "connector", entries, _outputs(action))
+    return replace(task, retry=AZURE_RETRY if action.is_azure else None)
 
 
 def _unconnected(value: Value | None) -> Value | None:
     """The inputs of a connector with the names of connections in place of what only Azure knows."""
     if isinstance(value, Scalar) and isinstance(value.value, str):
-        found = _CONNECTION.search(value.value)
-        return value if found is None else Scalar(found[1], value.span)
+        connection = _CONNECTION.search(value.value)
+        return value if connection is None else Scalar(connection[1], value.span)
     if isinstance(value, Mapping):
         entries = [Entry(e.key, _unconnected(e.value) or e.value) for e in value]
         return Mapping(tuple(entries), value.span)
     return value
 
 
-def _connector(action: Action, entries: Entries) -> ir.Task:
-    return ir.Task(
-        name=action.name,
-        kind="connector",
-        inputs=ir.Fields((*entries, *hidden_reply(action))),
-        shape=_SHAPE if action.draft.lenient else computed("http_outputs", IT),
-        secure=is_secure(action),
-        secure_outputs=is_secure_after(action),
-    )
-
-
 def read_static_result(action: Action) -> ir.Node | None:
     """What the definition says that an action gives, where its settings ask for that."""
-    setting = find_deep(action.fields, "runtimeConfiguration", "staticResult")
+    setting = action.configuration("staticResult")
     name = text_at(setting, "name")
     if not name or text_at(setting, "staticResultOptions").lower() == "disabled":
         return None
-    result = find(action.draft.static_results, name)
+    result = find(action.context.static_results, name)
     if result is None:
-        action.draft.warn(
-            "W005",
-            f"{action.name!r} wants the static result {name!r}, which there is not",
-            (setting or action.fields).span,
-            label="not there",
-            help=f'add it: "staticResults": {{"{name}": {{"status": "Succeeded"}}}}',
-        )
+        message = f"{action.name!r} wants the static result {name!r}, which there is not"
+        advice = f'add it: "staticResults": {{"{name}": {{"status": "Succeeded"}}}}'
+        span = (setting or action.fields).span
+        action.context.warn("W005", message, span, label="not there", help=advice)
         return None
-    outputs = find(result, "outputs")
     status = text_at(result, "status").lower() or "succeeded"
     if status == "succeeded":
-        return ir.Compute(name=action.name, value=value_of(action.draft, outputs))
+        outputs = action.context.value(find(result, "outputs"))
+        return ir.Compute(name=action.name, value=outputs)
     if status == "skipped":
         # A node that never runs is skipped.
-        never = ir.Expression("jinja", "false", LIBRARY)
-        return ir.Compute(name=action.name, value=ir.Constant(None), when=never)
+        return ir.Compute(name=action.name, value=ir.Constant(None), when=jinja("false"))
     return _failing(action, result, status)
 
 
-def _failing(action: Action, result: object, status: str) -> ir.Node:
-    assert isinstance(result, Mapping)
+def _failing(action: Action, result: Value, status: str) -> ir.Node:
     code = text_at(result, "outputs", "statusCode")
     number = int(code) if code.isdecimal() else _STATUS_CODES.get(code.lower(), 500)
     words = text_at(result, "error", "message") or text_at(result, "code") or status
+    outputs = find(result, "outputs")
     written: Entries = [
         ("failed", ir.Constant(words)),
         ("timed_out", ir.Constant(status == "timedout")),
         ("statusCode", ir.Constant(number)),
-        ("headers", value_of(action.draft, find_deep(result, "outputs", "headers"))),
-        ("body", value_of(action.draft, find_deep(result, "outputs", "body"))),
+        ("headers", action.context.value(find(outputs, "headers"))),
+        ("body", action.context.value(find(outputs, "body"))),
     ]
-    entries: Entries = [
-        ("action", ir.Constant(action.name)),
-        ("result", ir.Fields(tuple(written))),
-    ]
-    return _connector(action, entries)
+    entries: Entries = [("action", ir.Constant(action.name)), ("result", ir.Fields(tuple(written)))]
+    return _task(action, "connector", entries, _outputs(action))
+
+
+def read_call(action: Action) -> ir.Node:
+    """Calls a workflow whose file is found; any other one is asked for as a connector is."""
+    context, inputs = action.context, action.inputs
+    place = find(inputs, "host", "workflow")
+    identity = (text_at(place, "id") or text_at(place, "name")).rstrip("/")
+    name = identity.rpartition("/")[2]
+    names = [f"{name}.json", f"{name}/workflow.json", f"../{name}/workflow.json"]
+    is_plain = bool(name) and not any(mark in name for mark in "@[]'()\\")
+    reference = context.files.find(names) if is_plain else None
+    called = None
+    if reference is not None and place is not None:
+        called = context.call(reference, place.span)
+    if called is None:
+        return read_connector(action)
+    known = {port.name for port in called.reading.workflow.inputs}
+    written = ((port, find(inputs, port)) for port in ("body", "headers", "queries"))
+    entries = tuple((p, context.value(v)) for p, v in written if p in known and v is not None)
+    inputs_given = ir.Fields(entries)
+    return ir.Call(name=action.name, workflow=called.key, inputs=inputs_given, shape=_CALL_SHAPE)
+
+
+def read_ask(action: Action) -> ir.Node:
+    """Asks a model; an answer that is JSON is a value."""
+    context, background = action.context, action.setting("context")
+    prompt = action.setting("prompt")
+    if prompt is None:
+        prompt = action.setting("input", "message")
+    if prompt is None:
+        action.missing("asks nothing", "no prompt", 'write "inputs": {"prompt": "..."}')
+    if isinstance(background, Scalar) and isinstance(prompt, Scalar):
+        parts = f"{text_term(prompt.text)}, '\n\n', {text_term(background.text)}"
+        question: ir.Value = context.expression(prompt, f"@concat({parts})")
+    else:
+        question = context.value(prompt)
+    entries: Entries = [("prompt", question), *_settings(action, _QUESTION)]
+    return _task(action, "ask", entries, bodied(computed("parsed", IT)))
+
+
+def read_operator_task(action: Action) -> ir.Node:
+    """Calls what the operator's configuration names: `actor:<type>` or `activity:<type>`."""
+    names, prefix = _KIND_NAMES[action.type], f"{action.type}:"
+    kind = action.setting(*names)
+    if kind is None:
+        advice = f'write "inputs": {{"{names[0]}": "search", "input": ...}}'
+        action.missing(f"does not say which {action.type} it calls", f"no {names[0]}", advice)
+    given = _given(action, {name.lower() for name in names})
+    task: ir.Value = ir.Constant(prefix + (kind.text if isinstance(kind, Scalar) else ""))
+    if isinstance(kind, Scalar) and "@" in kind.text:
+        source = f"@concat('{prefix}', {text_term(kind.text)})"
+        task = action.context.expression(kind, source)
+    entries: Entries = [("task", task), ("with", ir.Fields((("input", given),)))]
+    return _task(action, "use", entries, bodied(IT))
+
+
+def _given(action: Action, names: set[str]) -> ir.Value:
+    """The one argument: `input` where there is one, otherwise the remaining inputs."""
+    inputs, given = action.inputs, action.setting("input")
+    if given is not None:
+        return action.context.value(given)
+    if not isinstance(inputs, Mapping):
+        return ir.Fields(())
+    rest = tuple(entry for entry in inputs if entry.name.lower() not in names)
+    return action.context.value(Mapping(rest, inputs.span))

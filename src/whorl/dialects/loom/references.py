@@ -1,46 +1,118 @@
-"""References: each name in an expression is one of the workflow, and known where it is read."""
+"""The names of a file: its parameters, and what each reference in an expression may stand for.
+
+Parameters are those that a definition declares, with values around it or in a file beside it. Each
+name that an expression reads is one of the workflow, and known where it is read.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.loom.action import find
-from whorl.dialects.loom.loops import is_of_a_loop
-from whorl.dialects.loom.parameters import known_parameters
-from whorl.dialects.loom.templates import is_deployed
-from whorl.dialects.reading.context import REPORTED_MAX
+from whorl.dialects.loom.forms import find, find_mapping, is_deployed
+from whorl.dialects.loom.texts import computed, scalars_in
+from whorl.dialects.loom.words import is_of_a_loop
+from whorl.dialects.reading import REPORTED_MAX
 from whorl.ir.checks.scopes import uses_in
 from whorl.ir.checks.suggest import suggest
 from whorl.ir.expressions import expressions_in
 from whorl.ir.walk import blocks_of, walk
 from whorl.language import LanguageError, free_names
-from whorl.source import Mapping, Sequence
+from whorl.source import Mapping, Sequence, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whorl.dialects.loom.draft import Draft
     from whorl.dialects.loom.forms import Form
+    from whorl.dialects.loom.texts import LoomContext
     from whorl.ir.checks.scopes import Use, View
     from whorl.source import Value
 
+_SETTING = re.compile(r"\bappsetting\(\s*'((?:[^']|'')*)'\s*\)", re.IGNORECASE)
 _WORD = re.compile(r"[$\w]+")
 _VARIABLES = ("variables", "$declared")
 _ACTIONS = frozenset(
-    {
-        "body",
-        "outputs",
-        "actions",
-        "actionbody",
-        "actionoutputs",
-        "formdatavalue",
-        "formdatamultivalues",
-        "multipartbody",
-    }
+    {"body", "outputs", "actions", "actionbody", "actionoutputs"}
+    | {"formdatavalue", "formdatamultivalues", "multipartbody"}
 )
+
+
+@dataclass(slots=True)
+class Parameters:
+    """The parameters as inputs of the run; some have expressions over app settings instead."""
+
+    ports: list[ir.Port] = field(default_factory=list)
+    mentioned: list[str] = field(default_factory=list)
+    computed: dict[str, ir.Value] = field(default_factory=dict)
+    settings: list[str] = field(default_factory=list)
+
+    @property
+    def variables(self) -> tuple[tuple[str, ir.Value], ...]:
+        """The table of all; those that are only mentioned are in it if they are given."""
+        given = [(port.name, computed("fact", port.name)) for port in self.ports]
+        table = ir.Fields((*given, *self.computed.items()))
+        if not self.mentioned:
+            return (("$parameters", table),)
+        joined = computed("given_beside", "$declared", [*self.mentioned])
+        return (("$declared", table), ("$parameters", joined))
+
+
+def values_beside(context: LoomContext) -> Mapping | None:
+    """The values in `parameters.json` beside a definition, or in a file that bears its name."""
+    file = context.file.replace("\\", "/").rpartition("/")[2]
+    names = [
+        f"{file.rpartition('.')[0] or file}.parameters.json",
+        "parameters.json",
+        "../parameters.json",
+    ]
+    reference = context.files.find([name for name in names if name != file])
+    # A file of that name further below belongs to another definition.
+    if context.lenient or reference not in names:
+        return None
+    document = context.files.open(reference, context.document.root.span)
+    context.sources[document.file] = document.text
+    inner = find_mapping(document.root, "parameters")
+    return find_mapping(document.root) if inner is None else inner
+
+
+def known_parameters(context: LoomContext, form: Form) -> dict[str, Value | None]:
+    """The parameters that the definition declares or that have values, with these."""
+    known: dict[str, tuple[str, Value | None]] = {}
+    for entry in find_mapping(form.definition, "parameters") or ():
+        known[entry.name.lower()] = (entry.name, find(entry.value, "defaultValue"))
+    for values in (context.beside, form.parameters):
+        for entry in values or ():
+            given = find(entry.value, "value")
+            if given is not None:
+                name = known.get(entry.name.lower(), (entry.name, None))[0]
+                known[entry.name.lower()] = (name, given)
+    return dict(known.values())
+
+
+def read_parameters(context: LoomContext, form: Form, mentioned: list[str]) -> Parameters:
+    """The known parameters, and those that are only mentioned."""
+    parameters = Parameters(settings=_settings_in(form.definition), mentioned=mentioned)
+    for name, value in known_parameters(context, form).items():
+        settings = _settings_in(value)
+        if settings:
+            parameters.computed[name] = context.value(value)
+            new = [setting for setting in settings if setting not in parameters.settings]
+            parameters.settings += new
+        else:
+            default = None if value is None else plain(value)
+            parameters.ports.append(ir.Port(name, required=False, default=default))
+    return parameters
+
+
+def _settings_in(value: Value | None) -> list[str]:
+    """The names of the app settings that a value mentions."""
+    settings: dict[str, str] = {}
+    for scalar in scalars_in(value):
+        for name in _SETTING.findall(scalar.text):
+            settings.setdefault(name.lower(), name.replace("''", "'"))
+    return list(settings.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +126,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Problem:
     """What is wrong about a reference; one that is not certain is a warning."""
 
     message: str
@@ -75,109 +147,103 @@ def references_in(workflow: ir.Workflow) -> Iterator[Reference]:
             names = free_names(use.expression)
         except LanguageError:
             continue
-        for found in names:
-            word = _WORD.match(source, found.offset)
-            name = found.path[0] if found.path else ""
+        for used in names:
+            word = _WORD.match(source, used.offset)
+            name = used.path[0] if used.path else ""
             if word is not None and isinstance(name, str):
-                yield Reference(word[0].lower(), name, found.offset, use)
+                yield Reference(word[0].lower(), name, used.offset, use)
 
 
-def undeclared_variables(draft: Draft, workflow: ir.Workflow) -> list[str]:
+def undeclared_variables(context: LoomContext, workflow: ir.Workflow) -> list[str]:
     """The variables that no action initialises: they may be given to the run."""
-    found = {
-        one.name.lower(): draft.variable(one.name)
-        for one in references_in(workflow)
-        if one.function in _VARIABLES and one.name and not is_of_a_loop(one.name)
-    }
-    found |= draft.variables
-    return [name for lowered, name in found.items() if lowered not in draft.types]
+    read = (r.name for r in references_in(workflow) if r.function in _VARIABLES)
+    names = [name for name in read if name and not is_of_a_loop(name)]
+    spelled = {name.lower(): context.variable(name) for name in names} | context.variables
+    return [name for lowered, name in spelled.items() if lowered not in context.types]
 
 
-def undeclared_parameters(draft: Draft, form: Form, workflow: ir.Workflow) -> list[str]:
+def undeclared_parameters(context: LoomContext, form: Form, workflow: ir.Workflow) -> list[str]:
     """The parameters that are only mentioned."""
-    known = _lowered(known_parameters(draft, form))
-    found = (one.name for one in references_in(workflow) if one.function == "parameters")
-    return [name for lowered, name in _lowered(found).items() if name and lowered not in known]
+    known = _lowered(known_parameters(context, form))
+    read = (r.name for r in references_in(workflow) if r.function == "parameters")
+    return [name for lowered, name in _lowered(read).items() if name and lowered not in known]
 
 
-def check_references(draft: Draft, form: Form, workflow: ir.Workflow) -> None:
+def check_references(context: LoomContext, form: Form, workflow: ir.Workflow) -> None:
     """Reports the references to nothing, and those to what cannot have run before."""
-    known = _Known(draft, form, workflow)
-    warned: set[Finding] = set()
-    for one in references_in(workflow):
-        found = None if draft.is_full else known.finding(one)
-        if found is None or found in warned:
+    known = _Known(context, form, workflow)
+    warned: set[Problem] = set()
+    for reference in references_in(workflow):
+        problem = None if context.is_full else known.problem(reference)
+        if problem is None or problem in warned:
             continue
-        if not found.is_certain:
-            warned.add(found)
-        place = max(one.use.expression.source.find(one.name, one.offset), one.offset)
-        span = draft.places.span(one.use.expression, place, len(one.name or one.function))
-        tell = draft.report if found.is_certain else draft.warn
-        tell(
-            "W005",
-            found.message,
-            span or draft.places.node(one.use.path),
-            label=found.label,
-            help=found.help,
-        )
+        if not problem.is_certain:
+            warned.add(problem)
+        name, use = reference.name, reference.use
+        place = max(use.expression.source.find(name, reference.offset), reference.offset)
+        span = context.places.span(use.expression, place, len(name or reference.function))
+        span = span or context.places.node(use.path)
+        tell = context.report if problem.is_certain else context.warn
+        tell("W005", problem.message, span, label=problem.label, help=problem.help)
 
 
 class _Known:
     """All names of a workflow, each in lower case with its spelling."""
 
-    def __init__(self, draft: Draft, form: Form, workflow: ir.Workflow) -> None:
+    def __init__(self, context: LoomContext, form: Form, workflow: ir.Workflow) -> None:
         written = list(_action_names(form.definition))
-        self.draft = draft
+        self.context = context
         # What a deployment names is known after it only.
         self.is_part = form.is_part or any(map(is_deployed, written))
         self.has_parameters = find(form.definition, "parameters") is not None
-        self.parameters = _lowered(known_parameters(draft, form))
+        self.parameters = _lowered(known_parameters(context, form))
         self.chains: dict[str, list[tuple[ir.Node, ...]]] = {}
         for chain in _chains(workflow.body):
             self.chains.setdefault(chain[-1].name.lower(), []).append(chain)
         # Actions that are not read, such as those of an agent's tools, are known by name only.
-        self.actions = _lowered([*written, *draft.triggers])
-        self.actions |= {lowered: found[0][-1].name for lowered, found in self.chains.items()}
-        self.scopes = _lowered(draft.scopes)
+        self.actions = _lowered([*written, *context.triggers])
+        self.actions |= {lowered: chains[0][-1].name for lowered, chains in self.chains.items()}
+        self.scopes = _lowered(context.scopes)
         self.compared: dict[str, str] = {}
         self.itemised = {
-            id(found)
+            id(expression)
             for _, node in walk(workflow.body)
             if isinstance(node, ir.Compute) and node.over is not None
             for value in (node.value, node.keep)
-            for found in expressions_in(value)
+            for expression in expressions_in(value)
         }
 
-    def finding(self, one: Reference) -> Finding | None:
+    def problem(self, reference: Reference) -> Problem | None:
         """What is wrong about a reference."""
-        if one.function == "item":
-            return self._item(one)
-        if not one.name:
+        function, name, view = reference.function, reference.name, reference.use.view
+        if function == "item":
+            return self._item(reference)
+        if not name:
             return None
-        if one.function == "parameters":
-            return self._parameter(one.name)
-        if one.function in _VARIABLES:
-            return self._variable(one)
-        if one.function == "items":
-            each = (n.name for n in _holders(one.use.view) if isinstance(n, ir.ForEach))
-            return self._unknown("for-each", one.name, _lowered(each), " around this place")
-        if one.function == "iterationindexes":
-            loops = _lowered(_bound(one.use.view, "$iterations"))
-            return self._unknown("loop", one.name, loops, " around this place")
-        if one.function == "result":
-            unknown = self._unknown("scope or loop", one.name, self.scopes)
-            return unknown or self._order(one)
-        if one.function in _ACTIONS:
-            return self._unknown("action", one.name, self.actions) or self._order(one)
+        if function == "parameters":
+            return self._parameter(name)
+        if function in _VARIABLES:
+            return self._variable(reference)
+        if function == "items":
+            each = (node.name for node in _holders(view) if isinstance(node, ir.ForEach))
+            return self._unknown("for-each", name, _lowered(each), " around this place")
+        if function == "iterationindexes":
+            loops = _lowered(_bound(view, "$iterations"))
+            return self._unknown("loop", name, loops, " around this place")
+        if function == "result":
+            unknown = self._unknown("scope or loop", name, self.scopes)
+            return unknown or self._order(reference)
+        if function in _ACTIONS:
+            return self._unknown("action", name, self.actions) or self._order(reference)
         return None
 
     def _unknown(
         self, noun: str, name: str, known: dict[str, str], where: str = ""
-    ) -> Finding | None:
+    ) -> Problem | None:
         if name.lower() in known:
             return None
         advice = self._advice(name, known.values()) or f"there is no {noun}{where} at all"
-        return Finding(f"there is no {noun} {name!r}{where}", advice, not self.is_part)
+        return Problem(f"there is no {noun} {name!r}{where}", advice, not self.is_part)
 
     def _advice(self, name: str, known: Iterable[str]) -> str:
         """The nearest name, or what there is, for as many names as anybody reads about."""
@@ -189,14 +255,14 @@ class _Known:
         advice = self._advice(name, known)
         return advice if advice.startswith("did you mean") else ""
 
-    def _item(self, one: Reference) -> Finding | None:
-        is_in_each = any(isinstance(node, ir.ForEach) for node in _holders(one.use.view))
-        if is_in_each or id(one.use.expression) in self.itemised:
+    def _item(self, reference: Reference) -> Problem | None:
+        is_in_each = any(isinstance(node, ir.ForEach) for node in _holders(reference.use.view))
+        if is_in_each or id(reference.use.expression) in self.itemised:
             return None
         message = "item() stands in no for-each, and in no Select or Filter"
-        return Finding(message, "move it there, or read the array itself", not self.is_part)
+        return Problem(message, "move it there, or read the array itself", not self.is_part)
 
-    def _parameter(self, name: str) -> Finding | None:
+    def _parameter(self, name: str) -> Problem | None:
         """A parameter that is like no other may be one of a file that is not at hand."""
         if name.lower() in self.parameters:
             return None
@@ -206,48 +272,48 @@ class _Known:
         if not is_certain or self.is_part:
             message += f"; without `-i {name}=VALUE` what reads it fails"
         declaration = f'declare it: "parameters": {{"{name}": {{"type": "String"}}}}'
-        return Finding(message, nearest or declaration, is_certain and not self.is_part)
+        return Problem(message, nearest or declaration, is_certain and not self.is_part)
 
-    def _variable(self, one: Reference) -> Finding | None:
+    def _variable(self, reference: Reference) -> Problem | None:
         """A variable may be given to the run; in Azure's files not one that is only misspelt."""
-        name, draft = one.name, self.draft
-        known = draft.variables
-        if not draft.lenient:
-            known = {lowered: known[lowered] for lowered in draft.types}
+        name, context = reference.name, self.context
+        known = context.variables
+        if not context.lenient:
+            known = {lowered: known[lowered] for lowered in context.types}
         if name.lower() in known:
             return None
-        loops = _bound(one.use.view, "$loop")
-        if draft.lenient and is_of_a_loop(name):
+        loops = _bound(reference.use.view, "$loop")
+        if context.lenient and is_of_a_loop(name):
             known = _lowered(loops)
             return self._unknown("variable", name, known, " of a loop around this place")
         nearest = self._nearest(name, [*known.values(), *loops])
-        if nearest and not draft.lenient and not self.is_part:
-            return Finding(f"there is no variable {name!r}", nearest)
-        otherwise = "it is null" if draft.lenient else "what reads it fails"
+        if nearest and not context.lenient and not self.is_part:
+            return Problem(f"there is no variable {name!r}", nearest)
+        otherwise = "it is null" if context.lenient else "what reads it fails"
         message = f"variable {name!r} is set nowhere; without `-i {name}=VALUE` {otherwise}"
-        return Finding(message, nearest or _declaration(name), is_certain=False)
+        return Problem(message, nearest or _declaration(name), is_certain=False)
 
-    def _order(self, one: Reference) -> Finding | None:
+    def _order(self, reference: Reference) -> Problem | None:
         """An action has a result once it has run: one on the way to where the result is read."""
-        chains = self.chains.get(one.name.lower(), [])
-        found = [_too_early(one, chain, self.draft.lenient) for chain in chains]
-        return found[0] if found and all(found) else None
+        chains = self.chains.get(reference.name.lower(), [])
+        problems = [_too_early(reference, chain, self.context.lenient) for chain in chains]
+        return problems[0] if problems and all(problems) else None
 
 
-def _too_early(one: Reference, chain: tuple[ir.Node, ...], lenient: bool) -> Finding | None:
-    view: View | None = one.use.view
+def _too_early(reference: Reference, chain: tuple[ir.Node, ...], lenient: bool) -> Problem | None:
+    view: View | None = reference.use.view
     while view is not None:
         for node in chain:
             giver = view.scope.givers.get(node.name)
             if giver is not None and giver[1] is node:
-                return _unseen(one, view, giver[0], chain, lenient)
+                return _unseen(reference, view, giver[0], chain, lenient)
         view = view.around
     return None
 
 
 def _unseen(
-    one: Reference, view: View, index: int, chain: tuple[ir.Node, ...], lenient: bool
-) -> Finding | None:
+    reference: Reference, view: View, index: int, chain: tuple[ir.Node, ...], lenient: bool
+) -> Problem | None:
     """Why a result is not there, in the block where the ways of reader and read action part."""
     meeting = next(node for node in chain if view.scope.givers.get(node.name, (-1,))[0] == index)
     if view.index is None or view.find(meeting.name)[0]:
@@ -255,22 +321,24 @@ def _unseen(
     if lenient and any(isinstance(node, ir.Loop) for node in _holders(view)):
         # The iteration before may have left it.
         return None
-    name, here = chain[-1].name, one.use.path.rpartition("/")[2]
+    name, reader = chain[-1].name, reference.use.path.rpartition("/")[2]
     label = "no result yet"
     is_later = view.scope.before[index] >> view.index & 1
     if index == view.index and meeting is not chain[-1]:
         # What stands in another branch is null where that was not taken.
-        is_later = view is one.use.view
+        is_later = view is reference.use.view
         if not is_later:
             return None
     elif index == view.index:
         message = f"{name!r} has not ended where its result is read"
-        return Finding(message, "read another action", label=label)
+        return Problem(message, "read another action", label=label)
     if is_later:
-        message = f"{name!r} runs only after {here!r} has read it"
-        return Finding(message, "read another action", label=label)
+        message = f"{name!r} runs only after {reader!r} has read it"
+        return Problem(message, "read another action", label=label)
     advice = f'add "runAfter": {{"{meeting.name}": ["Succeeded"]}}'
-    return Finding(f"{name!r} need not have run when {here!r} reads it", advice, not lenient, label)
+    return Problem(
+        f"{name!r} need not have run when {reader!r} reads it", advice, not lenient, label
+    )
 
 
 def _chains(block: ir.Block, holders: tuple[ir.Node, ...] = ()) -> Iterator[tuple[ir.Node, ...]]:

@@ -1,24 +1,25 @@
-"""JSON values with expressions in their strings and keys, and expressions made of expressions."""
+"""JSON values with expressions in their strings and keys, conditions, durations and retries."""
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.loom.templates import is_deployed
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.dialects.loom.forms import Template, find, is_deployed, text_at
+from whorl.dialects.loom.words import LIBRARY
+from whorl.dialects.reading import ReadContext, called, duration_of, read_tree
+from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
-    from whorl.dialects.loom.draft import Draft
+    from whorl.errors import Span
     from whorl.language import Json
     from whorl.source import Value
 
-LIBRARY = "loom"
 _NAMED = re.compile(
-    r"""\b(variables|body|outputs)\(\s*(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)")\s*\)""",
-    re.IGNORECASE,
+    r"""\b(variables|body|outputs)\(\s*(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)")\s*\)""", re.IGNORECASE
 )
 _READS_INPUTS = re.compile(
     r"""\bresult\(|\[\s*['"]inputs['"]\s*\]|\.inputs\b|\bactions?\([^()]*['"]inputs['"]""",
@@ -28,32 +29,39 @@ _READS_RESULTS = re.compile(
     r"\b(?:body|outputs|actions|items?|result|action|iterationIndexes|utcNow|rand|guid)\(",
     re.IGNORECASE,
 )
+_DEPTH_MAX = 40
+_UNITS_S = {
+    "millisecond": 0.001,
+    "second": 1,
+    "minute": 60,
+    "hour": 3_600,
+    "day": 86_400,
+    "week": 604_800,
+    "month": 2_592_000,
+}
 
 
-def expression(draft: Draft, scalar: Scalar, source: str | None = None) -> ir.Expression:
-    """The expression of a string of the file; `source` where it is made of the string."""
-    syntax = "logic-lenient" if draft.lenient else "logic"
-    found = ir.Expression(syntax, scalar.text if source is None else source)
-    if source is None:
-        draft.places.remember(found, scalar)
-    else:
-        draft.places.remember_part(found, scalar.span)
-    return found
+def jinja(source: str) -> ir.Expression:
+    """An expression of the engine over names that it gives, such as `it`."""
+    return ir.Expression("jinja", source, LIBRARY)
+
+
+IT = jinja("it")
 
 
 def computed(function: str, *arguments: Json | ir.Expression) -> ir.Expression:
     """The call of a function of this dialect; `it` is given by name, everything else as JSON."""
     written = [a.source if isinstance(a, ir.Expression) else _literal(a) for a in arguments]
-    return ir.Expression("jinja", f"{function}({', '.join(written)})", LIBRARY)
-
-
-def named(name: str) -> ir.Expression:
-    """A name that is given to an expression as it stands, such as `it`."""
-    return ir.Expression("jinja", name, LIBRARY)
+    return jinja(called(function, *written))
 
 
 def _literal(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def bodied(value: ir.Value) -> ir.Value:
+    """Outputs that have nothing but a body."""
+    return ir.Fields((("body", value),))
 
 
 def has_expression(text: str) -> bool:
@@ -61,43 +69,9 @@ def has_expression(text: str) -> bool:
     return len(text) > 1 and (text[0] == "@" or "@{" in text)
 
 
-def value_of(draft: Draft, value: Value | None) -> ir.Value:
-    """A JSON value whose strings and keys may hold expressions."""
-    match value:
-        case None:
-            return ir.Constant(None)
-        case Scalar():
-            if not isinstance(value.value, str):
-                return ir.Constant(value.value)
-            if not draft.lenient and is_deployed(value.value):
-                text = draft.template.deployed(value.value)
-                if is_deployed(text) or not has_expression(text):
-                    return ir.Constant(text)
-                return expression(draft, value, text)
-            if has_expression(value.value):
-                return expression(draft, value)
-            return ir.Constant(value.value)
-        case Sequence():
-            items = tuple(value_of(draft, item) for item in value)
-            if all(isinstance(item, ir.Constant) for item in items):
-                return ir.Constant([i.value for i in items if isinstance(i, ir.Constant)])
-            return ir.Items(items)
-        case Mapping():
-            return _fields(draft, value)
-
-
-def _fields(draft: Draft, value: Mapping) -> ir.Value:
-    last = {entry.name: entry for entry in value}
-    entries: list[tuple[str | ir.Expression, ir.Value]] = []
-    for entry in last.values():
-        key = expression(draft, entry.key) if has_expression(entry.name) else entry.name
-        entries.append((key, value_of(draft, entry.value)))
-    constant: dict[str, Json] = {}
-    for key, inner in entries:
-        if not isinstance(key, str) or not isinstance(inner, ir.Constant):
-            return ir.Fields(tuple(entries))
-        constant[key] = inner.value
-    return ir.Constant(constant)
+def is_expression(value: Value | None) -> bool:
+    """Whether a value is a string with an expression."""
+    return isinstance(value, Scalar) and isinstance(value.value, str) and has_expression(value.text)
 
 
 def names_read(text: str) -> list[str]:
@@ -107,13 +81,13 @@ def names_read(text: str) -> list[str]:
 
 def results_read(text: str) -> list[tuple[str, str]]:
     """The names of the actions whose results a string reads, each behind the function."""
-    return [found for found in _named_in(text) if found[0] != "variables"]
+    return [named for named in _named_in(text) if named[0] != "variables"]
 
 
 def _named_in(text: str) -> list[tuple[str, str]]:
     return [
-        (function.lower(), one.replace("''", "'") or other.replace('""', '"'))
-        for function, one, other in _NAMED.findall(text)
+        (function.lower(), single.replace("''", "'") or double.replace('""', '"'))
+        for function, single, double in _NAMED.findall(text)
     ]
 
 
@@ -128,37 +102,25 @@ def reads_inputs(value: Value | None) -> bool:
 
 
 def scalars_in(value: Value | None) -> list[Scalar]:
-    """All strings of a value, keys too."""
+    """All strings of a value; of its keys those that are expressions."""
     match value:
         case Scalar():
             return [value] if isinstance(value.value, str) else []
         case Sequence():
-            return [found for item in value for found in scalars_in(item)]
+            return [scalar for item in value for scalar in scalars_in(item)]
         case Mapping():
-            found = []
+            scalars = []
             for entry in value:
                 if has_expression(entry.name):
-                    found.append(entry.key)
-                found.extend(scalars_in(entry.value))
-            return found
+                    scalars.append(entry.key)
+                scalars.extend(scalars_in(entry.value))
+            return scalars
     return []
 
 
-def as_term(value: Value | None) -> str:
-    """A JSON value as a part of an expression."""
-    if isinstance(value, Scalar):
-        if not isinstance(value.value, str):
-            return _literal(value.value)
-        return text_term(value.value)
-    raise NotATerm(value)
-
-
-class NotATerm(ValueError):
-    """Arrays and objects cannot be written inside of an expression."""
-
-    def __init__(self, value: Value | None) -> None:
-        super().__init__("an array or object cannot stand here")
-        self.value = value
+def as_term(value: Scalar) -> str:
+    """A scalar of a file as a part of an expression."""
+    return text_term(value.value) if isinstance(value.value, str) else _literal(value.value)
 
 
 def text_term(text: str) -> str:
@@ -203,3 +165,137 @@ def _closing(text: str, start: int) -> int:
 def quote(text: str) -> str:
     """A text as a literal of an expression."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def json_text(value: Value) -> str:
+    """A value of a file as JSON."""
+    return _literal(plain(value))
+
+
+@dataclass(slots=True)
+class LoomContext(ReadContext):
+    """What the readers of the parts of one file share.
+
+    A lenient file follows the seed's rules (what is missing is null, actions run in the order in
+    which they stand), any other one follows Azure's. Names are kept in lower case.
+    """
+
+    lenient: bool = False
+    template: Template = field(default_factory=Template)
+    # The variables: the spelling of whoever declares or sets them; their types where declared.
+    variables: dict[str, str] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
+    # Where each name of an action stands first.
+    named: dict[str, Span] = field(default_factory=dict)
+    # The names of what starts the workflow.
+    triggers: tuple[str, ...] = ()
+    # Whether some expression reads what actions were given.
+    reads_inputs: bool = False
+    # The loops by path, with the words that their authors wrote.
+    loops: dict[str, Json] = field(default_factory=dict)
+    # The values of parameters in a file beside this one.
+    beside: Mapping | None = None
+    # What answers in place of an action, by the name that its settings give.
+    static_results: Mapping | None = None
+    # The names of the actions inside of each scope and loop, and the responses, as they are read.
+    scopes: dict[str, list[str]] = field(default_factory=dict)
+    responses: list[str] = field(default_factory=list)
+
+    def variable(self, name: str) -> str:
+        """A variable's name as it is declared."""
+        return self.variables.get(name.lower(), name)
+
+    def expression(self, scalar: Scalar, source: str | None = None) -> ir.Expression:
+        """The expression of a string of the file; `source` where it is made of the string."""
+        syntax = "logic-lenient" if self.lenient else "logic"
+        made = ir.Expression(syntax, scalar.text if source is None else source)
+        if source is None:
+            self.places.remember(made, scalar)
+        else:
+            self.places.remember_part(made, scalar.span)
+        return made
+
+    def value(self, value: Value | None) -> ir.Value:
+        """A JSON value whose strings and keys may hold expressions."""
+
+        def read(scalar: Scalar) -> ir.Value:
+            text = scalar.value
+            if isinstance(text, str) and not self.lenient and is_deployed(text):
+                text = self.template.deployed(text)
+                is_literal = is_deployed(text) or not has_expression(text)
+                return ir.Constant(text) if is_literal else self.expression(scalar, text)
+            return self.expression(scalar) if is_expression(scalar) else ir.Constant(text)
+
+        def read_key(key: Scalar) -> str | ir.Expression:
+            return self.expression(key) if has_expression(key.text) else key.text
+
+        return read_tree(value, read, read_key=read_key, folds=True)
+
+    def condition(self, value: Value, *, inverted: bool = False) -> ir.Expression:
+        """The expression of a condition; inverted, it is true where the condition is not.
+
+        A condition is a string, or an object of functions: `{"and": [{"equals": ["@a", 1]}]}`.
+        """
+        if isinstance(value, Scalar):
+            text = value.text if isinstance(value.value, str) else f"@{as_term(value)}"
+            if text.startswith("@{") and text.endswith("}") and text.find("@{", 2) < 0:
+                text = f"@{text[2:-1]}"
+            elif not text.startswith("@"):
+                text = f"@{text}"
+            if inverted:
+                return self.expression(value, f"@not({text[1:]})")
+            return self.expression(value, None if text == value.text else text)
+        term = self._condition_term(value, 0)
+        return self.expression(Scalar("", value.span), f"@not({term})" if inverted else f"@{term}")
+
+    def _condition_term(self, value: Value, depth: int) -> str:
+        if isinstance(value, Scalar):
+            return as_term(value)
+        if isinstance(value, Mapping) and len(value) > 0 and depth < _DEPTH_MAX:
+            calls = [self._condition_call(entry.name, entry.value, depth) for entry in value]
+            if all(calls):
+                return calls[0] if len(calls) == 1 else f"and({', '.join(calls)})"
+        if any("@" in scalar.text for scalar in scalars_in(value)) or depth >= _DEPTH_MAX:
+            message = "an array or object with expressions cannot stand in a condition"
+            label = "not a value of a condition"
+            advice = "compute it in a Compose action, and compare its outputs"
+            self.report("W007", message, value.span, label=label, help=advice)
+        return f"json({quote(json_text(value))})"
+
+    def _condition_call(self, function: str, value: Value, depth: int) -> str:
+        """A call of a function; empty where the value cannot be what a function is given."""
+        if isinstance(value, Sequence):
+            terms = [self._condition_term(item, depth + 1) for item in value]
+            if not terms:
+                return {"and": "true", "or": "false"}.get(function.lower(), f"{function}()")
+            return f"{function}({', '.join(terms)})"
+        if isinstance(value, Mapping) or function.lower() in ("not", "empty"):
+            return f"{function}({self._condition_term(value, depth + 1)})"
+        return ""
+
+    def seconds(self, value: Value | None, default: float) -> float:
+        """A duration such as PT5S in seconds; reports anything else."""
+        duration = duration_of(value)
+        if duration is not None or value is None:
+            return default if duration is None else duration
+        advice = "write PT5S or PT1H"
+        self.report("W007", "this is no duration", value.span, label="no duration", help=advice)
+        return default
+
+    def interval(self, value: Value | None) -> ir.Value | None:
+        """An interval `{count, unit}` as seconds."""
+        if isinstance(value, Scalar) and isinstance(value.value, str):
+            if has_expression(value.value):
+                return self.expression(value)
+            return ir.Constant(self.seconds(value, 0))
+        count, unit = find(value, "count"), text_at(value, "unit").lower().rstrip("s") or "second"
+        if not isinstance(count, Scalar) or unit not in _UNITS_S:
+            span = value.span if value is not None else self.document.root.span
+            advice = (
+                'write {"count": 5, "unit": "second"}; units are second, minute, hour, day, week'
+            )
+            self.report("W007", "this is no interval", span, label="no interval", help=advice)
+            return None
+        if is_expression(count):
+            return self.expression(count, f"@mul(int({text_term(count.text)}), {_UNITS_S[unit]})")
+        return ir.Constant(self.seconds(count, 0) * _UNITS_S[unit])

@@ -8,14 +8,14 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from whorl.dialects.detection import parse
+from whorl.dialects.files import ENDINGS, FILES_MAX
 from whorl.dialects.mcp_cli.scalars import text_of
-from whorl.dialects.naming import ENDINGS, FILES_MAX
 from whorl.errors import InvalidWorkflow, did_you_mean
 from whorl.source import Mapping
 
 if TYPE_CHECKING:
+    from whorl.dialects.files import NamedFile
     from whorl.dialects.mcp_cli.draft import Draft, Item
-    from whorl.dialects.naming import NamedFile
     from whorl.dialects.reader import Called
     from whorl.errors import Span
     from whorl.source import Value

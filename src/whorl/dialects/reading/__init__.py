@@ -22,6 +22,7 @@ from whorl.dialects.reading.scalars import (
     text_of,
     texts_of,
     whole_of,
+    words,
 )
 from whorl.dialects.reading.texts import (
     NearestNames,
@@ -59,4 +60,5 @@ __all__ = [
     "texts_of",
     "unknown_fields",
     "whole_of",
+    "words",
 ]

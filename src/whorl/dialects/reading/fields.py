@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
     from collections.abc import Sequence as SequenceOf
 
-    from whorl.dialects.reading.context import Findings
+    from whorl.dialects.reading.context import Findings, ReadContext
     from whorl.errors import Span
     from whorl.source import Entry, Value
 
@@ -29,8 +29,8 @@ class Fields:
     Absent, null and empty fields are the same; a wrong one is reported and counts as absent.
     """
 
-    def __init__(self, context: Findings, fields: Mapping, *, owner: str, span: Span) -> None:
-        self._context = context
+    def __init__(self, context: ReadContext, fields: Mapping, *, owner: str, span: Span) -> None:
+        self.context = context
         self.fields = fields
         self.owner = owner
         self.place = span
@@ -94,14 +94,14 @@ class Fields:
         written = repr(value.text[:40]) if isinstance(value, Scalar) else "a list or an object"
         message = f"{name!r} of {self.owner} must be {wanted}, not {written}"
         advice = advice or f"write {wanted}"
-        self._context.report("W007", message, value.span, label=f"expected {wanted}", help=advice)
+        self.context.report("W007", message, value.span, label=f"expected {wanted}", help=advice)
 
     def missing(self, name: str, what: str) -> None:
         """Reports a field that must be there."""
         message = f"{self.owner} lacks the field {name!r}"
         advice = f"add {name!r}: {what}"
         label = f"{name!r} is missing"
-        self._context.report("W006", message, self.span(name), label=label, help=advice)
+        self.context.report("W006", message, self.span(name), label=label, help=advice)
 
 
 def unknown_fields(

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 _SHOWN_MAX = 40
 
 
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text, for the tables of a dialect."""
+    return tuple(text.split())
+
+
 def text_of(value: Value | None) -> str:
     """The text of a scalar as it is written; empty for null and for anything else."""
     return value.text if isinstance(value, Scalar) and value.value is not None else ""

@@ -13,14 +13,7 @@ from whorl.dialects.studio.loops import read_end, read_iterator, read_loop
 from whorl.dialects.studio.regions import find_deciders, find_feedback, find_regions
 from whorl.dialects.studio.scope import Scope, expression, known
 from whorl.dialects.studio.texts import NodeReader
-from whorl.dialects.studio.words import (
-    BEGINNINGS,
-    CLOSED_BY,
-    ENDINGS,
-    FIELDS,
-    TRIGGERS,
-    VOCABULARY,
-)
+from whorl.dialects.studio.words import BEGINNINGS, CLOSED_BY, ENDINGS, FIELDS, TRIGGERS, VOCABULARY
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:

@@ -202,13 +202,13 @@ def _read_node(context: ReadContext, canvas: Canvas, item: Mapping) -> None:
     if not name:
         return
     span = span_of(item, "id")
+    advice = suggest(kind, FIELDS)
     if not kind:
-        message, advice = f"node {name!r} lacks its 'type'", suggest(kind, FIELDS)
+        message = f"node {name!r} lacks its 'type'"
         context.report("W009", message, span, label="no type", help=advice)
     elif kind not in FIELDS:
         message = f"node {name!r} is of the type {kind[:60]!r}, which is not known"
-        where, advice = span_of(item, "type"), suggest(kind, FIELDS)
-        context.report("W009", message, where, label="unknown type", help=advice)
+        context.report("W009", message, span_of(item, "type"), label="unknown type", help=advice)
     fields = item.get("data")
     fields = fields if isinstance(fields, Mapping) else Mapping((), span)
     node = CanvasNode(name, kind if kind in FIELDS else "note", fields, span)
@@ -255,8 +255,7 @@ def _branch_of(router: CanvasNode, handle: str) -> str | None:
     if handle in names:
         return handle
     numbered = _BRANCH.fullmatch(handle)
-    is_known = numbered is not None and int(numbered[1]) < len(names)
-    return names[int(numbered[1])] if numbered is not None and is_known else None
+    return next(iter(names[int(numbered[1]) :]), None) if numbered else None
 
 
 def _check_source(context: ReadContext, node: CanvasNode, handle: str, span: Span) -> None:
@@ -288,14 +287,11 @@ def _check_target(context: ReadContext, node: CanvasNode, handle: str, span: Spa
     Texts of a node may name any handle, so that those which they name are not misspelt.
     """
     known = {*TARGET_HANDLES.get(node.type, ()), "input"}
-    if node.type not in TARGET_HANDLES or handle in known or _is_named(node, handle):
+    texts = (entry.value.text for entry in node.fields if isinstance(entry.value, Scalar))
+    is_named = any("{{" in text and handle in text for text in texts)
+    if node.type not in TARGET_HANDLES or handle in known or is_named:
         return
     near = did_you_mean(handle, sorted(known))
     if near:
         message = f"{node} takes nothing in at the handle {handle[:60]!r}"
         context.report("W010", message, span, label="no such handle", help=near)
-
-
-def _is_named(node: CanvasNode, handle: str) -> bool:
-    texts = (entry.value.text for entry in node.fields if isinstance(entry.value, Scalar))
-    return any("{{" in text and handle in text for text in texts)

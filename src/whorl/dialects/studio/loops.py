@@ -38,7 +38,7 @@ def read_loop(scope: Scope, region: Region, body: ir.Block) -> list[ir.Node]:
         until=until,
         limits=ir.LoopLimits(iterations=_iterations(node), iteration_time_s=scope.timeout_s),
         limit_fields=(("max_iterations", "maxIterations"), ("budget", "--budget")),
-        carry=(_carry(node, region, appends=appends), *_conversations(scope, region)),
+        carry=(_carry(node, region, appends=appends), *scope.conversations.get(region.start, ())),
         collect=(ir.Collect("iterations", "all", expression(known(region.end))),),
         facts=tuple((scope.helper(region.start, word), fact) for word, fact in words),  # type: ignore[misc]
         tells=(("input", expression(called("preview", known(region.start)))),),
@@ -116,15 +116,6 @@ def _continue_end(scope: Scope, region: Region, router: str) -> str:
         label, advice = "which of them is fed back?", "lead them together into one transform"
         scope.context.report("W010", message, canvas.nodes[router].span, label=label, help=advice)
     return min(ends, default=router)
-
-
-def _conversations(scope: Scope, region: Region) -> list[ir.Carry]:
-    carries: list[ir.Carry] = []
-    for kept in scope.conversations.get(region.start, ()):
-        answer = field_of(kept.node, "response")
-        later = called("remembered", known(kept.name), known(kept.prompt), answer, str(kept.keep))
-        carries.append(ir.Carry(kept.name, first=ir.Constant([]), later=expression(later)))
-    return carries
 
 
 def read_iterator(scope: Scope, region: Region, body: ir.Block) -> list[ir.Node]:

@@ -37,16 +37,6 @@ def expression(source: str) -> ir.Expression:
     return ir.Expression("jinja", source, LIBRARY)
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
-    """What a model node of a loop remembers from iteration to iteration."""
-
-    node: str
-    name: str
-    prompt: str
-    keep: int
-
-
 @dataclass(slots=True)
 class Scope:
     """The canvas, its regions, and the names of inputs (by which node) and variables."""
@@ -62,8 +52,8 @@ class Scope:
     timeout_s: float | None = None
     # What texts refer to, by the node that holds the text: it waits for these, too.
     references: dict[str, set[str]] = field(default_factory=dict)
-    # The names that a loop binds for its body, beside its input.
-    conversations: dict[str, list[Conversation]] = field(default_factory=dict)
+    # What the model nodes of a loop remember from iteration to iteration, beside its input.
+    conversations: dict[str, list[ir.Carry]] = field(default_factory=dict)
     _may_skip: dict[str, bool] = field(default_factory=dict)
     # The nodes before each one, as bits.
     _before: dict[str, int] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.reading import called, quoted
-from whorl.dialects.studio.scope import Conversation, expression, field_of, known
+from whorl.dialects.studio.scope import expression, field_of, known
 from whorl.dialects.studio.texts import NodeReader, is_written
 from whorl.dialects.studio.words import CONTINUE, DONE
 from whorl.source import Mapping, Scalar, plain
@@ -236,8 +236,10 @@ def _remember(node: NodeReader, prompt: str, inputs: Inputs) -> list[ir.Node]:
     if around is None or around.kind != "loop":
         return []
     name, asked = scope.helper(node.id, "history"), scope.helper(node.id, "prompt")
-    conversation = Conversation(node.id, name, asked, max(1, keep))
-    scope.conversations.setdefault(around.start, []).append(conversation)
+    answer, most = field_of(node.id, "response"), str(max(1, keep))
+    later = expression(called("remembered", known(name), known(asked), answer, most))
+    carry = ir.Carry(name, first=ir.Constant([]), later=later)
+    scope.conversations.setdefault(around.start, []).append(carry)
     inputs["prompt"] = expression(known(asked))
     inputs["messages"] = expression(known(name))
     return [ir.Compute(name=asked, value=expression(prompt))]

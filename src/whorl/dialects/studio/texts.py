@@ -73,7 +73,6 @@ class NodeReader(Fields):
     def __init__(self, scope: Scope, node: CanvasNode) -> None:
         super().__init__(scope.context, node.fields, owner=str(node), span=node.span)
         self.scope = scope
-        self.context = scope.context
         self.node = node
         self.id = node.id
 
@@ -92,12 +91,7 @@ class NodeReader(Fields):
         return [ir.Compute(value=value, **self.common())]
 
     def task(
-        self,
-        kind: str,
-        inputs: Inputs,
-        *,
-        shape: str = "",
-        timeout_s: float | None = None,
+        self, kind: str, inputs: Inputs, *, shape: str = "", timeout_s: float | None = None
     ) -> ir.Task:
         """The node as a task; inputs that are no values of the IR are constants."""
         entries = tuple(
@@ -155,10 +149,6 @@ class NodeReader(Fields):
     def tree(self, value: Value | None) -> ir.Value:
         """A value whose lists and objects may hold texts with placeholders."""
         return read_tree(value, self.read)
-
-    def text_or_value(self, written: Scalar | None) -> str:
-        """The source of a text, or of all that comes in where none is written."""
-        return self.text_source(written) if is_written(written) else self.value
 
     def text_source(self, scalar: Scalar) -> str:
         """The source of a text."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whorl.dialects.reading import words
+
 if TYPE_CHECKING:
     from whorl.language import Json
 
@@ -25,11 +27,10 @@ FIELDS: dict[str, frozenset[str] | None] = {
     "approval": frozenset({"message", "showData"}),
     "subworkflow": frozenset({"workflowId", "workflowName"}),
     "http_request": frozenset(
-        {"url", "method", "headers", "body", "auth", "authTokenSettingsKey", "authHeader"}
-        | {"maxResponseBytes"}
+        words("url method headers body auth authTokenSettingsKey authHeader maxResponseBytes")
     ),
     "file_glob": frozenset(
-        {"directory", "pattern", "mode", "recursive", "maxFiles", "maxSize", "sortBy", "sortOrder"}
+        words("directory pattern mode recursive maxFiles maxSize sortBy sortOrder")
     ),
     "file_read": frozenset({"path", "mode", "maxSize", "delimiter", "hasHeader"}),
     "file_write": frozenset({"path", "content", "mode", "writeMode", "createDirs"}),
@@ -44,12 +45,11 @@ FIELDS: dict[str, frozenset[str] | None] = {
 # What these do depends on their fields alone, so one that is nearly known can only be misspelt.
 STRICT = frozenset({"http_request", "transform"})
 
-BEGINNINGS = frozenset(
-    {"input", "file_read", "file_glob", "iterator", "loop", "tool", "http_request", "shell_exec"}
-    | {"webhook_trigger", "cron_trigger"}
+TRIGGERS = frozenset({"webhook_trigger", "cron_trigger"})
+BEGINNINGS = TRIGGERS.union(
+    words("input file_read file_glob iterator loop tool http_request shell_exec")
 )
 ENDINGS = frozenset({"output", "file_write", "aggregator", "exit"})
-TRIGGERS = frozenset({"webhook_trigger", "cron_trigger"})
 
 # What opens a region of the canvas, and what closes it.
 CLOSED_BY = {"loop": "exit", "iterator": "aggregator"}

@@ -152,14 +152,13 @@ def lint(project: Project, *, file: str, target: str, as_json: bool) -> int:
     The exit code is 2 when something would not deploy.
     """
     from whorl.dialects.detection import parse
-    from whorl.dialects.loom.linting import lint_for_azure
-    from whorl.dialects.loom.linting_limits import REFUSED
+    from whorl.dialects.loom.linting import REFUSED, lint_for_azure
 
     dialect = project.read(file).workflow.dialect
     if dialect != "loom":
         raise UsageError(
             f"{file!r} is a file of the dialect {dialect!r}, and {target} takes Logic Apps only",
-            help=f"whorl convert {file} --to loom -o OUT.json, then lint that",
+            help=f"only a file that is written as a Logic Apps definition can go to {target}",
         )
     text = open_file(file)
     diagnostics = lint_for_azure(parse(text, file, lenient=True))

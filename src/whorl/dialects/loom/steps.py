@@ -1,0 +1,297 @@
+"""Actions that compute, wait, answer, end the run, or set variables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from whorl import ir
+from whorl.dialects.loom.forms import find, text_at
+from whorl.dialects.loom.texts import (
+    IT,
+    as_term,
+    bodied,
+    computed,
+    is_expression,
+    jinja,
+    quote,
+    text_term,
+)
+from whorl.source import Mapping, Scalar, Sequence
+
+if TYPE_CHECKING:
+    from whorl.dialects.loom.action import Action
+    from whorl.language import Json
+    from whorl.source import Value
+
+_ENDS: dict[str, Literal["succeeded", "failed", "cancelled"]] = {
+    "succeeded": "succeeded",
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "canceled": "cancelled",
+}
+# The kinds of an action that computes a time, with the settings that it hands to its function.
+_TIMES = {
+    "currenttime": ("utcNow", ()),
+    "converttimezone": (
+        "convertTimeZone",
+        ("baseTime", "sourceTimeZone", "destinationTimeZone", "formatString"),
+    ),
+    "addtotime": ("addToTime", ("baseTime", "interval", "timeUnit")),
+    "subtractfromtime": ("subtractFromTime", ("baseTime", "interval", "timeUnit")),
+    "getpasttime": ("getPastTime", ("interval", "timeUnit")),
+    "getfuturetime": ("getFutureTime", ("interval", "timeUnit")),
+    "indexof": ("indexOf", ("text", "searchText")),
+    "substring": ("substring", ("text", "startPosition", "length")),
+}
+# The types of variables, each with its values and the first one of a variable that has none.
+_TYPES: dict[str, tuple[type, Json]] = {
+    "string": (str, ""),
+    "array": (list, []),
+    "integer": (int, 0),
+    "float": (float, 0.0),
+    "boolean": (bool, False),
+    "object": (dict, None),
+}
+_SAME_TYPES = {"int": "integer", "bool": "boolean"}
+Variable = tuple["Value", str, str]
+Operation = Literal["set", "append", "join", "add"]
+_OPERATIONS: dict[str, Operation] = {
+    "setvariable": "set",
+    "appendtoarrayvariable": "append",
+    "appendtostringvariable": "join",
+    "incrementvariable": "add",
+    "decrementvariable": "add",
+}
+
+
+def read_compose(action: Action) -> ir.Node:
+    """Its inputs, evaluated."""
+    return ir.Compute(name=action.name, value=action.context.value(action.inputs))
+
+
+def read_wait(action: Action) -> ir.Node:
+    """Waits for an interval, or until a time."""
+    until = find(action.setting("until"), "timestamp")
+    if until is not None:
+        return ir.Wait(name=action.name, until=action.context.value(until))
+    duration = action.context.interval(action.setting("interval") or action.inputs)
+    return ir.Wait(name=action.name, duration=duration or ir.Constant(0))
+
+
+def read_terminate(action: Action) -> ir.Node:
+    """Ends the run."""
+    status = _ENDS.get(action.text("runStatus").lower(), "failed")
+    error = action.setting("runError")
+    message = action.context.value(find(error, "message") or find(error, "code"))
+    return ir.Stop(name=action.name, status=status, message=message)
+
+
+def read_response(action: Action) -> ir.Node:
+    """Answers whoever started the run; the first answer is the run's output."""
+    action.context.responses.append(action.name)
+    written = {name: find(action.inputs, name) for name in ("statusCode", "headers", "body")}
+    entries = [(k, action.context.value(v)) for k, v in written.items() if v is not None]
+    return ir.Compute(name=action.name, value=ir.Fields(tuple(entries)))
+
+
+def read_parse_json(action: Action) -> ir.Node:
+    """JSON text as a value that fits its schema."""
+    names = ("content", "schema")
+    entries = tuple((name, action.value(name)) for name in names)
+    shape = bodied(computed("checked_content", IT))
+    return ir.Compute(name=action.name, value=ir.Fields(entries), shape=shape)
+
+
+def read_query(action: Action) -> ir.Node:
+    """The items of an array that a condition is true of."""
+    where = action.setting("where")
+    if not isinstance(where, Scalar):
+        _missing(action, "where", '"@greater(item(), 1)"')
+        where = Scalar("@true", action.span)
+    value, items = _expression(action, "@item()"), _items(action)
+    keep = action.context.expression(where)
+    return ir.Compute(name=action.name, value=value, over=items, keep=keep, shape=bodied(IT))
+
+
+def read_select(action: Action) -> ir.Node:
+    """A value for each item of an array."""
+    value = action.value("select")
+    return ir.Compute(name=action.name, value=value, over=_items(action), shape=bodied(IT))
+
+
+def read_join(action: Action) -> ir.Node:
+    """The items of an array as one text."""
+    items = _items(action)
+    joiner = action.value("joinWith")
+    value = ir.Fields((("from", items), ("joinWith", joiner)))
+    return ir.Compute(name=action.name, value=value, shape=bodied(computed("joined", IT)))
+
+
+def read_table(action: Action) -> ir.Node:
+    """An array of objects as a table."""
+    columns = action.setting("columns")
+    row: ir.Value = _expression(action, "@item()")
+    if isinstance(columns, Sequence):
+        row = ir.Fields(
+            tuple(
+                (text_at(column, "header"), action.context.value(find(column, "value")))
+                for column in columns
+                if isinstance(column, Mapping)
+            )
+        )
+    form = "CSV" if action.text("format").upper() == "CSV" else "HTML"
+    table = bodied(jinja(f'table_of({{"rows": it, "format": "{form}"}})'))
+    return ir.Compute(name=action.name, value=row, over=_items(action), shape=table)
+
+
+def read_time(action: Action) -> ir.Node:
+    """A computed time."""
+    known = _TIMES.get(text_at(action.fields, "kind").lower())
+    if known is None:
+        message = f"{action.name!r} is of a kind that there is not"
+        advice = f"the kinds are {', '.join(_TIMES)}"
+        action.context.report("W009", message, action.span, label="unknown kind", help=advice)
+        return action.nothing()
+    function, names = known
+    given = [action.setting(name) for name in names]
+    terms = [as_term(value) for value in given if isinstance(value, Scalar)]
+    source = f"@{function}({', '.join(terms)})"
+    return ir.Compute(name=action.name, value=bodied(_expression(action, source)))
+
+
+def _items(action: Action) -> ir.Value:
+    items = action.setting("from")
+    if items is None:
+        _missing(action, "from", "\"@body('Fetch')\"")
+    return action.context.value(items)
+
+
+def _missing(action: Action, name: str, example: str) -> None:
+    advice = f'write "inputs": {{"{name}": {example}}}'
+    action.missing(f"needs {name!r}", "missing", advice)
+
+
+def _expression(action: Action, source: str, value: Value | None = None) -> ir.Expression:
+    """An expression that stands where a value stands, or else the action."""
+    span = action.span if value is None else value.span
+    place = value if isinstance(value, Scalar) else Scalar("", span)
+    return action.context.expression(place, source)
+
+
+def declared_by(action: Mapping) -> list[Variable]:
+    """The variables that an action declares."""
+    return declared(find(action, "inputs", "variables") or find(action, "variables"))
+
+
+def declared(variables: Value | None) -> list[Variable]:
+    """The variables of a list, each with its name and its type, which is empty if not known."""
+    items = variables if isinstance(variables, Sequence) else ()
+    named = [(item, text_at(item, "name"), text_at(item, "type").lower()) for item in items]
+    return [
+        (item, name, kind if (kind := _SAME_TYPES.get(written, written)) in _TYPES else "")
+        for item, name, written in named
+        if name
+    ]
+
+
+def variable_set(action: Mapping) -> str:
+    """The name of the variable that an action sets."""
+    name = text_at(action, "inputs", "name")
+    return name or text_at(action, "variableName") or text_at(action, "name")
+
+
+def read_initialize(action: Action) -> ir.Node:
+    """Declares variables and gives them their first values."""
+    sets: list[tuple[str, ir.Value]] = []
+    for item, name, kind in declared(action.setting("variables")):
+        value = find(item, "value")
+        given = action.context.value(value)
+        if given == ir.Constant(None) and kind:
+            given = ir.Constant(_TYPES[kind][1])
+        elif kind:
+            given = _typed(action, name, value, given)
+        sets.append((action.context.variable(name), given))
+    if not sets:
+        advice = 'write "inputs": {"variables": [{"name": "n", "type": "integer", "value": 0}]}'
+        action.missing("names no variable", "no variables", advice)
+    return _assign(action, sets, "set")
+
+
+def read_set(action: Action) -> ir.Node:
+    """Sets, increments or appends to a variable."""
+    name = variable_set(action.fields)
+    if not name:
+        advice = 'write "inputs": {"name": "n", "value": 1}'
+        action.missing("names no variable", "no name", advice)
+    name = action.context.variable(name)
+    value = action.setting("value")
+    operation = _OPERATIONS[action.type]
+    given = action.context.value(value)
+    if operation == "join" and isinstance(value, Scalar) and is_expression(value):
+        # What is appended to a text is printed by the rules of `@{}`.
+        given = action.context.expression(value, f"@string({text_term(value.text)})")
+    elif operation == "add" and value is None:
+        given = ir.Constant(1)
+    elif operation in ("add", "set"):
+        given = _typed(action, name, value, given)
+    if action.type == "decrementvariable":
+        given = _negative(action, value, given)
+    if action.is_azure and name.lower() not in action.context.types:
+        # In Azure's files a variable is declared before it is set, or given to the run.
+        term = "1" if value is None else _term(value)
+        place = value if isinstance(value, Scalar) else None
+        given = _expression(action, f"@$declared({quote(name)}, {term})", place)
+    return _assign(action, [(name, given)], operation)
+
+
+def _typed(action: Action, name: str, value: Value | None, given: ir.Value) -> ir.Value:
+    """A value that is checked against the type of its variable where it cannot be seen here."""
+    context = action.context
+    kind = context.types.get(name.lower(), "")
+    if not kind or value is None:
+        return given
+    if isinstance(given, ir.Constant):
+        is_allowed = context.lenient and given.value is None
+        if type(given.value) is _TYPES[kind][0] or is_allowed:
+            return given
+    is_whole = {"array": ir.Items, "object": ir.Fields}.get(kind)
+    if is_whole is not None and isinstance(given, is_whole):
+        return given
+    check = "$typedOrNull" if context.lenient else "$typed"
+    source = f"@{check}({quote(name)}, {quote(kind)}, {_term(value)})"
+    return _expression(action, source, value)
+
+
+def _term(value: Value) -> str:
+    if isinstance(value, Scalar):
+        return as_term(value)
+    # Only its type counts: what is inside is of no interest to a variable of another type.
+    return "json('[]')" if isinstance(value, Sequence) else "json('{}')"
+
+
+def _negative(action: Action, value: Value | None, given: ir.Value) -> ir.Value:
+    if isinstance(given, ir.Constant):
+        is_number = isinstance(given.value, int | float) and not isinstance(given.value, bool)
+        return ir.Constant(-given.value) if is_number else given  # type: ignore[operator]
+    if not isinstance(given, ir.Expression):
+        # An array or object: adding it fails, and says why.
+        return given
+    place = value if isinstance(value, Scalar) else Scalar("", action.span)
+    is_typed = given.source.startswith("@$")
+    term = given.source[1:] if is_typed else text_term(place.text)
+    return action.context.expression(place, f"@sub(0, {term})")
+
+
+def _assign(action: Action, sets: list[tuple[str, ir.Value]], operation: Operation) -> ir.Node:
+    """The node; what it gives is the variable's name and its value, or the item that was appended.
+
+    An array that grows in a loop would otherwise be kept as often as it grows.
+    """
+    shape = bodied(IT)
+    if len(sets) == 1:
+        name = sets[0][0]
+        value = computed("last_of", IT, [[name, True]])
+        if operation == "append":
+            value = computed("appended", IT, name)
+        shape = bodied(ir.Fields((("name", ir.Constant(name)), ("value", value))))
+    return ir.Assign(name=action.name, sets=tuple(sets), operation=operation, shape=shape)
