@@ -159,7 +159,7 @@ def lint(project: Project, *, file: str, target: str, as_json: bool) -> int:
     if dialect != "loom":
         raise UsageError(
             f"{file!r} is a file of the dialect {dialect!r}, and {target} takes Logic Apps only",
-            help=f"whorl convert {file} --to loom -o OUT.json, then lint that",
+            help="name a file with a definition of Logic Apps",
         )
     text = open_file(file)
     diagnostics = lint_for_azure(parse(text, file, lenient=True))
