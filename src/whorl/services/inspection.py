@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
 
 
+By: TypeAlias = Literal["model", "step", "loop", "iteration", "workflow", "run", "day"]
+WAYS: tuple[By, ...] = get_args(By)
+
+# A task whose time for all attempts is over tells what it is charged with when it ends.
+_PAID = ("task.finished", "task.failed", "node.finished")
+_NUMBERS = re.compile(r"\[[0-9]+\]|#[0-9]+")
 _ATTEMPT = re.compile(r"#([0-9]+)$")
 # So many loops are named where a person has to choose one.
 _NAMED_MAX = 8
@@ -186,14 +192,6 @@ def _take(attempt: StepAttempt, entry: Entry) -> None:
             attempt.output, attempt.error = body.get("branch"), body.get("error")
 
 
-By: TypeAlias = Literal["model", "step", "loop", "iteration", "workflow", "run", "day"]
-WAYS: tuple[By, ...] = get_args(By)
-
-# A task whose time for all attempts is over tells what it is charged with when it ends.
-_PAID = ("task.finished", "task.failed", "node.finished")
-_NUMBERS = re.compile(r"\[[0-9]+\]|#[0-9]+")
-
-
 @dataclass(slots=True)
 class Line:
     """What was used under one heading; calls without a known price are counted beside the sum."""
@@ -266,35 +264,19 @@ def _own_events(store: SqliteStore, run: RunId) -> Iterator[Event]:
 def _heading(by: By, run: RunId, workflow: str, event: Event) -> str:
     match by:
         case "model":
-            return _model(event)
+            model, provider = event.body.get("model"), event.body.get("provider")
+            named = f"{provider}/{model}" if provider and "/" not in str(model) else str(model)
+            return named if model else "(no model)"
         case "step":
             return unescape(_NUMBERS.sub("", event.address))
-        case "loop":
-            return _loop(event.address) or "(outside of loops)"
-        case "iteration":
-            return _iteration(event.address) or "(outside of loops)"
+        case "loop" | "iteration":
+            head, bracket, _ = event.address.rpartition("]")
+            loop = unescape(_NUMBERS.sub("", head.rpartition("[")[0]))
+            innermost = loop if by == "loop" else head + bracket
+            return innermost if bracket else "(outside of loops)"
         case "workflow":
             return workflow
         case "run":
             return run
         case "day":
             return datetime.fromtimestamp(event.at, tz=UTC).date().isoformat()
-
-
-def _model(event: Event) -> str:
-    model, provider = event.body.get("model"), event.body.get("provider")
-    if not model:
-        return "(no model)"
-    return f"{provider}/{model}" if provider and "/" not in str(model) else str(model)
-
-
-def _loop(address: str) -> str:
-    """The innermost loop around an address, without its iterations."""
-    head, bracket, _ = address.rpartition("]")
-    return unescape(_NUMBERS.sub("", head.rpartition("[")[0])) if bracket else ""
-
-
-def _iteration(address: str) -> str:
-    """The innermost iteration around an address."""
-    head, bracket, _ = address.rpartition("]")
-    return head + bracket
