@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from whorl.errors import UsageError
 from whorl.runtimes.journal import RunId, RunRow
 from whorl.runtimes.sqlite.connection import Reader, fetch
-from whorl.runtimes.sqlite.ownership import LEASE_S, Identity, Pulse, is_alive, this_process
+from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living, this_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -155,18 +155,14 @@ class RunReading:
     def is_owned(self, run: str) -> bool:
         """Whether a living process has the run, whatever its status."""
         rows = self._reader.rows(_ONE, (run,))
-        process = rows[0][_SHOWN_FIELDS + 1 :] if rows else (None,)
-        if process[0] is None:
-            return False
-        return is_alive(Identity(*process[:4]), Pulse(*process[4:]), self._here, self._now())
+        return bool(rows) and has_living(rows[0][_SHOWN_FIELDS + 1 :], self._here, self._now())
 
     def _is_driven(self, row: tuple[Any, ...], shown: RunRow) -> bool:
         owner, *process = row[_SHOWN_FIELDS:]
         now = self._now()
-        if process[0] is None:
-            # A run that was just made is about to be claimed.
-            return owner == 0 and abs(now.at - shown.created_at) <= LEASE_S
-        return is_alive(Identity(*process[:4]), Pulse(*process[4:]), self._here, now)
+        # A run that was just made is about to be claimed.
+        is_new = owner == 0 and process[0] is None and abs(now.at - shown.created_at) <= LEASE_S
+        return is_new or has_living(process, self._here, now)
 
     def _newest_ids(self, limit: int) -> list[str]:
         newest = "SELECT id FROM runs ORDER BY number DESC LIMIT ?"
