@@ -268,6 +268,11 @@ class Reader:
             else:
                 self._idle.append(connection)
 
+    def rows(self, statement: str, values: Sequence[Column] = ()) -> list[tuple[Any, ...]]:
+        """All rows of one query."""
+        with self.lend() as connection:
+            return fetch(connection, statement, values)
+
     def version(self) -> int:
         """A number that changes whenever anybody has committed something to the store."""
         with self._gate:

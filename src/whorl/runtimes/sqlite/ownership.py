@@ -13,14 +13,14 @@ import platform
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from whorl.errors import StoreError
 from whorl.interpreter import BEHAVIOUR
 from whorl.runtimes.sqlite.connection import fetch, refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import apsw
 
@@ -71,6 +71,13 @@ def is_alive(owner: Identity, last: Pulse, here: Identity, now: Pulse) -> bool:
     if is_gone(owner, here):
         return False
     return -_CLOCK_SLACK_S <= now.monotonic - last.monotonic <= LEASE_S
+
+
+def has_living(process: Sequence[Any], here: Identity, now: Pulse) -> bool:
+    """Whether a row of `processes`, which may be all null, is that of a living process."""
+    if process[0] is None:
+        return False
+    return is_alive(Identity(*process[:4]), Pulse(*process[4:]), here, now)
 
 
 def is_gone(owner: Identity, here: Identity) -> bool:
@@ -133,8 +140,8 @@ class Ownership:
         number, owner, behaviour, row, *process = rows[0]
         if behaviour > BEHAVIOUR:
             raise _too_new(run, behaviour)
-        if process[0] is not None:
-            self._refuse_living(run, row, Identity(*process[:4]), Pulse(*process[4:]))
+        if has_living(process, self._here, self._pulse()):
+            raise self._owned(run, row, process[0])
         if self._row is None:
             self._bury_dead()
             self._row = self._register()
@@ -149,10 +156,7 @@ class Ownership:
     def is_driven(self, run: str) -> bool:
         """Whether a living process has the run."""
         rows = fetch(self._connection, _OWNER, (run,))
-        if not rows or rows[0][4] is None:
-            return False
-        process = rows[0][4:]
-        return is_alive(Identity(*process[:4]), Pulse(*process[4:]), self._here, self._pulse())
+        return bool(rows) and has_living(rows[0][4:], self._here, self._pulse())
 
     def release(self, run: str, owner: int) -> None:
         """Gives a run up, unless somebody else has claimed it."""
@@ -216,15 +220,14 @@ class Ownership:
             if is_gone(Identity(*process), self._here):
                 self._connection.execute("DELETE FROM processes WHERE id = ?", (row,))
 
-    def _refuse_living(self, run: str, row: int, owner: Identity, last: Pulse) -> None:
-        if is_alive(owner, last, self._here, self._pulse()):
-            here = "this very process" if row == self._row else f"process {owner.pid}"
-            raise StoreError(
-                f"run {run!r} is owned by {here}",
-                code="R902",
-                help=f"watch it with `whorl watch {run}`, steer it from here with `whorl pause` or"
-                f" `whorl cancel`, or end process {owner.pid} and try again",
-            )
+    def _owned(self, run: str, row: int, pid: int) -> StoreError:
+        owner = "this very process" if row == self._row else f"process {pid}"
+        return StoreError(
+            f"run {run!r} is owned by {owner}",
+            code="R902",
+            help=f"watch it with `whorl watch {run}`, steer it from here with `whorl pause` or"
+            f" `whorl cancel`, or end process {pid} and try again",
+        )
 
 
 def _too_new(run: str, behaviour: int) -> StoreError:

@@ -124,8 +124,7 @@ class JournalReading(RunReading):
     def loops(self, run: str) -> list[LoopRow]:
         """The loops of a run, in the order in which they started."""
         number = self._number(run)
-        with self._reader.lend() as connection:
-            rows = fetch(connection, _LOOPS, (number,))
+        rows = self._reader.rows(_LOOPS, (number,))
         return [self._loop(run, number, row) for row in rows]
 
     def iterations(
@@ -162,8 +161,7 @@ class JournalReading(RunReading):
         """The newest snapshot that can be read; an older one, or the journal alone, is as good."""
         number = self._number(run)
         newest = "SELECT seq, state FROM snapshots WHERE run = ? ORDER BY seq DESC"
-        with self._reader.lend() as connection:
-            rows = fetch(connection, newest, (number,))
+        rows = self._reader.rows(newest, (number,))
         for seq, state in rows:
             try:
                 return seq, from_text(inflate(state, zlib.MAX_WBITS))
@@ -209,9 +207,9 @@ class JournalReading(RunReading):
             return [_entry(connection, run, *row) for row in rows]
 
     def _first_seq(self, number: int, loop: str) -> int:
-        known = "SELECT started FROM loops WHERE run = ? AND address = ?"
-        with self._reader.lend() as connection:
-            return int(connection.execute(known, (number, loop)).get or 1)
+        started = "SELECT started FROM loops WHERE run = ? AND address = ?"
+        rows = self._reader.rows(started, (number, loop))
+        return int(rows[0][0]) if rows else 1
 
     def _loop(self, run: str, number: int, row: tuple[Any, ...]) -> LoopRow:
         """A loop, folded from the entries that say all about it."""
@@ -246,11 +244,9 @@ class JournalReading(RunReading):
 
     def memory(self, key: str) -> list[Json]:
         """What loops remember under a key, oldest first."""
-        with self._reader.lend() as connection:
-            records = "SELECT record FROM memories WHERE key = ? ORDER BY number"
-            texts = [row[0] for row in fetch(connection, records, (key,))]
+        records = "SELECT record FROM memories WHERE key = ? ORDER BY number"
         try:
-            return [from_text(text) for text in texts]
+            return [from_text(row[0]) for row in self._reader.rows(records, (key,))]
         except Unreadable as error:
             raise StoreError(
                 f"what is remembered under {key!r} cannot be read: {error}",
@@ -260,8 +256,7 @@ class JournalReading(RunReading):
 
     def memories(self) -> list[MemoryRow]:
         """All keys under which something is remembered."""
-        with self._reader.lend() as connection:
-            return [MemoryRow(*row) for row in fetch(connection, _MEMORIES)]
+        return [MemoryRow(*row) for row in self._reader.rows(_MEMORIES)]
 
     def version(self) -> int:
         """A number that differs from the last one when anybody has committed something since."""
@@ -278,8 +273,7 @@ class JournalReading(RunReading):
 
     def check(self) -> list[str]:
         """What is wrong with the file, by SQLite's own examination; empty when nothing is."""
-        with self._reader.lend() as connection:
-            faults = [row[0] for row in fetch(connection, "PRAGMA integrity_check(20)")]
+        faults = [row[0] for row in self._reader.rows("PRAGMA integrity_check(20)")]
         return [] if faults == ["ok"] else faults
 
     def close(self) -> None:

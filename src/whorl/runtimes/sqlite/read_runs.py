@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from whorl.errors import UsageError
 from whorl.runtimes.journal import RunId, RunRow
 from whorl.runtimes.sqlite.connection import Reader, fetch
-from whorl.runtimes.sqlite.ownership import LEASE_S, Identity, Pulse, is_alive, this_process
+from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living, this_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    import apsw
 
     from whorl.runtimes.sqlite.connection import Place
 
@@ -91,27 +89,21 @@ class RunReading:
 
     def run(self, run: str) -> RunRow:
         """The row of a run. Raises UsageError W902 for an unknown one."""
-        with self._reader.lend() as connection:
-            rows = fetch(connection, _ONE, (run,))
+        rows = self._reader.rows(_ONE, (run,))
         if not rows:
             raise self._unknown(run)
         return self._shown(rows[0])
 
     def _number(self, run: str) -> int:
         """The number by which the tables know a run. Raises UsageError W902."""
-        with self._reader.lend() as connection:
-            number = connection.execute("SELECT number FROM runs WHERE id = ?", (run,)).get
-        if number is None:
+        rows = self._reader.rows("SELECT number FROM runs WHERE id = ?", (run,))
+        if not rows:
             raise self._unknown(run)
-        return int(number)
+        return int(rows[0][0])
 
     def resolve(self, text: str) -> RunId:
         """The run that a person means: an id, the beginning of one, or `last`."""
-        with self._reader.lend() as connection:
-            if text == "last":
-                ids = _newest(connection, 1)
-            else:
-                ids = _starting_with(connection, text)
+        ids = self._newest_ids(1) if text == "last" else self._starting_with(text)
         if text in ids:
             return RunId(text)
         if not ids:
@@ -126,8 +118,7 @@ class RunReading:
 
     def totals(self, since: float = 0.0) -> list[Total]:
         """What the runs made since a time have used, by workflow name, the dearest first."""
-        with self._reader.lend() as connection:
-            return [Total(*row) for row in fetch(connection, _TOTALS, (since,))]
+        return [Total(*row) for row in self._reader.rows(_TOTALS, (since,))]
 
     def touched(self, after: int) -> tuple[int, list[RunId]]:
         """The runs with entries after a place in the common journal, and its last place."""
@@ -138,8 +129,7 @@ class RunReading:
 
     def forks(self, run: str, limit: int = 100) -> list[RunId]:
         """The runs that were made from a run, oldest first."""
-        with self._reader.lend() as connection:
-            return [RunId(row[0]) for row in fetch(connection, _FORKS, (run, limit))]
+        return [RunId(row[0]) for row in self._reader.rows(_FORKS, (run, limit))]
 
     def _scan(self, status: str | None, name: str | None, below: int) -> Iterator[RunRow]:
         stored = "running" if status == "interrupted" else status
@@ -148,8 +138,7 @@ class RunReading:
         by_name = "name = ? AND " if name is not None else ""
         statement = f"{_COLUMNS}WHERE {by_status}{by_name}{_TAIL}"
         while True:
-            with self._reader.lend() as connection:
-                page = fetch(connection, statement, (*chosen, below, _PAGE))
+            page = self._reader.rows(statement, (*chosen, below, _PAGE))
             yield from map(self._shown, page)
             if len(page) < _PAGE:
                 return
@@ -160,25 +149,29 @@ class RunReading:
         if shown.status != "succeeded" and shown.mark:
             shown = replace(shown, mark="")
         if shown.status == "running" and not self._is_driven(row, shown):
-            return _interrupted(shown)
+            return replace(shown, status="interrupted")
         return shown
 
     def is_owned(self, run: str) -> bool:
         """Whether a living process has the run, whatever its status."""
-        with self._reader.lend() as connection:
-            rows = fetch(connection, _ONE, (run,))
-        process = rows[0][_SHOWN_FIELDS + 1 :] if rows else (None,)
-        if process[0] is None:
-            return False
-        return is_alive(Identity(*process[:4]), Pulse(*process[4:]), self._here, self._now())
+        rows = self._reader.rows(_ONE, (run,))
+        return bool(rows) and has_living(rows[0][_SHOWN_FIELDS + 1 :], self._here, self._now())
 
     def _is_driven(self, row: tuple[Any, ...], shown: RunRow) -> bool:
         owner, *process = row[_SHOWN_FIELDS:]
         now = self._now()
-        if process[0] is None:
-            # A run that was just made is about to be claimed.
-            return owner == 0 and abs(now.at - shown.created_at) <= LEASE_S
-        return is_alive(Identity(*process[:4]), Pulse(*process[4:]), self._here, now)
+        # A run that was just made is about to be claimed.
+        is_new = owner == 0 and process[0] is None and abs(now.at - shown.created_at) <= LEASE_S
+        return is_new or has_living(process, self._here, now)
+
+    def _newest_ids(self, limit: int) -> list[str]:
+        newest = "SELECT id FROM runs ORDER BY number DESC LIMIT ?"
+        return [row[0] for row in self._reader.rows(newest, (limit,))]
+
+    def _starting_with(self, text: str) -> list[str]:
+        # '{' follows the last letter that an id may hold.
+        matching = "SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT 5"
+        return [row[0] for row in self._reader.rows(matching, (text, text + "{"))] if text else []
 
     def _now(self) -> Pulse:
         return Pulse(self.clock(), self.monotonic())
@@ -186,8 +179,7 @@ class RunReading:
     def _unknown(self, text: str) -> UsageError:
         import difflib
 
-        with self._reader.lend() as connection:
-            ids = _newest(connection, 1000)
+        ids = self._newest_ids(1000)
         near = difflib.get_close_matches(text, ids, n=3, cutoff=0.4) or ids[:3]
         remedy = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
         return UsageError(
@@ -195,18 +187,3 @@ class RunReading:
             help=f"{remedy}`whorl ls` lists the runs",
             code="W902",
         )
-
-
-def _newest(connection: apsw.Connection, limit: int) -> list[str]:
-    newest = "SELECT id FROM runs ORDER BY number DESC LIMIT ?"
-    return [row[0] for row in fetch(connection, newest, (limit,))]
-
-
-def _starting_with(connection: apsw.Connection, text: str) -> list[str]:
-    # '{' follows the last letter that an id may hold.
-    matching = "SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT 5"
-    return [row[0] for row in fetch(connection, matching, (text, text + "{"))] if text else []
-
-
-def _interrupted(row: RunRow) -> RunRow:
-    return replace(row, status="interrupted")
