@@ -6,9 +6,9 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
-from whorl.errors import (InvalidWorkflow, UsageError, as_json as diagnostic_json, render_all, safe)
-from whorl.interfaces.cli.options import (json_option, located, print_json, write_file)
-from whorl.interfaces.cli.terminal import (is_colored, print_lines, say)
+from whorl.errors import InvalidWorkflow, UsageError, as_json as diagnostic_json, render_all, safe
+from whorl.interfaces.cli.options import json_option, located, print_json, write_file
+from whorl.interfaces.cli.terminal import is_colored, print_lines, say
 from whorl.interfaces.diagrams.text import limit_words
 from whorl.interfaces.figures import plural
 from whorl.source import open_file
@@ -21,16 +21,16 @@ import click
 
 
 if TYPE_CHECKING:
-    from collections.abc import (Iterator, Mapping, Sequence)
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
     from whorl.dialects import Reading
-    from whorl.errors import (Diagnostic, Span)
-    from whorl.ir import (RunLimits, Workflow)
+    from whorl.errors import Diagnostic, Span
+    from whorl.ir import RunLimits, Workflow
     from whorl.language import Json
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
-    from whorl.services.replay import (Cassette, Replayed)
+    from whorl.services.replay import Cassette, Replayed
 
 CASSETTE_BYTES_MAX = 50_000_000
 _LISTED_MAX = 20
@@ -158,11 +158,7 @@ def lint(project: Project, *, file: str, target: str, as_json: bool) -> int:
     if dialect != "loom":
         raise UsageError(
             f"{file!r} is a file of the dialect {dialect!r}, and {target} takes Logic Apps only",
-<<<<<<< ours
             help=f"only a file that is written as a Logic Apps definition can go to {target}",
-=======
-            help="name a file with a definition of Logic Apps",
->>>>>>> theirs
         )
     text = open_file(file)
     diagnostics = lint_for_azure(parse(text, file, lenient=True))
