@@ -102,8 +102,13 @@ def _take_back_unbegun(machine: Machine, loops: list[dict[str, Any]]) -> None:
     """An iteration whose first call the budget refuses has not begun."""
     frames = {f["address"]: f for f in machine.frames.values() if f["kind"] == "loop"}
     for loop in loops:
-        frame = frames.get(loop["path"], {})
-        if frame.get("phase") == "body" and not frame["begun"] and not frame.get("retries"):
+        frame = frames.get(loop["path"])
+        if (
+            frame
+            and frame.get("phase") == "body"
+            and not frame["begun"]
+            and not frame.get("retries")
+        ):
             loop["iterations"] = frame["count"] - 1
 
 

@@ -14,7 +14,7 @@ from whorl.interpreter.commands import Send
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.frames import Budgeted, LoopFrame, TaskFrame
     from whorl.interpreter.state import State
 
 
@@ -23,13 +23,13 @@ def admit(machine: State, key: str, event: Event) -> None:
     address = event.address
     if machine.status == "paused" or "sent" in machine.pending[address]:
         return
-    frame = machine.frames[key]
+    frame = machine.task_frames[key]
     reserve: Any = event.body.get("reserve") or {}
     cap: Any = event.body.get("cap")
     if cap is not None and frame.get("cap"):
         # It may be the same call as an attempt that was not answered, so it says the same.
         cap, reserve = budget.with_cap(reserve, cap, frame["cap"])
-    at_worst = event.body.get("at_worst") or {}
+    at_worst: Any = event.body.get("at_worst") or {}
     frame["intent"] = {"reserve": reserve, "cap": cap, "at_worst": at_worst}
     queue = machine.state.get("queue")
     if queue:
@@ -57,7 +57,7 @@ def review(machine: State) -> None:
     if not queue:
         state.pop("queue", None)
     for key in state.pop("starved", []):
-        frame = machine.frames.get(key)
+        frame = machine.loop_frames.get(key)
         if frame is None or "starved" not in frame:
             continue
         if budget.under_way(frame):
@@ -75,7 +75,7 @@ def _first_that_moves(machine: State, queue: list[str]) -> str | None:
         entry = machine.pending.get(address)
         if entry is None or "sent" in entry or _send_or_refuse(machine, entry["frame"]):
             return address
-        frame = machine.frames[entry["frame"]]
+        frame = machine.task_frames[entry["frame"]]
         if not budget.fits(machine.state, frame["intent"]["reserve"]):
             return None
     return None
@@ -83,7 +83,7 @@ def _first_that_moves(machine: State, queue: list[str]) -> str | None:
 
 def _send_or_refuse(machine: State, key: str) -> bool:
     """Whether that is decided; else the call waits for others to settle."""
-    frame = machine.frames[key]
+    frame = machine.task_frames[key]
     intent = frame["intent"]
     loop: str | None = frame["loop"]
     if _is_starved(machine, loop):
@@ -107,7 +107,7 @@ def _send_or_refuse(machine: State, key: str) -> bool:
 
 def _is_starved(machine: State, loop: str | None) -> bool:
     while loop is not None:
-        if "starved" in machine.frames[loop]:
+        if "starved" in machine.loop_frames[loop]:
             return True
         loop = machine.frames[loop]["loop"]
     return False
@@ -115,11 +115,12 @@ def _is_starved(machine: State, loop: str | None) -> bool:
 
 def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, Any]) -> None:
     """A call does not fit into the budget of a loop, or (`run`) of the run."""
-    frame = machine.frames[key]
+    frame = machine.task_frames[key]
     is_run = scope == "run"
-    limits = machine.state["limits"] if is_run else machine.frames[scope]["limits"]
+    budgeted: Budgeted = machine.state if is_run else machine.loop_frames[scope]
+    limits = budgeted["limits"]
     loop = _outermost_to_begin(machine, frame["loop"]) if is_run else scope
-    ends = loop is not None and "last" in machine.frames[loop]
+    ends = loop is not None and "last" in machine.loop_frames[loop]
     machine.note(
         "budget.reached",
         frame["address"],
@@ -131,15 +132,15 @@ def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, A
         },
     )
     limit = loop_limit.NAMES[name]
-    missing = budget.missing(machine.state if is_run else machine.frames[scope], name, amount)
+    missing = budget.missing(budgeted, name, amount)
     more = max(missing, float(limits[name]))
     if loop is None or not ends:
         flag = loop_limit.raising(limit, more)
-        _pause(machine, frame, limit, flag, None if is_run else machine.frames[scope])
+        _pause(machine, frame, limit, flag, None if is_run else machine.loop_frames[scope])
         return
-    machine.frames[loop]["needs"] = {name: amount[name] for name in amount}
-    whose = "the run" if is_run else repr(machine.frames[scope]["name"])
-    machine.frames[loop]["starved"] = {
+    machine.loop_frames[loop]["needs"] = {name: amount[name] for name in amount}
+    whose = "the run" if is_run else repr(machine.loop_frames[scope]["name"])
+    machine.loop_frames[loop]["starved"] = {
         "reason": "budget",
         "words": f"the {limit} budget of {whose}",
         "limit": limit,
@@ -153,13 +154,13 @@ def _outermost_to_begin(machine: State, loop: str | None) -> str | None:
     """The innermost loop, or the outermost one whose iteration has done nothing yet."""
     while loop is not None:
         around = machine.frames[loop]["loop"]
-        if around is None or machine.frames[around].get("begun"):
+        if around is None or machine.loop_frames[around].get("begun"):
             return loop
         loop = around
     return None
 
 
-def _pause(machine: State, call: Frame, limit: str, flag: str, loop: Frame | None) -> None:
+def _pause(machine: State, call: TaskFrame, limit: str, flag: str, loop: LoopFrame | None) -> None:
     """There is nothing to return: the run waits for more money, with all that it has."""
     state = machine.state
     state["status"] = "paused"
@@ -188,15 +189,18 @@ def _tell_excess(machine: State) -> None:
     """Says by how much calls have gone over a budget: their providers kept to no cap."""
     over = machine.state["over"]
     for key in list(over):
-        scope = machine.state if key == "run" else machine.frames.get(key, {})
-        if scope and budget.under_way(scope):
+        loop = machine.loop_frames.get(key)
+        scope: Budgeted | None = machine.state if key == "run" else loop
+        if scope is not None and budget.under_way(scope):
             continue
         del over[key]
-        whose = "the run" if key == "run" else f"loop {scope.get('name')!r}"
-        for name, amount in budget.excess(scope).items() if scope else ():
+        if scope is None:
+            continue
+        whose = "the run" if loop is None else f"loop {loop['name']!r}"
+        for name, amount in budget.excess(scope).items():
             limit = loop_limit.NAMES[name]
             shown = f"${amount:.4g}" if name == "cost_usd" else f"{amount:g}"
             message = f"{whose} is over its {limit} budget by {shown}; nothing more is sent"
-            machine.warn(scope.get("address", ""), "R103", message)
+            machine.warn(loop["address"] if loop else "", "R103", message)
     if not over:
         del machine.state["over"]

@@ -55,7 +55,7 @@ def abandon(machine: State, key: str) -> None:
     frame = machine.frames[key]
     if frame["kind"] == "loop" and "reason" not in frame:
         abandon_loop(machine, key)
-    if "reserve" in frame:
+    if frame["kind"] == "task" and "reserve" in frame:
         budget.abandon(machine, frame)
 
 

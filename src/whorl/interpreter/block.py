@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from whorl.interpreter import records
 from whorl.interpreter.address import attempted, inner, join
 from whorl.interpreter.evaluation import OverlayScope, value_of, values_over
+from whorl.interpreter.frames import discard
 from whorl.interpreter.outcomes import failed, is_failure, language_failure, succeeded
 from whorl.interpreter.retrying import may_help, pause
 from whorl.ir import Assign, Call, Compute, Task
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Frame, Outcome
+    from whorl.interpreter.frames import BlockFrame, FrameFields, Outcome
     from whorl.interpreter.plan import BlockPlan
     from whorl.interpreter.state import State
     from whorl.ir import Node
@@ -67,10 +68,17 @@ def new_block(machine: State, block: str, *, parent: str, scope: str, address: s
     return key
 
 
-def results(machine: State, frame: Frame) -> dict[str, Json]:
+def results(machine: State, frame: BlockFrame) -> dict[str, Json]:
     """The results of a block by node name, of open blocks inside it too; null where none."""
     values = machine.state["scopes"][frame["scope"]]["values"]
     return {name: values.get(name) for name in machine.plan.blocks[frame["block"]].exports}
+
+
+def body_results(machine: State, frame: FrameFields) -> dict[str, Json]:
+    """The results of the block that is a frame's body."""
+    body = frame["body"]
+    assert body is not None
+    return results(machine, machine.block_frames[body])
 
 
 class BlockBehaviour:
@@ -78,12 +86,12 @@ class BlockBehaviour:
 
     def enter(self, machine: State, key: str) -> None:
         """Starts the nodes that wait for nobody."""
-        plan = machine.plan.blocks[machine.frames[key]["block"]]
+        plan = machine.plan.blocks[machine.block_frames[key]["block"]]
         _consider(machine, key, plan, list(plan.starts))
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         """A node has ended."""
-        frame = machine.frames[key]
+        frame = machine.block_frames[key]
         plan = machine.plan.blocks[frame["block"]]
         left = machine.frames[child]
         name, attempt = left["name"], left["attempt"]
@@ -102,7 +110,7 @@ class BlockBehaviour:
 
     def receive(self, machine: State, key: str, event: Event) -> None:
         """The wait before another attempt at a node is over."""
-        frame = machine.frames[key]
+        frame = machine.block_frames[key]
         name = machine.pending[event.address]["name"]
         machine.settle(event.address)
         _consider(machine, key, machine.plan.blocks[frame["block"]], [name])
@@ -112,7 +120,7 @@ class BlockBehaviour:
 
     def revive(self, machine: State, key: str) -> None:
         """Tries again the nodes that failed, and then what waits for them."""
-        frame = machine.frames[key]
+        frame = machine.block_frames[key]
         plan = machine.plan.blocks[frame["block"]]
         frame.pop("ended", None)
         lost = [name for name, end in frame["ends"].items() if _is_lost(end)]
@@ -143,7 +151,7 @@ class BlockBehaviour:
 
 def reset_followers(machine: State, key: str, name: str) -> None:
     """Makes everything that waits for a node run again, as a new attempt."""
-    frame = machine.frames[key]
+    frame = machine.block_frames[key]
     plan = machine.plan.blocks[frame["block"]]
     values = machine.state["scopes"][frame["scope"]]["values"]
     followers = plan.downstream(name)
@@ -160,8 +168,8 @@ def reset_followers(machine: State, key: str, name: str) -> None:
             if end["status"] != "skipped":
                 frame.setdefault("attempts", {})[follower] = end.get("attempt", 1)
         _forget_results(values, plan, follower)
-        for marks in ("retries", "idle"):
-            frame.get(marks, {}).pop(follower, None)
+        for marks in (frame.get("retries", {}), frame.get("idle", {})):
+            marks.pop(follower, None)
         pause = inner(join(frame["address"], follower), "retry")
         if pause in machine.pending:
             machine.forget(pause)
@@ -175,7 +183,7 @@ def _forget_results(values: dict[str, Json], plan: BlockPlan, name: str) -> None
 
 def reopen(machine: State, key: str, name: str) -> None:
     """A node of the block goes on after it had ended."""
-    frame = machine.frames[key]
+    frame = machine.block_frames[key]
     frame.pop("ended", None)
     frame.get("idle", {}).pop(name, None)
     reset_followers(machine, key, name)
@@ -188,7 +196,7 @@ def reopen(machine: State, key: str, name: str) -> None:
 
 def refit(machine: State, key: str) -> None:
     """The block is now that of another version: what is new in it runs, unless its time is over."""
-    frame = machine.frames[key]
+    frame = machine.block_frames[key]
     plan = machine.plan.blocks[frame["block"]]
     is_over = "ended" in frame or frame["left"] == 0
     frame["ends"] = {name: end for name, end in frame["ends"].items() if name in plan.nodes}
@@ -210,7 +218,7 @@ def _consider(machine: State, key: str, plan: BlockPlan, names: list[str]) -> No
 
     Nodes that wait for a place come first, and are looked at only when there is one.
     """
-    frame = machine.frames[key]
+    frame = machine.block_frames[key]
     _halt_if_lost(machine, frame, plan)
     while frame.get("queue") and not _is_full(frame, plan):
         _let_in(machine, key, plan, frame["queue"].pop(0), names)
@@ -222,7 +230,7 @@ def _consider(machine: State, key: str, plan: BlockPlan, names: list[str]) -> No
 
 def _let_in(machine: State, key: str, plan: BlockPlan, name: str, more: list[str]) -> None:
     """Starts, skips or computes a node; where it has ended at once, its followers are `more`."""
-    frame = machine.frames[key]
+    frame = machine.block_frames[key]
     ends, child = frame["ends"], frame["children"].get(name)
     is_idle = name in frame.get("idle", ())
     if name in ends or not (child is None or is_idle) or not ends.keys() >= plan.needs[name]:
@@ -243,17 +251,16 @@ def _let_in(machine: State, key: str, plan: BlockPlan, name: str, more: list[str
         _start(machine, key, plan, plan.nodes[name])
 
 
-def _halt_if_lost(machine: State, frame: Frame, plan: BlockPlan) -> None:
+def _halt_if_lost(machine: State, frame: BlockFrame, plan: BlockPlan) -> None:
     if "lost" in frame and "halted" not in frame and plan.block.on_failure != "go_on":
         frame["halted"] = True
         _halt(machine, frame, plan)
 
 
-def _halt(machine: State, frame: Frame, plan: BlockPlan) -> None:
+def _halt(machine: State, frame: BlockFrame, plan: BlockPlan) -> None:
     """A node has failed: nothing new begins here until the run is resumed."""
     idle = frame.pop("idle", {})
-    for name in ("queue", "retries", "running"):
-        frame.pop(name, None)
+    discard(frame, "queue", "retries", "running")
     for name in plan.nodes:
         child = frame["children"].get(name) if name not in idle else None
         if name in frame["ends"] or (child is not None and plan.block.on_failure == "halt"):
@@ -271,15 +278,14 @@ def _is_lost(end: dict[str, Any]) -> bool:
     return end["status"] in ("failed", "timed_out", "cancelled") and not end.get("tolerated")
 
 
-def _look_anew(frame: Frame) -> None:
+def _look_anew(frame: BlockFrame) -> None:
     """Finds out whether a node that counts has failed, and who runs, after ends were taken back."""
-    for name in ("lost", "halted", "running"):
-        frame.pop(name, None)
+    discard(frame, "lost", "halted", "running")
     if any(map(_is_lost, frame["ends"].values())):
         frame["lost"] = True
 
 
-def _is_full(frame: Frame, plan: BlockPlan) -> bool:
+def _is_full(frame: BlockFrame, plan: BlockPlan) -> bool:
     most = plan.block.concurrency
     if most is None:
         return False
@@ -289,12 +295,12 @@ def _is_full(frame: Frame, plan: BlockPlan) -> bool:
     return bool(frame["running"] >= most)
 
 
-def _take_place(frame: Frame) -> None:
+def _take_place(frame: BlockFrame) -> None:
     if "running" in frame:
         frame["running"] += 1
 
 
-def _free_place(frame: Frame, name: str) -> None:
+def _free_place(frame: BlockFrame, name: str) -> None:
     """A node has ended, as far as its place and its retries are concerned."""
     if "running" in frame:
         frame["running"] -= 1
@@ -302,7 +308,7 @@ def _free_place(frame: Frame, name: str) -> None:
         frame["retries"].pop(name, None)
 
 
-def _at_once(machine: State, frame: Frame, plan: BlockPlan, name: str) -> bool:
+def _at_once(machine: State, frame: BlockFrame, plan: BlockPlan, name: str) -> bool:
     """Ends a node that needs no frame: it is skipped, or it only computes."""
     node = plan.nodes[name]
     ends = frame["ends"]
@@ -340,7 +346,7 @@ def _fits(end: dict[str, Any], after: After) -> bool:
 
 
 def _start(machine: State, key: str, plan: BlockPlan, node: Node) -> None:
-    frame = machine.frames[key]
+    frame = machine.block_frames[key]
     attempt = frame.get("attempts", {}).get(node.name, 0) + 1
     # Another attempt has its name: the block's own attempts have the other addresses.
     is_unnamed = isinstance(node, Call) and node.unnamed and attempt == 1
@@ -371,13 +377,14 @@ def _arm(machine: State, node: Node, child: str) -> None:
     time_s = node.total_timeout_s if isinstance(node, Task) else node.timeout_s
     if time_s is not None:
         frame = machine.frames[child]
+        assert frame["parent"] is not None
         # By its name, also where the node itself is unnamed: what is around it may have a clock.
         named = join(machine.frames[frame["parent"]]["address"], node.name)
         frame["alarm"] = inner(attempted(named, frame["attempt"]), "timeout")
         machine.expect(frame["alarm"], child, "alarm", due=machine.now + time_s)
 
 
-def _compute(machine: State, frame: Frame, node: Compute | Assign) -> Outcome:
+def _compute(machine: State, frame: BlockFrame, node: Compute | Assign) -> Outcome:
     scope = machine.scope(frame)
     if isinstance(node, Compute):
         value = value_of(node.value, scope) if node.over is None else values_over(node, scope)
@@ -392,7 +399,7 @@ def _compute(machine: State, frame: Frame, node: Compute | Assign) -> Outcome:
     return succeeded(value)
 
 
-def _assign(machine: State, frame: Frame, node: Assign) -> dict[str, Json]:
+def _assign(machine: State, frame: BlockFrame, node: Assign) -> dict[str, Json]:
     if machine.plan.records:
         kept = records.assign(machine, frame, node)
         if kept is not None:
@@ -408,7 +415,7 @@ def _assign(machine: State, frame: Frame, node: Assign) -> dict[str, Json]:
 
 
 def _end(
-    machine: State, frame: Frame, node: Node, outcome: Outcome, attempt: int = 1
+    machine: State, frame: BlockFrame, node: Node, outcome: Outcome, attempt: int = 1
 ) -> dict[str, Any]:
     if outcome["status"] == "succeeded" and attempt == 1:
         return _SUCCEEDED
@@ -427,7 +434,7 @@ def _end(
 
 
 def _record(
-    machine: State, frame: Frame, name: str, end: dict[str, Any], value: Json = None
+    machine: State, frame: BlockFrame, name: str, end: dict[str, Any], value: Json = None
 ) -> None:
     frame["ends"][name] = end
     frame["left"] -= 1
@@ -439,7 +446,7 @@ def _record(
         records.keep(machine, frame, name, end, value)
 
 
-def _outcome(frame: Frame, plan: BlockPlan) -> Outcome:
+def _outcome(frame: BlockFrame, plan: BlockPlan) -> Outcome:
     ends = frame["ends"]
     if all(end["status"] == "succeeded" for end in ends.values()):
         return succeeded()
@@ -464,7 +471,7 @@ def _outcome(frame: Frame, plan: BlockPlan) -> Outcome:
 
 def _retries(machine: State, key: str, name: str, attempt: int, outcome: Outcome) -> bool:
     """Whether a node that is no task (tasks retry by themselves) gets another attempt."""
-    frame = machine.frames[key]
+    frame = machine.block_frames[key]
     plan = machine.plan.blocks[frame["block"]]
     node = plan.nodes[name]
     if isinstance(node, Task) or node.retry is None or outcome["status"] == "cancelled":

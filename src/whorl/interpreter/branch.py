@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from whorl.interpreter.block import new_block, results
 from whorl.interpreter.evaluation import value_of
@@ -14,7 +14,7 @@ from whorl.language import LanguageError, truth
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Outcome
+    from whorl.interpreter.frames import BranchFrame, Outcome
     from whorl.interpreter.state import State
     from whorl.ir import Case
     from whorl.language import Json, Scope
@@ -32,7 +32,7 @@ class GroupBehaviour:
         if is_failure(outcome):
             machine.finish(key, outcome)
             return
-        found = results(machine, machine.frames[child])
+        found = results(machine, machine.block_frames[child])
         machine.finish(key, succeeded(self._value(machine, key, found)))
 
     def receive(self, machine: State, key: str, event: Event) -> None:
@@ -58,7 +58,7 @@ class BranchBehaviour(GroupBehaviour):
 
     def enter(self, machine: State, key: str) -> None:
         """Takes the first case that fits."""
-        frame = machine.frames[key]
+        frame = cast("BranchFrame", machine.frames[key])
         node = machine.node(frame)
         assert isinstance(node, Branch)
         try:
@@ -74,7 +74,8 @@ class BranchBehaviour(GroupBehaviour):
         _start_block(machine, key, slot)
 
     def _value(self, machine: State, key: str, found: dict[str, Json]) -> Json:
-        return {"branch": machine.frames[key]["branch"]} | found
+        frame = cast("BranchFrame", machine.frames[key])
+        return {"branch": frame["branch"]} | found
 
 
 def _start_block(machine: State, key: str, slot: str) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.frames import Budgeted, LoopFrame, TaskFrame
     from whorl.interpreter.state import State
 
 _LIMITED = ("cost_usd", "tokens", "calls")
@@ -46,13 +46,13 @@ def shortage(machine: State, loop: str | None, amount: dict[str, Any]) -> tuple[
     return None
 
 
-def missing(scope: dict[str, Any], name: str, amount: dict[str, Any]) -> float:
+def missing(scope: Budgeted, name: str, amount: dict[str, Any]) -> float:
     """How much more a limit would have to be for an amount to fit beside what is spent."""
     limit = scope["limits"].get(name)
     return 0.0 if limit is None else _spent(scope, name) + _number(amount.get(name)) - limit
 
 
-def fits(scope: dict[str, Any], amount: dict[str, Any]) -> bool:
+def fits(scope: Budgeted, amount: dict[str, Any]) -> bool:
     """Whether an amount fits into a scope beside what is spent and reserved."""
     return all(
         _number(amount.get(name)) <= _free(scope, name, limit) + _NOTHING
@@ -60,7 +60,9 @@ def fits(scope: dict[str, Any], amount: dict[str, Any]) -> bool:
     )
 
 
-def reserve(machine: State, frame: Frame, amount: dict[str, Any], at_worst: dict[str, Any]) -> bool:
+def reserve(
+    machine: State, frame: TaskFrame, amount: dict[str, Any], at_worst: dict[str, Any]
+) -> bool:
     """Reserves an amount for a call everywhere, if it fits everywhere.
 
     While the call is under way, what it may use at worst is held back from others: so one call at
@@ -118,7 +120,7 @@ def with_cap(
     return cap | {"least": tokens, "most": tokens}, amount | reserved
 
 
-def release(machine: State, frame: Frame) -> dict[str, Any]:
+def release(machine: State, frame: TaskFrame) -> dict[str, Any]:
     """Gives back what is held for a call, which is settled; returns what was reserved for it."""
     amounts: dict[str, float] = frame.pop("held", {})
     for _, scope in keyed_scopes(machine, frame["loop"]):
@@ -131,25 +133,25 @@ def release(machine: State, frame: Frame) -> dict[str, Any]:
     return reserved
 
 
-def under_way(scope: dict[str, Any]) -> int:
+def under_way(scope: Budgeted) -> int:
     """How many calls in a scope are sent and not answered."""
     return int(scope["reserved"].get("sent", 0))
 
 
-def excess(scope: dict[str, Any]) -> dict[str, float]:
+def excess(scope: Budgeted) -> dict[str, float]:
     """By how much more than its limits allow is spent in a scope."""
     found = {name: _spent(scope, name) - limit for name, limit in _limits(scope)}
     return {name: amount for name, amount in found.items() if amount > _NOTHING}
 
 
-def charge_reserve(machine: State, frame: Frame, *, in_doubt: bool) -> dict[str, Any]:
+def charge_reserve(machine: State, frame: TaskFrame, *, in_doubt: bool) -> dict[str, Any]:
     """Counts a reservation as spent: the call was sent, and nobody will say what it used."""
     amount = release(machine, frame)
     add_usage(machine, frame["loop"], _used(amount) | {"in_doubt": int(in_doubt)})
     return amount
 
 
-def abandon(machine: State, frame: Frame) -> None:
+def abandon(machine: State, frame: TaskFrame) -> None:
     """A call that was sent is no longer wanted: its reservation counts until its reply comes."""
     amount = charge_reserve(machine, frame, in_doubt=False)
     abandoned = machine.state["abandoned"]
@@ -180,15 +182,15 @@ def add_late_doubt(machine: State, address: str) -> None:
 
 def exhausted(machine: State, key: str) -> str | None:
     """The limit of a loop that is used up already, if there is one."""
-    scope = machine.frames[key]
+    scope = machine.loop_frames[key]
     for name, limit in _limits(scope):
         if _spent(scope, name) >= limit:
             return name
     return None
 
 
-def _loops(machine: State, keys: list[str]) -> list[Frame]:
-    return [machine.frames[key] for key in keys if key in machine.frames]
+def _loops(machine: State, keys: list[str]) -> list[LoopFrame]:
+    return [machine.loop_frames[key] for key in keys if key in machine.frames]
 
 
 def _used(amount: dict[str, Any]) -> dict[str, float]:
@@ -199,26 +201,26 @@ def _used(amount: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def _limits(scope: dict[str, Any]) -> list[tuple[str, float]]:
+def _limits(scope: Budgeted) -> list[tuple[str, float]]:
     limits = scope["limits"]
     return [(name, limits[name]) for name in _LIMITED if limits.get(name) is not None]
 
 
-def _spent(scope: dict[str, Any], name: str) -> float:
+def _spent(scope: Budgeted, name: str) -> float:
     used = scope["usage"]
     if name == "tokens":
         return float(used.get("input_tokens", 0) + used.get("output_tokens", 0))
     return float(used.get(name, 0))
 
 
-def _free(scope: dict[str, Any], name: str, limit: float) -> float:
+def _free(scope: Budgeted, name: str, limit: float) -> float:
     return limit - _spent(scope, name) - float(scope["reserved"].get(name, 0))
 
 
-def keyed_scopes(machine: State, loop: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
+def keyed_scopes(machine: State, loop: str | None) -> Iterator[tuple[str, Budgeted]]:
     """The loops around a call, the innermost first, and then the run, by key."""
     while loop is not None and loop in machine.frames:
-        frame = machine.frames[loop]
+        frame = machine.loop_frames[loop]
         yield loop, frame
         loop = frame["loop"]
     yield "run", machine.state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from whorl.interpreter import records, run
 from whorl.interpreter.block import new_block
@@ -14,7 +14,7 @@ from whorl.language import LanguageError
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Outcome
+    from whorl.interpreter.frames import Outcome, RunFrame
     from whorl.interpreter.state import State
     from whorl.ir import Workflow
     from whorl.language import Json
@@ -25,7 +25,8 @@ class RunBehaviour:
 
     def enter(self, machine: State, key: str) -> None:
         """Starts the workflow with the run's input."""
-        start_workflow(machine, key, machine.plan.workflow, machine.frames[key]["input"])
+        frame = cast("RunFrame", machine.frames[key])
+        start_workflow(machine, key, machine.plan.workflow, frame["input"])
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         """The workflow has ended, or the run itself has."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import block, budget, foreach, loop, loop_limit, run, task_clock
+from whorl.interpreter.frames import discard
 
 if TYPE_CHECKING:
-    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.frames import Budgeted, LoopFrame
     from whorl.interpreter.state import State
 
 _AT_LIMIT = frozenset({"max_iterations", "timeout", "budget"})
@@ -36,8 +37,7 @@ def set_going(machine: State) -> None:
         run.arm(machine)
     elif state["status"] == "paused":
         state["status"] = "running"
-        for name in ("paused_by", "short_loop"):
-            state.pop(name, None)
+        discard(state, "paused_by", "short_loop")
         task_clock.start_anew(machine)
         machine.ask_again()
 
@@ -75,7 +75,7 @@ def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
     """Refuses to go on where the budgets allow no call."""
     raised = _to_raise(machine, keys)
     for key in keys:
-        frame = machine.frames[key]
+        frame = machine.loop_frames[key]
         if "ended" not in frame and frame["phase"] != "limit":
             continue
         for around, scope in budget.keyed_scopes(machine, key):
@@ -83,11 +83,16 @@ def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
                 needed = budget.missing(scope, name, frame.get("needs") or _LEAST)
                 more = body.get(name, 0) if any(scope is one for one in raised) else 0
                 if needed > more + 1e-12:
-                    whose = "the run" if around == "run" else f"loop {scope['name']!r}"
+                    whose = "the run" if around == "run" else f"loop {name_of(machine, around)!r}"
                     limit = loop_limit.NAMES[name]
                     flag = loop_limit.raising(limit, max(needed, scope["limits"][name] / 2))
                     words = f"the {limit} budget of {whose} allows no call: add `{flag}`"
                     check(False, words)
+
+
+def name_of(machine: State, key: str) -> str:
+    """The name of a loop."""
+    return machine.loop_frames[key]["name"]
 
 
 def short_loop(machine: State) -> str:
@@ -112,8 +117,7 @@ def continued(machine: State, body: dict[str, Any]) -> None:
     keys = to_continue(machine, body)
     raise_limits(_to_raise(machine, keys), body)
     for key in keys:
-        for name in ("short_of_run", "needs"):
-            machine.frames[key].pop(name, None)
+        discard(machine.loop_frames[key], "short_of_run", "needs")
         _continue_loop(machine, key, int(body.get("iterations") or 0))
     if machine.status == "paused" and machine.state.get("paused_by") == "budget":
         set_going(machine)
@@ -123,7 +127,7 @@ def continued(machine: State, body: dict[str, Any]) -> None:
 
 def _continue_loop(machine: State, key: str, more: int) -> None:
     """Lets a loop go on, for so many more iterations; its limit is raised, never lowered."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     is_over = "ended" in frame or frame["phase"] == "limit"
     has_failed = frame.get("ended") in ("failed", "timed_out")
     limits = frame["limits"]
@@ -148,14 +152,14 @@ def _continue_loop(machine: State, key: str, more: int) -> None:
         loop.next_iteration(machine, key)
 
 
-def _to_raise(machine: State, keys: list[str]) -> list[dict[str, Any]]:
+def _to_raise(machine: State, keys: list[str]) -> list[Budgeted]:
     """The budgets that stopped the loops: their own, or that of the run, once.
 
     A loop that ended for another reason gets more of both.
     """
-    scopes: list[dict[str, Any]] = []
+    scopes: list[Budgeted] = []
     for key in keys:
-        frame = machine.frames[key]
+        frame = machine.loop_frames[key]
         of_run = frame.get("short_of_run")
         if of_run is not True:
             scopes.append(frame)
@@ -164,7 +168,7 @@ def _to_raise(machine: State, keys: list[str]) -> list[dict[str, Any]]:
     return scopes
 
 
-def raise_limits(scopes: list[dict[str, Any]], body: dict[str, Any]) -> None:
+def raise_limits(scopes: list[Budgeted], body: dict[str, Any]) -> None:
     """Raises the limits of some scopes by what a request adds."""
     for name in _AMOUNTS:
         for scope in scopes:
@@ -179,7 +183,7 @@ def loop_at(machine: State, at: object, *, at_limit: bool = False) -> str:
         address = str(at)
         check(address in loops, f"no loop {address!r} is open to that; there are: {_list(loops)}")
         return loops[address]
-    outer = {a: key for a, key in loops.items() if machine.frames[key]["loop"] is None}
+    outer = {a: key for a, key in loops.items() if machine.loop_frames[key]["loop"] is None}
     if at_limit and len(outer) > 1:
         outer = {a: k for a, k in outer.items() if machine.frames[k].get("reason") in _AT_LIMIT}
     check(bool(loops), "the run has no loop (yet)")
@@ -200,14 +204,14 @@ def check_reopenable(machine: State, key: str) -> None:
     """Refuses a loop whose surroundings are over."""
     around = _closed_by(machine, key)
     if around is not None:
-        address, name = machine.frames[key]["address"], around["name"]
+        address, name = machine.loop_frames[key]["address"], around["name"]
         words = f"{address!r} lies in an iteration of loop {name!r} that is over: fork there"
         check(False, f"{words} instead")
 
 
-def _closed_by(machine: State, key: str) -> Frame | None:
+def _closed_by(machine: State, key: str) -> LoopFrame | None:
     """The loop around a loop that has ended whose iteration is over, so that it cannot go on."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     if "ended" not in frame:
         return None
     above = frame["parent"]
@@ -219,7 +223,7 @@ def _closed_by(machine: State, key: str) -> Frame | None:
     return None
 
 
-def _is_in_body(frame: Frame) -> bool:
+def _is_in_body(frame: LoopFrame) -> bool:
     """Whether an iteration of a loop is under way, or put aside as it was."""
     if "shelf" in frame:
         return bool(frame["shelf"]["phase"] == "body")
@@ -228,19 +232,18 @@ def _is_in_body(frame: Frame) -> bool:
 
 def open_around(machine: State, key: str) -> None:
     """Takes up the iterations around a loop that were put aside, the outermost first."""
-    above = machine.frames[key]["parent"]
+    above = machine.loop_frames[key]["parent"]
     if above is not None:
         open_around(machine, above)
-        if "shelf" in machine.frames[above]:
+        if "shelf" in machine.loop_frames[above]:
             reopen(machine, above)
             loop.take_up(machine, above)
 
 
 def reopen(machine: State, key: str) -> None:
     """Opens everything around a loop again; what follows it will run again."""
-    frame = machine.frames[key]
-    for name in ("ended", "reason", "accepted_number"):
-        frame.pop(name, None)
+    frame = machine.loop_frames[key]
+    discard(frame, "ended", "reason", "accepted_number")
     loop_limit.forget_question(machine, key)
     below, above = key, frame["parent"]
     was_ended = True

@@ -22,6 +22,7 @@ from whorl.interpreter.continuing import (
     short_loop,
     to_continue,
 )
+from whorl.interpreter.frames import discard
 from whorl.interpreter.loop_record import loop_of, stop_clock
 from whorl.interpreter.loop_result import end_loop
 from whorl.interpreter.outcomes import error, failed
@@ -49,7 +50,7 @@ def receive(machine: State, event: Event) -> None:
         machine.warn("", "W900", str(refusal))
     # Who reads the journal must not take the request for its effect.
     if machine.done:
-        machine.note("run.finished", "", dict(machine.state["result"]))
+        machine.note("run.finished", "", dict(machine.state["result"] or {}))
     elif machine.status == "paused":
         machine.note("run.waiting", "", {"status": "paused"})
 
@@ -175,7 +176,7 @@ def _may_resume(machine: State, body: dict[str, Any]) -> None:
 def _accepted(machine: State, body: dict[str, Any]) -> None:
     key = loop_at(machine, body.get("at"))
     check_reopenable(machine, key)
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     number = int(body["iteration"])
     check(1 <= number <= frame["count"], f"{frame['name']!r} has no iteration {number}")
     check(frame.get("accepted_number") != number, f"iteration {number} is accepted already")
@@ -199,7 +200,7 @@ def _forked(machine: State, body: dict[str, Any]) -> None:
     """
     address, number = split_iteration(str(body["at"]))
     key = loop_at(machine, address)
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     if body.get("exact"):
         check(frame["count"] == number, f"{address!r} is at iteration {frame['count']}")
     machine.stopped_at = ""
@@ -211,9 +212,7 @@ def _forked(machine: State, body: dict[str, Any]) -> None:
     if body.get("limits"):
         state["limits"] |= body["limits"]
     _set_values(machine, key, body.get("set") or {})
-    if frame.get("body"):
-        machine.drop(frame["body"])
-        frame["body"] = None
+    machine.drop_body(frame)
     stop_clock(machine, key)
     if "workflow" in body:
         for place in [key for key, f in machine.frames.items() if f["kind"] == "block"]:
@@ -227,17 +226,16 @@ def _forget_calls(machine: State) -> None:
     """Another run made all calls so far, and waits for those that are under way."""
     state = machine.state
     state["abandoned"] = {}
-    for name in ("queue", "starved", "over"):
-        state.pop(name, None)
-    loops = [f for f in machine.frames.values() if f["kind"] == "loop" and "usage" in f]
-    for scope in (state, *loops):
-        scope["usage"], scope["reserved"] = {}, {}
-        if "iteration" in scope:
-            scope["iteration"]["usage"] = {}
+    discard(state, "queue", "starved", "over")
+    state["usage"], state["reserved"] = {}, {}
+    for frame in machine.frames.values():
+        if frame["kind"] == "loop" and "usage" in frame:
+            frame["usage"], frame["reserved"] = {}, {}
+            if "iteration" in frame:
+                frame["iteration"]["usage"] = {}
     for entry in machine.pending.values():
         if entry.pop("sent", None):
-            for name in ("reserve", "held"):
-                machine.frames[entry["frame"]].pop(name, None)
+            discard(machine.frames[entry["frame"]], "reserve", "held")
 
 
 def _let_clocks_stand(machine: State, seconds: float) -> None:
@@ -246,7 +244,7 @@ def _let_clocks_stand(machine: State, seconds: float) -> None:
         if entry["what"] == "alarm":
             entry["due"] += seconds
     for frame in machine.frames.values():
-        if "since" in frame:
+        if frame["kind"] == "task" and "since" in frame:
             frame["since"] += seconds
         if frame["kind"] == "loop" and "started" in frame:
             frame["started"] += seconds
@@ -255,7 +253,7 @@ def _let_clocks_stand(machine: State, seconds: float) -> None:
 
 
 def _set_values(machine: State, key: str, values: dict[str, Any]) -> None:
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     carried = {carry.name for carry in loop_of(machine, key).carry}
     scopes = machine.state["scopes"]
     root = scopes[machine.frames[machine.state["root"]]["own_scope"]]["values"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.language import to_text
 
 if TYPE_CHECKING:
-    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.frames import TaskFrame
     from whorl.interpreter.state import State
     from whorl.ir import Task
     from whorl.language import Json
@@ -20,7 +20,9 @@ MESSAGES_MAX = 200
 CHARACTERS_MAX = 400_000
 
 
-def recall(machine: State, frame: Frame, node: Task, inputs: dict[str, Json]) -> dict[str, Json]:
+def recall(
+    machine: State, frame: TaskFrame, node: Task, inputs: dict[str, Json]
+) -> dict[str, Json]:
     """The inputs of a question, with all that its conversation holds so far."""
     if node.kind != "ask" or not node.session:
         return inputs
@@ -35,7 +37,7 @@ def recall(machine: State, frame: Frame, node: Task, inputs: dict[str, Json]) ->
     return inputs | {"messages": [*messages, *(own if isinstance(own, list) else ())]}
 
 
-def keep(machine: State, frame: Frame, node: Task, value: Json) -> None:
+def keep(machine: State, frame: TaskFrame, node: Task, value: Json) -> None:
     """Adds a question and its answer to their conversation."""
     if node.kind != "ask" or not node.session:
         return
@@ -67,6 +69,6 @@ def forget(machine: State, loop: str) -> None:
             del conversations[key]
 
 
-def _key(frame: Frame, node: Task) -> str:
+def _key(frame: TaskFrame, node: Task) -> str:
     """Where a conversation is kept: with the innermost loop around it, or with the run."""
     return f"{frame['loop'] or 'run'} {node.session}"

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 from whorl.ir.values import Constant, Expression, Items
 from whorl.language import UNDEFINED, EvaluationError, evaluate, to_text, truth
 
 if TYPE_CHECKING:
-    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.frames import Frame, RunState
     from whorl.ir import Compute, Value
     from whorl.language import Json, Scope, Undefined
 
-Scopes: TypeAlias = "dict[str, dict[str, Json]]"
-
 ITEMS_MAX = 100_000
-# Facts of the run, by the names that expressions know them by.
-_FACTS = {"$now": "at", "$run": "run"}
 
 
 class FrameScope:
@@ -24,9 +20,9 @@ class FrameScope:
 
     __slots__ = ("_drawn", "_frame", "_scopes", "_start", "_state")
 
-    def __init__(self, state: dict[str, Any], start: str, frame: Frame | None = None) -> None:
+    def __init__(self, state: RunState, start: str, frame: Frame | None = None) -> None:
         self._state = state
-        self._scopes: Scopes = state["scopes"]
+        self._scopes = state["scopes"]
         self._start = start
         self._frame = frame
         self._drawn = 0
@@ -36,24 +32,27 @@ class FrameScope:
         here: str | None = self._start
         while here is not None:
             scope = self._scopes[here]
-            values: dict[str, Json] = scope["values"]  # type: ignore[assignment]
+            values = scope["values"]
             if name in values:
                 return values[name]
-            if "hidden" in scope and name in scope["hidden"]:  # type: ignore[operator]
+            if "hidden" in scope and name in scope["hidden"]:
                 return UNDEFINED
-            here = scope["up"]  # type: ignore[assignment]
+            here = scope["up"]
         if name == "results":
             return self._results()
-        if name in _FACTS:
-            fact: Json = self._state[_FACTS[name]]
-            return fact
+        if name == "$now":
+            return self._state["at"]
+        if name == "$run":
+            return self._state["run"]
         return self._seed() if name == "$seed" else UNDEFINED
 
     def _seed(self) -> str:
         """A text that is another one each time it is asked for, and the same in a replay."""
         self._drawn += 1
-        frame = self._frame or {}
-        place = f"{frame.get('address')} {frame.get('left')} {self._start} {self._drawn}"
+        frame = self._frame
+        address = frame["address"] if frame else None
+        left = frame.get("left") if frame else None
+        place = f"{address} {left} {self._start} {self._drawn}"
         return f"{self._state['seed']} {place}"
 
     def _results(self) -> dict[str, Json]:
@@ -62,7 +61,7 @@ class FrameScope:
         hidden: set[str] = set()
         here: str | None = self._start
         while here is not None:
-            scope: dict[str, Any] = self._scopes[here]
+            scope = self._scopes[here]
             seen = scope["values"]
             if hidden:
                 seen = {name: value for name, value in seen.items() if name not in hidden}

@@ -15,7 +15,7 @@ from whorl.language import LanguageError
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Frame, Outcome
+    from whorl.interpreter.frames import ForEachFrame, Outcome
     from whorl.interpreter.state import State
     from whorl.language import Json
 
@@ -25,7 +25,7 @@ class ForEachBehaviour:
 
     def enter(self, machine: State, key: str) -> None:
         """Takes the items and starts as many as may run at once."""
-        frame = machine.frames[key]
+        frame = machine.foreach_frames[key]
         node = _node(machine, key)
         try:
             items = value_of(node.items, machine.scope(frame))
@@ -46,17 +46,17 @@ class ForEachBehaviour:
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         """An item is done."""
-        frame = machine.frames[key]
-        index = machine.frames[child]["index"]
+        frame = machine.foreach_frames[key]
+        index = machine.block_frames[child]["index"]
         alarm = inner(machine.frames[child]["address"], "time")
         if alarm in machine.pending:
             machine.forget(alarm)
         if machine.plan.records:
-            records.keep_item(machine, frame, machine.frames[child])
+            records.keep_item(machine, frame, machine.block_frames[child])
         if is_failure(outcome):
             _item_failed(machine, key, index, outcome["error"])
             return
-        frame["results"][index] = results(machine, machine.frames[child])
+        frame["results"][index] = results(machine, machine.block_frames[child])
         if frame["node"] not in machine.plan.keeping:
             del frame["children"][str(index)]
             machine.drop(child)
@@ -64,7 +64,7 @@ class ForEachBehaviour:
 
     def receive(self, machine: State, key: str, event: Event) -> None:
         """The time of an item is over."""
-        frame = machine.frames[key]
+        frame = machine.foreach_frames[key]
         index = machine.pending[event.address]["index"]
         machine.settle(event.address)
         machine.drop(frame["children"].pop(str(index)))
@@ -76,7 +76,7 @@ class ForEachBehaviour:
 
     def revive(self, machine: State, key: str) -> None:
         """Tries the items again that failed."""
-        frame = machine.frames[key]
+        frame = machine.foreach_frames[key]
         if "items" not in frame:
             machine.enter(key)
             return
@@ -91,8 +91,8 @@ class ForEachBehaviour:
 
 def reopen(machine: State, key: str, child: str) -> None:
     """An item goes on after it was done."""
-    frame = machine.frames[key]
-    index = machine.frames[child]["index"]
+    frame = machine.foreach_frames[key]
+    index = machine.block_frames[child]["index"]
     frame["failures"].pop(str(index), None)
     frame["results"][index] = None
     if str(index) in frame.get("lost", ()):
@@ -104,12 +104,12 @@ def reopen(machine: State, key: str, child: str) -> None:
 
 
 def _item_failed(machine: State, key: str, index: int, cause: dict[str, Any]) -> None:
-    machine.frames[key]["failures"][str(index)] = cause
+    machine.foreach_frames[key]["failures"][str(index)] = cause
     _item_left(machine, key)
 
 
 def _item_left(machine: State, key: str) -> None:
-    frame = machine.frames[key]
+    frame = machine.foreach_frames[key]
     frame["left"] -= 1
     if frame["failures"] and _node(machine, key).on_item_failure == "halt":
         if frame["left"] == len(frame["items"]) - frame["next"] + len(frame.get("lost", ())):
@@ -124,7 +124,7 @@ def _item_left(machine: State, key: str) -> None:
 
 def _try_again(machine: State, key: str, index: str) -> None:
     """An item that failed goes on where it failed; one that ran out of time begins anew."""
-    frame = machine.frames[key]
+    frame = machine.foreach_frames[key]
     if index in frame["children"]:
         _arm(machine, key, int(index))
         machine.revive(frame["children"][index])
@@ -133,13 +133,13 @@ def _try_again(machine: State, key: str, index: str) -> None:
 
 
 def _start_next(machine: State, key: str) -> None:
-    frame = machine.frames[key]
+    frame = machine.foreach_frames[key]
     frame["next"] += 1
     _start(machine, key, frame["next"] - 1)
 
 
 def _start(machine: State, key: str, index: int) -> None:
-    frame = machine.frames[key]
+    frame = machine.foreach_frames[key]
     node = _node(machine, key)
     values: dict[str, Json] = {node.item_name: frame["items"][index]}
     if node.index_name:
@@ -158,7 +158,7 @@ def _start(machine: State, key: str, index: int) -> None:
         scope=scope,
         address=attempted(numbered(frame["address"], index + 1), attempt),
     )
-    machine.frames[child] |= {"index": index, "own_scope": scope}
+    machine.block_frames[child].update({"index": index, "own_scope": scope})
     frame["children"][str(index)] = child
     _arm(machine, key, index)
 
@@ -166,13 +166,13 @@ def _start(machine: State, key: str, index: int) -> None:
 def _arm(machine: State, key: str, index: int) -> None:
     seconds = _node(machine, key).item_timeout_s
     if seconds is not None:
-        child = machine.frames[machine.frames[key]["children"][str(index)]]
+        child = machine.frames[machine.foreach_frames[key]["children"][str(index)]]
         alarm = inner(child["address"], "time")
         machine.expect(alarm, key, "alarm", due=machine.now + seconds, index=index)
 
 
 def _outcome(machine: State, key: str) -> Outcome:
-    frame = machine.frames[key]
+    frame = machine.foreach_frames[key]
     found = frame["results"]
     if machine.plan.records:
         records.join_items(machine, frame)
@@ -196,7 +196,7 @@ def _outcome(machine: State, key: str) -> Outcome:
     return failed(cause, value=found)
 
 
-def _first_failure(frame: Frame) -> dict[str, Any]:
+def _first_failure(frame: ForEachFrame) -> dict[str, Any]:
     """The error of the first item that failed; its message tells how many more there are."""
     first = min(frame["failures"], key=int)
     cause = dict(frame["failures"][first])
@@ -208,7 +208,7 @@ def _first_failure(frame: Frame) -> dict[str, Any]:
 
 
 def _node(machine: State, key: str) -> ForEach:
-    node = machine.node(machine.frames[key])
+    node = machine.node(machine.foreach_frames[key])
     assert isinstance(node, ForEach)
     return node
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import loop_limit, loop_shelf, loop_verdict
 from whorl.interpreter.address import attempted, inner, numbered
-from whorl.interpreter.block import new_block, results
+from whorl.interpreter.block import body_results, new_block
 from whorl.interpreter.budget import under_way
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.loop_record import (
@@ -35,7 +35,7 @@ from whorl.language import Expression, LanguageError, evaluate
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Frame, Outcome
+    from whorl.interpreter.frames import LoopFrame, Outcome
     from whorl.interpreter.state import State
     from whorl.ir import Loop
     from whorl.language import Json, Scope
@@ -49,7 +49,7 @@ class LoopBehaviour:
 
     def enter(self, machine: State, key: str) -> None:
         """Sets the loop up and goes for the first iteration."""
-        frame = machine.frames[key]
+        frame = machine.loop_frames[key]
         loop = loop_of(machine, key)
         try:
             _set_up(machine, key, loop)
@@ -65,7 +65,7 @@ class LoopBehaviour:
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         """The body of an iteration has ended, or a judge has answered."""
-        frame = machine.frames[key]
+        frame = machine.loop_frames[key]
         if child != frame.get("body"):
             loop_verdict.judged(machine, key, child, outcome)
             _go_on(machine, key)
@@ -77,7 +77,7 @@ class LoopBehaviour:
 
     def receive(self, machine: State, key: str, event: Event) -> None:
         """A pause or a time limit is over, or a person has decided."""
-        frame = machine.frames[key]
+        frame = machine.loop_frames[key]
         machine.settle(event.address)
         word = event.address.rpartition("/:")[2]
         if event.kind == "gate.decided":
@@ -97,7 +97,7 @@ class LoopBehaviour:
         else:
             message = f"iteration {frame['count']} took longer than its time"
             cause = error("R101", message, frame["iteration"]["address"])
-            _drop_body(machine, frame)
+            machine.drop_body(frame)
             _iteration_failed(machine, key, failed(cause, status="timed_out"))
 
     def ask_again(self, machine: State, key: str, address: str) -> None:
@@ -105,7 +105,7 @@ class LoopBehaviour:
 
     def revive(self, machine: State, key: str) -> None:
         """Goes on where it failed: in the body, at the judge, or at the limit."""
-        frame = machine.frames[key]
+        frame = machine.loop_frames[key]
         frame.pop("reason", None)
         if "limits" not in frame:
             machine.enter(key)
@@ -123,20 +123,20 @@ class LoopBehaviour:
 
 def take_up(machine: State, key: str) -> None:
     """Goes on with the iteration that a budget stopped."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     loop_shelf.take_up(machine, key)
     if frame["phase"] == "body":
         _arm_iteration(machine, key, frame["iteration"]["address"])
 
 
 def _revive_body(machine: State, key: str) -> None:
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     if frame.get("failed", [])[-1:] == [frame["count"]]:
         frame["failed"].pop()
         frame["failures"] -= 1
-    if frame.get("body"):
+    if body := frame.get("body"):
         _arm_iteration(machine, key, frame["iteration"]["address"])
-        machine.revive(frame["body"])
+        machine.revive(body)
     else:
         frame["retries"] = frame.get("retries", 0) + 1
         begin_body(machine, key)
@@ -144,9 +144,9 @@ def _revive_body(machine: State, key: str) -> None:
 
 def next_iteration(machine: State, key: str) -> None:
     """Begins an iteration, unless the condition is met before it or a limit is reached."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     loop = loop_of(machine, key)
-    _drop_body(machine, frame)
+    machine.drop_body(frame)
     is_due = loop.check == "before" or (loop.check == "between" and frame["count"] > 0)
     if is_due and loop.until is not None and not frame.get("checked"):
         if not _carry(machine, key, loop):
@@ -169,7 +169,7 @@ def next_iteration(machine: State, key: str) -> None:
 
 def begin_body(machine: State, key: str) -> None:
     """Runs the body of the present iteration, from its beginning."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     loop = loop_of(machine, key)
     number = frame["count"]
     address = attempted(numbered(frame["address"], number), frame.get("retries", 0) + 1)
@@ -212,11 +212,9 @@ def _arm_iteration(machine: State, key: str, address: str) -> None:
 
 def interrupt(machine: State, key: str, how: str) -> None:
     """`break` or `continue`: ends the iteration with what it has so far."""
-    frame = machine.frames[key]
-    body = machine.frames[frame["body"]]
-    found = results(machine, body)
-    machine.drop(frame["body"])
-    frame["body"] = None
+    frame = machine.loop_frames[key]
+    found = body_results(machine, frame)
+    machine.drop_body(frame)
     try:
         record_success(machine, key, found)
         is_best = loop_verdict.measure_early(machine, key)
@@ -239,7 +237,7 @@ def interrupt(machine: State, key: str, how: str) -> None:
 
 
 def _set_up(machine: State, key: str, loop: Loop) -> None:
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     scope = machine.scope(frame)
     iterations = _count(loop.limits.iterations, scope)
     override = machine.state["iterations"]
@@ -292,7 +290,7 @@ def _carry(machine: State, key: str, loop: Loop) -> bool:
 
     Only an iteration that begins, or a check before one, needs it: at a limit there is neither.
     """
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     if not frame.get("fresh") or not frame.get("inner"):
         return True
     try:
@@ -312,7 +310,7 @@ def _carry(machine: State, key: str, loop: Loop) -> bool:
 
 def _go_on(machine: State, key: str) -> None:
     """After a verdict: ends the loop, asks a person, or goes for the next iteration."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     decision = frame.pop("decision", None)
     if decision is None:
         return
@@ -337,7 +335,7 @@ def _go_on(machine: State, key: str) -> None:
 
 
 def _pause(machine: State, key: str) -> None:
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     loop = loop_of(machine, key)
     frame["phase"] = "delay"
     seconds = 0.0
@@ -355,11 +353,11 @@ def _pause(machine: State, key: str) -> None:
 
 
 def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     failure = loop_of(machine, key).on_iteration_failure
     if failure.action == "retry" and frame.get("retries", 0) < failure.times:
         close_iteration(machine, key, status="failed", error=outcome["error"])
-        _drop_body(machine, frame)
+        machine.drop_body(frame)
         frame["retries"] = frame.get("retries", 0) + 1
         _retry(machine, key, failure.wait_s)
         return
@@ -382,14 +380,8 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
         return
     message = f"{cause['message']}; the loop went on without it"
     machine.warn(frame["address"], cause["code"], message)
-    _drop_body(machine, frame)
+    machine.drop_body(frame)
     _pause(machine, key)
-
-
-def _drop_body(machine: State, frame: Frame) -> None:
-    if frame.get("body"):
-        machine.drop(frame["body"])
-        frame["body"] = None
 
 
 def _retry(machine: State, key: str, wait_s: float) -> None:
@@ -397,13 +389,13 @@ def _retry(machine: State, key: str, wait_s: float) -> None:
     if wait_s <= 0:
         begin_body(machine, key)
         return
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     frame["phase"] = "delay"
     machine.expect(inner(frame["address"], "retry"), key, "timer", due=machine.now + wait_s)
 
 
 def _person_decided(machine: State, key: str, event: Event) -> None:
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     approved = bool(event.body.get("approved"))
     frame["person"] = {"approved": approved, "feedback": event.body.get("feedback") or ""}
     if approved:
@@ -413,7 +405,7 @@ def _person_decided(machine: State, key: str, event: Event) -> None:
         _pause(machine, key)
 
 
-def _time_limit(frame: Frame) -> str:
+def _time_limit(frame: LoopFrame) -> str:
     return f"{frame['limits'].get('time_s', 0):g}"
 
 

@@ -16,7 +16,7 @@ from whorl.interpreter.verdict import can_be_met
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.frames import LoopFrame
     from whorl.interpreter.state import State
     from whorl.ir import Loop
 
@@ -53,7 +53,7 @@ def raising(limit: str, more: float) -> str:
 
 def arm(machine: State, key: str) -> None:
     """Sets the clock that ends the loop, or lets no iteration begin, where it has a time limit."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     seconds = frame["limits"].get("time_s")
     if seconds is None:
         return
@@ -67,7 +67,7 @@ def arm(machine: State, key: str) -> None:
 
 def before_iteration(machine: State, key: str) -> Reached | None:
     """The limit that forbids another iteration."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     limit = frame["limits"]["iterations"]
     if frame["count"] >= limit:
         return Reached("max_iterations", f"its limit of {limit} iterations")
@@ -92,7 +92,7 @@ def before_iteration(machine: State, key: str) -> Reached | None:
 
 def ends_in_vain(machine: State, key: str) -> bool:
     """Whether no iteration may follow and none before has anything to return."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     loop = loop_of(machine, key)
     if "last" in frame or loop.on_limit != "finish" or loop.ask == "at_limit":
         return False
@@ -101,7 +101,7 @@ def ends_in_vain(machine: State, key: str) -> bool:
 
 def reached(machine: State, key: str, what: Reached) -> None:
     """A limit is reached: the loop does what `on_limit` and `ask` say."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     loop = loop_of(machine, key)
     reason = what.reason
     message = f"loop {frame['name']!r} reached {what.words} before it was done{what.also}"
@@ -145,7 +145,7 @@ def reached(machine: State, key: str, what: Reached) -> None:
         end_loop(machine, key, reason)
 
 
-def _raised_by(loop: Loop, what: Reached, frame: Frame) -> str:
+def _raised_by(loop: Loop, what: Reached, frame: LoopFrame) -> str:
     """The field that raises a limit, and the command where there is one."""
     fields = dict(loop.limit_fields)
     if what.of_run:
@@ -165,7 +165,7 @@ def _raised_by(loop: Loop, what: Reached, frame: Frame) -> str:
     return f"`{field}`, or `whorl continue RUN {at}{flag}`"
 
 
-def _offer(frame: Frame, number: int | None) -> str:
+def _offer(frame: LoopFrame, number: int | None) -> str:
     """What is taken where a person accepts at a limit."""
     return "what there is" if number in (None, frame.get("last")) else f"iteration {number}"
 
@@ -177,12 +177,12 @@ def _filled(words: str, limits: dict[str, Any]) -> str:
 
 def budget_reached(machine: State, key: str, what: Reached) -> None:
     """A call inside the loop does not fit into a budget, and none is under way in it any more."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     if frame["phase"] == "body" and not frame["begun"] and not frame.get("retries"):
-        for inside in loop_shelf.tell_inner_loops(machine, frame["body"]):
-            machine.frames[inside]["reason"] = "budget"
+        for inside in loop_shelf.tell_inner_loops(machine, frame):
+            machine.loop_frames[inside]["reason"] = "budget"
         close_iteration(machine, key, status="not_begun")
-        _drop_body(machine, key)
+        machine.drop_body(frame)
         frame["count"] -= 1
         # What was checked before it need not be checked again.
         frame["checked"] = True
@@ -193,13 +193,14 @@ def budget_reached(machine: State, key: str, what: Reached) -> None:
 
 def cut_short(machine: State, key: str, status: str) -> None:
     """Ends the present iteration where it stands; what it has so far is not a result."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     if frame["phase"] == "body":
         close_iteration(machine, key, status=status)
-        _drop_body(machine, key)
+        machine.drop_body(frame)
     elif frame["phase"] == "judging":
-        if frame.get("judge"):
-            judge = frame.pop("judge")
+        judge = frame.get("judge")
+        if judge:
+            del frame["judge"]
             frame["asks"][str(frame["asking"])] = machine.frames[judge]["attempt"]
             machine.drop(judge)
             frame |= {"children": {}, "judged": {}}
@@ -215,23 +216,17 @@ def cut_short(machine: State, key: str, status: str) -> None:
 
 def forget_question(machine: State, key: str) -> None:
     """What a person is asked at the limit is no longer of interest."""
-    address = inner(machine.frames[key]["address"], "limit")
+    address = inner(machine.loop_frames[key]["address"], "limit")
     if address in machine.pending:
         machine.forget(address)
 
 
 def decided(machine: State, key: str, event: Event) -> None:
     """A person was asked at the limit: they accept what there is, or reject the loop."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     if event.body.get("approved"):
         end_loop(machine, key, "accepted")
     else:
         words = event.body.get("feedback") or "no reason given"
         cause = error("R108", f"loop {frame['name']!r} was rejected: {words}", frame["address"])
         fail_loop(machine, key, cause, reason="rejected")
-
-
-def _drop_body(machine: State, key: str) -> None:
-    frame = machine.frames[key]
-    machine.drop(frame["body"])
-    frame["body"] = None

@@ -12,13 +12,13 @@ from whorl.language import LanguageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.frames import LoopFrame
     from whorl.interpreter.state import State
     from whorl.ir import Loop, Memory
     from whorl.language import Json, Scope
 
 # The facts, by the words that a loop has for them; some are told only when there are any.
-_FACTS: dict[str, Callable[[Frame, int], Json]] = {
+_FACTS: dict[str, Callable[[LoopFrame, int], Json]] = {
     "number": lambda frame, number: number,
     "index": lambda frame, number: number - 1,
     "latest": lambda frame, number: frame["count"] - 1,
@@ -36,10 +36,10 @@ _HIDDEN = frozenset({"previous", "best", "score", "person"})
 
 def loop_of(machine: State, key: str) -> Loop:
     """The loop that a frame runs."""
-    return machine.plan.loops[machine.frames[key]["node"]]
+    return machine.plan.loops[machine.loop_frames[key]["node"]]
 
 
-def facts_of(frame: Frame, loop: Loop, number: int) -> dict[str, Json]:
+def facts_of(frame: LoopFrame, loop: Loop, number: int) -> dict[str, Json]:
     """The facts that an iteration is told, under the names that the loop has for them."""
     facts: dict[str, Json] = {}
     for name, fact in loop.facts:
@@ -57,7 +57,7 @@ def hidden_from(values: dict[str, Json], loop: Loop) -> list[str]:
 
 def record_success(machine: State, key: str, results: dict[str, Json]) -> None:
     """Keeps the results of an iteration that went through, wherever the loop wants them."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     loop = loop_of(machine, key)
     number = frame["count"]
     frame["previous"] = results
@@ -75,7 +75,9 @@ def record_success(machine: State, key: str, results: dict[str, Json]) -> None:
         _collect(frame, loop, machine.scope_at(frame["inner"]))
 
 
-def _lengthen_history(machine: State, frame: Frame, loop: Loop, results: dict[str, Json]) -> None:
+def _lengthen_history(
+    machine: State, frame: LoopFrame, loop: Loop, results: dict[str, Json]
+) -> None:
     history = [*frame.get("history", []), results]
     if len(history) > loop.history_keep:
         del history[: -loop.history_keep]
@@ -93,7 +95,7 @@ def keep_best(machine: State, key: str, *, approved: bool = False) -> bool:
 
     One that is approved is never beaten by one that is not; then the score counts.
     """
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     loop = loop_of(machine, key)
     measures = machine.plan.measures[frame["node"]]
     if measures is None or not measures.scores:
@@ -122,14 +124,14 @@ def stop_clock(machine: State, key: str) -> None:
     """The body of the present iteration has ended: its time limit is over."""
     if loop_of(machine, key).limits.iteration_time_s is None:
         return
-    alarm = inner(machine.frames[key]["iteration"]["address"], "time")
+    alarm = inner(machine.loop_frames[key]["iteration"]["address"], "time")
     if alarm in machine.pending:
         machine.forget(alarm)
 
 
 def close_iteration(machine: State, key: str, *, status: str, **facts: Any) -> None:
     """Says how an iteration ended, what it used, and remembers it where a memory is kept."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     iteration = frame["iteration"]
     stop_clock(machine, key)
     before = iteration["usage"]
@@ -160,7 +162,7 @@ def close_iteration(machine: State, key: str, *, status: str, **facts: Any) -> N
         _show(machine, frame, loop)
 
 
-def _show(machine: State, frame: Frame, loop: Loop) -> None:
+def _show(machine: State, frame: LoopFrame, loop: Loop) -> None:
     """Shows a time traveller what an iteration gave, whichever attempt at it went through."""
     address = numbered(frame["address"], frame["count"])
     if address in machine.wanted:
@@ -171,7 +173,7 @@ def _show(machine: State, frame: Frame, loop: Loop) -> None:
         }
 
 
-def _newest(frame: Frame, loop: Loop) -> dict[str, Json]:
+def _newest(frame: LoopFrame, loop: Loop) -> dict[str, Json]:
     """What was collected from this iteration alone, where it is the last one."""
     collected: dict[str, Json] = frame.get("collected", {})
     names = [one.name for one in loop.collect if one.take == "last" and one.name in collected]
@@ -180,20 +182,22 @@ def _newest(frame: Frame, loop: Loop) -> dict[str, Json]:
 
 def _tell(machine: State, key: str, loop: Loop, body: dict[str, Json]) -> None:
     """Adds what the loop tells about the end of an iteration."""
-    scope = machine.scope_at(machine.frames[key]["inner"])
+    scope = machine.scope_at(machine.loop_frames[key]["inner"])
     for name, value in loop.tells_after:
         try:
             body[name] = value_of(value, scope)
         except LanguageError as fault:
             # What cannot be told is no reason to lose the iteration.
-            machine.warn(machine.frames[key]["address"], "R104", f"no {name!r} is told: {fault}")
+            machine.warn(
+                machine.loop_frames[key]["address"], "R104", f"no {name!r} is told: {fault}"
+            )
 
 
 def _rounded(amount: float) -> float:
     return round(amount, 9) if isinstance(amount, float) else amount
 
 
-def _collect(frame: Frame, loop: Loop, scope: Scope) -> None:
+def _collect(frame: LoopFrame, loop: Loop, scope: Scope) -> None:
     collected = frame.setdefault("collected", {})
     for collect in loop.collect:
         if collect.take == "best" or (collect.take == "first" and collect.name in collected):
@@ -206,7 +210,7 @@ def _collect(frame: Frame, loop: Loop, scope: Scope) -> None:
 
 
 def _remember(machine: State, key: str, memory: Memory, body: dict[str, Json]) -> None:
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     known: dict[str, Json] = {
         "number": frame["count"],
         "score": frame.get("score"),

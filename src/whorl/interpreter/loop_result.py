@@ -11,7 +11,7 @@ from whorl.interpreter.outcomes import error, failed, succeeded
 from whorl.interpreter.verdict import can_be_met
 
 if TYPE_CHECKING:
-    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.frames import LoopFrame
     from whorl.interpreter.state import State
     from whorl.language import Json
 
@@ -20,7 +20,7 @@ def end_loop(
     machine: State, key: str, reason: str, *, by: str = "", iteration: int | None = None
 ) -> None:
     """The loop has ended well; its value is that of the iteration that it returns."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     if frame.get("failures") and "last" not in frame and "failure" not in frame:
         fail_loop(machine, key, all_failed(frame))
         return
@@ -42,7 +42,7 @@ def end_loop(
     machine.finish(key, succeeded(value))
 
 
-def all_failed(frame: Frame) -> dict[str, Any]:
+def all_failed(frame: LoopFrame) -> dict[str, Any]:
     """The error of a loop without a good iteration: that of the last one that failed."""
     last = frame["fault"]
     count = frame["failures"]
@@ -61,7 +61,7 @@ def fail_loop(
     reason: str = "failed",
 ) -> None:
     """The loop has failed; its frame stays, so that what failed can be tried again."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     if "limits" in frame:
         disarm(machine, key)
         number, _ = returned(machine, key)
@@ -73,7 +73,7 @@ def fail_loop(
 
 def abandon_loop(machine: State, key: str) -> None:
     """Something around a loop ends while it runs."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     frame["reason"] = "cancelled"
     if "limits" not in frame:
         return
@@ -87,7 +87,7 @@ def tell_end(machine: State, key: str, reason: str, **facts: Json) -> None:
     """Says how a loop ended, which gives no result to anybody."""
     number, _ = returned(machine, key)
     summary = _summary(machine, key, reason, "", number) | facts
-    machine.note("loop.finished", machine.frames[key]["address"], summary)
+    machine.note("loop.finished", machine.loop_frames[key]["address"], summary)
 
 
 _TOLD = (
@@ -102,7 +102,7 @@ _TOLD = (
 
 def returned(machine: State, key: str) -> tuple[int | None, dict[str, Json]]:
     """The iteration that the loop returns, and its results."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     match loop_of(machine, key).returns:
         case "best":
             if "best" in frame:
@@ -116,10 +116,11 @@ def returned(machine: State, key: str) -> tuple[int | None, dict[str, Json]]:
 
 
 def _summary(machine: State, key: str, reason: str, by: str, number: int | None) -> dict[str, Json]:
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     best = frame.get("best")
     mark = _MARKS.get(reason) if can_be_met(loop_of(machine, key).until) else None
-    return ({"mark": mark} if mark else {}) | {
+    facts: dict[str, Json] = {"mark": mark} if mark else {}
+    return facts | {
         "path": frame["node"].partition(":")[2],
         "iterations": frame["count"],
         "exit_reason": reason,
@@ -127,8 +128,8 @@ def _summary(machine: State, key: str, reason: str, by: str, number: int | None)
         "score": _score_of(frame, number),
         "best_iteration": best["number"] if best else None,
         "returned_iteration": number,
-        "failed_iterations": list(frame.get("failed", [])),
-        "usage": dict(frame["usage"]),
+        "failed_iterations": [*frame.get("failed", ())],
+        "usage": {**frame["usage"]},
         "seconds": round(machine.now - frame["started"], 3),
     }
 
@@ -137,19 +138,18 @@ def _summary(machine: State, key: str, reason: str, by: str, number: int | None)
 _MARKS = {"max_iterations": "limit", "timeout": "limit", "budget": "budget"}
 
 
-def _score_of(frame: Frame, number: int | None) -> float | None:
+def _score_of(frame: LoopFrame, number: int | None) -> float | None:
     """The score of the iteration that the loop returns, if that is known; else of the last one."""
     best = frame.get("best")
     if best is not None and best["number"] == number and best["score"] is not None:
         return float(best["score"])
     is_accepted = number is not None and number == frame.get("accepted_number")
-    score: float | None = frame.get("accepted_score" if is_accepted else "score")
-    return score
+    return frame.get("accepted_score") if is_accepted else frame.get("score")
 
 
 def disarm(machine: State, key: str) -> None:
     """Stops the clocks of a loop and forgets the conversations that it continued."""
-    address = machine.frames[key]["address"]
+    address = machine.loop_frames[key]["address"]
     for alarm in ("time", "delay", "retry"):
         if inner(address, alarm) in machine.pending:
             machine.forget(inner(address, alarm))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.address import attempted, inner
-from whorl.interpreter.block import results
+from whorl.interpreter.block import body_results
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.frames import children_of
 from whorl.interpreter.loop_record import (
@@ -33,7 +33,7 @@ from whorl.language import LanguageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.interpreter.frames import Frame, Outcome
+    from whorl.interpreter.frames import Judged, LoopFrame, Outcome
     from whorl.interpreter.state import State
     from whorl.interpreter.verdict import Measures
     from whorl.ir import Score, Stable
@@ -45,7 +45,7 @@ def begin_verdict(machine: State, key: str, *, before: bool = False) -> None:
 
     `before` weighs it ahead of an iteration, over the results of the one before.
     """
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     frame["before"] = before
     frame["judged"] = {}
     if not before:
@@ -54,7 +54,7 @@ def begin_verdict(machine: State, key: str, *, before: bool = False) -> None:
         if before:
             _look_back(machine, frame)
         else:
-            record_success(machine, key, results(machine, machine.frames[frame["body"]]))
+            record_success(machine, key, body_results(machine, frame))
             _measure(machine, key)
         _weigh(machine, key)
     except LanguageError as fault:
@@ -63,7 +63,7 @@ def begin_verdict(machine: State, key: str, *, before: bool = False) -> None:
 
 def judged(machine: State, key: str, child: str, outcome: Outcome) -> None:
     """A judge has answered: counts the vote, asks again if need be, then weighs again."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     frame["judge"] = None
     frame["children"] = {}
     loop = loop_of(machine, key)
@@ -90,7 +90,7 @@ def judged(machine: State, key: str, child: str, outcome: Outcome) -> None:
 
 def ask_judge(machine: State, key: str) -> None:
     """Asks the judge whose answer is open."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     index = frame["asking"]
     current = frame["judged"][str(index)]
     where = frame["iteration"]["address"] if "iteration" in frame else frame["address"]
@@ -118,7 +118,7 @@ def measure_early(machine: State, key: str) -> bool:
 
     What the jump left out cannot be read: there is no score then, and nothing to compare.
     """
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     wanted = machine.plan.measures[frame["node"]]
     if wanted is None:
         return False
@@ -130,7 +130,7 @@ def measure_early(machine: State, key: str) -> bool:
 
 
 def _measure(machine: State, key: str) -> None:
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     wanted = machine.plan.measures[frame["node"]]
     if wanted is None:
         return
@@ -148,7 +148,7 @@ def _measure(machine: State, key: str) -> None:
 
 def _warn_outside(machine: State, key: str, score: Score, number: float) -> None:
     """A score on another scale is told once for each loop; the table of iterations has them all."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     low, high = score.low, score.high
     scale = " ".join(
         words
@@ -170,7 +170,7 @@ def _warn_outside(machine: State, key: str, score: Score, number: float) -> None
 
 def _take_score(machine: State, key: str, wanted: Measures) -> None:
     """The score of the iteration is the first one that is measured, where it is in its range."""
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     if not wanted.scores:
         return
     for score, number in zip(wanted.scores, frame["scored"], strict=True):
@@ -190,7 +190,7 @@ def _take_score(machine: State, key: str, wanted: Measures) -> None:
         _mark_progress(frame, wanted, frame["score"])
 
 
-def _mark_progress(frame: Frame, wanted: Measures, score: float) -> None:
+def _mark_progress(frame: LoopFrame, wanted: Measures, score: float) -> None:
     """Each plateau has a score that counts as the last progress, and how long ago that was.
 
     An iteration without a score is no reason to say that it did not get better.
@@ -201,7 +201,8 @@ def _mark_progress(frame: Frame, wanted: Measures, score: float) -> None:
     marks = frame.setdefault("marks", [None] * len(deltas))
     stale = frame.setdefault("stale", [0] * len(deltas))
     for index, delta in enumerate(deltas):
-        if marks[index] is None or score > marks[index] + delta:
+        mark = marks[index]
+        if mark is None or score > mark + delta:
             marks[index], stale[index] = score, 0
         else:
             stale[index] += 1
@@ -219,7 +220,7 @@ def _or_none(read: Callable[[Any, Scope], Any], what: Score | Stable, scope: Sco
 
 
 def _weigh(machine: State, key: str) -> None:
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     loop = loop_of(machine, key)
     until, before = loop.until, frame["before"]
     if until is None or (loop.check != "after" and not before):
@@ -235,10 +236,11 @@ def _weigh(machine: State, key: str) -> None:
     _decide(machine, key, verdict)
 
 
-def _lost_steps(machine: State, frame: Frame) -> frozenset[str]:
+def _lost_steps(machine: State, frame: LoopFrame) -> frozenset[str]:
     """The steps of an iteration that failed, though it went on, and that have left no value."""
     found: set[str] = set()
-    blocks = [frame["body"]] if frame.get("body") else []
+    body = frame.get("body")
+    blocks = [body] if body else []
     for key in blocks:
         inside = machine.frames[key]
         if inside["kind"] == "block":
@@ -251,7 +253,7 @@ def _lost_steps(machine: State, frame: Frame) -> frozenset[str]:
 
 
 def _decide(machine: State, key: str, verdict: Verdict) -> None:
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     before = frame.pop("before")
     met = verdict.state == "met"
     frame["decision"] = {"met": met, "by": verdict.by, "before": before}
@@ -274,14 +276,14 @@ def _decide(machine: State, key: str, verdict: Verdict) -> None:
     )
 
 
-def _discreet(fact: dict[str, Json], machine: State, frame: Frame) -> dict[str, Json]:
+def _discreet(fact: dict[str, Json], machine: State, frame: LoopFrame) -> dict[str, Json]:
     """A fact without the words of a judge who was shown what nobody else is."""
     if fact.get("by") != "judge" or not machine.plan.tasks[judge_key(frame["node"], 0)].secure:
         return fact
     return fact | {"answer": HIDDEN, "question": HIDDEN}
 
 
-def _look_back(machine: State, frame: Frame) -> None:
+def _look_back(machine: State, frame: LoopFrame) -> None:
     """Makes the scope for a check ahead of an iteration: the results of the one before."""
     if frame.get("inner"):
         machine.drop_scope(frame["inner"])
@@ -294,7 +296,7 @@ def _look_back(machine: State, frame: Frame) -> None:
         values[name] = value_of(value, scope)
 
 
-def _count_vote(current: dict[str, Any], value: Any, wanted: int) -> None:
+def _count_vote(current: Judged, value: Any, wanted: int) -> None:
     """A vote is yes, no or, after one more try, ambiguous; a majority of all votes decides."""
     verdict = value.get("verdict") if isinstance(value, dict) else None
     current["answer"] = value.get("answer", "") if isinstance(value, dict) else str(value)

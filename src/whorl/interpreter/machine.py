@@ -7,7 +7,7 @@ therefore a fold over its journal, and resuming, replaying and simulating are th
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError
 from whorl.interpreter import admission, behaviours, control, run
@@ -16,6 +16,7 @@ from whorl.interpreter.events import FED_KINDS, Event
 from whorl.interpreter.state import TOLD_BY, State
 
 if TYPE_CHECKING:
+    from whorl.interpreter.frames import RunState
     from whorl.interpreter.plan import Plan
     from whorl.language import Json
 
@@ -26,7 +27,7 @@ STEPS_MAX = 500_000
 class Machine(State):
     """One run of a workflow."""
 
-    def __init__(self, plan: Plan, state: dict[str, Any] | None = None) -> None:
+    def __init__(self, plan: Plan, state: RunState | None = None) -> None:
         super().__init__(plan, behaviours.TABLE, behaviours.abandon, state)
         if state is not None:
             self.recover()
@@ -47,8 +48,7 @@ class Machine(State):
     def held_for(self, address: str) -> dict[str, Json]:
         """What is reserved for a call that was sent and not answered."""
         entry = self.pending.get(address)
-        held: dict[str, Json] = self.frames[entry["frame"]].get("reserve", {}) if entry else {}
-        return held
+        return dict(self.task_frames[entry["frame"]].get("reserve", {})) if entry else {}
 
     def feed(self, event: Event) -> None:
         """Takes one event in and advances as far as that leads."""

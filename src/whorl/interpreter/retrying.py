@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.frames import TaskFrame
     from whorl.interpreter.state import State
     from whorl.ir import Retry
     from whorl.language import Json
@@ -32,7 +32,7 @@ def _is_answered(fault: dict[str, Any]) -> bool:
     return bool(fault.get("answered", fault.get("code") not in TIMEOUTS))
 
 
-def keep_key(frame: Frame, fault: dict[str, Any]) -> None:
+def keep_key(frame: TaskFrame, fault: dict[str, Any]) -> None:
     """Keeps the key, and the cap, of an attempt that was not answered for the next one."""
     if _is_answered(fault):
         frame.pop("key", None)
@@ -41,7 +41,7 @@ def keep_key(frame: Frame, fault: dict[str, Any]) -> None:
         frame.setdefault("key", frame["address"])
 
 
-def leave_key(machine: State, frame: Frame) -> None:
+def leave_key(machine: State, frame: TaskFrame) -> None:
     """A task failed without an answer: whoever has it tried again sends the same key."""
     if "key" in frame and "inputs" in frame:
         known = machine.state.setdefault("unanswered", {})
@@ -50,7 +50,7 @@ def leave_key(machine: State, frame: Frame) -> None:
             del known[next(iter(known))]
 
 
-def take_key(machine: State, frame: Frame, inputs: dict[str, Json]) -> None:
+def take_key(machine: State, frame: TaskFrame, inputs: dict[str, Json]) -> None:
     """Takes up the key that an earlier try at the same task left, if it asks for the same."""
     found = machine.state.get("unanswered", {}).pop(frame["base"], None)
     if found is not None and found[1] == _mark(inputs):

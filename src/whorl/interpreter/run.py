@@ -27,23 +27,22 @@ def end(machine: State, outcome: Outcome) -> None:
     if hidden:
         outputs = {name: HIDDEN if name in hidden else outputs[name] for name in outputs}
     main = next(iter(outputs.values()), None)
-    state["result"] = {
+    result: dict[str, Any] = {
         "status": state["status"],
         "output": main,
         "outputs": outputs,
         "error": cause,
         "usage": dict(state["usage"]),
     }
-    machine.note("run.finished", "", dict(state["result"]))
+    state["result"] = result
+    machine.note("run.finished", "", dict(result))
 
 
 def end_now(machine: State, outcome: Outcome) -> None:
     """Ends the run from inside: what is under way is cancelled."""
     root = machine.state["root"]
     frame = machine.frames[root]
-    if frame.get("body"):
-        machine.drop(frame["body"])
-        frame["body"] = None
+    machine.drop_body(frame)
     frame["ended"] = outcome["status"]
     end(machine, outcome)
 

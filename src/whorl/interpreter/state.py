@@ -7,17 +7,28 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from whorl.errors import StoreError
 from whorl.interpreter.commands import Cancel, Command, SetTimer
 from whorl.interpreter.evaluation import FrameScope
 from whorl.interpreter.events import Event
-from whorl.interpreter.frames import Frame, Outcome, children_of
+from whorl.interpreter.frames import children_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from whorl.interpreter.frames import (
+        BlockFrame,
+        ForEachFrame,
+        Frame,
+        FrameFields,
+        LoopFrame,
+        Outcome,
+        RunState,
+        TaskFrame,
+        Waiting,
+    )
     from whorl.interpreter.plan import Plan
     from whorl.ir import Node
     from whorl.language import Json
@@ -55,16 +66,21 @@ class State:
         plan: Plan,
         behaviours: Mapping[str, Behaviour],
         abandon: Callable[[State, str], None],
-        state: dict[str, Any] | None = None,
+        state: RunState | None = None,
     ) -> None:
         self._behaviours = behaviours
         self._abandon = abandon
         self.plan = plan
-        self.state: dict[str, Any] = state if state is not None else _new_state()
+        self.state: RunState = state if state is not None else _new_state()
         if self.state["format"] != FORMAT:
             raise StoreError(f"this run was stored by a newer version ({self.state['format']})")
-        self.frames: dict[str, Frame] = self.state["frames"]
-        self.pending: dict[str, Any] = self.state["pending"]
+        self.frames = self.state["frames"]
+        # The same frames for those who know what kind they ask for.
+        self.block_frames = cast("dict[str, BlockFrame]", self.frames)
+        self.foreach_frames = cast("dict[str, ForEachFrame]", self.frames)
+        self.loop_frames = cast("dict[str, LoopFrame]", self.frames)
+        self.task_frames = cast("dict[str, TaskFrame]", self.frames)
+        self.pending: dict[str, Waiting] = self.state["pending"]
         self._commands: list[Command] = []
         self._notes: list[Event] = []
         self._agenda: deque[tuple[str, Outcome | None]] = deque()
@@ -79,7 +95,7 @@ class State:
         for entry in self.pending.values():
             self._open[entry["what"]] += 1
         if state is not None:
-            _upgrade(self.frames)
+            _upgrade(cast("dict[str, dict[str, Any]]", self.frames))
 
     def snapshot(self) -> str:
         """The whole state, as JSON text."""
@@ -133,10 +149,9 @@ class State:
     def root_values(self, scope: str) -> dict[str, Json]:
         """The values of the outermost scope around a scope: inputs and variables."""
         scopes = self.state["scopes"]
-        while scopes[scope]["up"] is not None:
-            scope = scopes[scope]["up"]
-        values: dict[str, Json] = scopes[scope]["values"]
-        return values
+        while (around := scopes[scope]["up"]) is not None:
+            scope = around
+        return scopes[scope]["values"]
 
     def drop_scope(self, scope: str) -> None:
         """Forgets a scope."""
@@ -149,13 +164,8 @@ class State:
         if parent is not None:
             above = self.frames[parent]
             loop = parent if above["kind"] == "loop" else above["loop"]
-        self.frames[key] = {
-            "kind": kind,
-            "parent": parent,
-            "scope": scope,
-            "loop": loop,
-            **fields,
-        }
+        place = {"kind": kind, "parent": parent, "scope": scope, "loop": loop}
+        self.frames[key] = cast("Frame", place | fields)
         return key
 
     def behaviour(self, frame: Frame) -> Behaviour:
@@ -198,7 +208,7 @@ class State:
 
     def expect(self, address: str, key: str, what: str, **fields: Json) -> None:
         """Waits for an event at an address: a task, a timer, a gate, or an alarm (a time limit)."""
-        self.pending[address] = {"frame": key, "what": what, **fields}
+        self.pending[address] = cast("Waiting", {"frame": key, "what": what, **fields})
         self.frames[key].setdefault("waits", {})[address] = 1
         self._open[what] += 1
         if what == "task":
@@ -246,11 +256,17 @@ class State:
             if frame.get("waits"):
                 for address in list(frame["waits"]):
                     self.forget(address)
-            for scope in ("own_scope", "inner"):
-                if scope in frame:
-                    self.drop_scope(frame[scope])
+            for scope in (frame.get("own_scope"), frame.get("inner")):
+                if scope:
+                    self.drop_scope(scope)
         for doomed_key in doomed:
             del self.frames[doomed_key]
+
+    def drop_body(self, frame: FrameFields) -> None:
+        """Takes the frame's body away, where there is one."""
+        if body := frame.get("body"):
+            self.drop(body)
+            frame["body"] = None
 
     def _next(self) -> str:
         self.state["next"] += 1
@@ -260,12 +276,12 @@ class State:
         """Each loop knows how many tasks are waited for in it."""
         loop = self.frames[key]["loop"]
         while loop is not None:
-            around = self.frames[loop]
+            around = self.loop_frames[loop]
             around["open"] = around.get("open", 0) + step
             loop = around["loop"]
 
 
-def _upgrade(frames: dict[str, Frame]) -> None:
+def _upgrade(frames: dict[str, dict[str, Any]]) -> None:
     """Brings frames of older snapshots to their present form; plateaus begin to count anew."""
     for frame in frames.values():
         if isinstance(frame.get("waits"), list):
@@ -274,7 +290,7 @@ def _upgrade(frames: dict[str, Frame]) -> None:
             del frame["stale"]
 
 
-def _new_state() -> dict[str, Any]:
+def _new_state() -> RunState:
     return {
         "format": FORMAT,
         "status": "new",

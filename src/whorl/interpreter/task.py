@@ -15,7 +15,7 @@ from whorl.language import LanguageError
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.frames import TaskFrame
     from whorl.interpreter.state import State
     from whorl.language import Json
 
@@ -36,7 +36,7 @@ class TaskBehaviour:
 
     def enter(self, machine: State, key: str) -> None:
         """Computes the inputs and asks for the task."""
-        frame = machine.frames[key]
+        frame = machine.task_frames[key]
         node = machine.plan.tasks[frame["node"]]
         try:
             inputs = conversation.recall(machine, frame, node, _inputs(machine, frame, node))
@@ -55,7 +55,7 @@ class TaskBehaviour:
 
     def receive(self, machine: State, key: str, event: Event) -> None:
         """The intent, the reply, a fault, a doubt, the end of a wait, or a person's word."""
-        _take(machine, key, event, machine.plan.tasks[machine.frames[key]["node"]])
+        _take(machine, key, event, machine.plan.tasks[machine.task_frames[key]["node"]])
 
     def ask_again(self, machine: State, key: str, address: str) -> None:
         """Wants the task that was not sent yet."""
@@ -67,7 +67,7 @@ class TaskBehaviour:
 
 def ask(machine: State, key: str) -> None:
     """Asks for the frame's task at its present attempt."""
-    frame = machine.frames[key]
+    frame = machine.task_frames[key]
     frame["address"] = attempted(frame["base"], _attempt(frame))
     frame.pop("doubts", None)
     machine.expect(frame["address"], key, "task")
@@ -76,18 +76,18 @@ def ask(machine: State, key: str) -> None:
 
 def _want(machine: State, key: str) -> None:
     """Wants the task done, whose answer is waited for."""
-    if task_clock.is_over(machine, machine.frames[key]):
+    if task_clock.is_over(machine, machine.task_frames[key]):
         return
     try:
         machine.command(_perform(machine, key))
     except LanguageError as fault:
         # Inputs that are computed anew for an attempt may read what has changed since.
-        address = machine.frames[key]["address"]
+        address = machine.task_frames[key]["address"]
         machine.finish(key, failed(language_failure(fault, address)))
 
 
 def _take(machine: State, key: str, event: Event, node: Task) -> None:
-    frame = machine.frames[key]
+    frame = machine.task_frames[key]
     match event.kind:
         case "task.started":
             if not task_clock.is_over(machine, frame):
@@ -132,7 +132,7 @@ def _warn(machine: State, event: Event) -> None:
             machine.warn(event.address, str(found["code"]), str(found["message"]))
 
 
-def _inputs(machine: State, frame: Frame, node: Task) -> dict[str, Json]:
+def _inputs(machine: State, frame: TaskFrame, node: Task) -> dict[str, Json]:
     scope = machine.scope(frame)
     inputs: dict[str, Json] = {}
     for kind, fields in machine.plan.workflow_of(frame["node"]).defaults:
@@ -160,7 +160,7 @@ def _object(value: Json) -> dict[str, Json]:
 
 
 def _perform(machine: State, key: str) -> Perform:
-    frame = machine.frames[key]
+    frame = machine.task_frames[key]
     node = machine.plan.tasks[frame["node"]]
     sessions = machine.state["sessions"]
     inputs = frame["inputs"] if _keeps_inputs(node) else _inputs(machine, frame, node)
@@ -179,12 +179,12 @@ def _perform(machine: State, key: str) -> Perform:
     )
 
 
-def _attempt(frame: Frame) -> int:
+def _attempt(frame: TaskFrame) -> int:
     """Which attempt it is, of the task or of its present turn."""
     return int(frame["attempt"] - frame.get("attempts_before", 0))
 
 
-def _session(machine: State, frame: Frame, node: Task) -> str:
+def _session(machine: State, frame: TaskFrame, node: Task) -> str:
     """Where a conversation is kept: with the loop that continues it, or with its iteration."""
     loop = frame["loop"]
     if loop is None:
@@ -195,7 +195,7 @@ def _session(machine: State, frame: Frame, node: Task) -> str:
     return f"{loop} {name}" if name else ""
 
 
-def _account(machine: State, frame: Frame, event: Event) -> None:
+def _account(machine: State, frame: TaskFrame, event: Event) -> None:
     if "reserve" in frame:
         budget.release(machine, frame)
     usage = event.body.get("usage")
@@ -206,7 +206,7 @@ def _account(machine: State, frame: Frame, event: Event) -> None:
 
 
 def _fail(machine: State, key: str, event: Event, node: Task) -> None:
-    frame = machine.frames[key]
+    frame = machine.task_frames[key]
     fault = event.body["error"]
     assert isinstance(fault, dict)
     retrying.keep_key(frame, fault)
@@ -244,7 +244,7 @@ def _fail(machine: State, key: str, event: Event, node: Task) -> None:
 
 def _ask_later(machine: State, key: str, event: Event, node: Task) -> None:
     """The other side works on it: after a durable wait it is asked again, with other inputs."""
-    frame = machine.frames[key]
+    frame = machine.task_frames[key]
     later = event.body["later"]
     assert isinstance(later, dict)
     since = frame.setdefault("since", machine.now)
@@ -256,7 +256,7 @@ def _ask_later(machine: State, key: str, event: Event, node: Task) -> None:
         cause = error("R101", f"{_named(frame)} has no answer after {limit}", frame["address"])
         machine.finish(key, failed(cause, status="timed_out"))
         return
-    frame["later"] = later["inputs"]
+    frame["later"] = _object(later["inputs"])
     frame["attempt"] += 1
     machine.expect(inner(frame["base"], "later"), key, "timer", due=due)
 
@@ -270,12 +270,12 @@ def _given(event: Event, fault: dict[str, Any]) -> Json:
     return value
 
 
-def _named(frame: Frame) -> str:
+def _named(frame: TaskFrame) -> str:
     return repr(frame.get("name") or frame["address"])
 
 
 def _doubt(machine: State, key: str, event: Event, node: Task) -> None:
-    frame = machine.frames[key]
+    frame = machine.task_frames[key]
     budget.charge_reserve(machine, frame, in_doubt=True)
     machine.pending[event.address].pop("sent", None)
     address = frame["address"]
@@ -302,5 +302,5 @@ def _decided(machine: State, key: str, event: Event) -> None:
     if event.body.get("approved"):
         ask(machine, key)
         return
-    address = machine.frames[key]["address"]
+    address = machine.task_frames[key]["address"]
     machine.finish(key, failed(error("R106", "in doubt, and not to be repeated", address)))

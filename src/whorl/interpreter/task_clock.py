@@ -12,7 +12,7 @@ from whorl.interpreter.frames import children_of
 from whorl.interpreter.outcomes import error, failed
 
 if TYPE_CHECKING:
-    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.frames import TaskFrame
     from whorl.interpreter.state import State
     from whorl.ir import Task
     from whorl.language import Json
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 _MORE_S = 1.0
 
 
-def attempt_time(machine: State, frame: Frame, node: Task) -> float | None:
+def attempt_time(machine: State, frame: TaskFrame, node: Task) -> float | None:
     """What a provider may take for an attempt that begins now."""
     left = _left(machine, frame)
     return node.timeout_s if left is None or node.timeout_s is not None else left + _MORE_S
 
 
-def is_over(machine: State, frame: Frame) -> bool:
+def is_over(machine: State, frame: TaskFrame) -> bool:
     """Whether the alarm is due, though nobody has looked at the clock yet: after a crash."""
     left = _left(machine, frame)
     return left is not None and left <= 0
 
 
-def has_time(machine: State, frame: Frame, due: float) -> bool:
+def has_time(machine: State, frame: TaskFrame, due: float) -> bool:
     """Whether another attempt could begin at that time."""
     left = _left(machine, frame)
     return left is None or due < machine.now + left
@@ -41,7 +41,7 @@ def has_time(machine: State, frame: Frame, due: float) -> bool:
 
 def ring(machine: State, key: str) -> None:
     """The time is over: what is under way is cancelled, and counts as far as it was reserved."""
-    frame = machine.frames[key]
+    frame = machine.task_frames[key]
     if machine.status == "paused" and "reserve" not in frame:
         return  # nothing of it may run: the clock begins anew when the run is resumed
     for child in children_of(frame):
@@ -60,13 +60,14 @@ def ring(machine: State, key: str) -> None:
     machine.finish(key, failed(cause, status="timed_out") | {"told": True})
 
 
-def _charge(machine: State, frame: Frame) -> dict[str, Json]:
+def _charge(machine: State, frame: TaskFrame) -> dict[str, Json]:
     """What counts for a call that got no answer in time: its reservation, in doubt."""
     reserve = frame["reserve"]
     names = {"calls": "calls", "output_tokens": "tokens", "cost_usd": "cost_usd"}
     budget.abandon(machine, frame)
     budget.add_late_doubt(machine, frame["address"])
-    return {name: reserve.get(held, 0) for name, held in names.items()} | {"in_doubt": 1}
+    used: dict[str, Json] = {name: reserve.get(held, 0) for name, held in names.items()}
+    return used | {"in_doubt": 1}
 
 
 def start_anew(machine: State) -> None:
@@ -80,6 +81,6 @@ def start_anew(machine: State) -> None:
             machine.expect(frame["alarm"], key, "alarm", due=machine.now + seconds)
 
 
-def _left(machine: State, frame: Frame) -> float | None:
+def _left(machine: State, frame: TaskFrame) -> float | None:
     alarm = machine.pending.get(frame.get("alarm", ""))
     return None if alarm is None else float(alarm["due"]) - machine.now

@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.address import inner
+from whorl.interpreter.frames import discard
 from whorl.interpreter.outcomes import error, failed, is_failure
 from whorl.interpreter.plan import TOOL_KINDS, tool_key
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Frame, Outcome
+    from whorl.interpreter.frames import Outcome, TaskFrame
     from whorl.interpreter.state import State
     from whorl.ir import Task
     from whorl.language import Json
@@ -37,7 +38,7 @@ def wanted(node: Task, event: Event) -> list[dict[str, Json]]:
 
 def begin(machine: State, key: str, calls: list[dict[str, Json]], said: Json) -> bool:
     """Starts the tools that a reply wants; true when nothing is to be waited for."""
-    frame = machine.frames[key]
+    frame = machine.task_frames[key]
     turns = frame.setdefault("turns", {"root": frame["address"], "number": 1, "tools": 0})
     if turns["number"] >= _limit(frame):
         machine.finish(key, failed(_too_many(frame)))
@@ -55,7 +56,7 @@ def begin(machine: State, key: str, calls: list[dict[str, Json]], said: Json) ->
 
 def collect(machine: State, key: str, child: str, outcome: Outcome) -> bool:
     """A tool has ended; true when it was the last one."""
-    frame = machine.frames[key]
+    frame = machine.task_frames[key]
     index = next(at for at, found in frame["children"].items() if found == child)
     del frame["children"][index]
     result = frame["results"][int(index)]
@@ -73,7 +74,7 @@ def collect(machine: State, key: str, child: str, outcome: Outcome) -> bool:
 
 
 def _start(machine: State, key: str, index: int, call: dict[str, Json]) -> None:
-    frame = machine.frames[key]
+    frame = machine.task_frames[key]
     frame["turns"]["tools"] += 1
     address = inner(frame["turns"]["root"], f"tool{frame['turns']['tools']}")
     child = machine.new_frame(
@@ -93,13 +94,12 @@ def _start(machine: State, key: str, index: int, call: dict[str, Json]) -> None:
 
 def _all_in(machine: State, key: str) -> bool:
     """When all results are there: makes the frame ready for its next turn."""
-    frame = machine.frames[key]
+    frame = machine.task_frames[key]
     if frame["children"]:
         return False
     frame["turns"]["number"] += 1
-    for word in ("repair", "repairs", "retries"):
-        frame.pop(word, None)
-    before = frame["inputs"].get("turns") or []
+    discard(frame, "repair", "repairs", "retries")
+    before: Any = frame["inputs"].get("turns") or []
     frame["inputs"] = frame["inputs"] | {
         "turns": [*before, frame.pop("said"), *frame.pop("results")]
     }
@@ -109,8 +109,8 @@ def _all_in(machine: State, key: str) -> bool:
     return True
 
 
-def _limit(frame: Frame) -> int:
-    told = frame["inputs"].get("max_turns")
+def _limit(frame: TaskFrame) -> int:
+    told: Any = frame["inputs"].get("max_turns")
     is_count = isinstance(told, int) and not isinstance(told, bool) and told > 0
     return int(told) if is_count else TURNS_MAX
 
@@ -121,7 +121,7 @@ def _is_final(outcome: Outcome) -> bool:
     return code == _CHANGED or code.startswith("R") or outcome["status"] == "cancelled"
 
 
-def _too_many(frame: Frame) -> dict[str, Any]:
+def _too_many(frame: TaskFrame) -> dict[str, Any]:
     name, count = frame.get("name") or frame["address"], _limit(frame)
     message = f"it still wanted tools in turn {count}, its last one; raise max_turns"
     cause: Json = {"code": _TOO_MANY, "message": message}

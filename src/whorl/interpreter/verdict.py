@@ -15,7 +15,7 @@ from whorl.language import free_names, pattern, to_text, truth
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.frames import LoopFrame
     from whorl.ir import Condition
     from whorl.language import Json, Scope
 
@@ -128,7 +128,7 @@ class Weighing:
     are `lost` have failed and left nothing that an expression could be true of.
     """
 
-    def __init__(self, frame: Frame, scope: Scope, lost: frozenset[str] = frozenset()) -> None:
+    def __init__(self, frame: LoopFrame, scope: Scope, lost: frozenset[str] = frozenset()) -> None:
         self._frame = frame
         self._scope = scope
         self._lost = lost
@@ -210,12 +210,14 @@ class Weighing:
         self._stables += 1
         before = self._frame.get("texts_before", [])
         texts = self._frame.get("texts", [])
-        if index < len(texts) and texts[index] is None:
+        text = texts[index] if index < len(texts) else ""
+        if text is None:
             facts: dict[str, Json] = {"by": "stable", "met": None}
             return Verdict("inconclusive", "stable", (facts,), approves=None)
-        if index >= len(before) or before[index] is None:
+        earlier = before[index] if index < len(before) else None
+        if earlier is None:
             return Verdict("not_met", "stable", approves=None)
-        alike = similarity(before[index], texts[index])
+        alike = similarity(earlier, text)
         return _ending(alike >= condition.threshold, "stable", {"similarity": round(alike, 4)})
 
     def _plateau(self, condition: Plateau) -> Verdict:

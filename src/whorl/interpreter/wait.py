@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from whorl.interpreter.address import inner
 from whorl.interpreter.evaluation import value_of
@@ -15,6 +15,7 @@ from whorl.language import LanguageError
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
+    from whorl.interpreter.frames import WaitFrame
     from whorl.interpreter.state import State
     from whorl.language import Json, Scope
 
@@ -28,7 +29,7 @@ class WaitBehaviour:
 
     def enter(self, machine: State, key: str) -> None:
         """Computes when the wait is over."""
-        frame = machine.frames[key]
+        frame = cast("WaitFrame", machine.frames[key])
         node = machine.node(frame)
         assert isinstance(node, Wait)
         try:

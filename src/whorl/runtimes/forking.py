@@ -130,7 +130,11 @@ def _move(machine: Machine, plan: Plan, at: str) -> None:
     """Puts the state under another version of the workflow, which must have the same places."""
     missing = sorted(
         {f["node"] for f in machine.frames.values() if "node" in f and f["node"] not in plan.nodes}
-        | {f["block"] for f in machine.frames.values() if f.get("block", ":") not in plan.blocks}
+        | {
+            f["block"]
+            for f in machine.frames.values()
+            if f["kind"] == "block" and f["block"] not in plan.blocks
+        }
     )
     if missing:
         names = ", ".join(key.partition(":")[2] or key for key in missing)
