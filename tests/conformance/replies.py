@@ -29,7 +29,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError
-from whorl.interpreter.address import unescape
+from whorl.interpreter.events import unescape
 from whorl.ir.durations import parse_duration
 from whorl.providers.judge import verdict_of
 from whorl.providers.models.answers import typed_answer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from whorl.interpreter.address import unescape
+from whorl.interpreter.events import unescape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.interpreter.address import numbered, split_iteration
+from whorl.interpreter.events import numbered, split_iteration
 from whorl.ir import Loop, from_json
 from whorl.ir.walk import index_nodes
 from whorl.runtimes.folding import look_into, moment

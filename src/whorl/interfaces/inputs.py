@@ -52,7 +52,7 @@ def check_given(workflow: Workflow, given: dict[str, Json], *, advice: str = FOR
 
     Whoever gives other `advice` is not told how a command line gives values.
     """
-    from whorl.interpreter.inputs import InputError, check_inputs
+    from whorl.interpreter.run import InputError, check_inputs
 
     try:
         check_inputs(workflow, given)

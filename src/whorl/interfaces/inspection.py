@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import UsageError, did_you_mean
 from whorl.interfaces.history import iteration_results, workflow_of
 from whorl.interfaces.secrecy import hidden_names, shown
-from whorl.interpreter.address import numbered, split_iteration, unescape
+from whorl.interpreter.events import numbered, split_iteration, unescape
 from whorl.providers.secrets import HIDDEN
 
 if TYPE_CHECKING:

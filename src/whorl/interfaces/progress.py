@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interfaces.figures import line
 from whorl.interfaces.wording import score_cell, verdict_words
-from whorl.interpreter.address import split_iteration, unescape
+from whorl.interpreter.events import split_iteration, unescape
 
 if TYPE_CHECKING:
     from collections.abc import Callable

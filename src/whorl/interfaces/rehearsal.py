@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.address import split_iteration
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import Event, split_iteration
 from whorl.ir import Loop
 from whorl.ir.walk import index_nodes
 from whorl.providers.task import Estimate, Reply, Usage

@@ -13,10 +13,8 @@ from whorl.interfaces.figures import plural
 from whorl.interfaces.history import iteration_results, loop_node
 from whorl.interfaces.results import open_gates, requests_of
 from whorl.interfaces.wording import status_words, with_run
-from whorl.interpreter.address import split_iteration
-from whorl.interpreter.continuing import Refused, to_continue
-from whorl.interpreter.control import chosen_loop
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import Event, split_iteration
+from whorl.interpreter.requests import Refused, chosen_loop, to_continue
 from whorl.runtimes.folding import fold
 
 if TYPE_CHECKING:
@@ -99,13 +97,13 @@ def what_continues(store: SqliteStore, run: RunId, body: dict[str, Json]) -> lis
     rows = {row.address: row for row in store.loops(run)}
     met, lines = "condition_met", []
     for key in keys:
-        frame = machine.frames[key]
+        frame = machine.loop_frames[key]
         row = rows.get(frame["address"])
         if row is None or "ended" not in frame:
             continue
         count, more = plural(row.iterations, "iteration"), body.get("iterations")
         words = f"{row.address!r} goes on after {count}"
-        if row.exit_reason == "budget" and "shelf" in frame:
+        if row.exit_reason == "budget" and "suspended" in frame:
             words = f"{row.address!r} goes on in iteration {row.iterations}, where it was stopped"
         limit = f" for at most {plural(int(str(more)), 'more iteration')}" if more else ""
         again = (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.ir.values import Constant, Expression, Items
+from whorl.ir import Constant, Expression, Items
+from whorl.ir.durations import parse_duration
 from whorl.language import UNDEFINED, EvaluationError, evaluate, to_text, truth
 
 if TYPE_CHECKING:
@@ -29,15 +30,15 @@ class FrameScope:
 
     def lookup(self, name: str) -> Json | Undefined:
         """The value of a name; names that begin with `$` are facts of the run."""
-        here: str | None = self._start
-        while here is not None:
-            scope = self._scopes[here]
+        at: str | None = self._start
+        while at is not None:
+            scope = self._scopes[at]
             values = scope["values"]
             if name in values:
                 return values[name]
             if "hidden" in scope and name in scope["hidden"]:
                 return UNDEFINED
-            here = scope["up"]
+            at = scope["up"]
         if name == "results":
             return self._results()
         if name == "$now":
@@ -57,18 +58,18 @@ class FrameScope:
 
     def _results(self) -> dict[str, Json]:
         """All names at once, for those that no expression can spell."""
-        found: dict[str, Json] = {}
+        results: dict[str, Json] = {}
         hidden: set[str] = set()
-        here: str | None = self._start
-        while here is not None:
-            scope = self._scopes[here]
+        at: str | None = self._start
+        while at is not None:
+            scope = self._scopes[at]
             seen = scope["values"]
             if hidden:
                 seen = {name: value for name, value in seen.items() if name not in hidden}
-            found = seen | found
+            results = seen | results
             hidden.update(scope.get("hidden", ()))
-            here = scope["up"]
-        return found
+            at = scope["up"]
+        return results
 
 
 class OverlayScope:
@@ -112,9 +113,28 @@ def values_over(node: Compute, scope: Scope) -> list[Json]:
     items = value_of(node.over, scope)
     if not isinstance(items, list) or len(items) > ITEMS_MAX:
         raise EvaluationError(f"{node.name!r} needs a list of at most {ITEMS_MAX} items")
-    found: list[Json] = []
+    values: list[Json] = []
     for item in items:
         inside = OverlayScope({"$item": item}, scope)
         if node.keep is None or truth(node.keep, inside):
-            found.append(value_of(node.value, inside))
-    return found
+            values.append(value_of(node.value, inside))
+    return values
+
+
+def seconds_of(value: Json) -> float:
+    """The seconds of a duration: a number, or a text such as 5s or PT5S."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise EvaluationError(f"a duration such as '5s' is needed, not {shown(value)}")
+    try:
+        return parse_duration(value)
+    except OverflowError:
+        raise EvaluationError("a duration is at most 10 years long") from None
+    except ValueError as fault:
+        raise EvaluationError(str(fault)) from None
+
+
+def shown(value: Json) -> str:
+    """A value as a message shows it, which it must not fill."""
+    # Numbers of too many digits cannot even be written.
+    text = "a huge number" if isinstance(value, int) and abs(value) > 10**100 else repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -5,9 +5,13 @@ A frame is a construct that is under way. Its `kind` tells which fields it has.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+import re
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeAlias, TypedDict
 
-from whorl.language import Json
+from whorl.language import Json, LimitExceeded
+
+if TYPE_CHECKING:
+    from whorl.language import LanguageError
 
 # Results by node name, inputs, outputs: what expressions see.
 Values: TypeAlias = dict[str, Json]
@@ -20,6 +24,11 @@ Outcome: TypeAlias = dict[str, Any]
 # How a node of a block ended: status, and where needed: the cause of a skip, whether a failure is
 # tolerated, the number of the attempt, the error.
 End: TypeAlias = dict[str, Any]
+
+_FAILURES = frozenset({"failed", "timed_out", "cancelled"})
+_ITERATION = re.compile(r"\[([0-9]+)\][^\[\]]*$")
+# Stands for what nobody is shown.
+HIDDEN = "***"
 
 
 class Waiting(TypedDict):
@@ -181,7 +190,7 @@ class TaskFrame(FrameFields):
     cap: NotRequired[int]
     # Tools.
     turns: NotRequired[Turns]
-    said: NotRequired[Json]
+    turn: NotRequired[Json]
     results: NotRequired[list[Values]]
 
 
@@ -213,7 +222,7 @@ class Kept(TypedDict):
     approved: NotRequired[bool]
 
 
-class Shelf(TypedDict):
+class Suspended(TypedDict):
     """An iteration that a budget stopped: in which phase and when, and what it waited for."""
 
     phase: Phase
@@ -262,19 +271,18 @@ class LoopFrame(FrameFields, Budgeted):
     failures: NotRequired[int]
     fault: NotRequired[Error]
     failure: NotRequired[dict[str, Any]]
-    # Measures of an iteration.
+    # Measures of an iteration, by the id of the condition that wants them.
     score: NotRequired[float | None]
     outside: NotRequired[Values]
-    scored: NotRequired[list[float | None]]
-    texts: NotRequired[list[str | None]]
-    texts_before: NotRequired[list[str | None]]
-    marks: NotRequired[list[float | None]]
-    stale: NotRequired[list[int]]
-    # Judges.
+    scores: NotRequired[dict[str, float | None]]
+    texts: NotRequired[dict[str, str | None]]
+    texts_before: NotRequired[dict[str, str | None]]
+    marks: NotRequired[dict[str, float]]
+    stale: NotRequired[dict[str, int]]
+    # Judges, by the same ids; `before` where an iteration is not made yet.
     before: NotRequired[bool]
-    decision: NotRequired[dict[str, Any]]
     judged: NotRequired[dict[str, Judged]]
-    asking: NotRequired[int]
+    asking: NotRequired[str]
     asks: NotRequired[dict[str, int]]
     judge: NotRequired[str | None]
     # Limits.
@@ -283,8 +291,8 @@ class LoopFrame(FrameFields, Budgeted):
     limit_reason: NotRequired[str]
     short_of_run: NotRequired[bool]
     needs: NotRequired[Amounts]
-    starved: NotRequired[dict[str, Any]]
-    shelf: NotRequired[Shelf]
+    out_of_budget: NotRequired[dict[str, Any]]
+    suspended: NotRequired[Suspended]
     # What a person accepted.
     accepted: NotRequired[Values]
     accepted_number: NotRequired[int]
@@ -333,8 +341,35 @@ class RunState(Budgeted):
     paused_by: NotRequired[str]
     short_loop: NotRequired[str]
     queue: NotRequired[list[str]]
-    starved: NotRequired[list[str]]
+    out_of_budget: NotRequired[list[str]]
     over: NotRequired[dict[str, bool]]
+
+
+def succeeded(value: Json = None) -> Outcome:
+    """It went well."""
+    return {"status": "succeeded", "value": value}
+
+
+def failed(error: Error, *, status: str = "failed", value: Json = None) -> Outcome:
+    """It did not go well."""
+    return {"status": status, "error": error, "value": value}
+
+
+def is_failure(outcome: Outcome) -> bool:
+    """Whether an outcome is one that somebody has to deal with."""
+    return outcome["status"] in _FAILURES
+
+
+def error_at(address: str, code: str, message: str, **more: Json) -> Error:
+    """An error at an address, with the iteration that it happened in."""
+    match = _ITERATION.search(address)
+    iteration = int(match[1]) if match else None
+    return {"code": code, "message": message, "path": address, "iteration": iteration} | more
+
+
+def language_failure(fault: LanguageError, address: str) -> Error:
+    """The error of an expression that could not be evaluated."""
+    return error_at(address, "R105" if isinstance(fault, LimitExceeded) else "R104", f"{fault}")
 
 
 def discard(fields: FrameFields | Budgeted, *names: str) -> None:

@@ -14,8 +14,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
-from whorl.interpreter.commands import Cancel, Perform, Send, SetTimer
-from whorl.interpreter.events import FED_KINDS, Event
+from whorl.interpreter.events import FED_KINDS, Cancel, Event, Perform, Send, SetTimer
 from whorl.providers.task import Request
 from whorl.runtimes.hiding import MARK, kind_of_fault, marked, without_inputs
 from whorl.runtimes.journal import Entry
@@ -26,7 +25,7 @@ from whorl.runtimes.unwritten import Tide, Unwritten
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from whorl.interpreter.commands import Command
+    from whorl.interpreter.events import Command
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
     from whorl.providers.task import Effect, Reply, TaskKind, Usage

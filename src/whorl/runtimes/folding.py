@@ -156,10 +156,10 @@ def look_into(
     """The results and scores of iterations of a run, by replaying it from the start."""
     replay = Replay(journal, run)
     machine = replay.folded.machine
-    machine.wanted = iterations
+    machine.observed = iterations
     for entry in journal.read(run):
         replay.take(entry)
         replay.folded.unsaid.clear()
-        if len(machine.found) == len(iterations):
+        if len(machine.observations) == len(iterations):
             break
-    return machine.found
+    return machine.observations

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.interpreter.address import split_iteration
-from whorl.interpreter.events import FED_KINDS, Event
+from whorl.interpreter.events import FED_KINDS, Event, split_iteration
 from whorl.interpreter.plan import Plan
 from whorl.ir import content_hash, from_json, to_json
 from whorl.runtimes.folding import Replay, begins

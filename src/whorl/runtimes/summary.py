@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from whorl.interpreter.address import split_iteration
+from whorl.interpreter.events import split_iteration
 from whorl.runtimes.journal import LoopRow
 
 if TYPE_CHECKING:

@@ -28,8 +28,7 @@ from whorl.dialects.loom.texts import (
 )
 from whorl.dialects.loom.variables import SETTING, declared, name_of
 from whorl.dialects.loom.vocabulary import AZURE_LIMIT_WORDS, LIMIT_WORDS
-from whorl.ir.hidden import is_hidden
-from whorl.ir.walk import walk
+from whorl.ir.walk import is_hidden, walk
 from whorl.language import LanguageError, parse
 from whorl.source import Mapping, Scalar, Sequence, plain
 

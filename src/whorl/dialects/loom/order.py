@@ -11,7 +11,7 @@ from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
     from whorl.dialects.loom.draft import Draft
-    from whorl.ir.fields import Wanted
+    from whorl.ir.nodes import Wanted
     from whorl.language import Json
     from whorl.source import Entry, Value
 

@@ -15,7 +15,7 @@ from whorl.dialects.loom.references import undeclared_parameters, undeclared_var
 from whorl.dialects.loom.texts import computed, reads_inputs, value_of
 from whorl.dialects.loom.variables import SETTING, declared, name_of, type_of
 from whorl.dialects.loom.vocabulary import STATUSES, VOCABULARY
-from whorl.ir.hidden import hides
+from whorl.ir.walk import hides
 from whorl.source import Mapping
 
 if TYPE_CHECKING:

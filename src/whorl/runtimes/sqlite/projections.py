@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from whorl.interpreter.address import split_iteration
+from whorl.interpreter.events import split_iteration
 from whorl.runtimes.sqlite.bodies import whole
 
 if TYPE_CHECKING:

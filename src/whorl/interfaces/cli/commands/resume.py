@@ -13,8 +13,7 @@ from whorl.interfaces.cli.steering import steer
 from whorl.interfaces.naming import run_meant
 from whorl.interfaces.steering import resumed
 from whorl.interfaces.wording import status_words, with_run
-from whorl.interpreter.continuing import flags
-from whorl.interpreter.control import objection
+from whorl.interpreter.requests import flags, objection
 from whorl.runtimes.folding import fold
 
 if TYPE_CHECKING:

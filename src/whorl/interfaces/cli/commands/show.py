@@ -30,7 +30,7 @@ from whorl.interfaces.progress import LoopProgress, Progress, usage_of
 from whorl.interfaces.results import Request, full_result, requests_of
 from whorl.interfaces.secrecy import shown
 from whorl.interfaces.wording import exit_words, request_words
-from whorl.interpreter.address import split_iteration
+from whorl.interpreter.events import split_iteration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interfaces.figures import line, plural, score
 from whorl.interfaces.wording import exit_words
-from whorl.interpreter.address import unescape
+from whorl.interpreter.events import unescape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

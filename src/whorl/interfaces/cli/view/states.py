@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.interpreter.address import join
+from whorl.interpreter.events import join
 from whorl.ir import Assign, Break, Compute, Continue, Group, Stop
 
 if TYPE_CHECKING:

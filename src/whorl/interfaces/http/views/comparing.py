@@ -17,7 +17,7 @@ from whorl.interfaces.http.schemas.runs import (
 from whorl.interfaces.http.views.rows import verdicts
 from whorl.interfaces.inspection import results_of, sides
 from whorl.interfaces.progress import usage_of
-from whorl.interpreter.verdict import similarity
+from whorl.interpreter.judging import similarity
 
 if TYPE_CHECKING:
     from whorl.interfaces.inspection import Side as Found

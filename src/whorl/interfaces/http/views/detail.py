@@ -8,8 +8,8 @@ from whorl.errors import safe
 from whorl.interfaces.http.schemas.runs import Action, Result, RunDetail
 from whorl.interfaces.http.views.rows import gate_item, run_fields
 from whorl.interfaces.results import as_one, open_gates, result_of
-from whorl.interpreter.control import objection
 from whorl.interpreter.events import Event
+from whorl.interpreter.requests import objection
 
 if TYPE_CHECKING:
     from whorl.interfaces.http.desk import Desk

@@ -14,7 +14,7 @@ from whorl.interfaces.figures import line
 from whorl.interfaces.http.schemas.workflows import Graph, GraphEdge, GraphLoop, GraphNode
 from whorl.interfaces.picture.rows import reduced
 from whorl.interfaces.wording import condition_words, target_of
-from whorl.interpreter.address import join
+from whorl.interpreter.events import join
 from whorl.ir import Call, Constant, Expression, Loop, Task
 from whorl.ir.walk import blocks_of
 

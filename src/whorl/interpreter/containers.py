@@ -1,42 +1,115 @@
-"""For-each: the body for each item, several at once; results in the order of the items."""
+"""Nodes that hold blocks: groups, branches, and for-each, whose results keep the items' order."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from whorl.interpreter import records
-from whorl.interpreter.address import attempted, inner, numbered
 from whorl.interpreter.block import new_block, results
 from whorl.interpreter.evaluation import value_of
-from whorl.interpreter.outcomes import error, failed, is_failure, language_failure, succeeded
+from whorl.interpreter.events import attempted, inner, numbered
+from whorl.interpreter.frames import error_at, failed, is_failure, succeeded
 from whorl.interpreter.plan import inner_key
-from whorl.ir import ForEach
-from whorl.language import LanguageError
+from whorl.interpreter.state import Behaviour
+from whorl.ir import Branch, ForEach
+from whorl.language import EvaluationError, truth
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import ForEachFrame, Outcome
+    from whorl.interpreter.frames import BranchFrame, Error, ForEachFrame, Outcome, Values
     from whorl.interpreter.state import State
-    from whorl.language import Json
+    from whorl.ir import Case
+    from whorl.language import Json, Scope
 
 
-class ForEachBehaviour:
-    """The behaviour of for-each frames. All items are run, also after one has failed."""
+class GroupBehaviour(Behaviour):
+    """A block as a node; its value is the results by name."""
+
+    stays = True
+
+    def enter(self, machine: State, key: str) -> None:
+        """Starts the block."""
+        _start_block(machine, key, "body")
+
+    def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
+        """The block has ended."""
+        if not is_failure(outcome):
+            outcome = succeeded(self._value(machine, key, results(machine, child)))
+        machine.finish(key, outcome)
+
+    def revive(self, machine: State, key: str) -> None:
+        """Tries again what failed in the block; its own failure, where there is none yet."""
+        if body := machine.frames[key].get("body"):
+            machine.revive(body)
+        else:
+            machine.enter(key)
+
+    def _value(self, machine: State, key: str, values: Values) -> Json:
+        return values
+
+
+class BranchBehaviour(GroupBehaviour):
+    """A branch; its value is the results, and the name of the branch taken."""
+
+    def enter(self, machine: State, key: str) -> None:
+        """Takes the first case that fits."""
+        frame = cast("BranchFrame", machine.frames[key])
+        node = machine.node(frame)
+        assert isinstance(node, Branch)
+        taken = _choose(node, machine.scope(frame))
+        if taken is None:
+            machine.finish(key, succeeded({"branch": None}))
+            return
+        slot, frame["branch"] = taken
+        machine.note("node.finished", frame["address"], {"branch": frame["branch"]})
+        _start_block(machine, key, slot)
+
+    def _value(self, machine: State, key: str, values: Values) -> Json:
+        return {"branch": cast("BranchFrame", machine.frames[key])["branch"]} | values
+
+
+def _start_block(machine: State, key: str, slot: str) -> None:
+    frame = machine.frames[key]
+    block = inner_key(frame["node"], slot)
+    plan = machine.plan.blocks[block]
+    scope = frame["scope"]
+    if not plan.block.open:
+        scope = machine.new_scope({}, scope)
+        frame["own_scope"] = scope
+    frame["body"] = new_block(machine, block, parent=key, scope=scope, address=frame["address"])
+
+
+def _choose(node: Branch, scope: Scope) -> tuple[str, str] | None:
+    subject = value_of(node.subject, scope) if node.subject is not None else None
+    for case in node.cases:
+        if _fits(case, subject, scope):
+            return f"case.{case.name}", case.name
+    return ("default", node.default.name) if node.default is not None else None
+
+
+def _fits(case: Case, subject: Json, scope: Scope) -> bool:
+    if case.when is not None and not truth(case.when, scope):
+        return False
+    if case.equals is None:
+        return case.when is not None
+    wanted = value_of(case.equals, scope)
+    return wanted == subject and isinstance(wanted, bool) == isinstance(subject, bool)
+
+
+class ForEachBehaviour(Behaviour):
+    """The body for each item, several at once; all items are run, also after one has failed."""
+
+    stays = True
 
     def enter(self, machine: State, key: str) -> None:
         """Takes the items and starts as many as may run at once."""
         frame = machine.foreach_frames[key]
         node = _node(machine, key)
-        try:
-            items = value_of(node.items, machine.scope(frame))
-        except LanguageError as fault:
-            machine.finish(key, failed(language_failure(fault, frame["address"])))
-            return
+        items = value_of(node.items, machine.scope(frame))
         if not isinstance(items, list) or len(items) > node.items_max:
-            found = f"{len(items)} items" if isinstance(items, list) else _kind(items)
-            message = f"{node.name!r} needs a list of at most {node.items_max} items, not {found}"
-            machine.finish(key, failed(error("R104", message, frame["address"])))
-            return
+            given = f"{len(items)} items" if isinstance(items, list) else _kind(items)
+            limit = f"a list of at most {node.items_max} items"
+            raise EvaluationError(f"{node.name!r} needs {limit}, not {given}")
         frame |= {"items": items, "next": 0, "left": len(items), "children": {}, "failures": {}}
         frame["results"] = [None] * len(items)
         if not items:
@@ -48,15 +121,13 @@ class ForEachBehaviour:
         """An item is done."""
         frame = machine.foreach_frames[key]
         index = machine.block_frames[child]["index"]
-        alarm = inner(machine.frames[child]["address"], "time")
-        if alarm in machine.pending:
-            machine.forget(alarm)
+        machine.forget_if_pending(inner(machine.frames[child]["address"], "time"))
         if machine.plan.records:
             records.keep_item(machine, frame, machine.block_frames[child])
         if is_failure(outcome):
             _item_failed(machine, key, index, outcome["error"])
             return
-        frame["results"][index] = results(machine, machine.block_frames[child])
+        frame["results"][index] = results(machine, child)
         if frame["node"] not in machine.plan.keeping:
             del frame["children"][str(index)]
             machine.drop(child)
@@ -69,10 +140,7 @@ class ForEachBehaviour:
         machine.settle(event.address)
         machine.drop(frame["children"].pop(str(index)))
         message = f"item {index + 1} of {frame['name']!r} took longer than its time"
-        _item_failed(machine, key, index, error("R101", message, event.address))
-
-    def ask_again(self, machine: State, key: str, address: str) -> None:
-        """A for-each sends nothing itself."""
+        _item_failed(machine, key, index, error_at(event.address, "R101", message))
 
     def revive(self, machine: State, key: str) -> None:
         """Tries the items again that failed."""
@@ -88,22 +156,21 @@ class ForEachBehaviour:
         for index in lost[:at_once]:
             _try_again(machine, key, index)
 
+    def reopen(self, machine: State, key: str, child: str) -> None:
+        """An item goes on after it was done."""
+        frame = machine.foreach_frames[key]
+        index = machine.block_frames[child]["index"]
+        frame["failures"].pop(str(index), None)
+        frame["results"][index] = None
+        if str(index) in frame.get("lost", ()):
+            # It was to be tried again anyhow, and counts as one that is left.
+            frame["lost"].remove(str(index))
+        else:
+            frame["left"] += 1
+        _arm(machine, key, index)
 
-def reopen(machine: State, key: str, child: str) -> None:
-    """An item goes on after it was done."""
-    frame = machine.foreach_frames[key]
-    index = machine.block_frames[child]["index"]
-    frame["failures"].pop(str(index), None)
-    frame["results"][index] = None
-    if str(index) in frame.get("lost", ()):
-        # It was to be tried again anyhow, and counts as one that is left.
-        frame["lost"].remove(str(index))
-    else:
-        frame["left"] += 1
-    _arm(machine, key, index)
 
-
-def _item_failed(machine: State, key: str, index: int, cause: dict[str, Any]) -> None:
+def _item_failed(machine: State, key: str, index: int, cause: Error) -> None:
     machine.foreach_frames[key]["failures"][str(index)] = cause
     _item_left(machine, key)
 
@@ -141,7 +208,7 @@ def _start_next(machine: State, key: str) -> None:
 def _start(machine: State, key: str, index: int) -> None:
     frame = machine.foreach_frames[key]
     node = _node(machine, key)
-    values: dict[str, Json] = {node.item_name: frame["items"][index]}
+    values: Values = {node.item_name: frame["items"][index]}
     if node.index_name:
         values[node.index_name] = index
     if machine.plan.records:
@@ -173,30 +240,30 @@ def _arm(machine: State, key: str, index: int) -> None:
 
 def _outcome(machine: State, key: str) -> Outcome:
     frame = machine.foreach_frames[key]
-    found = frame["results"]
+    values = frame["results"]
     if machine.plan.records:
         records.join_items(machine, frame)
     # One division is exact where the rate is written so; a difference of two rates is not.
-    well = len(found) - len(frame["failures"])
+    well = len(values) - len(frame["failures"])
     node = _node(machine, key)
-    rate, wanted = well / len(found), node.min_success_rate
-    if well == len(found):
-        return succeeded(found)
+    rate, wanted = well / len(values), node.min_success_rate
+    if well == len(values):
+        return succeeded(values)
     cause = _first_failure(frame)
     if rate >= wanted:
-        whom = "it" if well == len(found) - 1 else "them"
+        whom = "it" if well == len(values) - 1 else "them"
         words = f"{cause['message']}; the run went on without {whom}"
         machine.warn(frame["address"], cause["code"], words)
-        return succeeded(found)
+        return succeeded(values)
     if wanted * node.items_max < 1:
-        cause["message"] += f"; none of {len(found)} items succeeded"
+        cause["message"] += f"; none of {len(values)} items succeeded"
     elif wanted < 1:
-        cause["message"] += f"; {well} of {len(found)} items succeeded ({rate:.3g}), "
+        cause["message"] += f"; {well} of {len(values)} items succeeded ({rate:.3g}), "
         cause["message"] += f"and min_success_rate is {wanted:g}"
-    return failed(cause, value=found)
+    return failed(cause, value=values)
 
 
-def _first_failure(frame: ForEachFrame) -> dict[str, Any]:
+def _first_failure(frame: ForEachFrame) -> Error:
     """The error of the first item that failed; its message tells how many more there are."""
     first = min(frame["failures"], key=int)
     cause = dict(frame["failures"][first])
