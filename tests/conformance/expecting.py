@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from whorl.interfaces.wording import EXIT_CODES
-from whorl.interpreter.address import unescape
+from whorl.interpreter.events import unescape
 
 if TYPE_CHECKING:
     from conformance.replies import Script

@@ -18,9 +18,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.address import numbered
-from whorl.interpreter.control import objection
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import Event, numbered
+from whorl.interpreter.requests import objection
 from whorl.ir.durations import parse_duration
 from whorl.runtimes.folding import Fork, fold, look_into
 

@@ -29,7 +29,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError
-from whorl.interpreter.address import unescape
+from whorl.interpreter.events import unescape
 from whorl.ir.durations import parse_duration
 from whorl.providers.ask import verdict_of
 from whorl.providers.models.answers import typed_answer
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.task import Effect, Emit, Request
+
 
 _USAGE = {"calls": 1, "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.01}
 # Functions of a case compute only, so that their calls may be repeated.

@@ -12,7 +12,7 @@ from wires import ANTHROPIC, OLLAMA, OPENAI, Format, every_format, fault_of, per
 
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
-from whorl.interpreter.commands import Send
+from whorl.interpreter.events import Send
 from whorl.interpreter.machine import Machine
 from whorl.providers.task import Cap, Request
 from whorl.runtimes.local import LocalRuntime, Start
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from provider_server import Answerer, Seen
 
-    from whorl.interpreter.commands import Command
+    from whorl.interpreter.events import Command
 
 
 PRICES = {"prices": {"m": {"input": 1.0, "output": 10.0}, "dear": {"input": 2.0, "output": 50.0}}}

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulation.runs import check_step
 from simulation.world import World
-from whorl.interpreter.address import numbered, split_iteration
-from whorl.interpreter.events import FED_KINDS
+from whorl.interpreter.events import FED_KINDS, numbered, split_iteration
 from whorl.interpreter.machine import Machine
 from whorl.ir import content_hash, to_json
 from whorl.runtimes.folding import Fork, Replay, fold, fork_run, look_into
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.interpreter.plan import Plan
+
 
 _REPLIES = ("task.finished", "task.failed")
 

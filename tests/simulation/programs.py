@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
-    from whorl.ir.fields import Wanted
+    from whorl.ir.nodes import Wanted
 
 _WANTED: tuple[tuple[Wanted, ...], ...] = (
     *((("passed",),) * 12),

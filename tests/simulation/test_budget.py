@@ -15,7 +15,7 @@ from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
 
 if TYPE_CHECKING:
-    from whorl.interpreter.commands import Perform
+    from whorl.interpreter.events import Perform
 
 BUDGETS = ({"calls": 10}, {"tokens": 200}, {"cost_usd": 0.5})
 SCHEDULES = 12

@@ -13,12 +13,12 @@ from simulation.requests import with_more_money
 from simulation.runs import check_limits, check_step, program, result
 from simulation.world import World
 from whorl import ir
-from whorl.interpreter.control import objection
 from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
+from whorl.interpreter.requests import objection
 
 if TYPE_CHECKING:
-    from whorl.interpreter.commands import Perform
+    from whorl.interpreter.events import Perform
     from whorl.language import Json
 
 ENDS = {"completed", "paused or ended"}

@@ -10,8 +10,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.commands import Cancel, Perform, Send, SetTimer
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import Cancel, Event, Perform, Send, SetTimer
 from whorl.interpreter.machine import Machine
 
 if TYPE_CHECKING:

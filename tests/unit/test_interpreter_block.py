@@ -8,8 +8,7 @@ import pytest
 
 from whorl import ir
 from whorl.interpreter import block as block_module
-from whorl.interpreter.commands import Perform
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import Event, Perform
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from whorl import ir
-from whorl.interpreter.control import REQUESTS_KEPT, is_known, objection
 from whorl.interpreter.events import Event
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
+from whorl.interpreter.requests import REQUESTS_KEPT, is_known, objection
 
 if TYPE_CHECKING:
     from whorl.language import Json

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from whorl import ir
-from whorl.interpreter.commands import Perform
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import Event, Perform
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 

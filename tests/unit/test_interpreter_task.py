@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from whorl import ir
-from whorl.interpreter.commands import Perform, Send
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import Event, Perform, Send
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.interpreter.task import DOUBTS_MAX

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from whorl import ir
-from whorl.interpreter.commands import Perform, Send, SetTimer
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import Event, Perform, Send, SetTimer
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 

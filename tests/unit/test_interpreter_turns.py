@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from whorl import ir
-from whorl.interpreter.commands import Cancel, Perform, Send
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import Cancel, Event, Perform, Send
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.ir import Block, Constant, Fields, Task, Workflow

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interfaces.figures import line
 from whorl.interfaces.wording import score_cell, verdict_words
-from whorl.interpreter.address import unescape
+from whorl.interpreter.events import unescape
 from whorl.runtimes.projection import LoopFold, RunFold, amount_of, count_of, iteration_of
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.address import split_iteration, unescape
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import Event, split_iteration, unescape
 from whorl.ir import Loop
 from whorl.ir.walk import index_nodes
 from whorl.runtimes.journal import Entry

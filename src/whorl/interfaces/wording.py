@@ -103,6 +103,10 @@ def exit_words(reason: str, stopped_by: str = "") -> str:
     return f"{reason} ({stopped_by})" if stopped_by else reason
 
 
+# What a fact has beside the value that the condition looked at.
+_NO_MEASURE = frozenset({"leaf", "by", "met"})
+
+
 def verdict_words(note: Mapping[str, Json], width_max: int = 60) -> str:
     """What was found at the end of an iteration, from its note."""
     error = note.get("error")
@@ -111,7 +115,7 @@ def verdict_words(note: Mapping[str, Json], width_max: int = 60) -> str:
     facts = _facts(note)
     if note.get("met"):
         facts = [fact for fact in facts if fact.get("met")] or facts
-    words = [fact_words(fact) for fact in facts if len(fact) > 2]
+    words = [fact_words(fact) for fact in facts if fact.keys() - _NO_MEASURE]
     words = words or ([str(note["by"])] if note.get("by") else [])
     outside = note.get("outside")
     if isinstance(outside, dict) and outside_words(outside) not in words:
@@ -160,7 +164,7 @@ def fact_words(fact: Mapping[str, Any]) -> str:
                 return f"{expression} is not known: {', '.join(map(repr, lost))} failed"
             return f"{expression} is {str(bool(fact['met'])).lower()}"
         case "stable":
-            return f"{bare(float(fact.get('similarity', 0)) * 100)}% alike"
+            return f"{bare(round(float(fact.get('similarity', 0)), 4) * 100)}% alike"
         case "plateau":
             stale = plural(int(fact.get("stale") or 0), "iteration")
             return f"{stale} without a better score"

@@ -9,30 +9,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.interpreter import records
-from whorl.interpreter.address import attempted, inner, join
+from whorl.interpreter.attempts import may_help, pause
 from whorl.interpreter.evaluation import OverlayScope, value_of, values_over
-from whorl.interpreter.outcomes import failed, is_failure, language_failure, succeeded
-from whorl.interpreter.retrying import may_help, pause
+from whorl.interpreter.events import attempted, inner, join
+from whorl.interpreter.frames import discard, failed, is_failure, language_failure, succeeded
+from whorl.interpreter.state import Behaviour
 from whorl.ir import Assign, Call, Compute, Task
 from whorl.language import LanguageError, truth
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Frame, Outcome
+    from whorl.interpreter.frames import BlockFrame, End, Outcome, Values
     from whorl.interpreter.plan import BlockPlan
     from whorl.interpreter.state import State
-    from whorl.ir import Node
-    from whorl.ir.fields import After
+    from whorl.ir import After, Node
     from whorl.language import Json
 
-# How a node ended is kept by its name: status, and where needed: cause of a skip, whether a failure
-# is tolerated, the number of the attempt, the error. Most nodes just succeed.
-_SUCCEEDED: dict[str, Any] = {"status": "succeeded"}
-_SKIPPED_BY_CONDITION: dict[str, Any] = {"status": "skipped", "cause": "condition"}
-_SKIPPED_BY_ORDER: dict[str, Any] = {"status": "skipped", "cause": "order"}
-_SKIPPED_BY_HALT: dict[str, Any] = {"status": "skipped", "cause": "halt"}
+# How a node ended is kept by its name. Most nodes just succeed.
+_SUCCEEDED: End = {"status": "succeeded"}
+_SKIPPED_BY_CONDITION: End = {"status": "skipped", "cause": "condition"}
+_SKIPPED_BY_ORDER: End = {"status": "skipped", "cause": "order"}
+_SKIPPED_BY_HALT: End = {"status": "skipped", "cause": "halt"}
 
 _LEAVES = frozenset({"task", "wait", "gate", "signal"})
 _KINDS = {
@@ -67,23 +64,26 @@ def new_block(machine: State, block: str, *, parent: str, scope: str, address: s
     return key
 
 
-def results(machine: State, frame: Frame) -> dict[str, Json]:
+def results(machine: State, key: str) -> Values:
     """The results of a block by node name, of open blocks inside it too; null where none."""
-    values = machine.state["scopes"][frame["scope"]]["values"]
+    frame = machine.block_frames[key]
+    values = machine.values_at(frame["scope"])
     return {name: values.get(name) for name in machine.plan.blocks[frame["block"]].exports}
 
 
-class BlockBehaviour:
-    """The behaviour of block frames."""
+class BlockBehaviour(Behaviour):
+    """A graph of nodes."""
+
+    stays = True
 
     def enter(self, machine: State, key: str) -> None:
         """Starts the nodes that wait for nobody."""
-        plan = machine.plan.blocks[machine.frames[key]["block"]]
+        plan = machine.plan.blocks[machine.block_frames[key]["block"]]
         _consider(machine, key, plan, list(plan.starts))
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         """A node has ended."""
-        frame = machine.frames[key]
+        frame = machine.block_frames[key]
         plan = machine.plan.blocks[frame["block"]]
         left = machine.frames[child]
         name, attempt = left["name"], left["attempt"]
@@ -102,19 +102,15 @@ class BlockBehaviour:
 
     def receive(self, machine: State, key: str, event: Event) -> None:
         """The wait before another attempt at a node is over."""
-        frame = machine.frames[key]
+        frame = machine.block_frames[key]
         name = machine.pending[event.address]["name"]
         machine.settle(event.address)
         _consider(machine, key, machine.plan.blocks[frame["block"]], [name])
 
-    def ask_again(self, machine: State, key: str, address: str) -> None:
-        """A block sends nothing."""
-
     def revive(self, machine: State, key: str) -> None:
         """Tries again the nodes that failed, and then what waits for them."""
-        frame = machine.frames[key]
+        frame = machine.block_frames[key]
         plan = machine.plan.blocks[frame["block"]]
-        frame.pop("ended", None)
         lost = [name for name, end in frame["ends"].items() if _is_lost(end)]
         for name in lost:
             reset_followers(machine, key, name)
@@ -129,7 +125,7 @@ class BlockBehaviour:
             if child is None or machine.frames[child].get("out_of_time"):
                 if child is not None:
                     machine.drop(frame["children"].pop(name))
-                    values = machine.state["scopes"][frame["scope"]]["values"]
+                    values = machine.values_at(frame["scope"])
                     _forget_results(values, plan, name)
                 frame.setdefault("attempts", {})[name] = end.get("attempt", 1)
         for name in [name for name, end in frame["ends"].items() if end.get("cause") == "halt"]:
@@ -140,12 +136,24 @@ class BlockBehaviour:
         _look_anew(frame)
         _consider(machine, key, plan, again)
 
+    def reopen(self, machine: State, key: str, child: str) -> None:
+        """A node of the block goes on after it had ended."""
+        frame = machine.block_frames[key]
+        name = machine.frames[child]["name"]
+        frame.get("idle", {}).pop(name, None)
+        reset_followers(machine, key, name)
+        if frame["ends"].pop(name, None) is not None:
+            frame["left"] += 1
+            plan = machine.plan.blocks[frame["block"]]
+            _arm(machine, plan.nodes[name], child)
+        _look_anew(frame)
+
 
 def reset_followers(machine: State, key: str, name: str) -> None:
     """Makes everything that waits for a node run again, as a new attempt."""
-    frame = machine.frames[key]
+    frame = machine.block_frames[key]
     plan = machine.plan.blocks[frame["block"]]
-    values = machine.state["scopes"][frame["scope"]]["values"]
+    values = machine.values_at(frame["scope"])
     followers = plan.downstream(name)
     if "queue" in frame:
         frame["queue"] = [waiting for waiting in frame["queue"] if waiting not in followers]
@@ -160,35 +168,20 @@ def reset_followers(machine: State, key: str, name: str) -> None:
             if end["status"] != "skipped":
                 frame.setdefault("attempts", {})[follower] = end.get("attempt", 1)
         _forget_results(values, plan, follower)
-        for marks in ("retries", "idle"):
-            frame.get(marks, {}).pop(follower, None)
-        pause = inner(join(frame["address"], follower), "retry")
-        if pause in machine.pending:
-            machine.forget(pause)
+        for marks in (frame.get("retries", {}), frame.get("idle", {})):
+            marks.pop(follower, None)
+        machine.forget_if_pending(inner(join(frame["address"], follower), "retry"))
 
 
-def _forget_results(values: dict[str, Json], plan: BlockPlan, name: str) -> None:
+def _forget_results(values: Values, plan: BlockPlan, name: str) -> None:
     """Takes back what a node gave, also what open blocks in it did: it is tried again."""
     for given in plan.given[name]:
         values.pop(given, None)
 
 
-def reopen(machine: State, key: str, name: str) -> None:
-    """A node of the block goes on after it had ended."""
-    frame = machine.frames[key]
-    frame.pop("ended", None)
-    frame.get("idle", {}).pop(name, None)
-    reset_followers(machine, key, name)
-    if frame["ends"].pop(name, None) is not None:
-        frame["left"] += 1
-        plan = machine.plan.blocks[frame["block"]]
-        _arm(machine, plan.nodes[name], frame["children"][name])
-    _look_anew(frame)
-
-
 def refit(machine: State, key: str) -> None:
     """The block is now that of another version: what is new in it runs, unless its time is over."""
-    frame = machine.frames[key]
+    frame = machine.block_frames[key]
     plan = machine.plan.blocks[frame["block"]]
     is_over = "ended" in frame or frame["left"] == 0
     frame["ends"] = {name: end for name, end in frame["ends"].items() if name in plan.nodes}
@@ -210,7 +203,7 @@ def _consider(machine: State, key: str, plan: BlockPlan, names: list[str]) -> No
 
     Nodes that wait for a place come first, and are looked at only when there is one.
     """
-    frame = machine.frames[key]
+    frame = machine.block_frames[key]
     _halt_if_lost(machine, frame, plan)
     while frame.get("queue") and not _is_full(frame, plan):
         _let_in(machine, key, plan, frame["queue"].pop(0), names)
@@ -222,7 +215,7 @@ def _consider(machine: State, key: str, plan: BlockPlan, names: list[str]) -> No
 
 def _let_in(machine: State, key: str, plan: BlockPlan, name: str, more: list[str]) -> None:
     """Starts, skips or computes a node; where it has ended at once, its followers are `more`."""
-    frame = machine.frames[key]
+    frame = machine.block_frames[key]
     ends, child = frame["ends"], frame["children"].get(name)
     is_idle = name in frame.get("idle", ())
     if name in ends or not (child is None or is_idle) or not ends.keys() >= plan.needs[name]:
@@ -243,17 +236,16 @@ def _let_in(machine: State, key: str, plan: BlockPlan, name: str, more: list[str
         _start(machine, key, plan, plan.nodes[name])
 
 
-def _halt_if_lost(machine: State, frame: Frame, plan: BlockPlan) -> None:
+def _halt_if_lost(machine: State, frame: BlockFrame, plan: BlockPlan) -> None:
     if "lost" in frame and "halted" not in frame and plan.block.on_failure != "go_on":
         frame["halted"] = True
         _halt(machine, frame, plan)
 
 
-def _halt(machine: State, frame: Frame, plan: BlockPlan) -> None:
+def _halt(machine: State, frame: BlockFrame, plan: BlockPlan) -> None:
     """A node has failed: nothing new begins here until the run is resumed."""
     idle = frame.pop("idle", {})
-    for name in ("queue", "retries", "running"):
-        frame.pop(name, None)
+    discard(frame, "queue", "retries", "running")
     for name in plan.nodes:
         child = frame["children"].get(name) if name not in idle else None
         if name in frame["ends"] or (child is not None and plan.block.on_failure == "halt"):
@@ -261,25 +253,22 @@ def _halt(machine: State, frame: Frame, plan: BlockPlan) -> None:
         if child is not None:
             frame.setdefault("attempts", {})[name] = machine.frames[child].get("attempt", 1)
             machine.drop(frame["children"].pop(name))
-        pause = inner(join(frame["address"], name), "retry")
-        if pause in machine.pending:
-            machine.forget(pause)
+        machine.forget_if_pending(inner(join(frame["address"], name), "retry"))
         _record(machine, frame, name, _SKIPPED_BY_HALT)
 
 
-def _is_lost(end: dict[str, Any]) -> bool:
+def _is_lost(end: End) -> bool:
     return end["status"] in ("failed", "timed_out", "cancelled") and not end.get("tolerated")
 
 
-def _look_anew(frame: Frame) -> None:
+def _look_anew(frame: BlockFrame) -> None:
     """Finds out whether a node that counts has failed, and who runs, after ends were taken back."""
-    for name in ("lost", "halted", "running"):
-        frame.pop(name, None)
+    discard(frame, "lost", "halted", "running")
     if any(map(_is_lost, frame["ends"].values())):
         frame["lost"] = True
 
 
-def _is_full(frame: Frame, plan: BlockPlan) -> bool:
+def _is_full(frame: BlockFrame, plan: BlockPlan) -> bool:
     most = plan.block.concurrency
     if most is None:
         return False
@@ -289,12 +278,12 @@ def _is_full(frame: Frame, plan: BlockPlan) -> bool:
     return bool(frame["running"] >= most)
 
 
-def _take_place(frame: Frame) -> None:
+def _take_place(frame: BlockFrame) -> None:
     if "running" in frame:
         frame["running"] += 1
 
 
-def _free_place(frame: Frame, name: str) -> None:
+def _free_place(frame: BlockFrame, name: str) -> None:
     """A node has ended, as far as its place and its retries are concerned."""
     if "running" in frame:
         frame["running"] -= 1
@@ -302,7 +291,7 @@ def _free_place(frame: Frame, name: str) -> None:
         frame["retries"].pop(name, None)
 
 
-def _at_once(machine: State, frame: Frame, plan: BlockPlan, name: str) -> bool:
+def _at_once(machine: State, frame: BlockFrame, plan: BlockPlan, name: str) -> bool:
     """Ends a node that needs no frame: it is skipped, or it only computes."""
     node = plan.nodes[name]
     ends = frame["ends"]
@@ -311,7 +300,7 @@ def _at_once(machine: State, frame: Frame, plan: BlockPlan, name: str) -> bool:
             _record(machine, frame, name, _SKIPPED_BY_ORDER)
             return True
     address = join(frame["address"], name)
-    told: Json = None
+    inputs: Json = None
     try:
         if node.when is not None and not truth(node.when, machine.scope(frame)):
             _record(machine, frame, name, _SKIPPED_BY_CONDITION)
@@ -319,18 +308,18 @@ def _at_once(machine: State, frame: Frame, plan: BlockPlan, name: str) -> bool:
             return True
         if not isinstance(node, Compute | Assign):
             return False
-        told = records.echo(machine, frame, node)
+        inputs = records.echo(machine, frame, node)
         outcome = _compute(machine, frame, node)
     except LanguageError as fault:
         outcome = failed(language_failure(fault, address))
     end = _end(machine, frame, node, outcome)
-    if told is not None:
-        end = end | {"inputs": told}
+    if inputs is not None:
+        end = end | {"inputs": inputs}
     _record(machine, frame, name, end, outcome["value"])
     return True
 
 
-def _fits(end: dict[str, Any], after: After) -> bool:
+def _fits(end: End, after: After) -> bool:
     status = end["status"]
     if "passed" in after.statuses and (
         status == "succeeded" or end.get("cause") == "condition" or end.get("tolerated")
@@ -340,7 +329,7 @@ def _fits(end: dict[str, Any], after: After) -> bool:
 
 
 def _start(machine: State, key: str, plan: BlockPlan, node: Node) -> None:
-    frame = machine.frames[key]
+    frame = machine.block_frames[key]
     attempt = frame.get("attempts", {}).get(node.name, 0) + 1
     # Another attempt has its name: the block's own attempts have the other addresses.
     is_unnamed = isinstance(node, Call) and node.unnamed and attempt == 1
@@ -371,13 +360,14 @@ def _arm(machine: State, node: Node, child: str) -> None:
     time_s = node.total_timeout_s if isinstance(node, Task) else node.timeout_s
     if time_s is not None:
         frame = machine.frames[child]
+        assert frame["parent"] is not None
         # By its name, also where the node itself is unnamed: what is around it may have a clock.
         named = join(machine.frames[frame["parent"]]["address"], node.name)
         frame["alarm"] = inner(attempted(named, frame["attempt"]), "timeout")
         machine.expect(frame["alarm"], child, "alarm", due=machine.now + time_s)
 
 
-def _compute(machine: State, frame: Frame, node: Compute | Assign) -> Outcome:
+def _compute(machine: State, frame: BlockFrame, node: Compute | Assign) -> Outcome:
     scope = machine.scope(frame)
     if isinstance(node, Compute):
         value = value_of(node.value, scope) if node.over is None else values_over(node, scope)
@@ -392,13 +382,13 @@ def _compute(machine: State, frame: Frame, node: Compute | Assign) -> Outcome:
     return succeeded(value)
 
 
-def _assign(machine: State, frame: Frame, node: Assign) -> dict[str, Json]:
+def _assign(machine: State, frame: BlockFrame, node: Assign) -> Values:
     if machine.plan.records:
         kept = records.assign(machine, frame, node)
         if kept is not None:
             return kept
     scope = machine.scope(frame)
-    assigned: dict[str, Json] = {}
+    assigned: Values = {}
     variables = machine.root_values(frame["scope"])
     for name, assignment in node.sets:
         value = value_of(assignment, scope)
@@ -407,12 +397,10 @@ def _assign(machine: State, frame: Frame, node: Assign) -> dict[str, Json]:
     return assigned
 
 
-def _end(
-    machine: State, frame: Frame, node: Node, outcome: Outcome, attempt: int = 1
-) -> dict[str, Any]:
+def _end(machine: State, frame: BlockFrame, node: Node, outcome: Outcome, attempt: int = 1) -> End:
     if outcome["status"] == "succeeded" and attempt == 1:
         return _SUCCEEDED
-    end: dict[str, Any] = {"status": outcome["status"]}
+    end: End = {"status": outcome["status"]}
     if attempt > 1:
         end["attempt"] = attempt
     if is_failure(outcome):
@@ -420,15 +408,13 @@ def _end(
         if node.on_failure == "continue" and outcome["status"] != "cancelled":
             end["tolerated"] = True
             address = attempted(join(frame["address"], node.name), attempt)
-            if "told" not in outcome:
+            if "noted" not in outcome:
                 machine.note("node.finished", address, {"status": "failed", "error": end["error"]})
             machine.warn(address, "R100", f"{end['error']['message']}; the run went on without it")
     return end
 
 
-def _record(
-    machine: State, frame: Frame, name: str, end: dict[str, Any], value: Json = None
-) -> None:
+def _record(machine: State, frame: BlockFrame, name: str, end: End, value: Json = None) -> None:
     frame["ends"][name] = end
     frame["left"] -= 1
     if end is not _SUCCEEDED and _is_lost(end):
@@ -439,7 +425,7 @@ def _record(
         records.keep(machine, frame, name, end, value)
 
 
-def _outcome(frame: Frame, plan: BlockPlan) -> Outcome:
+def _outcome(frame: BlockFrame, plan: BlockPlan) -> Outcome:
     ends = frame["ends"]
     if all(end["status"] == "succeeded" for end in ends.values()):
         return succeeded()
@@ -464,7 +450,7 @@ def _outcome(frame: Frame, plan: BlockPlan) -> Outcome:
 
 def _retries(machine: State, key: str, name: str, attempt: int, outcome: Outcome) -> bool:
     """Whether a node that is no task (tasks retry by themselves) gets another attempt."""
-    frame = machine.frames[key]
+    frame = machine.block_frames[key]
     plan = machine.plan.blocks[frame["block"]]
     node = plan.nodes[name]
     if isinstance(node, Task) or node.retry is None or outcome["status"] == "cancelled":
@@ -477,7 +463,7 @@ def _retries(machine: State, key: str, name: str, attempt: int, outcome: Outcome
         return False
     child = frame["children"].pop(name)
     machine.drop(child)
-    _forget_results(machine.state["scopes"][frame["scope"]]["values"], plan, name)
+    _forget_results(machine.values_at(frame["scope"]), plan, name)
     _free_place(frame, name)
     frame.setdefault("attempts", {})[name] = attempt
     frame.setdefault("retries", {})[name] = tried + 1

@@ -2,6 +2,10 @@
 
 Usage is counted once, at the call, and added to each scope that it happens in. `reserved` of a
 scope also counts the calls that are under way in it.
+Each call is sent, waits, or is refused. It waits while the money that it lacks is only reserved by
+others, since they may use less; it is refused when the money that is spent leaves too little. Then
+the loop around it ends, once the calls that are under way in it are answered, or the run pauses
+where nothing can be returned.
 """
 
 from __future__ import annotations
@@ -9,14 +13,20 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from whorl.interpreter.events import Send
+from whorl.interpreter.state import ENDED
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.frames import Budgeted, LoopFrame, TaskFrame, Values
     from whorl.interpreter.state import State
 
-
-_LIMITED = ("cost_usd", "tokens", "calls")
+# What is limited, in the words of messages and fields.
+NAMES = {"cost_usd": "cost", "tokens": "tokens", "calls": "calls"}
+# The flags of the command line that raise a budget.
+FLAGS = {"cost": "--budget", "tokens": "--tokens", "calls": "--calls"}
 # A reply that comes after this many other calls were given up counts beside its reservation.
 _ABANDONED_MAX = 1_000
 # Sums of what was spent are exact to this.
@@ -35,16 +45,6 @@ def add_usage(machine: State, loop: str | None, usage: dict[str, Any]) -> None:
             total[name] = total.get(name, 0) + amount
 
 
-def note_pause(machine: State) -> None:
-    """Says that the run is paused; for a budget, also which iterations have not begun."""
-    told: dict[str, Any] = {"status": "paused"}
-    if machine.state.get("paused_by") == "budget":
-        loops = [frame for frame in machine.frames.values() if frame.get("phase") == "body"]
-        held = [one for one in loops if not one["begun"] and not one.get("retries")]
-        told |= {"for": "budget", "not_begun": [one["iteration"]["address"] for one in held]}
-    machine.note("run.waiting", "", told)
-
-
 def shortage(machine: State, loop: str | None, amount: dict[str, Any]) -> tuple[str, str] | None:
     """The innermost scope whose money is spent so far that an amount cannot fit any more.
 
@@ -57,13 +57,13 @@ def shortage(machine: State, loop: str | None, amount: dict[str, Any]) -> tuple[
     return None
 
 
-def missing(scope: dict[str, Any], name: str, amount: dict[str, Any]) -> float:
+def missing(scope: Budgeted, name: str, amount: dict[str, Any]) -> float:
     """How much more a limit would have to be for an amount to fit beside what is spent."""
     limit = scope["limits"].get(name)
     return 0.0 if limit is None else _spent(scope, name) + _number(amount.get(name)) - limit
 
 
-def fits(scope: dict[str, Any], amount: dict[str, Any]) -> bool:
+def fits(scope: Budgeted, amount: dict[str, Any]) -> bool:
     """Whether an amount fits into a scope beside what is spent and reserved."""
     return all(
         _number(amount.get(name)) <= _free(scope, name, limit) + _NOTHING
@@ -71,7 +71,9 @@ def fits(scope: dict[str, Any], amount: dict[str, Any]) -> bool:
     )
 
 
-def reserve(machine: State, frame: Frame, amount: dict[str, Any], at_worst: dict[str, Any]) -> bool:
+def reserve(
+    machine: State, frame: TaskFrame, amount: dict[str, Any], at_worst: dict[str, Any]
+) -> bool:
     """Reserves an amount for a call everywhere, if it fits everywhere.
 
     While the call is under way, what it may use at worst is held back from others: so one call at
@@ -81,7 +83,7 @@ def reserve(machine: State, frame: Frame, amount: dict[str, Any], at_worst: dict
     if not all(fits(scope, amount) for scope in scopes):
         return False
     frame["reserve"] = amount
-    kept = {name: max(_number(amount.get(name)), _number(at_worst.get(name))) for name in _LIMITED}
+    kept = {name: max(_number(amount.get(name)), _number(at_worst.get(name))) for name in NAMES}
     frame["held"] = {name: number for name, number in kept.items() if number}
     for scope in scopes:
         scope["begun"] = True
@@ -129,7 +131,7 @@ def with_cap(
     return cap | {"least": tokens, "most": tokens}, amount | reserved
 
 
-def release(machine: State, frame: Frame) -> dict[str, Any]:
+def release(machine: State, frame: TaskFrame) -> dict[str, Any]:
     """Gives back what is held for a call, which is settled; returns what was reserved for it."""
     amounts: dict[str, float] = frame.pop("held", {})
     for _, scope in keyed_scopes(machine, frame["loop"]):
@@ -142,25 +144,25 @@ def release(machine: State, frame: Frame) -> dict[str, Any]:
     return reserved
 
 
-def under_way(scope: dict[str, Any]) -> int:
+def under_way(scope: Budgeted) -> int:
     """How many calls in a scope are sent and not answered."""
     return int(scope["reserved"].get("sent", 0))
 
 
-def excess(scope: dict[str, Any]) -> dict[str, float]:
+def excess(scope: Budgeted) -> dict[str, float]:
     """By how much more than its limits allow is spent in a scope."""
     found = {name: _spent(scope, name) - limit for name, limit in _limits(scope)}
     return {name: amount for name, amount in found.items() if amount > _NOTHING}
 
 
-def charge_reserve(machine: State, frame: Frame, *, in_doubt: bool) -> dict[str, Any]:
+def charge_reserve(machine: State, frame: TaskFrame, *, in_doubt: bool) -> dict[str, Any]:
     """Counts a reservation as spent: the call was sent, and nobody will say what it used."""
     amount = release(machine, frame)
     add_usage(machine, frame["loop"], _used(amount) | {"in_doubt": int(in_doubt)})
     return amount
 
 
-def abandon(machine: State, frame: Frame) -> None:
+def abandon(machine: State, frame: TaskFrame) -> None:
     """A call that was sent is no longer wanted: its reservation counts until its reply comes."""
     amount = charge_reserve(machine, frame, in_doubt=False)
     abandoned = machine.state["abandoned"]
@@ -168,6 +170,16 @@ def abandon(machine: State, frame: Frame) -> None:
     abandoned[frame["address"]] = {"loops": loops, "amount": amount}
     if len(abandoned) > _ABANDONED_MAX:
         del abandoned[next(iter(abandoned))]
+
+
+def abandon_in_doubt(machine: State, frame: TaskFrame) -> Values:
+    """Counts a call that got no answer in time: gives its reservation, in doubt."""
+    reserve = frame["reserve"]
+    names = {"calls": "calls", "output_tokens": "tokens", "cost_usd": "cost_usd"}
+    abandon(machine, frame)
+    add_late_doubt(machine, frame["address"])
+    used: Values = {name: reserve.get(held, 0) for name, held in names.items()}
+    return used | {"in_doubt": 1}
 
 
 def add_late_usage(machine: State, address: str, usage: dict[str, Any]) -> None:
@@ -191,15 +203,213 @@ def add_late_doubt(machine: State, address: str) -> None:
 
 def exhausted(machine: State, key: str) -> str | None:
     """The limit of a loop that is used up already, if there is one."""
-    scope = machine.frames[key]
+    scope = machine.loop_frames[key]
     for name, limit in _limits(scope):
         if _spent(scope, name) >= limit:
             return name
     return None
 
 
-def _loops(machine: State, keys: list[str]) -> list[Frame]:
-    return [machine.frames[key] for key in keys if key in machine.frames]
+def admit(machine: State, key: str, event: Event) -> None:
+    """The intent of a call has come: sends it, has it wait, or refuses it."""
+    address = event.address
+    if machine.status == "paused" or "sent" in machine.pending[address]:
+        return
+    frame = machine.task_frames[key]
+    reserve: Any = event.body.get("reserve") or {}
+    cap: Any = event.body.get("cap")
+    if cap is not None and frame.get("cap"):
+        # It may be the same call as an attempt that was not answered, so it says the same.
+        cap, reserve = with_cap(reserve, cap, frame["cap"])
+    at_worst: Any = event.body.get("at_worst") or {}
+    frame["intent"] = {"reserve": reserve, "cap": cap, "at_worst": at_worst}
+    queue = machine.state.get("queue")
+    if queue:
+        if address not in queue:
+            queue.append(address)
+        return
+    if not _send_or_refuse(machine, key):
+        machine.state.setdefault("queue", []).append(address)
+
+
+def review(machine: State) -> None:
+    """After an event: sends what was waiting and fits now.
+
+    The calls wait in the order in which they came, as far as the budget of the run is concerned.
+    """
+    state = machine.state
+    if "over" in state:
+        _warn_of_excess(machine)
+    queue: list[str] = state.get("queue", [])
+    while queue and machine.status != "paused" and machine.status not in ENDED:
+        waiting = _first_that_moves(machine, queue)
+        if waiting is None:
+            break
+        queue.remove(waiting)
+    if not queue:
+        state.pop("queue", None)
+
+
+def _first_that_moves(machine: State, queue: list[str]) -> str | None:
+    """The first call that waits no longer: it is sent, refused, or nobody wants it any more."""
+    for address in queue:
+        entry = machine.pending.get(address)
+        if entry is None or "sent" in entry or _send_or_refuse(machine, entry["frame"]):
+            return address
+        frame = machine.task_frames[entry["frame"]]
+        if not fits(machine.state, frame["intent"]["reserve"]):
+            return None
+    return None
+
+
+def _send_or_refuse(machine: State, key: str) -> bool:
+    """Whether that is decided; else the call waits for others to settle."""
+    frame = machine.task_frames[key]
+    intent = frame["intent"]
+    loop: str | None = frame["loop"]
+    if _is_out_of_budget(machine, loop):
+        # Asked for again, should the loop be continued.
+        return True
+    refusal = shortage(machine, loop, intent["reserve"])
+    if refusal is not None:
+        del frame["intent"]
+        _refuse(machine, key, *refusal, intent["reserve"])
+        return True
+    cap, amount = allowance(machine, loop, intent["reserve"], intent["cap"])
+    if not reserve(machine, frame, amount, intent["at_worst"]):
+        return False
+    del frame["intent"]
+    if cap is not None:
+        frame["cap"] = cap
+    machine.pending[frame["address"]]["sent"] = True
+    machine.command(Send(frame["address"], cap))
+    return True
+
+
+def _is_out_of_budget(machine: State, loop: str | None) -> bool:
+    while loop is not None:
+        if "out_of_budget" in machine.loop_frames[loop]:
+            return True
+        loop = machine.frames[loop]["loop"]
+    return False
+
+
+def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, Any]) -> None:
+    """A call does not fit into the budget of a loop, or (`run`) of the run."""
+    frame = machine.task_frames[key]
+    is_run = scope == "run"
+    budgeted: Budgeted = machine.state if is_run else machine.loop_frames[scope]
+    limits = budgeted["limits"]
+    loop = _outermost_to_begin(machine, frame["loop"]) if is_run else scope
+    ends = loop is not None and "last" in machine.loop_frames[loop]
+    machine.note(
+        "budget.reached",
+        frame["address"],
+        {
+            "limit": name,
+            "of": limits[name],
+            "scope": "run" if is_run else "loop",
+            "pauses": not ends,
+        },
+    )
+    limit = NAMES[name]
+    lacking = missing(budgeted, name, amount)
+    more = max(lacking, float(limits[name]))
+    if loop is None or not ends:
+        flag = raising(limit, more)
+        _pause(machine, frame, limit, flag, None if is_run else machine.loop_frames[scope])
+        return
+    machine.loop_frames[loop]["needs"] = {name: amount[name] for name in amount}
+    whose = "the run" if is_run else repr(machine.loop_frames[scope]["name"])
+    machine.loop_frames[loop]["out_of_budget"] = {
+        "reason": "budget",
+        "words": f"the {limit} budget of {whose}",
+        "limit": limit,
+        "of_run": is_run,
+        "more": more,
+    }
+    machine.state.setdefault("out_of_budget", []).append(loop)
+
+
+def _outermost_to_begin(machine: State, loop: str | None) -> str | None:
+    """The innermost loop, or the outermost one whose iteration has done nothing yet."""
+    while loop is not None:
+        around = machine.frames[loop]["loop"]
+        if around is None or machine.loop_frames[around].get("begun"):
+            return loop
+        loop = around
+    return None
+
+
+def _pause(machine: State, call: TaskFrame, limit: str, flag: str, loop: LoopFrame | None) -> None:
+    """There is nothing to return: the run waits for more money, with all that it has."""
+    state = machine.state
+    state["status"] = "paused"
+    state["paused_by"] = "budget"
+    state.pop("queue", None)
+    note_pause(machine)
+    whose = "the run"
+    advice = f"`whorl resume RUN {flag}`"
+    if loop is not None:
+        whose = f"loop {loop['name']!r}"
+        state["short_loop"] = loop["address"]
+        loop["short_of_run"] = False
+        advice = f"`whorl continue RUN --at '{loop['address']}' {flag}`"
+    message = f"the {limit} budget of {whose} does not allow {call['name']!r}; give it more: "
+    machine.warn(call["address"], "R103", message + advice)
+
+
+def note_pause(machine: State) -> None:
+    """Says that the run is paused; for a budget, also which iterations have not begun."""
+    body: Values = {"status": "paused"}
+    if machine.state.get("paused_by") == "budget":
+        loops = [f for f in machine.frames.values() if f["kind"] == "loop"]
+        held = [f for f in loops if f.get("phase") == "body" and not f["begun"]]
+        addresses = [f["iteration"]["address"] for f in held if not f.get("retries")]
+        body |= {"for": "budget", "not_begun": [*addresses]}
+    machine.note("run.waiting", "", body)
+
+
+def note_excess(machine: State, loop: str | None) -> None:
+    """A call is paid for: remembers which budgets it has gone over, to say so once all are in."""
+    for key, scope in keyed_scopes(machine, loop):
+        if excess(scope):
+            machine.state.setdefault("over", {})[key] = True
+
+
+def _warn_of_excess(machine: State) -> None:
+    """Says by how much calls have gone over a budget: their providers kept to no cap."""
+    over = machine.state["over"]
+    for key in list(over):
+        loop = machine.loop_frames.get(key)
+        scope: Budgeted | None = machine.state if key == "run" else loop
+        if scope is not None and under_way(scope):
+            continue
+        del over[key]
+        if scope is None:
+            continue
+        whose = "the run" if loop is None else f"loop {loop['name']!r}"
+        for name, amount in excess(scope).items():
+            limit = NAMES[name]
+            shown = f"${amount:.4g}" if name == "cost_usd" else f"{amount:g}"
+            message = f"{whose} is over its {limit} budget by {shown}; nothing more is sent"
+            machine.warn(loop["address"] if loop else "", "R103", message)
+    if not over:
+        del machine.state["over"]
+
+
+def raising(limit: str, more: float) -> str:
+    """The flag that raises a budget by a sensible amount: at least by what is missing."""
+    if limit != "cost":
+        return f"{FLAGS[limit]} +{math.ceil(more)}"
+    digits = 1 - math.floor(math.log10(more)) if more > 0 else 2
+    step = 10.0**-digits
+    amount = f"{math.ceil(more / step - 1e-9) * step:.{max(digits, 1)}f}"
+    return f"{FLAGS[limit]} +{amount.rstrip('0').rstrip('.')}"
+
+
+def _loops(machine: State, keys: list[str]) -> list[LoopFrame]:
+    return [machine.loop_frames[key] for key in keys if key in machine.frames]
 
 
 def _used(amount: dict[str, Any]) -> dict[str, float]:
@@ -210,26 +420,26 @@ def _used(amount: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def _limits(scope: dict[str, Any]) -> list[tuple[str, float]]:
+def _limits(scope: Budgeted) -> list[tuple[str, float]]:
     limits = scope["limits"]
-    return [(name, limits[name]) for name in _LIMITED if limits.get(name) is not None]
+    return [(name, limits[name]) for name in NAMES if limits.get(name) is not None]
 
 
-def _spent(scope: dict[str, Any], name: str) -> float:
+def _spent(scope: Budgeted, name: str) -> float:
     used = scope["usage"]
     if name == "tokens":
         return float(used.get("input_tokens", 0) + used.get("output_tokens", 0))
     return float(used.get(name, 0))
 
 
-def _free(scope: dict[str, Any], name: str, limit: float) -> float:
+def _free(scope: Budgeted, name: str, limit: float) -> float:
     return limit - _spent(scope, name) - float(scope["reserved"].get(name, 0))
 
 
-def keyed_scopes(machine: State, loop: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
+def keyed_scopes(machine: State, loop: str | None) -> Iterator[tuple[str, Budgeted]]:
     """The loops around a call, the innermost first, and then the run, by key."""
     while loop is not None and loop in machine.frames:
-        frame = machine.frames[loop]
+        frame = machine.loop_frames[loop]
         yield loop, frame
         loop = frame["loop"]
     yield "run", machine.state

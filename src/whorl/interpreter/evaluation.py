@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
-from whorl.ir.values import Constant, Expression, Items
+from whorl.ir import Constant, Expression, Items
+from whorl.ir.durations import parse_duration
 from whorl.language import UNDEFINED, EvaluationError, evaluate, to_text, truth
 
 if TYPE_CHECKING:
-    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.frames import Frame, RunState
     from whorl.ir import Compute, Value
     from whorl.language import Json, Scope, Undefined
 
-Scopes: TypeAlias = "dict[str, dict[str, Json]]"
-
 ITEMS_MAX = 100_000
-# Facts of the run, by the names that expressions know them by.
-_FACTS = {"$now": "at", "$run": "run"}
 
 
 class FrameScope:
@@ -24,52 +21,55 @@ class FrameScope:
 
     __slots__ = ("_drawn", "_frame", "_scopes", "_start", "_state")
 
-    def __init__(self, state: dict[str, Any], start: str, frame: Frame | None = None) -> None:
+    def __init__(self, state: RunState, start: str, frame: Frame | None = None) -> None:
         self._state = state
-        self._scopes: Scopes = state["scopes"]
+        self._scopes = state["scopes"]
         self._start = start
         self._frame = frame
         self._drawn = 0
 
     def lookup(self, name: str) -> Json | Undefined:
         """The value of a name; names that begin with `$` are facts of the run."""
-        here: str | None = self._start
-        while here is not None:
-            scope = self._scopes[here]
-            values: dict[str, Json] = scope["values"]  # type: ignore[assignment]
+        at: str | None = self._start
+        while at is not None:
+            scope = self._scopes[at]
+            values = scope["values"]
             if name in values:
                 return values[name]
-            if "hidden" in scope and name in scope["hidden"]:  # type: ignore[operator]
+            if "hidden" in scope and name in scope["hidden"]:
                 return UNDEFINED
-            here = scope["up"]  # type: ignore[assignment]
+            at = scope["up"]
         if name == "results":
             return self._results()
-        if name in _FACTS:
-            fact: Json = self._state[_FACTS[name]]
-            return fact
+        if name == "$now":
+            return self._state["at"]
+        if name == "$run":
+            return self._state["run"]
         return self._seed() if name == "$seed" else UNDEFINED
 
     def _seed(self) -> str:
         """A text that is another one each time it is asked for, and the same in a replay."""
         self._drawn += 1
-        frame = self._frame or {}
-        place = f"{frame.get('address')} {frame.get('left')} {self._start} {self._drawn}"
+        frame = self._frame
+        address = frame["address"] if frame else None
+        left = frame.get("left") if frame else None
+        place = f"{address} {left} {self._start} {self._drawn}"
         return f"{self._state['seed']} {place}"
 
     def _results(self) -> dict[str, Json]:
         """All names at once, for those that no expression can spell."""
-        found: dict[str, Json] = {}
+        results: dict[str, Json] = {}
         hidden: set[str] = set()
-        here: str | None = self._start
-        while here is not None:
-            scope: dict[str, Any] = self._scopes[here]
+        at: str | None = self._start
+        while at is not None:
+            scope = self._scopes[at]
             seen = scope["values"]
             if hidden:
                 seen = {name: value for name, value in seen.items() if name not in hidden}
-            found = seen | found
+            results = seen | results
             hidden.update(scope.get("hidden", ()))
-            here = scope["up"]
-        return found
+            at = scope["up"]
+        return results
 
 
 class OverlayScope:
@@ -113,9 +113,28 @@ def values_over(node: Compute, scope: Scope) -> list[Json]:
     items = value_of(node.over, scope)
     if not isinstance(items, list) or len(items) > ITEMS_MAX:
         raise EvaluationError(f"{node.name!r} needs a list of at most {ITEMS_MAX} items")
-    found: list[Json] = []
+    values: list[Json] = []
     for item in items:
         inside = OverlayScope({"$item": item}, scope)
         if node.keep is None or truth(node.keep, inside):
-            found.append(value_of(node.value, inside))
-    return found
+            values.append(value_of(node.value, inside))
+    return values
+
+
+def seconds_of(value: Json) -> float:
+    """The seconds of a duration: a number, or a text such as 5s or PT5S."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise EvaluationError(f"a duration such as '5s' is needed, not {shown(value)}")
+    try:
+        return parse_duration(value)
+    except OverflowError:
+        raise EvaluationError("a duration is at most 10 years long") from None
+    except ValueError as fault:
+        raise EvaluationError(str(fault)) from None
+
+
+def shown(value: Json) -> str:
+    """A value as a message shows it, which it must not fill."""
+    # Numbers of too many digits cannot even be written.
+    text = "a huge number" if isinstance(value, int) and abs(value) > 10**100 else repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,12 +1,17 @@
-"""The events of a run, as they stand in its journal.
+"""What goes in and out of the machine: events, commands, and the addresses that both are about.
 
 *Fed* events come from outside and are all that the machine ever learns; *notes* are what it says
 about itself on the way: people and projections read them, and they are never fed back.
+An address is one string for everything that happens, the same in journal, URL and terminal.
+`polish[3]/review#2` is the second attempt of node `review` in the third iteration of `polish`.
+A part that begins with a colon belongs to the construct itself: `polish[3]/:judge`.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 if TYPE_CHECKING:
@@ -64,3 +69,95 @@ class Event:
     address: str
     at: float
     body: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Perform:
+    """Do a task. Priced and side-effecting kinds are journaled as `task.started` first.
+
+    The other side can recognise a call that is sent again by its `key`: the address of the first
+    attempt at it of which nobody knows what came of it, or of this one.
+    """
+
+    address: str
+    kind: str
+    inputs: dict[str, Json] = field(default_factory=dict)
+    attempt: int = 1
+    timeout_s: float | None = None
+    returns: Json = None
+    session: str = ""
+    repair: Json = None
+    key: str = ""
+    secure: bool = False
+    secure_outputs: bool = False
+
+
+@dataclass(slots=True)
+class Send:
+    """The intent at this address is accounted for: the call may go out.
+
+    `cap` is the number of tokens that its answer may have, where a budget sets one.
+    """
+
+    address: str
+    cap: int | None = None
+
+
+@dataclass(slots=True)
+class SetTimer:
+    """Feed `timer.fired` at this time, in seconds since the epoch."""
+
+    address: str
+    due: float
+
+
+@dataclass(slots=True)
+class Cancel:
+    """Whatever is under way at this address, a call or a timer, is no longer wanted."""
+
+    address: str
+
+
+Command: TypeAlias = Perform | Send | SetTimer | Cancel
+
+_SPECIAL = re.compile(r"[%/\[\]#:]")
+_ITERATION = re.compile(r"(?P<loop>.*)\[(?P<number>[0-9]+)\](?:#[0-9]+)?")
+
+
+@lru_cache(maxsize=4096)
+def escape(name: str) -> str:
+    """A node's name as one part of an address."""
+    return _SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", name)
+
+
+def unescape(part: str) -> str:
+    """The node's name that `escape` was given."""
+    return re.sub(r"%([0-9A-F]{2})", lambda found: chr(int(found[1], 16)), part)
+
+
+def join(parent: str, name: str) -> str:
+    """The address of a node below another address (empty: the run itself)."""
+    return f"{parent}/{escape(name)}" if parent else escape(name)
+
+
+def inner(parent: str, word: str) -> str:
+    """The address of something that a construct does for itself, such as judging."""
+    return f"{parent}/:{word}"
+
+
+def numbered(address: str, number: int) -> str:
+    """The address of an iteration, counted from 1."""
+    return f"{address}[{number}]"
+
+
+def attempted(address: str, attempt: int) -> str:
+    """The address of an attempt; the first one is the address itself."""
+    return f"{address}#{attempt}" if attempt > 1 else address
+
+
+def split_iteration(address: str) -> tuple[str, int | None]:
+    """`outer[1]/inner[3]` is iteration 3 of loop `outer[1]/inner`."""
+    found = _ITERATION.fullmatch(address)
+    if found is None:
+        return address, None
+    return found["loop"], int(found["number"])

@@ -1,17 +1,386 @@
-"""Frames and outcomes: the JSON objects that a machine's state is made of."""
+"""Frames, and all else that a run's state is made of: one JSON value, whose fields are named here.
+
+A frame is a construct that is under way. Its `kind` tells which fields it has.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import re
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeAlias, TypedDict
 
-# The file of a frame's construct says which fields it has.
-Frame: TypeAlias = dict[str, Any]
+from whorl.language import Json, LimitExceeded
+
+if TYPE_CHECKING:
+    from whorl.language import LanguageError
+
+# Results by node name, inputs, outputs: what expressions see.
+Values: TypeAlias = dict[str, Json]
+# What was used or reserved, by name: calls, tokens, cost_usd, ...
+Amounts: TypeAlias = dict[str, float]
+# Code, message, path and iteration, and what else is known of it.
+Error: TypeAlias = dict[str, Any]
+# A status, and a value or an error.
 Outcome: TypeAlias = dict[str, Any]
+# How a node of a block ended: status, and where needed: the cause of a skip, whether a failure is
+# tolerated, the number of the attempt, the error.
+End: TypeAlias = dict[str, Any]
+
+_FAILURES = frozenset({"failed", "timed_out", "cancelled"})
+_ITERATION = re.compile(r"\[([0-9]+)\][^\[\]]*$")
+# Stands for what nobody is shown.
+HIDDEN = "***"
 
 
-def children_of(frame: Frame) -> list[str]:
+class Waiting(TypedDict):
+    """What is waited for at an address: a task, a timer, a gate, or an alarm (a time limit)."""
+
+    frame: str
+    what: str
+    sent: NotRequired[bool]
+    due: NotRequired[float]
+    name: NotRequired[str]
+    index: NotRequired[int]
+
+
+class Scope(TypedDict):
+    """Names that frames see, and where those that are not found here are looked up."""
+
+    values: Values
+    up: str | None
+    hidden: NotRequired[list[str]]
+
+
+class FrameFields(TypedDict):
+    """What all frames share; those of nodes have a node, a name and attempts."""
+
+    parent: str | None
+    scope: str
+    loop: str | None
+    address: str
+    node: NotRequired[str]
+    name: NotRequired[str]
+    base: NotRequired[str]
+    attempt: NotRequired[int]
+    at: NotRequired[float]
+    echo: NotRequired[Json]
+    alarm: NotRequired[str]
+    waits: NotRequired[dict[str, int]]
+    children: NotRequired[dict[str, str]]
+    body: NotRequired[str | None]
+    own_scope: NotRequired[str]
+    inner: NotRequired[str]
+    ended: NotRequired[str]
+    out_of_time: NotRequired[bool]
+
+
+class RunFrame(FrameFields):
+    """The run itself."""
+
+    kind: Literal["run"]
+    input: Values
+
+
+class CallFrame(FrameFields):
+    """A call of another workflow."""
+
+    kind: Literal["call"]
+
+
+class BlockFrame(FrameFields):
+    """A block; `index` where it is the body of an item."""
+
+    kind: Literal["block"]
+    block: str
+    ends: dict[str, End]
+    left: int
+    index: NotRequired[int]
+    attempts: NotRequired[dict[str, int]]
+    retries: NotRequired[dict[str, int]]
+    idle: NotRequired[dict[str, int]]
+    queue: NotRequired[list[str]]
+    running: NotRequired[int]
+    lost: NotRequired[bool]
+    halted: NotRequired[bool]
+
+
+class GroupFrame(FrameFields):
+    """A block as a node."""
+
+    kind: Literal["group"]
+
+
+class BranchFrame(FrameFields):
+    """A branch, with the name of the case that was taken."""
+
+    kind: Literal["branch"]
+    branch: NotRequired[str]
+
+
+class ForEachFrame(FrameFields):
+    """A for-each; failures and tries are kept by the index of the item."""
+
+    kind: Literal["foreach"]
+    items: NotRequired[list[Json]]
+    next: NotRequired[int]
+    left: NotRequired[int]
+    results: NotRequired[list[Json]]
+    failures: NotRequired[dict[str, Error]]
+    lost: NotRequired[list[str]]
+    tries: NotRequired[dict[str, int]]
+    kept: NotRequired[dict[str, dict[str, Any]]]
+
+
+class WaitFrame(FrameFields):
+    """A durable pause."""
+
+    kind: Literal["wait"]
+    due: NotRequired[float]
+
+
+class GateFrame(FrameFields):
+    """A question to a person."""
+
+    kind: Literal["gate"]
+
+
+class SignalFrame(FrameFields):
+    """A stop, break or continue."""
+
+    kind: Literal["signal"]
+
+
+class Intent(TypedDict):
+    """What a call that is to be sent needs of a budget."""
+
+    reserve: Amounts
+    cap: Any
+    at_worst: Amounts
+
+
+class Turns(TypedDict):
+    """How far a model with tools has come."""
+
+    root: str
+    number: int
+    tools: int
+
+
+class TaskFrame(FrameFields):
+    """A task, at its present attempt and turn."""
+
+    kind: Literal["task"]
+    inputs: NotRequired[Values]
+    extra: NotRequired[Values]
+    secure: NotRequired[bool]
+    # Attempts.
+    key: NotRequired[str]
+    retries: NotRequired[int]
+    repairs: NotRequired[int]
+    repair: NotRequired[Json]
+    doubts: NotRequired[int]
+    attempts_before: NotRequired[int]
+    # An answer that comes later.
+    since: NotRequired[float]
+    later: NotRequired[Values]
+    asked_later: NotRequired[int]
+    # The budget.
+    intent: NotRequired[Intent]
+    reserve: NotRequired[Amounts]
+    held: NotRequired[Amounts]
+    cap: NotRequired[int]
+    # Tools.
+    turns: NotRequired[Turns]
+    turn: NotRequired[Json]
+    results: NotRequired[list[Values]]
+
+
+class Budgeted(TypedDict, total=False):
+    """What has limits and counts usage: the run, or a loop that is set up."""
+
+    limits: dict[str, Any]
+    usage: Amounts
+    reserved: Amounts
+    begun: bool
+    open: int
+
+
+class Iteration(TypedDict):
+    """The iteration that a loop is in: where, since when, and what the loop had used before it."""
+
+    address: str
+    at: float
+    usage: Amounts
+    remembered: NotRequired[bool]
+
+
+class Kept(TypedDict):
+    """An iteration that a loop may return."""
+
+    number: int
+    results: Values
+    score: NotRequired[float | None]
+    approved: NotRequired[bool]
+
+
+class Suspended(TypedDict):
+    """An iteration that a budget stopped: in which phase and when, and what it waited for."""
+
+    phase: Phase
+    at: float
+    waits: dict[str, Waiting]
+
+
+class Judged(TypedDict):
+    """What a judge said so far: its votes, and once they decide, what came of them."""
+
+    votes: NotRequired[list[str]]
+    answer: NotRequired[str]
+    met: NotRequired[bool | None]
+    reask: NotRequired[bool]
+
+
+Phase: TypeAlias = Literal["body", "judging", "asking", "delay", "limit"]
+
+
+class LoopFrame(FrameFields, Budgeted):
+    """A loop; one that could not be set up has none of its own fields."""
+
+    kind: Literal["loop"]
+    phase: Phase
+    count: int
+    started: float
+    carry: Values
+    past: list[Json]
+    iteration: NotRequired[Iteration]
+    checked: NotRequired[bool]
+    fresh: NotRequired[bool]
+    reason: NotRequired[str]
+    # What it keeps of its iterations.
+    last: NotRequired[int]
+    previous: NotRequired[Values]
+    first: NotRequired[Kept]
+    best: NotRequired[Kept]
+    all: NotRequired[dict[str, list[Json]]]
+    history: NotRequired[list[Json]]
+    history_cuts: NotRequired[int]
+    collected: NotRequired[dict[str, Any]]
+    person: NotRequired[Values]
+    # Failures.
+    retries: NotRequired[int]
+    failed: NotRequired[list[int]]
+    failures: NotRequired[int]
+    fault: NotRequired[Error]
+    failure: NotRequired[dict[str, Any]]
+    # Measures of an iteration, by the id of the condition that wants them.
+    score: NotRequired[float | None]
+    outside: NotRequired[Values]
+    scores: NotRequired[dict[str, float | None]]
+    texts: NotRequired[dict[str, str | None]]
+    texts_before: NotRequired[dict[str, str | None]]
+    marks: NotRequired[dict[str, float]]
+    stale: NotRequired[dict[str, int]]
+    # Judges, by the same ids; `before` where an iteration is not made yet.
+    before: NotRequired[bool]
+    judged: NotRequired[dict[str, Judged]]
+    asking: NotRequired[str]
+    asks: NotRequired[dict[str, int]]
+    judge: NotRequired[str | None]
+    # Limits.
+    stop_at: NotRequired[int]
+    time_from: NotRequired[float]
+    limit_reason: NotRequired[str]
+    short_of_run: NotRequired[bool]
+    needs: NotRequired[Amounts]
+    out_of_budget: NotRequired[dict[str, Any]]
+    suspended: NotRequired[Suspended]
+    # What a person accepted.
+    accepted: NotRequired[Values]
+    accepted_number: NotRequired[int]
+    accepted_collected: NotRequired[Values]
+    accepted_score: NotRequired[float | None]
+
+
+Frame: TypeAlias = (
+    RunFrame
+    | CallFrame
+    | BlockFrame
+    | GroupFrame
+    | BranchFrame
+    | ForEachFrame
+    | LoopFrame
+    | TaskFrame
+    | WaitFrame
+    | GateFrame
+    | SignalFrame
+)
+
+
+class RunState(Budgeted):
+    """A whole run."""
+
+    format: int
+    status: str
+    run: str
+    at: float
+    seed: str
+    next: int
+    notes: int
+    frames: dict[str, Frame]
+    scopes: dict[str, Scope]
+    pending: dict[str, Waiting]
+    root: str
+    warned: list[str]
+    sessions: dict[str, Any]
+    abandoned: dict[str, dict[str, Any]]
+    iterations: int | None
+    memory: dict[str, list[Json]]
+    unanswered: dict[str, list[Any]]
+    result: dict[str, Any] | None
+    conversations: NotRequired[dict[str, list[dict[str, Any]]]]
+    requests: NotRequired[list[str]]
+    paused_by: NotRequired[str]
+    short_loop: NotRequired[str]
+    queue: NotRequired[list[str]]
+    out_of_budget: NotRequired[list[str]]
+    over: NotRequired[dict[str, bool]]
+
+
+def succeeded(value: Json = None) -> Outcome:
+    """It went well."""
+    return {"status": "succeeded", "value": value}
+
+
+def failed(error: Error, *, status: str = "failed", value: Json = None) -> Outcome:
+    """It did not go well."""
+    return {"status": status, "error": error, "value": value}
+
+
+def is_failure(outcome: Outcome) -> bool:
+    """Whether an outcome is one that somebody has to deal with."""
+    return outcome["status"] in _FAILURES
+
+
+def error_at(address: str, code: str, message: str, **more: Json) -> Error:
+    """An error at an address, with the iteration that it happened in."""
+    match = _ITERATION.search(address)
+    iteration = int(match[1]) if match else None
+    return {"code": code, "message": message, "path": address, "iteration": iteration} | more
+
+
+def language_failure(fault: LanguageError, address: str) -> Error:
+    """The error of an expression that could not be evaluated."""
+    return error_at(address, "R105" if isinstance(fault, LimitExceeded) else "R104", f"{fault}")
+
+
+def discard(fields: FrameFields | Budgeted, *names: str) -> None:
+    """Takes fields away that are there only at times."""
+    for name in names:
+        fields.pop(name, None)  # type: ignore[misc]
+
+
+def children_of(frame: FrameFields | Frame) -> list[str]:
     """The keys of the frames right below a frame."""
-    found = list(frame["children"].values()) if "children" in frame else []
-    if frame.get("body"):
-        found.append(frame["body"])
-    return found
+    keys = list(frame["children"].values()) if "children" in frame else []
+    if body := frame.get("body"):
+        keys.append(body)
+    return keys

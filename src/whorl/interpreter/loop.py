@@ -1,6 +1,6 @@
-"""Loops: begin an iteration, run the body, weigh it, carry on or end.
+"""Loops: begin an iteration, run the body, judge it, go on or end.
 
-A loop frame is in one of these phases:
+A loop frame is in one of these phases; `PHASES`, at the end, is the table of what ends each one.
 
     body      an iteration runs
     judging   its body has ended, and a judge is asked
@@ -13,130 +13,127 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import loop_limit, loop_shelf, loop_verdict
-from whorl.interpreter.address import attempted, inner, numbered
+from whorl.interpreter import judging, loop_limits
 from whorl.interpreter.block import new_block, results
 from whorl.interpreter.budget import under_way
-from whorl.interpreter.evaluation import value_of
-from whorl.interpreter.loop_record import (
+from whorl.interpreter.evaluation import seconds_of, shown, value_of
+from whorl.interpreter.events import attempted, inner, numbered
+from whorl.interpreter.frames import error_at, failed, is_failure, language_failure
+from whorl.interpreter.loop_results import (
+    abandon_loop,
+    all_failed,
     close_iteration,
+    end_loop,
     facts_of,
+    fail_loop,
+    forget_sessions,
     hidden_from,
     keep_best,
-    loop_of,
     record_success,
 )
-from whorl.interpreter.loop_result import all_failed, end_loop, fail_loop, forget_sessions
-from whorl.interpreter.outcomes import error, failed, is_failure, language_failure
 from whorl.interpreter.plan import inner_key
-from whorl.interpreter.wait import seconds_of, shown
+from whorl.interpreter.state import Behaviour, out_of_time
 from whorl.ir.durations import parse_count
-from whorl.language import Expression, LanguageError, evaluate
+from whorl.language import EvaluationError, Expression, LanguageError, evaluate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Frame, Outcome
+    from whorl.interpreter.frames import Error, Outcome, Phase, Values
+    from whorl.interpreter.judging import Decision
     from whorl.interpreter.state import State
     from whorl.ir import Loop
-    from whorl.language import Json, Scope
+    from whorl.language import Scope
 
 # How many iterations a limit that is computed may allow.
 ITERATIONS_MAX = 100_000
 
 
-class LoopBehaviour:
-    """The behaviour of loop frames."""
+class LoopBehaviour(Behaviour):
+    """A body that is repeated."""
+
+    stays = True
 
     def enter(self, machine: State, key: str) -> None:
         """Sets the loop up and goes for the first iteration."""
-        frame = machine.frames[key]
-        loop = loop_of(machine, key)
-        try:
-            _set_up(machine, key, loop)
-        except (LanguageError, ValueError) as fault:
-            fail_loop(machine, key, _fault(fault, frame["address"]))
-            return
-        machine.note(
-            "loop.started",
-            frame["address"],
-            {"path": frame["node"].partition(":")[2], "limits": dict(frame["limits"])},
-        )
+        frame = machine.loop_frames[key]
+        _set_up(machine, key, machine.loop(key))
+        facts: Values = {"path": frame["node"].partition(":")[2], "limits": dict(frame["limits"])}
+        machine.note("loop.started", frame["address"], facts)
         next_iteration(machine, key)
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         """The body of an iteration has ended, or a judge has answered."""
-        frame = machine.frames[key]
+        frame = machine.loop_frames[key]
         if child != frame.get("body"):
-            loop_verdict.judged(machine, key, child, outcome)
-            _go_on(machine, key)
-        elif is_failure(outcome):
-            _iteration_failed(machine, key, outcome)
+            judging.judge_left(machine, frame, child)
+            _end_phase(machine, key, "answered", outcome)
         else:
-            loop_verdict.begin_verdict(machine, key)
-            _go_on(machine, key)
+            _end_phase(machine, key, "failed" if is_failure(outcome) else "succeeded", outcome)
 
     def receive(self, machine: State, key: str, event: Event) -> None:
         """A pause or a time limit is over, or a person has decided."""
-        frame = machine.frames[key]
         machine.settle(event.address)
-        word = event.address.rpartition("/:")[2]
-        if event.kind == "gate.decided":
-            if word == "limit":
-                loop_limit.decided(machine, key, event)
-            else:
-                _person_decided(machine, key, event)
-        elif word == "delay":
-            next_iteration(machine, key)
-        elif word == "retry":
-            begin_body(machine, key)
-        elif event.address == inner(frame["address"], "time"):
-            words = f"its time of {_time_limit(frame)} s"
-            also = "; what was under way was cancelled" if under_way(frame) else ""
-            loop_limit.cut_short(machine, key, "timed_out")
-            loop_limit.reached(machine, key, loop_limit.Reached("timeout", words, also=also))
+        if event.address == inner(machine.frames[key]["address"], "time"):
+            _out_of_time(machine, key)
         else:
-            message = f"iteration {frame['count']} took longer than its time"
-            cause = error("R101", message, frame["iteration"]["address"])
-            _drop_body(machine, frame)
-            _iteration_failed(machine, key, failed(cause, status="timed_out"))
-
-    def ask_again(self, machine: State, key: str, address: str) -> None:
-        """A loop sends nothing itself."""
+            _end_phase(machine, key, event.address.rpartition("/:")[2], event)
 
     def revive(self, machine: State, key: str) -> None:
         """Goes on where it failed: in the body, at the judge, or at the limit."""
-        frame = machine.frames[key]
+        frame = machine.loop_frames[key]
         frame.pop("reason", None)
         if "limits" not in frame:
             machine.enter(key)
             return
-        loop_limit.arm(machine, key)
-        if "shelf" in frame:
-            take_up(machine, key)
+        loop_limits.arm(machine, key)
+        if "suspended" in frame:
+            resume_iteration(machine, key)
         elif frame["phase"] == "judging" and frame["judged"]:
-            loop_verdict.ask_judge(machine, key)
+            judging.ask_judge(machine, key)
         elif frame["phase"] == "body":
             _revive_body(machine, key)
         else:
             next_iteration(machine, key)
 
+    def abandon(self, machine: State, key: str) -> None:
+        """Something around the loop ends while it runs."""
+        if "reason" not in machine.loop_frames[key]:
+            abandon_loop(machine, key)
 
-def take_up(machine: State, key: str) -> None:
+    def fail(self, machine: State, key: str, error: Error) -> None:
+        """The loop could not be set up."""
+        fail_loop(machine, key, error)
+
+    def time_out(self, machine: State, key: str) -> None:
+        """The time of the node is over, also while a person is asked."""
+        frame = machine.loop_frames[key]
+        loop_limits.cut_short(machine, key, "timed_out")
+        loop_limits.forget_question(machine, key)
+        fail_loop(machine, key, out_of_time(frame), status="timed_out", reason="timeout")
+
+    def names_for_shape(self, machine: State, key: str) -> Values:
+        """The records of its memory."""
+        return {"past": machine.loop_frames[key].get("past", [])}
+
+
+def resume_iteration(machine: State, key: str) -> None:
     """Goes on with the iteration that a budget stopped."""
-    frame = machine.frames[key]
-    loop_shelf.take_up(machine, key)
+    frame = machine.loop_frames[key]
+    loop_limits.resume_iteration(machine, key)
     if frame["phase"] == "body":
         _arm_iteration(machine, key, frame["iteration"]["address"])
 
 
 def _revive_body(machine: State, key: str) -> None:
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     if frame.get("failed", [])[-1:] == [frame["count"]]:
         frame["failed"].pop()
         frame["failures"] -= 1
-    if frame.get("body"):
+    if body := frame.get("body"):
         _arm_iteration(machine, key, frame["iteration"]["address"])
-        machine.revive(frame["body"])
+        machine.revive(body)
     else:
         frame["retries"] = frame.get("retries", 0) + 1
         begin_body(machine, key)
@@ -144,21 +141,20 @@ def _revive_body(machine: State, key: str) -> None:
 
 def next_iteration(machine: State, key: str) -> None:
     """Begins an iteration, unless the condition is met before it or a limit is reached."""
-    frame = machine.frames[key]
-    loop = loop_of(machine, key)
-    _drop_body(machine, frame)
+    frame = machine.loop_frames[key]
+    loop = machine.loop(key)
+    machine.drop_body(frame)
     is_due = loop.check == "before" or (loop.check == "between" and frame["count"] > 0)
     if is_due and loop.until is not None and not frame.get("checked"):
         if not _carry(machine, key, loop):
             return
         frame["phase"] = "judging"
-        loop_verdict.begin_verdict(machine, key, before=True)
-        _go_on(machine, key)
+        _follow(machine, key, lambda: judging.judge_ahead(machine, key))
         return
     frame.pop("checked", None)
-    stopped = loop_limit.before_iteration(machine, key)
+    stopped = loop_limits.before_iteration(machine, key)
     if stopped is not None:
-        loop_limit.reached(machine, key, stopped)
+        loop_limits.reached(machine, key, stopped)
         return
     if not _carry(machine, key, loop):
         return
@@ -169,8 +165,8 @@ def next_iteration(machine: State, key: str) -> None:
 
 def begin_body(machine: State, key: str) -> None:
     """Runs the body of the present iteration, from its beginning."""
-    frame = machine.frames[key]
-    loop = loop_of(machine, key)
+    frame = machine.loop_frames[key]
+    loop = machine.loop(key)
     number = frame["count"]
     address = attempted(numbered(frame["address"], number), frame.get("retries", 0) + 1)
     values = facts_of(frame, loop, number)
@@ -178,22 +174,21 @@ def begin_body(machine: State, key: str) -> None:
     frame["phase"] = "body"
     if loop.session == "fresh":
         forget_sessions(machine, key)
-    if frame.get("inner"):
-        machine.drop_scope(frame["inner"])
+    machine.drop_scope(frame.get("inner"))
     frame["inner"] = machine.new_scope(values, frame["scope"], hidden_from(values, loop))
     scope = machine.scope_at(frame["inner"])
     try:
         for name, value in loop.bind:
             values[name] = value_of(value, scope)
-        told: dict[str, Json] = {"number": number}
+        note: Values = {"number": number}
         for name, value in loop.tells:
-            told[name] = value_of(value, scope)
+            note[name] = value_of(value, scope)
     except LanguageError as fault:
         fail_loop(machine, key, language_failure(fault, address))
         return
     frame |= {"begun": False, "asks": {}}
     frame["iteration"] = {"address": address, "at": machine.now, "usage": dict(frame["usage"])}
-    machine.note("iteration.started", address, told)
+    machine.note("iteration.started", address, note)
     _arm_iteration(machine, key, address)
     frame["body"] = new_block(
         machine,
@@ -205,21 +200,20 @@ def begin_body(machine: State, key: str) -> None:
 
 
 def _arm_iteration(machine: State, key: str, address: str) -> None:
-    seconds = loop_of(machine, key).limits.iteration_time_s
+    seconds = machine.loop(key).limits.iteration_time_s
     if seconds is not None and inner(address, "time") not in machine.pending:
         machine.expect(inner(address, "time"), key, "alarm", due=machine.now + seconds)
 
 
-def interrupt(machine: State, key: str, how: str) -> None:
+def interrupt(machine: State, key: str, *, breaks: bool) -> None:
     """`break` or `continue`: ends the iteration with what it has so far."""
-    frame = machine.frames[key]
-    body = machine.frames[frame["body"]]
-    found = results(machine, body)
-    machine.drop(frame["body"])
-    frame["body"] = None
+    frame = machine.loop_frames[key]
+    assert frame["body"] is not None
+    so_far = results(machine, frame["body"])
+    machine.drop_body(frame)
     try:
-        record_success(machine, key, found)
-        is_best = loop_verdict.measure_early(machine, key)
+        record_success(machine, key, so_far)
+        is_best = judging.measure_early(machine, key)
     except LanguageError as fault:
         fail_loop(machine, key, language_failure(fault, frame["iteration"]["address"]))
         return
@@ -230,27 +224,27 @@ def interrupt(machine: State, key: str, how: str) -> None:
         score=frame.get("score"),
         outside=frame.get("outside"),
         best=is_best or None,
-        by="break" if how == "break" else "",
+        by="break" if breaks else "",
     )
-    if how == "break":
+    if breaks:
         end_loop(machine, key, "condition_met", by="break")
     else:
         _pause(machine, key)
 
 
 def _set_up(machine: State, key: str, loop: Loop) -> None:
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     scope = machine.scope(frame)
     iterations = _count(loop.limits.iterations, scope)
     override = machine.state["iterations"]
-    limits: dict[str, Json] = {
+    limits: Values = {
         "iterations": iterations if override is None else int(override),
         "time_s": _seconds(loop.limits.time_s, scope),
         "cost_usd": loop.limits.cost_usd,
         "tokens": loop.limits.tokens,
         "calls": loop.limits.calls,
     }
-    past: list[Json] = []
+    past = []
     if loop.memory is not None and loop.memory.across_runs:
         past = machine.state["memory"].get(loop.memory.key, [])
     # First, so that a loop whose input cannot be computed has not begun.
@@ -265,7 +259,7 @@ def _set_up(machine: State, key: str, loop: Loop) -> None:
         "carry": first,
         "past": past,
     }
-    loop_limit.arm(machine, key)
+    loop_limits.arm(machine, key)
 
 
 def _count(limit: int | Expression, scope: Scope) -> int:
@@ -278,8 +272,8 @@ def _count(limit: int | Expression, scope: Scope) -> int:
     except (ValueError, TypeError, OverflowError):
         count = -1
     if not 0 <= count <= ITERATIONS_MAX:
-        found = shown(value)
-        raise ValueError(f"a number of iterations up to {ITERATIONS_MAX:,} is needed, not {found}")
+        wanted = f"a number of iterations up to {ITERATIONS_MAX:,}"
+        raise EvaluationError(f"{wanted} is needed, not {shown(value)}")
     return count
 
 
@@ -292,7 +286,7 @@ def _carry(machine: State, key: str, loop: Loop) -> bool:
 
     Only an iteration that begins, or a check before one, needs it: at a limit there is neither.
     """
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     if not frame.get("fresh") or not frame.get("inner"):
         return True
     try:
@@ -310,42 +304,49 @@ def _carry(machine: State, key: str, loop: Loop) -> bool:
     return True
 
 
-def _go_on(machine: State, key: str) -> None:
-    """After a verdict: ends the loop, asks a person, or goes for the next iteration."""
-    frame = machine.frames[key]
-    decision = frame.pop("decision", None)
-    if decision is None:
+def _follow(machine: State, key: str, judge: Callable[[], Decision | None]) -> None:
+    """Does what comes of judging: ends the loop, asks a person, or goes for another iteration."""
+    frame = machine.loop_frames[key]
+    try:
+        decision = judge()
+    except LanguageError as fault:
+        fail_loop(machine, key, language_failure(fault, frame["address"]))
         return
-    if decision["before"]:
+    if decision is None:
+        frame["phase"] = "judging"
+        return
+    if decision.ahead:
         frame["checked"] = True
-    if decision["met"]:
-        end_loop(machine, key, "condition_met", by=decision["by"])
-    elif decision["before"]:
+    if decision.met:
+        end_loop(machine, key, "condition_met", by=decision.by)
+    elif decision.ahead:
         next_iteration(machine, key)
-    elif loop_of(machine, key).ask == "each":
-        frame["phase"] = "asking"
-        address = inner(frame["iteration"]["address"], "ask")
-        machine.expect(address, key, "gate")
-        message = f"iteration {frame['count']} of {frame['name']!r}: take it, or go on?"
-        machine.note(
-            "gate.waiting",
-            address,
-            {"reason": "iteration", "message": message, "show": frame.get("previous")},
-        )
+    elif machine.loop(key).ask == "each":
+        _ask_person(machine, key)
     else:
         _pause(machine, key)
 
 
+def _ask_person(machine: State, key: str) -> None:
+    frame = machine.loop_frames[key]
+    frame["phase"] = "asking"
+    address = inner(frame["iteration"]["address"], "ask")
+    machine.expect(address, key, "gate")
+    message = f"iteration {frame['count']} of {frame['name']!r}: take it, or go on?"
+    facts: Values = {"reason": "iteration", "message": message, "show": frame.get("previous")}
+    machine.note("gate.waiting", address, facts)
+
+
 def _pause(machine: State, key: str) -> None:
-    frame = machine.frames[key]
-    loop = loop_of(machine, key)
+    frame = machine.loop_frames[key]
+    loop = machine.loop(key)
     frame["phase"] = "delay"
     seconds = 0.0
-    if loop.delay is not None and loop_limit.before_iteration(machine, key) is None:
+    if loop.delay is not None and loop_limits.before_iteration(machine, key) is None:
         try:
             seconds = seconds_of(value_of(loop.delay, machine.scope_at(frame["inner"])))
-        except (LanguageError, ValueError) as fault:
-            fail_loop(machine, key, _fault(fault, frame["address"]))
+        except LanguageError as fault:
+            fail_loop(machine, key, language_failure(fault, frame["address"]))
             return
     if seconds > 0:
         address = inner(frame["address"], "delay")
@@ -355,11 +356,11 @@ def _pause(machine: State, key: str) -> None:
 
 
 def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
-    frame = machine.frames[key]
-    failure = loop_of(machine, key).on_iteration_failure
+    frame = machine.loop_frames[key]
+    failure = machine.loop(key).on_iteration_failure
     if failure.action == "retry" and frame.get("retries", 0) < failure.times:
         close_iteration(machine, key, status="failed", error=outcome["error"])
-        _drop_body(machine, frame)
+        machine.drop_body(frame)
         frame["retries"] = frame.get("retries", 0) + 1
         _retry(machine, key, failure.wait_s)
         return
@@ -376,20 +377,14 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
         return
     if failure.last_counts:
         frame["failure"] = {"number": frame["count"], "error": outcome["error"]}
-    elif loop_limit.ends_in_vain(machine, key):
+    elif loop_limits.ends_in_vain(machine, key):
         # The body stays, so that a resumed run tries again only what failed in it.
         fail_loop(machine, key, all_failed(frame))
         return
     message = f"{cause['message']}; the loop went on without it"
     machine.warn(frame["address"], cause["code"], message)
-    _drop_body(machine, frame)
+    machine.drop_body(frame)
     _pause(machine, key)
-
-
-def _drop_body(machine: State, frame: Frame) -> None:
-    if frame.get("body"):
-        machine.drop(frame["body"])
-        frame["body"] = None
 
 
 def _retry(machine: State, key: str, wait_s: float) -> None:
@@ -397,13 +392,29 @@ def _retry(machine: State, key: str, wait_s: float) -> None:
     if wait_s <= 0:
         begin_body(machine, key)
         return
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     frame["phase"] = "delay"
     machine.expect(inner(frame["address"], "retry"), key, "timer", due=machine.now + wait_s)
 
 
+def _end_phase(machine: State, key: str, ending: str, detail: Any) -> None:
+    """The present phase ends; the detail is an outcome, or the event that has come."""
+    PHASES[machine.loop_frames[key]["phase"]][ending](machine, key, detail)
+
+
+def _body_succeeded(machine: State, key: str, outcome: Outcome) -> None:
+    _follow(machine, key, lambda: judging.judge_iteration(machine, key))
+
+
+def _judge_answered(machine: State, key: str, outcome: Outcome) -> None:
+    if is_failure(outcome) and machine.loop(key).on_iteration_failure.action != "continue":
+        fail_loop(machine, key, outcome["error"])
+        return
+    _follow(machine, key, lambda: judging.take_answer(machine, key, outcome))
+
+
 def _person_decided(machine: State, key: str, event: Event) -> None:
-    frame = machine.frames[key]
+    frame = machine.loop_frames[key]
     approved = bool(event.body.get("approved"))
     frame["person"] = {"approved": approved, "feedback": event.body.get("feedback") or ""}
     if approved:
@@ -413,11 +424,35 @@ def _person_decided(machine: State, key: str, event: Event) -> None:
         _pause(machine, key)
 
 
-def _time_limit(frame: Frame) -> str:
-    return f"{frame['limits'].get('time_s', 0):g}"
+def _iteration_out_of_time(machine: State, key: str, event: Event) -> None:
+    frame = machine.loop_frames[key]
+    message = f"iteration {frame['count']} took longer than its time"
+    error = error_at(frame["iteration"]["address"], "R101", message)
+    machine.drop_body(frame)
+    _iteration_failed(machine, key, failed(error, status="timed_out"))
 
 
-def _fault(fault: Exception, address: str) -> dict[str, Any]:
-    if isinstance(fault, LanguageError):
-        return language_failure(fault, address)
-    return error("R104", str(fault), address)
+def _out_of_time(machine: State, key: str) -> None:
+    """The time limit of the loop ends every phase."""
+    frame = machine.loop_frames[key]
+    words = f"its time of {frame['limits'].get('time_s', 0):g} s"
+    also = "; what was under way was cancelled" if under_way(frame) else ""
+    loop_limits.cut_short(machine, key, "timed_out")
+    loop_limits.reached(machine, key, loop_limits.Reached("timeout", words, also=also))
+
+
+# What ends each phase, and what is done then.
+PHASES: dict[Phase, dict[str, Callable[[State, str, Any], None]]] = {
+    "delay": {
+        "delay": lambda machine, key, _: next_iteration(machine, key),
+        "retry": lambda machine, key, _: begin_body(machine, key),
+    },
+    "body": {
+        "succeeded": _body_succeeded,
+        "failed": _iteration_failed,
+        "time": _iteration_out_of_time,
+    },
+    "judging": {"answered": _judge_answered},
+    "asking": {"ask": _person_decided},
+    "limit": {"limit": loop_limits.decided},
+}

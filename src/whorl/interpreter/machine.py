@@ -7,27 +7,51 @@ therefore a fold over its journal, and resuming, replaying and simulating are th
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError
-from whorl.interpreter import admission, behaviours, control, run
-from whorl.interpreter.commands import Cancel, Command, Perform, SetTimer
-from whorl.interpreter.events import FED_KINDS, Event
-from whorl.interpreter.state import TOLD_BY, State
+from whorl.interpreter import budget, loop_limits, requests, run
+from whorl.interpreter.block import BlockBehaviour
+from whorl.interpreter.containers import BranchBehaviour, ForEachBehaviour, GroupBehaviour
+from whorl.interpreter.evaluation import OverlayScope, value_of
+from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, SetTimer
+from whorl.interpreter.frames import failed, is_failure, language_failure
+from whorl.interpreter.loop import LoopBehaviour
+from whorl.interpreter.state import ENDED_BY, State
+from whorl.interpreter.task import TaskBehaviour
+from whorl.interpreter.waits import GateBehaviour, SignalBehaviour, WaitBehaviour
+from whorl.ir import Task
+from whorl.language import LanguageError
 
 if TYPE_CHECKING:
+    from whorl.interpreter.frames import Frame, Outcome, RunState, Values
     from whorl.interpreter.plan import Plan
-    from whorl.language import Json
+    from whorl.interpreter.state import Behaviour
 
 # A run that computes this long between two events waits for nothing: it would go on for ever.
 STEPS_MAX = 500_000
+
+# What each kind of frame does.
+BEHAVIOURS: dict[str, Behaviour] = {
+    "block": BlockBehaviour(),
+    "branch": BranchBehaviour(),
+    "group": GroupBehaviour(),
+    "call": run.CallBehaviour(),
+    "run": run.RunBehaviour(),
+    "foreach": ForEachBehaviour(),
+    "loop": LoopBehaviour(),
+    "task": TaskBehaviour(),
+    "wait": WaitBehaviour(),
+    "gate": GateBehaviour(),
+    "signal": SignalBehaviour(),
+}
 
 
 class Machine(State):
     """One run of a workflow."""
 
-    def __init__(self, plan: Plan, state: dict[str, Any] | None = None) -> None:
-        super().__init__(plan, behaviours.TABLE, behaviours.abandon, state)
+    def __init__(self, plan: Plan, state: RunState | None = None) -> None:
+        super().__init__(plan, BEHAVIOURS, state)
         if state is not None:
             self.recover()
 
@@ -44,11 +68,10 @@ class Machine(State):
         sent = [address for address, entry in self.pending.items() if "sent" in entry]
         return sent + self._unaskable
 
-    def held_for(self, address: str) -> dict[str, Json]:
+    def held_for(self, address: str) -> Values:
         """What is reserved for a call that was sent and not answered."""
         entry = self.pending.get(address)
-        held: dict[str, Json] = self.frames[entry["frame"]].get("reserve", {}) if entry else {}
-        return held
+        return dict(self.task_frames[entry["frame"]].get("reserve", {})) if entry else {}
 
     def feed(self, event: Event) -> None:
         """Takes one event in and advances as far as that leads."""
@@ -60,14 +83,15 @@ class Machine(State):
             # Every event moves the run on; that it waits for somebody else now is said anew.
             state["status"] = "running"
         if event.kind.startswith("run."):
-            control.receive(self, event)
+            requests.receive(self, event)
         else:
             if event.kind == "gate.decided":
                 self._end_overdue(event)
             self._deliver(event)
         self._advance()
-        if "queue" in state or "starved" in state or "over" in state:
-            admission.review(self)
+        if "queue" in state or "out_of_budget" in state or "over" in state:
+            budget.review(self)
+            loop_limits.end_out_of_budget(self)
             self._advance()
         if not self.stopped_at:
             run.settle_status(self)
@@ -110,16 +134,18 @@ class Machine(State):
         return entry is not None and "sent" not in entry and self.state["status"] != "paused"
 
     def _deliver(self, event: Event) -> None:
-        if event.kind == "gate.decided" and control.is_repeated(self, event):
+        if event.kind == "gate.decided" and requests.is_repeated(self, event):
             return
         entry = self.pending.get(event.address)
-        if entry is None or event.kind.partition(".")[0] not in TOLD_BY[entry["what"]]:
+        if entry is None or event.kind.partition(".")[0] not in ENDED_BY[entry["what"]]:
             run.account_for_late(self, event)
             return
+        behaviour = self.behaviour(self.frames[entry["frame"]])
         if entry["what"] == "alarm" and event.address.endswith("/:timeout"):
-            behaviours.time_out(self, entry["frame"], event.address)
+            self.settle(event.address)
+            behaviour.time_out(self, entry["frame"])
         else:
-            self.behaviour(self.frames[entry["frame"]]).receive(self, entry["frame"], event)
+            behaviour.receive(self, entry["frame"], event)
 
     def _end_overdue(self, decision: Event) -> None:
         """Ends what was out of time before a person decided, though nobody looked at the clock."""
@@ -149,10 +175,47 @@ class Machine(State):
             frame = frames.get(key)
             if frame is None:
                 continue
-            if outcome is None:
-                self.behaviour(frame).enter(self, key)
-            else:
-                behaviours.leave(self, key, outcome)
+            if outcome is not None:
+                self._leave(key, frame, outcome)
+                continue
+            behaviour = self._behaviours[frame["kind"]]
+            try:
+                behaviour.enter(self, key)
+            except LanguageError as fault:
+                behaviour.fail(self, key, language_failure(fault, frame["address"]))
+
+    def _leave(self, key: str, frame: Frame, outcome: Outcome) -> None:
+        """A frame has ended: shapes its value, stops its alarm and tells the frame above."""
+        behaviour = self._behaviours[frame["kind"]]
+        if "node" in frame:
+            outcome = self._shaped(key, frame, outcome)
+            if "alarm" in frame:
+                self.forget_if_pending(frame["alarm"])
+        if behaviour.stays:
+            frame["ended"] = outcome["status"]
+        parent = frame["parent"]
+        if parent is None:
+            behaviour.child_left(self, key, key, outcome)
+            return
+        self.behaviour(self.frames[parent]).child_left(self, parent, key, outcome)
+        if not behaviour.stays and key in self.frames:
+            self.drop(key)
+
+    def _shaped(self, key: str, frame: Frame, outcome: Outcome) -> Outcome:
+        node = self.node(frame)
+        if node.shape is None or (is_failure(outcome) and outcome.get("value") is None):
+            return outcome
+        names = {"it": outcome.get("value"), "$usage": outcome.get("usage")}
+        names |= self.behaviour(frame).names_for_shape(self, key)
+        scope = OverlayScope(names, self.scope(frame))
+        try:
+            value = value_of(node.shape, scope)
+            warning = isinstance(node, Task) and node.warns and value_of(node.warns, scope)
+        except LanguageError as fault:
+            return failed(language_failure(fault, frame["address"]))
+        if isinstance(warning, str):
+            self.warn(frame["address"], "R113", warning)
+        return outcome | {"value": value}
 
     def _set_timers_again(self) -> None:
         for address, entry in self.pending.items():

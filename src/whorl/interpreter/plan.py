@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from whorl.interpreter.verdict import measures_of
-from whorl.ir import AllOf, AnyOf, Call, Constant, Fields, ForEach, Items, Judge, Loop, Task
-from whorl.ir.hidden import is_hidden
-from whorl.ir.walk import blocks_of, walk, workflows_of
+from whorl.ir import (
+    AllOf,
+    AnyOf,
+    Call,
+    Constant,
+    Fields,
+    ForEach,
+    Items,
+    Judge,
+    Loop,
+    Plateau,
+    Score,
+    Stable,
+    Task,
+)
+from whorl.ir.walk import blocks_of, is_hidden, walk, workflows_of
 
 if TYPE_CHECKING:
-    from whorl.interpreter.verdict import Measures
-    from whorl.ir import Block, Condition, Expression, Node, Value, Workflow
-    from whorl.ir.fields import After
+    from whorl.ir import After, Block, Condition, Expression, Node, Value, Workflow
 
 
 # What a model that answers may ask for: a tool of a server, a task of the operator.
@@ -43,14 +53,81 @@ class BlockPlan:
 
     def downstream(self, name: str) -> list[str]:
         """All nodes of the block that wait for a node, directly or through others."""
-        found: list[str] = []
+        names: list[str] = []
         queue = list(self.followers[name])
         while queue:
             follower = queue.pop(0)
-            if follower not in found:
-                found.append(follower)
+            if follower not in names:
+                names.append(follower)
                 queue.extend(self.followers[follower])
-        return found
+        return names
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A simple condition. Its number, from 1 in the order of writing, tells it from all others."""
+
+    number: int
+    condition: Condition
+
+    @property
+    def id(self) -> str:
+        """The key of what is known of the condition."""
+        return str(self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """Several conditions, of which one must be met, or `every` one."""
+
+    every: bool
+    parts: tuple[Rule, ...]
+
+
+Rule: TypeAlias = Leaf | Combined
+
+
+@dataclass(frozen=True, slots=True)
+class LoopPlan:
+    """When a loop ends: its rule, and of its simple conditions those that need something kept.
+
+    `decides` says whether there is anything that can be met; a score may be measured only.
+    """
+
+    rule: Rule | None
+    scores: dict[str, Score]
+    stables: dict[str, Stable]
+    plateaus: dict[str, Plateau]
+    judges: dict[str, Judge]
+    decides: bool
+
+    def judge_index(self, leaf: str) -> int:
+        """Which of the judges it is, from 0."""
+        return list(self.judges).index(leaf)
+
+
+def loop_plan(condition: Condition | None) -> LoopPlan:
+    """Numbers the simple conditions of a loop."""
+    leaves: list[Leaf] = []
+    rule = None if condition is None else _rule(condition, leaves)
+    return LoopPlan(
+        rule=rule,
+        scores={x.id: x.condition for x in leaves if isinstance(x.condition, Score)},
+        stables={x.id: x.condition for x in leaves if isinstance(x.condition, Stable)},
+        plateaus={x.id: x.condition for x in leaves if isinstance(x.condition, Plateau)},
+        judges={x.id: x.condition for x in leaves if isinstance(x.condition, Judge)},
+        decides=any(
+            not isinstance(x.condition, Score) or x.condition.at_least is not None for x in leaves
+        ),
+    )
+
+
+def _rule(condition: Condition, leaves: list[Leaf]) -> Rule:
+    if isinstance(condition, AnyOf | AllOf):
+        parts = tuple(_rule(part, leaves) for part in condition.conditions)
+        return Combined(isinstance(condition, AllOf), parts)
+    leaves.append(Leaf(len(leaves) + 1, condition))
+    return leaves[-1]
 
 
 class Plan:
@@ -64,7 +141,7 @@ class Plan:
         self.loops: dict[str, Loop] = {}
         self.tasks: dict[str, Task] = {}
         self.blocks: dict[str, BlockPlan] = {}
-        self.measures: dict[str, Measures | None] = {}
+        self.rules: dict[str, LoopPlan] = {}
         # For-eachs with loops in them: their items are kept, so that a loop can be reopened.
         self.keeping: set[str] = set()
         self._owners: dict[str, Workflow] = {}
@@ -88,7 +165,7 @@ class Plan:
             nodes=nodes,
             waits={node.name: node.after for node in block.nodes},
             needs={n.name: frozenset(after.node for after in n.after) for n in block.nodes},
-            followers={name: tuple(found) for name, found in followers.items()},
+            followers={name: tuple(names) for name, names in followers.items()},
             starts=tuple(node.name for node in block.nodes if not node.after),
             exports=tuple(name for names in given.values() for name in names),
             given=given,
@@ -99,11 +176,11 @@ class Plan:
                 for kind in TOOL_KINDS:
                     self._add_node(tool_key(key + node.name, kind), _tool_task(node, kind), owner)
             if isinstance(node, Loop):
-                self.measures[key + node.name] = measures_of(node.until)
+                rules = self.rules[key + node.name] = loop_plan(node.until)
                 hidden = is_hidden(node, self.workflows)
-                for index, judge in enumerate(judges_of(node.until)):
-                    asked = _judge_task(judge, hidden=hidden)
-                    self._add_node(judge_key(key + node.name, index), asked, owner)
+                for index, judge in enumerate(rules.judges.values()):
+                    task = _judge_task(judge, hidden=hidden)
+                    self._add_node(judge_key(key + node.name, index), task, owner)
             if isinstance(node, ForEach) and self._has_loop(node.body, frozenset()):
                 self.keeping.add(key + node.name)
             for slot, inner in blocks_of(node):
@@ -144,15 +221,6 @@ def tool_key(task_key: str, kind: str) -> str:
     return f"{task_key}?{kind}"
 
 
-def judges_of(condition: Condition | None) -> list[Judge]:
-    """The judges in a condition, in the order in which they are written."""
-    if isinstance(condition, Judge):
-        return [condition]
-    if isinstance(condition, AnyOf | AllOf):
-        return [judge for part in condition.conditions for judge in judges_of(part)]
-    return []
-
-
 def _tool_task(asking: Task, kind: str) -> Task:
     return Task(
         name=kind,
@@ -187,5 +255,5 @@ def _given(node: Node) -> list[str]:
     names = [node.name]
     for _, inner in blocks_of(node):
         if inner.open:
-            names.extend(name for one in inner.nodes for name in _given(one))
+            names.extend(name for inside in inner.nodes for name in _given(inside))
     return names

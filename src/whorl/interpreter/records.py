@@ -17,7 +17,7 @@ from whorl.ir.walk import blocks_of, walk
 from whorl.language import EvaluationError, LanguageError, to_text
 
 if TYPE_CHECKING:
-    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.frames import BlockFrame, ForEachFrame, Frame
     from whorl.interpreter.state import State
     from whorl.ir import Assign, ForEach, Node, Workflow
     from whorl.language import Json
@@ -48,13 +48,15 @@ def begin(machine: State, workflow: Workflow) -> dict[str, Json]:
     return {"$actions": actions, "$variables": {}, "$items": {}, "$workflow": known}
 
 
-def keep(machine: State, frame: Frame, name: str, end: dict[str, Any], value: Json = None) -> None:
+def keep(
+    machine: State, frame: BlockFrame, name: str, end: dict[str, Any], value: Json = None
+) -> None:
     """A node has ended."""
     table = _nearest(machine, frame["scope"])
     if table is None:
         return
     key = machine.plan.blocks[frame["block"]].node_key(name)
-    child = machine.frames.get(frame["children"].get(name, ""), {})
+    child: Any = machine.frames.get(frame["children"].get(name, ""), {})
     words = dict(machine.plan.workflow_of(key).statuses)
     node = machine.plan.nodes[key]
     status = end["status"]
@@ -90,7 +92,7 @@ def echo(machine: State, frame: Frame, node: Node) -> Json:
         return None
 
 
-def item_values(machine: State, frame: Frame, node: ForEach, index: int) -> dict[str, Json]:
+def item_values(machine: State, frame: ForEachFrame, node: ForEach, index: int) -> dict[str, Json]:
     """The names that an item of a for-each begins with, beside its own."""
     table = _nearest(machine, frame["scope"])
     if table is None:
@@ -101,10 +103,10 @@ def item_values(machine: State, frame: Frame, node: ForEach, index: int) -> dict
     return {"$actions": dict(table), "$item": item, "$items": items | {node.name: item}}
 
 
-def keep_item(machine: State, frame: Frame, child: Frame) -> None:
+def keep_item(machine: State, frame: ForEachFrame, child: BlockFrame) -> None:
     """An item of a for-each is done: remembers the records of what is inside."""
     table = machine.state["scopes"][child["own_scope"]]["values"].get("$actions")
-    if table is None:
+    if not isinstance(table, dict):
         return
     names = _names_inside(machine, frame["node"])
     frame.setdefault("kept", {})[str(child["index"])] = {
@@ -112,7 +114,7 @@ def keep_item(machine: State, frame: Frame, child: Frame) -> None:
     }
 
 
-def join_items(machine: State, frame: Frame) -> None:
+def join_items(machine: State, frame: ForEachFrame) -> None:
     """All items are done: what is inside has its outputs as lists, in the order of the items."""
     table = _nearest(machine, frame["scope"])
     if table is None:
@@ -180,7 +182,7 @@ def _is_number(value: Json) -> bool:
 def _nearest(machine: State, scope: str | None) -> dict[str, Any] | None:
     scopes = machine.state["scopes"]
     while scope is not None:
-        values = scopes[scope]["values"]
+        values: dict[str, Any] = scopes[scope]["values"]
         if "$actions" in values:
             table: dict[str, Any] = values["$actions"]
             return table
@@ -198,7 +200,9 @@ def _slots_left_out(node: Node, taken: str | None) -> list[str]:
     return [slot for slot, name in slots.items() if name != taken]
 
 
-def _why_skipped(machine: State, frame: Frame, name: str, words: dict[str, str]) -> dict[str, Json]:
+def _why_skipped(
+    machine: State, frame: BlockFrame, name: str, words: dict[str, str]
+) -> dict[str, Json]:
     """What a node waited for and did not get; its own condition, where it got all of it."""
     for after in machine.plan.blocks[frame["block"]].waits[name]:
         actual = frame["ends"].get(after.node, {}).get("status", "succeeded")

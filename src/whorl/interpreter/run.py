@@ -1,17 +1,122 @@
-"""The run as a whole: how it ends, what it waits for, and replies that come too late."""
+"""Workflows that run: the run itself and calls of others, their inputs, outputs and ends."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+import math
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
 
-from whorl.interpreter import budget
-from whorl.interpreter.address import inner
-from whorl.interpreter.outcomes import HIDDEN, error, failed, is_failure
+from whorl.errors import did_you_mean
+from whorl.interpreter import budget, records
+from whorl.interpreter.block import new_block
+from whorl.interpreter.evaluation import value_of
+from whorl.interpreter.events import inner
+from whorl.interpreter.frames import (
+    HIDDEN,
+    error_at,
+    failed,
+    is_failure,
+    language_failure,
+    succeeded,
+)
+from whorl.interpreter.state import Behaviour
+from whorl.ir import Call
+from whorl.language import LanguageError
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Outcome
+    from whorl.interpreter.frames import Outcome, RunFrame, Values
     from whorl.interpreter.state import State
+    from whorl.ir import Port, Workflow
+    from whorl.language import Json
+
+
+class RunBehaviour(Behaviour):
+    """The outermost frame."""
+
+    stays = True
+
+    def enter(self, machine: State, key: str) -> None:
+        """Starts the workflow with the run's input."""
+        frame = cast("RunFrame", machine.frames[key])
+        start_workflow(machine, key, machine.plan.workflow, frame["input"])
+
+    def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
+        """The workflow has ended, or the run itself has."""
+        if child == key:
+            end(machine, outcome)
+            return
+        machine.finish(key, end_workflow(machine, key, machine.plan.workflow, outcome))
+
+    def receive(self, machine: State, key: str, event: Event) -> None:
+        """The run's own time is over."""
+        machine.settle(event.address)
+        end_now(machine, failed(error_at("", "R101", "the run reached its time limit")))
+
+    def revive(self, machine: State, key: str) -> None:
+        """Tries again what failed in the workflow."""
+        if body := machine.frames[key].get("body"):
+            machine.revive(body)
+        else:
+            machine.enter(key)
+
+
+class CallBehaviour(RunBehaviour):
+    """A call of another workflow; its value is that one's outputs by name."""
+
+    def enter(self, machine: State, key: str) -> None:
+        """Computes the inputs and starts the workflow."""
+        frame = machine.frames[key]
+        node = machine.node(frame)
+        assert isinstance(node, Call)
+        given = value_of(node.inputs, machine.scope(frame))
+        assert isinstance(given, dict)
+        start_workflow(machine, key, machine.plan.workflows[node.workflow], given, node.workflow)
+
+    def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
+        """The called workflow has ended."""
+        node = machine.node(machine.frames[key])
+        assert isinstance(node, Call)
+        called = machine.plan.workflows[node.workflow]
+        machine.finish(key, end_workflow(machine, key, called, outcome))
+
+
+def start_workflow(
+    machine: State, key: str, workflow: Workflow, given: Values, block: str = ""
+) -> None:
+    """Checks the inputs, sets the variables and starts the body in a scope of its own."""
+    frame = machine.frames[key]
+    address = frame["address"]
+    try:
+        values = check_inputs(workflow, given, written=not block)
+    except InputError as fault:
+        machine.finish(key, failed(error_at(address, "R111", str(fault))))
+        return
+    if workflow.statuses:
+        values |= records.begin(machine, workflow)
+    frame["own_scope"] = machine.new_scope(values, None)
+    scope = machine.scope_at(frame["own_scope"])
+    for name, value in workflow.variables:
+        values[name] = value_of(value, scope)
+    frame["body"] = new_block(
+        machine, f"{block}:", parent=key, scope=frame["own_scope"], address=address
+    )
+
+
+def end_workflow(machine: State, key: str, workflow: Workflow, outcome: Outcome) -> Outcome:
+    """The outputs of a workflow whose body has ended."""
+    if is_failure(outcome):
+        return outcome
+    frame = machine.frames[key]
+    scope = machine.scope_at(frame["own_scope"])
+    outputs: dict[str, Any] = {}
+    try:
+        for name, value in workflow.outputs:
+            outputs[name] = value_of(value, scope)
+    except LanguageError as fault:
+        return failed(language_failure(fault, frame["address"]))
+    return succeeded(outputs)
 
 
 def end(machine: State, outcome: Outcome) -> None:
@@ -27,23 +132,22 @@ def end(machine: State, outcome: Outcome) -> None:
     if hidden:
         outputs = {name: HIDDEN if name in hidden else outputs[name] for name in outputs}
     main = next(iter(outputs.values()), None)
-    state["result"] = {
+    result: dict[str, Any] = {
         "status": state["status"],
         "output": main,
         "outputs": outputs,
         "error": cause,
         "usage": dict(state["usage"]),
     }
-    machine.note("run.finished", "", dict(state["result"]))
+    state["result"] = result
+    machine.note("run.finished", "", dict(result))
 
 
 def end_now(machine: State, outcome: Outcome) -> None:
     """Ends the run from inside: what is under way is cancelled."""
     root = machine.state["root"]
     frame = machine.frames[root]
-    if frame.get("body"):
-        machine.drop(frame["body"])
-        frame["body"] = None
+    machine.drop_body(frame)
     frame["ended"] = outcome["status"]
     end(machine, outcome)
 
@@ -53,7 +157,7 @@ def stop_endless(machine: State, steps: int) -> None:
     message = f"the run took {steps:,} steps without waiting for anything, the most there may be"
     message += "; give its loops lower limits, or let them `wait` for a second now and then"
     machine.clear_agenda()
-    end_now(machine, failed(error("R105", message, "")))
+    end_now(machine, failed(error_at("", "R105", message)))
 
 
 def arm(machine: State) -> None:
@@ -84,3 +188,99 @@ def account_for_late(machine: State, event: Event) -> None:
         budget.add_late_doubt(machine, event.address)
     if event.kind in ("task.finished", "task.failed") and isinstance(usage, dict):
         budget.add_late_usage(machine, event.address, usage)
+
+
+class InputError(ValueError):
+    """An input is missing, unknown or of another type."""
+
+
+def check_inputs(workflow: Workflow, given: Values, *, written: bool = True) -> Values:
+    """The values of all inputs, defaults filled in.
+
+    Where they are `written` by a person, objects and lists may be written as JSON texts, too.
+    """
+    ports = {port.name: port for port in workflow.inputs}
+    given = _renamed(workflow, given)
+    for name in given:
+        if name not in ports and not workflow.open_inputs:
+            known = ", ".join(map(repr, ports)) or "none"
+            hint = did_you_mean(name, list(ports))
+            message = f"workflow {workflow.name!r} has no input {name!r}; it has {known}"
+            raise InputError(f"{message}; {hint}" if hint else message)
+    values = {port.name: _value(workflow, port, given, written) for port in workflow.inputs}
+    return values | {name: value for name, value in given.items() if name not in ports}
+
+
+def _renamed(workflow: Workflow, given: Values) -> Values:
+    """The values under the names of the inputs that they are meant for."""
+    renamed = dict(given)
+    names = {port.name for port in workflow.inputs}
+    used: set[str] = set()
+    claimed = {alias for port in workflow.inputs for alias in port.aliases}
+    for port in workflow.inputs:
+        known = [alias for alias in port.aliases if alias in given and alias not in names]
+        if not known and "*" in port.aliases and len(given) == 1:
+            known = [name for name in given if name not in names | claimed]
+        if known and port.name not in given:
+            renamed[port.name] = given[known[0]]
+        used.update(known)
+    return {name: value for name, value in renamed.items() if name not in used}
+
+
+def _value(workflow: Workflow, port: Port, given: Values, written: bool) -> Json:
+    if given.get(port.name) is None:
+        if port.default is not None or not port.required:
+            return port.default
+        raise InputError(
+            f"workflow {workflow.name!r} needs the input {port.name!r} ({port.type}): "
+            f"`-i {port.name}=VALUE`"
+        )
+    value = _converted(port, given[port.name])
+    if written and isinstance(value, str) and port.type in ("json", "list", "files"):
+        value = _from_json(value)
+    if not _fits(port, value):
+        raise InputError(f"the input {port.name!r} must be a {port.type}, not {value!r:.80}")
+    return value
+
+
+def _converted(port: Port, value: Json) -> Json:
+    """Text from a command line is read as what the input is declared to be."""
+    if not isinstance(value, str):
+        return value
+    if port.type == "boolean" and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    if port.type in ("number", "integer"):
+        for read in (int, float):
+            with suppress(ValueError):
+                return read(value)
+    return value
+
+
+def _from_json(text: str) -> Json:
+    """The object or list that a text is; any other text stays a text."""
+    if text.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
+            value: Json = json.loads(text, parse_constant=_refuse)
+            return value
+    return text
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(word)
+
+
+def _fits(port: Port, value: Json) -> bool:
+    match port.type:
+        case "string" | "file":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            return is_number and -math.inf < value < math.inf  # type: ignore[operator]
+        case "list" | "files":
+            return isinstance(value, list)
+        case "json" | "any":
+            return True

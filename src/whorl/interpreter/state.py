@@ -7,32 +7,49 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, cast
 
 from whorl.errors import StoreError
-from whorl.interpreter.commands import Cancel, Command, SetTimer
 from whorl.interpreter.evaluation import FrameScope
-from whorl.interpreter.events import Event
-from whorl.interpreter.frames import Frame, Outcome, children_of
+from whorl.interpreter.events import Cancel, Command, Event, SetTimer
+from whorl.interpreter.frames import children_of, error_at, failed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
+    from whorl.interpreter.frames import (
+        BlockFrame,
+        Error,
+        ForEachFrame,
+        Frame,
+        FrameFields,
+        LoopFrame,
+        Outcome,
+        RunState,
+        TaskFrame,
+        Values,
+        Waiting,
+    )
     from whorl.interpreter.plan import Plan
-    from whorl.ir import Node
+    from whorl.ir import Loop, Node
     from whorl.language import Json
 
 FORMAT = 1
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
-# What is waited for, and the kinds of events that can tell of it.
-TOLD_BY = {"task": ("task",), "timer": ("timer",), "alarm": ("timer",), "gate": ("gate",)}
+# What is waited for, and the kinds of events that can end the wait.
+ENDED_BY = {"task": ("task",), "timer": ("timer",), "alarm": ("timer",), "gate": ("gate",)}
 
 
-class Behaviour(Protocol):
-    """What a construct's module has to offer."""
+class Behaviour:
+    """What a construct does with its frames; each one has its own for what it needs."""
+
+    # Whether a frame stays after its end, so that a loop in it can be reopened and what failed in
+    # it can be tried again.
+    stays = False
 
     def enter(self, machine: State, key: str) -> None:
-        """The frame's turn has come."""
+        """The frame's turn has come. An expression that fails here fails the frame."""
+        raise NotImplementedError
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         """A frame right below has ended."""
@@ -44,42 +61,66 @@ class Behaviour(Protocol):
         """After a restart: wants again what was wanted at an address and not yet sent."""
 
     def revive(self, machine: State, key: str) -> None:
-        """A person resumes a failed run: tries again what failed in here."""
+        """A person resumes a failed run: tries again what failed in the frame."""
+
+    def reopen(self, machine: State, key: str, child: str) -> None:
+        """A frame right below goes on after it had ended."""
+
+    def abandon(self, machine: State, key: str) -> None:
+        """The frame is taken away, whatever it is doing."""
+
+    def fail(self, machine: State, key: str, error: Error) -> None:
+        """The frame ends with an error."""
+        machine.finish(key, failed(error))
+
+    def time_out(self, machine: State, key: str) -> None:
+        """The time of the node is over: what is under way in it is cancelled."""
+        frame = machine.frames[key]
+        for child in children_of(frame):
+            machine.drop(child)
+        for address in list(frame.get("waits", ())):
+            machine.forget(address)
+        frame.update({"children": {}, "body": None, "out_of_time": True})
+        machine.finish(key, failed(out_of_time(frame), status="timed_out"))
+
+    def names_for_shape(self, machine: State, key: str) -> Values:
+        """What the shape of the node sees beside the value and the names around it."""
+        return {}
 
 
 class State:
     """What a run is at a moment."""
 
     def __init__(
-        self,
-        plan: Plan,
-        behaviours: Mapping[str, Behaviour],
-        abandon: Callable[[State, str], None],
-        state: dict[str, Any] | None = None,
+        self, plan: Plan, behaviours: Mapping[str, Behaviour], state: RunState | None = None
     ) -> None:
         self._behaviours = behaviours
-        self._abandon = abandon
         self.plan = plan
-        self.state: dict[str, Any] = state if state is not None else _new_state()
+        self.state: RunState = state if state is not None else _new_state()
         if self.state["format"] != FORMAT:
             raise StoreError(f"this run was stored by a newer version ({self.state['format']})")
-        self.frames: dict[str, Frame] = self.state["frames"]
-        self.pending: dict[str, Any] = self.state["pending"]
+        self.frames = self.state["frames"]
+        # The same frames for those who know what kind they ask for.
+        self.block_frames = cast("dict[str, BlockFrame]", self.frames)
+        self.foreach_frames = cast("dict[str, ForEachFrame]", self.frames)
+        self.loop_frames = cast("dict[str, LoopFrame]", self.frames)
+        self.task_frames = cast("dict[str, TaskFrame]", self.frames)
+        self.pending: dict[str, Waiting] = self.state["pending"]
         self._commands: list[Command] = []
         self._notes: list[Event] = []
         self._agenda: deque[tuple[str, Outcome | None]] = deque()
-        # Iterations whose results a time traveller wants to see, and what was found; no state.
-        self.wanted: frozenset[str] = frozenset()
-        self.found: dict[str, dict[str, Json]] = {}
+        # Iterations whose results a replay looks for, and the results; no part of the state.
+        self.observed: frozenset[str] = frozenset()
+        self.observations: dict[str, Values] = {}
         self._unaskable: list[str] = []
         # Iterations at whose beginning it stops in the midst of an event, until it is forked there.
         self.stops: frozenset[str] = frozenset()
         self.stopped_at = ""
-        self._open = dict.fromkeys(TOLD_BY, 0)
+        self._open = dict.fromkeys(ENDED_BY, 0)
         for entry in self.pending.values():
             self._open[entry["what"]] += 1
         if state is not None:
-            _upgrade(self.frames)
+            _upgrade(cast("dict[str, dict[str, Any]]", self.frames))
 
     def snapshot(self) -> str:
         """The whole state, as JSON text."""
@@ -88,14 +129,12 @@ class State:
     @property
     def status(self) -> str:
         """running, waiting, paused, or how the run ended."""
-        return str(self.state["status"])
+        return self.state["status"]
 
     @property
     def done(self) -> bool:
         """Whether the run has ended."""
         return self.state["status"] in ENDED
-
-    # What the constructs use.
 
     @property
     def open_tasks(self) -> int:
@@ -105,11 +144,15 @@ class State:
     @property
     def now(self) -> float:
         """The time of the newest event."""
-        return float(self.state["at"])
+        return self.state["at"]
 
-    def node(self, frame: Frame) -> Node:
+    def node(self, frame: FrameFields) -> Node:
         """The node that a frame runs."""
         return self.plan.nodes[frame["node"]]
+
+    def loop(self, key: str) -> Loop:
+        """The loop that a frame runs."""
+        return self.plan.loops[self.frames[key]["node"]]
 
     def scope(self, frame: Frame) -> FrameScope:
         """The names that a frame sees."""
@@ -119,10 +162,10 @@ class State:
         """The names that are seen in a scope."""
         return FrameScope(self.state, scope)
 
-    def new_scope(self, values: dict[str, Json], up: str | None, hidden: Sequence[str] = ()) -> str:
+    def new_scope(self, values: Values, up: str | None, hidden: Sequence[str] = ()) -> str:
         """Makes a scope inside another one (None: it sees nothing else).
 
-        Names that are `hidden` are not looked up around it: here they are not defined yet.
+        Names that are `hidden` are not looked up around it: in it they are not defined yet.
         """
         key = self._next()
         self.state["scopes"][key] = {"values": values, "up": up}
@@ -130,17 +173,21 @@ class State:
             self.state["scopes"][key]["hidden"] = list(hidden)
         return key
 
-    def root_values(self, scope: str) -> dict[str, Json]:
+    def values_at(self, scope: str) -> Values:
+        """The values of a scope itself."""
+        return self.state["scopes"][scope]["values"]
+
+    def root_values(self, scope: str) -> Values:
         """The values of the outermost scope around a scope: inputs and variables."""
         scopes = self.state["scopes"]
-        while scopes[scope]["up"] is not None:
-            scope = scopes[scope]["up"]
-        values: dict[str, Json] = scopes[scope]["values"]
-        return values
+        while (around := scopes[scope]["up"]) is not None:
+            scope = around
+        return scopes[scope]["values"]
 
-    def drop_scope(self, scope: str) -> None:
+    def drop_scope(self, scope: str | None) -> None:
         """Forgets a scope."""
-        self.state["scopes"].pop(scope, None)
+        if scope:
+            self.state["scopes"].pop(scope, None)
 
     def new_frame(self, kind: str, *, parent: str | None, scope: str, **fields: Json) -> str:
         """Makes a frame; it is entered when its turn comes."""
@@ -149,7 +196,7 @@ class State:
         if parent is not None:
             above = self.frames[parent]
             loop = parent if above["kind"] == "loop" else above["loop"]
-        self.frames[key] = {
+        self.frames[key] = {  # type: ignore[assignment]
             "kind": kind,
             "parent": parent,
             "scope": scope,
@@ -198,7 +245,7 @@ class State:
 
     def expect(self, address: str, key: str, what: str, **fields: Json) -> None:
         """Waits for an event at an address: a task, a timer, a gate, or an alarm (a time limit)."""
-        self.pending[address] = {"frame": key, "what": what, **fields}
+        self.pending[address] = {"frame": key, "what": what, **fields}  # type: ignore[typeddict-item]
         self.frames[key].setdefault("waits", {})[address] = 1
         self._open[what] += 1
         if what == "task":
@@ -221,7 +268,13 @@ class State:
         if entry["what"] != "gate":
             self.command(Cancel(address))
 
-    def note(self, kind: str, address: str, body: dict[str, Json] | None = None) -> None:
+    def forget_if_pending(self, *addresses: str) -> None:
+        """Stops waiting for those events that are waited for."""
+        for address in addresses:
+            if address in self.pending:
+                self.forget(address)
+
+    def note(self, kind: str, address: str, body: Values | None = None) -> None:
         """Says something about the run."""
         self.state["notes"] += 1
         if address in self.stops and kind == "iteration.started":
@@ -230,10 +283,10 @@ class State:
 
     def warn(self, address: str, code: str, message: str, *, once: str = "") -> None:
         """Says something that a person should know; the same warning is said once."""
-        said: list[str] = self.state["warned"]
+        warned = self.state["warned"]
         key = once or f"{code} {address.partition('[')[0]} {message}"
-        if key not in said and len(said) < 1_000:
-            said.append(key)
+        if key not in warned and len(warned) < 1_000:
+            warned.append(key)
             self.note("warning", address, {"code": code, "message": message})
 
     def drop(self, key: str) -> None:
@@ -242,15 +295,22 @@ class State:
         for doomed_key in doomed:
             frame = self.frames[doomed_key]
             doomed.extend(children_of(frame))
-            self._abandon(self, doomed_key)
+            self.behaviour(frame).abandon(self, doomed_key)
             if frame.get("waits"):
                 for address in list(frame["waits"]):
                     self.forget(address)
-            for scope in ("own_scope", "inner"):
-                if scope in frame:
-                    self.drop_scope(frame[scope])
+            if "own_scope" in frame:
+                self.drop_scope(frame["own_scope"])
+            if "inner" in frame:
+                self.drop_scope(frame["inner"])
         for doomed_key in doomed:
             del self.frames[doomed_key]
+
+    def drop_body(self, frame: FrameFields) -> None:
+        """Takes the frame's body away, where there is one."""
+        if body := frame.get("body"):
+            self.drop(body)
+            frame["body"] = None
 
     def _next(self) -> str:
         self.state["next"] += 1
@@ -260,21 +320,24 @@ class State:
         """Each loop knows how many tasks are waited for in it."""
         loop = self.frames[key]["loop"]
         while loop is not None:
-            around = self.frames[loop]
+            around = self.loop_frames[loop]
             around["open"] = around.get("open", 0) + step
             loop = around["loop"]
 
 
-def _upgrade(frames: dict[str, Frame]) -> None:
-    """Brings frames of older snapshots to their present form; plateaus begin to count anew."""
+def out_of_time(frame: FrameFields) -> Error:
+    """The error of a node whose time is over."""
+    return error_at(frame["address"], "R101", f"{frame['name']!r} took longer than its time")
+
+
+def _upgrade(frames: dict[str, dict[str, Any]]) -> None:
+    """Brings frames of older snapshots to their present form."""
     for frame in frames.values():
         if isinstance(frame.get("waits"), list):
             frame["waits"] = dict.fromkeys(frame["waits"], 1)
-        if isinstance(frame.get("stale"), int):
-            del frame["stale"]
 
 
-def _new_state() -> dict[str, Any]:
+def _new_state() -> RunState:
     return {
         "format": FORMAT,
         "status": "new",

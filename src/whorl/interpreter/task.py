@@ -1,21 +1,37 @@
-"""Tasks: asked for, accounted for, sent, answered; repaired and retried where that may help."""
+"""Tasks: asked for, accounted for, sent, answered; repaired and retried where that may help.
+
+A model keeps nothing itself, so the machine does: the prompts and answers of each session, with the
+loop that it belongs to; the oldest are left out where they outgrow their limits.
+A reply with `calls` is not the end of a task. Each call becomes a task of its own at `node/:tool1`,
+`node/:tool2`, ...; then the task is performed again at `node/:turn2`, its input `turns` longer by
+what it `said` and by the results. So every call of a model and of a tool is journaled by itself.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import admission, budget, conversation, retrying, task_clock, turns
-from whorl.interpreter.address import attempted, inner
-from whorl.interpreter.commands import Perform
+from whorl.interpreter import attempts, budget
+from whorl.interpreter.attempts import TIMEOUTS, may_help, pause
 from whorl.interpreter.evaluation import value_of
-from whorl.interpreter.outcomes import error, failed, language_failure, succeeded
-from whorl.interpreter.retrying import TIMEOUTS, may_help, pause
+from whorl.interpreter.events import Perform, attempted, inner
+from whorl.interpreter.frames import (
+    children_of,
+    discard,
+    error_at,
+    failed,
+    is_failure,
+    language_failure,
+    succeeded,
+)
+from whorl.interpreter.plan import TOOL_KINDS, tool_key
+from whorl.interpreter.state import Behaviour
 from whorl.ir import Loop, Retry, Task
-from whorl.language import LanguageError
+from whorl.language import LanguageError, to_text
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Frame
+    from whorl.interpreter.frames import Error, Outcome, TaskFrame, Values
     from whorl.interpreter.state import State
     from whorl.language import Json
 
@@ -29,45 +45,73 @@ LATER_MAX = 10_000
 DOUBTS_MAX = 100
 _REPLY = ("status", "headers", "body")
 _USAGE = ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt")
+# How much of a session is kept.
+MESSAGES_MAX = 200
+CHARACTERS_MAX = 400_000
+# How many turns a model with tools has, where the author says nothing.
+TURNS_MAX = 10
+# A tool that is no longer what the model was told about ends the task; what else goes wrong with a
+# tool, a model may find its way around.
+_CHANGED = "P122"
+_TOO_MANY = "P124"
 
 
-class TaskBehaviour:
-    """The behaviour of task frames."""
+class TaskBehaviour(Behaviour):
+    """Work that a provider does."""
 
     def enter(self, machine: State, key: str) -> None:
         """Computes the inputs and asks for the task."""
-        frame = machine.frames[key]
+        frame = machine.task_frames[key]
         node = machine.plan.tasks[frame["node"]]
-        try:
-            inputs = conversation.recall(machine, frame, node, _inputs(machine, frame, node))
-        except LanguageError as fault:
-            machine.finish(key, failed(language_failure(fault, frame["address"])))
-            return
+        inputs = _with_conversation(machine, frame, node, _inputs(machine, frame, node))
         if _keeps_inputs(node):
             frame["inputs"] = inputs
-            retrying.take_key(machine, frame, inputs)
+            attempts.take_key(machine, frame, inputs)
         ask(machine, key)
 
-    def child_left(self, machine: State, key: str, child: str, outcome: dict[str, Any]) -> None:
+    def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         """A tool that the task wanted has ended."""
-        if turns.collect(machine, key, child, outcome):
+        if _collect_tool(machine, key, child, outcome):
             ask(machine, key)
 
     def receive(self, machine: State, key: str, event: Event) -> None:
-        """The intent, the reply, a fault, a doubt, the end of a wait, or a person's word."""
-        _take(machine, key, event, machine.plan.tasks[machine.frames[key]["node"]])
+        """The intent, the reply, a fault, a doubt, the end of a wait, or a person's decision."""
+        _RECEIVERS[event.kind](machine, key, event)
 
     def ask_again(self, machine: State, key: str, address: str) -> None:
         """Wants the task that was not sent yet."""
         _want(machine, key)
 
-    def revive(self, machine: State, key: str) -> None:
-        """A task that failed leaves no frame; its block starts it anew."""
+    def abandon(self, machine: State, key: str) -> None:
+        """What is reserved for a call that is under way counts as spent."""
+        frame = machine.task_frames[key]
+        if "reserve" in frame:
+            budget.abandon(machine, frame)
+
+    def time_out(self, machine: State, key: str) -> None:
+        """What is under way is cancelled, and counts as far as it was reserved."""
+        frame = machine.task_frames[key]
+        if machine.status == "paused" and "reserve" not in frame:
+            return  # nothing of it may run: the clock begins anew when the run is resumed
+        for child in children_of(frame):
+            machine.drop(child)
+        frame["children"] = {}
+        total_s = machine.plan.tasks[frame["node"]].total_timeout_s
+        message = f"{frame['name']!r} took longer than {total_s:g} s, "
+        message += "which is its time for all attempts together"
+        error = error_at(frame["address"], "R101", message)
+        facts: Values = {"status": "failed", "error": error}
+        if "reserve" in frame:
+            facts["usage"] = budget.abandon_in_doubt(machine, frame)
+        for address in list(frame["waits"]):
+            machine.forget(address)
+        machine.note("node.finished", frame["address"], facts)
+        machine.finish(key, failed(error, status="timed_out") | {"noted": True})
 
 
 def ask(machine: State, key: str) -> None:
     """Asks for the frame's task at its present attempt."""
-    frame = machine.frames[key]
+    frame = machine.task_frames[key]
     frame["address"] = attempted(frame["base"], _attempt(frame))
     frame.pop("doubts", None)
     machine.expect(frame["address"], key, "task")
@@ -76,65 +120,61 @@ def ask(machine: State, key: str) -> None:
 
 def _want(machine: State, key: str) -> None:
     """Wants the task done, whose answer is waited for."""
-    if task_clock.is_over(machine, machine.frames[key]):
+    if attempts.is_out_of_time(machine, machine.task_frames[key]):
         return
     try:
         machine.command(_perform(machine, key))
     except LanguageError as fault:
         # Inputs that are computed anew for an attempt may read what has changed since.
-        address = machine.frames[key]["address"]
+        address = machine.task_frames[key]["address"]
         machine.finish(key, failed(language_failure(fault, address)))
 
 
-def _take(machine: State, key: str, event: Event, node: Task) -> None:
-    frame = machine.frames[key]
-    match event.kind:
-        case "task.started":
-            if not task_clock.is_over(machine, frame):
-                admission.admit(machine, key, event)
-        case "task.finished":
-            frame.pop("cap", None)
-            _account(machine, frame, event)
-            machine.settle(event.address)
-            frame.pop("key", None)
-            _warn(machine, event)
-            if "later" in event.body:
-                _ask_later(machine, key, event, node)
-                return
-            if event.body.get("session") and (session := _session(machine, frame, node)):
-                machine.state["sessions"][session] = event.body["session"]
-            calls = turns.wanted(node, event)
-            if not calls:
-                conversation.keep(machine, frame, node, event.body.get("value"))
-                outcome = succeeded(event.body.get("value"))
-                outcome["usage"] = event.body.get("usage")
-                machine.finish(key, outcome)
-            elif turns.begin(machine, key, calls, event.body.get("said")):
-                ask(machine, key)
-        case "task.failed":
-            _account(machine, frame, event)
-            machine.settle(event.address)
-            _fail(machine, key, event, node)
-        case "task.in_doubt":
-            _doubt(machine, key, event, node)
-        case "timer.fired":
-            machine.settle(event.address)
-            ask(machine, key)
-        case "gate.decided":
-            _decided(machine, key, event)
+def _started(machine: State, key: str, event: Event) -> None:
+    if not attempts.is_out_of_time(machine, machine.task_frames[key]):
+        budget.admit(machine, key, event)
+
+
+def _finished(machine: State, key: str, event: Event) -> None:
+    frame = machine.task_frames[key]
+    node = machine.plan.tasks[frame["node"]]
+    frame.pop("cap", None)
+    frame.pop("key", None)
+    _account(machine, frame, event)
+    machine.settle(event.address)
+    _warn(machine, event)
+    if "later" in event.body:
+        _ask_later(machine, key, event, node)
+        return
+    if event.body.get("session") and (session := _session(machine, frame, node)):
+        machine.state["sessions"][session] = event.body["session"]
+    asked = event.body.get("calls") if node.kind == "ask" else None
+    calls = [call for call in asked if isinstance(call, dict)] if isinstance(asked, list) else []
+    if not calls:
+        _keep_conversation(machine, frame, node, event.body.get("value"))
+        outcome = succeeded(event.body.get("value"))
+        outcome["usage"] = event.body.get("usage")
+        machine.finish(key, outcome)
+    elif _begin_tools(machine, key, calls, event.body.get("said")):
+        ask(machine, key)
+
+
+def _timer_fired(machine: State, key: str, event: Event) -> None:
+    machine.settle(event.address)
+    ask(machine, key)
 
 
 def _warn(machine: State, event: Event) -> None:
     """Passes on what a provider says that a person should know of its reply."""
     warnings = event.body.get("warnings")
-    for found in warnings if isinstance(warnings, list) else ():
-        if isinstance(found, dict) and "code" in found and "message" in found:
-            machine.warn(event.address, str(found["code"]), str(found["message"]))
+    for warning in warnings if isinstance(warnings, list) else ():
+        if isinstance(warning, dict) and "code" in warning and "message" in warning:
+            machine.warn(event.address, str(warning["code"]), str(warning["message"]))
 
 
-def _inputs(machine: State, frame: Frame, node: Task) -> dict[str, Json]:
+def _inputs(machine: State, frame: TaskFrame, node: Task) -> Values:
     scope = machine.scope(frame)
-    inputs: dict[str, Json] = {}
+    inputs: Values = {}
     for kind, fields in machine.plan.workflow_of(frame["node"]).defaults:
         if kind == node.kind:
             inputs |= _object(value_of(fields, scope))
@@ -154,13 +194,13 @@ def _keeps_inputs(node: Task) -> bool:
     return not node.secure or node.kind == "ask"
 
 
-def _object(value: Json) -> dict[str, Json]:
+def _object(value: Json) -> Values:
     assert isinstance(value, dict)
     return value
 
 
 def _perform(machine: State, key: str) -> Perform:
-    frame = machine.frames[key]
+    frame = machine.task_frames[key]
     node = machine.plan.tasks[frame["node"]]
     sessions = machine.state["sessions"]
     inputs = frame["inputs"] if _keeps_inputs(node) else _inputs(machine, frame, node)
@@ -169,7 +209,7 @@ def _perform(machine: State, key: str) -> Perform:
         node.kind,
         inputs | frame["later"] if "later" in frame else inputs,
         attempt=_attempt(frame),
-        timeout_s=task_clock.attempt_time(machine, frame, node),
+        timeout_s=attempts.attempt_time(machine, frame, node),
         returns=node.returns,
         session=sessions.get(_session(machine, frame, node), "") if sessions else "",
         repair=frame.get("repair"),
@@ -179,12 +219,12 @@ def _perform(machine: State, key: str) -> Perform:
     )
 
 
-def _attempt(frame: Frame) -> int:
+def _attempt(frame: TaskFrame) -> int:
     """Which attempt it is, of the task or of its present turn."""
     return int(frame["attempt"] - frame.get("attempts_before", 0))
 
 
-def _session(machine: State, frame: Frame, node: Task) -> str:
+def _session(machine: State, frame: TaskFrame, node: Task) -> str:
     """Where a conversation is kept: with the loop that continues it, or with its iteration."""
     loop = frame["loop"]
     if loop is None:
@@ -195,21 +235,24 @@ def _session(machine: State, frame: Frame, node: Task) -> str:
     return f"{loop} {name}" if name else ""
 
 
-def _account(machine: State, frame: Frame, event: Event) -> None:
+def _account(machine: State, frame: TaskFrame, event: Event) -> None:
     if "reserve" in frame:
         budget.release(machine, frame)
     usage = event.body.get("usage")
-    told = {name: usage.get(name) for name in _USAGE} if usage and isinstance(usage, dict) else {}
-    budget.add_usage(machine, frame["loop"], told)
-    if told:
-        admission.note_excess(machine, frame["loop"])
+    used = {name: usage.get(name) for name in _USAGE} if usage and isinstance(usage, dict) else {}
+    budget.add_usage(machine, frame["loop"], used)
+    if used:
+        budget.note_excess(machine, frame["loop"])
 
 
-def _fail(machine: State, key: str, event: Event, node: Task) -> None:
-    frame = machine.frames[key]
+def _failed(machine: State, key: str, event: Event) -> None:
+    frame = machine.task_frames[key]
+    node = machine.plan.tasks[frame["node"]]
+    _account(machine, frame, event)
+    machine.settle(event.address)
     fault = event.body["error"]
     assert isinstance(fault, dict)
-    retrying.keep_key(frame, fault)
+    attempts.keep_key(frame, fault)
     if fault.get("code") == _REPAIRABLE and frame.get("repairs", 0) < node.repairs:
         frame["repairs"] = frame.get("repairs", 0) + 1
         frame["repair"] = fault.get("detail")
@@ -217,21 +260,21 @@ def _fail(machine: State, key: str, event: Event, node: Task) -> None:
         ask(machine, key)
         return
     policy = node.retry or (_USUAL_RETRY if node.kind in _USUALLY_RETRIED else None)
-    if retrying.is_doubtful(fault) and node.delivery != "at_least_once":
+    if attempts.is_doubtful(fault) and node.delivery != "at_least_once":
         policy = None
     tried = frame.get("retries", 0)
     if policy is not None and tried < policy.times and may_help(policy, fault):
         asked = fault.get("retry_after_s")
         due = machine.now + pause(machine, frame["address"], policy, tried + 1, asked)
-        if task_clock.has_time(machine, frame, due):
+        if attempts.has_time(machine, frame, due):
             frame["retries"] = tried + 1
             frame["attempt"] += 1
             machine.note("task.retrying", frame["address"], {"due": due, "error": fault})
             machine.expect(inner(frame["base"], "retry"), key, "timer", due=due)
             return
-    retrying.leave_key(machine, frame)
+    attempts.leave_key(machine, frame)
     code = str(fault.get("code", "P100"))
-    cause = error("R100", f"{_named(frame)} failed: {fault.get('message')}", frame["address"])
+    cause = error_at(frame["address"], "R100", f"{_named(frame)} failed: {fault.get('message')}")
     cause["cause"] = {"code": code, "message": fault.get("message")}
     detail = fault.get("detail")
     if isinstance(detail, dict) and isinstance(detail.get("status"), int):
@@ -244,7 +287,7 @@ def _fail(machine: State, key: str, event: Event, node: Task) -> None:
 
 def _ask_later(machine: State, key: str, event: Event, node: Task) -> None:
     """The other side works on it: after a durable wait it is asked again, with other inputs."""
-    frame = machine.frames[key]
+    frame = machine.task_frames[key]
     later = event.body["later"]
     assert isinstance(later, dict)
     since = frame.setdefault("since", machine.now)
@@ -253,15 +296,15 @@ def _ask_later(machine: State, key: str, event: Event, node: Task) -> None:
     is_late = node.timeout_s is not None and due > since + node.timeout_s
     if is_late or frame["asked_later"] > LATER_MAX:
         limit = f"{LATER_MAX} times" if not is_late else f"{node.timeout_s:g} s"
-        cause = error("R101", f"{_named(frame)} has no answer after {limit}", frame["address"])
+        cause = error_at(frame["address"], "R101", f"{_named(frame)} has no answer after {limit}")
         machine.finish(key, failed(cause, status="timed_out"))
         return
-    frame["later"] = later["inputs"]
+    frame["later"] = _object(later["inputs"])
     frame["attempt"] += 1
     machine.expect(inner(frame["base"], "later"), key, "timer", due=due)
 
 
-def _given(event: Event, fault: dict[str, Any]) -> Json:
+def _given(event: Event, fault: Error) -> Json:
     """What a task that failed gave all the same, such as the reply of a web service."""
     value = event.body.get("value")
     detail = fault.get("detail")
@@ -270,12 +313,13 @@ def _given(event: Event, fault: dict[str, Any]) -> Json:
     return value
 
 
-def _named(frame: Frame) -> str:
+def _named(frame: TaskFrame) -> str:
     return repr(frame.get("name") or frame["address"])
 
 
-def _doubt(machine: State, key: str, event: Event, node: Task) -> None:
-    frame = machine.frames[key]
+def _in_doubt(machine: State, key: str, event: Event) -> None:
+    frame = machine.task_frames[key]
+    node = machine.plan.tasks[frame["node"]]
     budget.charge_reserve(machine, frame, in_doubt=True)
     machine.pending[event.address].pop("sent", None)
     address = frame["address"]
@@ -294,7 +338,7 @@ def _doubt(machine: State, key: str, event: Event, node: Task) -> None:
         if node.delivery == "at_least_once":
             message = f"{_named(frame)} was sent {DOUBTS_MAX + 1} times, each time before a crash"
             message += "; see why, then `whorl resume RUN` tries it again"
-        machine.finish(key, failed(error("R106", message, address)))
+        machine.finish(key, failed(error_at(address, "R106", message)))
 
 
 def _decided(machine: State, key: str, event: Event) -> None:
@@ -302,5 +346,151 @@ def _decided(machine: State, key: str, event: Event) -> None:
     if event.body.get("approved"):
         ask(machine, key)
         return
-    address = machine.frames[key]["address"]
-    machine.finish(key, failed(error("R106", "in doubt, and not to be repeated", address)))
+    address = machine.task_frames[key]["address"]
+    machine.finish(key, failed(error_at(address, "R106", "in doubt, and not to be repeated")))
+
+
+def _with_conversation(machine: State, frame: TaskFrame, node: Task, inputs: Values) -> Values:
+    """The inputs of a question, with all that its conversation holds so far."""
+    if node.kind != "ask" or not node.session:
+        return inputs
+    earlier = machine.state.get("conversations", {}).get(_conversation_key(frame, node), [])
+    if not earlier:
+        return inputs
+    if any(message.get("secure") for message in earlier):
+        # What a step keeps out of sight stays so where another one is told of it.
+        frame["secure"] = True
+    own = inputs.get("messages")
+    messages: list[Json] = [{"role": m["role"], "content": m["content"]} for m in earlier]
+    return inputs | {"messages": [*messages, *(own if isinstance(own, list) else ())]}
+
+
+def _keep_conversation(machine: State, frame: TaskFrame, node: Task, value: Json) -> None:
+    """Adds a question and its answer to their conversation."""
+    if node.kind != "ask" or not node.session:
+        return
+    pair: list[dict[str, Any]] = [
+        {"role": "user", "content": to_text(frame["inputs"].get("prompt"))},
+        {"role": "assistant", "content": to_text(value)},
+    ]
+    if node.secure or frame.get("secure"):
+        pair = [message | {"secure": True} for message in pair]
+    conversations = machine.state.setdefault("conversations", {})
+    key = _conversation_key(frame, node)
+    messages = [*conversations.get(key, ()), *pair]
+    count = len(messages)
+    while len(messages) > MESSAGES_MAX or sum(len(m["content"]) for m in messages) > CHARACTERS_MAX:
+        # Questions go with their answers.
+        del messages[:2]
+    if len(messages) < count:
+        warning = f"session {node.session!r} is longer than {MESSAGES_MAX} messages or "
+        warning += f"{CHARACTERS_MAX:,} characters, the most that is kept: its oldest are left out"
+        machine.warn(frame["address"], "R105", warning)
+    conversations[key] = messages
+
+
+def _conversation_key(frame: TaskFrame, node: Task) -> str:
+    """Where a conversation is kept: with the innermost loop around it, or with the run."""
+    return f"{frame['loop'] or 'run'} {node.session}"
+
+
+def _begin_tools(machine: State, key: str, calls: list[Values], turn: Json) -> bool:
+    """Starts the tools that a reply wants; true when nothing is to be waited for."""
+    frame = machine.task_frames[key]
+    turns = frame.setdefault("turns", {"root": frame["address"], "number": 1, "tools": 0})
+    if turns["number"] >= _turns_max(frame):
+        machine.finish(key, failed(_too_many(frame)))
+        return False
+    frame["turn"] = turn
+    frame["results"] = [{"role": "tool", "id": call.get("id")} for call in calls]
+    frame["children"] = {}
+    for index, call in enumerate(calls):
+        if call.get("kind") in TOOL_KINDS:
+            _start_tool(machine, key, index, call)
+        else:
+            frame["results"][index]["error"] = call.get("error") or "there is no such tool"
+    return _has_all_results(machine, key)
+
+
+def _collect_tool(machine: State, key: str, child: str, outcome: Outcome) -> bool:
+    """A tool has ended; true when it was the last one."""
+    frame = machine.task_frames[key]
+    index = next(at for at, tool in frame["children"].items() if tool == child)
+    del frame["children"][index]
+    result = frame["results"][int(index)]
+    if not is_failure(outcome):
+        result["value"] = outcome["value"]
+    elif _is_final(outcome):
+        for other in list(frame["children"].values()):
+            machine.drop(other)
+        frame["children"] = {}
+        machine.finish(key, failed(outcome["error"], status=outcome["status"]))
+        return False
+    else:
+        result["error"] = outcome["error"].get("cause", outcome["error"])["message"]
+    return _has_all_results(machine, key)
+
+
+def _start_tool(machine: State, key: str, index: int, call: Values) -> None:
+    frame = machine.task_frames[key]
+    frame["turns"]["tools"] += 1
+    address = inner(frame["turns"]["root"], f"tool{frame['turns']['tools']}")
+    child = machine.new_frame(
+        "task",
+        parent=key,
+        scope=frame["scope"],
+        node=tool_key(frame["node"], str(call["kind"])),
+        name=str(call.get("name") or call["kind"]),
+        base=address,
+        address=address,
+        attempt=1,
+        extra=call.get("inputs") or {},
+    )
+    frame["children"][str(index)] = child
+    machine.enter(child)
+
+
+def _has_all_results(machine: State, key: str) -> bool:
+    """When all results are there: makes the frame ready for its next turn."""
+    frame = machine.task_frames[key]
+    if frame["children"]:
+        return False
+    frame["turns"]["number"] += 1
+    discard(frame, "repair", "repairs", "retries")
+    before: Any = frame["inputs"].get("turns") or []
+    frame["inputs"] = frame["inputs"] | {
+        "turns": [*before, frame.pop("turn"), *frame.pop("results")]
+    }
+    frame["base"] = inner(frame["turns"]["root"], f"turn{frame['turns']['number']}")
+    # Attempts of a node are counted through, those of a turn begin anew.
+    frame["attempts_before"] = frame["attempt"] - 1
+    return True
+
+
+def _turns_max(frame: TaskFrame) -> int:
+    limit: Any = frame["inputs"].get("max_turns")
+    is_count = isinstance(limit, int) and not isinstance(limit, bool) and limit > 0
+    return int(limit) if is_count else TURNS_MAX
+
+
+def _is_final(outcome: Outcome) -> bool:
+    fault = outcome["error"]
+    code = str(fault.get("cause", fault).get("code", ""))
+    return code == _CHANGED or code.startswith("R") or outcome["status"] == "cancelled"
+
+
+def _too_many(frame: TaskFrame) -> Error:
+    count = _turns_max(frame)
+    message = f"it still wanted tools in turn {count}, its last one; raise max_turns"
+    cause: Json = {"code": _TOO_MANY, "message": message}
+    return error_at(frame["address"], "R100", f"{_named(frame)} failed: {message}", cause=cause)
+
+
+_RECEIVERS = {
+    "task.started": _started,
+    "task.finished": _finished,
+    "task.failed": _failed,
+    "task.in_doubt": _in_doubt,
+    "timer.fired": _timer_fired,
+    "gate.decided": _decided,
+}

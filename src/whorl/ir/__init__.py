@@ -3,18 +3,6 @@
 from __future__ import annotations
 
 from whorl.ir.codec import content_hash, from_json, to_json
-from whorl.ir.conditions import (
-    AllOf,
-    AnyOf,
-    BranchTaken,
-    Condition,
-    Judge,
-    Plateau,
-    Score,
-    Stable,
-    When,
-)
-from whorl.ir.loop import Carry, Collect, IterationFailure, Loop, LoopLimits, Memory
 from whorl.ir.nodes import (
     After,
     Assign,
@@ -22,20 +10,44 @@ from whorl.ir.nodes import (
     Branch,
     Break,
     Call,
+    Carry,
     Case,
+    Collect,
     Compute,
     Continue,
     ForEach,
     Gate,
     Group,
+    IterationFailure,
+    Loop,
+    LoopLimits,
+    Memory,
     Node,
+    RunLimits,
     Stop,
     Task,
     Wait,
+    Workflow,
     timed_as_a_whole,
 )
-from whorl.ir.values import Constant, Expression, Fields, Items, Port, Retry, Value
-from whorl.ir.workflow import RunLimits, Workflow
+from whorl.ir.values import (
+    AllOf,
+    AnyOf,
+    BranchTaken,
+    Condition,
+    Constant,
+    Expression,
+    Fields,
+    Items,
+    Judge,
+    Plateau,
+    Port,
+    Retry,
+    Score,
+    Stable,
+    Value,
+    When,
+)
 
 __all__ = [
     "After",

@@ -12,8 +12,11 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, cast
 
 from whorl.errors import InternalError
-from whorl.ir import conditions, loop, nodes, values, workflow
-from whorl.ir.fields import After
+from whorl.ir import nodes, values
+from whorl.ir import nodes as loop
+from whorl.ir import nodes as workflow
+from whorl.ir import values as conditions
+from whorl.ir.nodes import After
 from whorl.language import Expression
 
 if TYPE_CHECKING:

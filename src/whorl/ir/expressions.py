@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from whorl.ir.conditions import AllOf, AnyOf, BranchTaken, Judge, Plateau, Score, Stable, When
-from whorl.ir.loop import Loop
 from whorl.ir.nodes import (
     Assign,
     Branch,
@@ -16,20 +14,33 @@ from whorl.ir.nodes import (
     ForEach,
     Gate,
     Group,
+    Loop,
     Stop,
     Task,
     Wait,
 )
-from whorl.ir.values import Constant, Expression, Fields, Items
+from whorl.ir.values import (
+    AllOf,
+    AnyOf,
+    BranchTaken,
+    Constant,
+    Expression,
+    Fields,
+    Items,
+    Judge,
+    Plateau,
+    Score,
+    Stable,
+    When,
+)
 from whorl.ir.walk import blocks_of
 from whorl.language import LanguageError, free_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whorl.ir.conditions import Condition
     from whorl.ir.nodes import Block, Node
-    from whorl.ir.values import Value
+    from whorl.ir.values import Condition, Value
     from whorl.language import NameUse
 
 

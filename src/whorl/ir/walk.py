@@ -1,11 +1,13 @@
-"""Walking over a workflow: its blocks and nodes, each with the path that names it for ever."""
+"""Walking over a workflow: its blocks and nodes, each with the path that names it for ever.
+
+Also which nodes give what nobody is shown: secure tasks, and what holds them.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
-from whorl.ir.loop import Loop
 from whorl.ir.nodes import (
     Assign,
     Branch,
@@ -16,16 +18,16 @@ from whorl.ir.nodes import (
     ForEach,
     Gate,
     Group,
+    Loop,
     Stop,
     Task,
     Wait,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from whorl.ir.nodes import Block, Case, Node
-    from whorl.ir.workflow import Workflow
+    from whorl.ir.nodes import Block, Case, Node, Workflow
 
 
 def blocks_of(node: Node) -> tuple[tuple[str, Block], ...]:
@@ -106,3 +108,22 @@ def index_nodes(workflow: Workflow) -> dict[str, Node]:
         for path, node in walk(part.body):
             found[prefix + path] = node
     return found
+
+
+def is_hidden(node: Node, called: Mapping[str, Workflow]) -> bool:
+    """Whether the result of a node is, or may hold, what a secure task gave."""
+    held = (inside for _, block in blocks_of(node) for _, inside in walk(block))
+    return any(_is_secure(one, called) for one in (node, *held))
+
+
+def _is_secure(node: Node, called: Mapping[str, Workflow]) -> bool:
+    if isinstance(node, Task):
+        return node.secure_outputs
+    if isinstance(node, Call):
+        return node.workflow in called and bool(called[node.workflow].hidden_outputs)
+    return False
+
+
+def hides(block: Block, name: str, called: Mapping[str, Workflow]) -> bool:
+    """Whether the node of a name, anywhere in a block, gives what nobody is shown."""
+    return any(node.name == name and is_hidden(node, called) for _, node in walk(block))

@@ -10,13 +10,10 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from whorl.ir.conditions import Judge
 from whorl.ir.expressions import conditions_in
-from whorl.ir.loop import Loop
-from whorl.ir.nodes import Branch, Call, ForEach, Task
-from whorl.ir.values import Constant, Items
+from whorl.ir.nodes import Branch, Call, ForEach, Loop, Task, Workflow
+from whorl.ir.values import Constant, Items, Judge
 from whorl.ir.walk import blocks_of
-from whorl.ir.workflow import Workflow
 
 if TYPE_CHECKING:
     from whorl.ir.nodes import Block, Node

@@ -15,8 +15,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
-from whorl.interpreter.commands import Cancel, Perform, Send, SetTimer
-from whorl.interpreter.events import FED_KINDS, Event
+from whorl.interpreter.events import FED_KINDS, Cancel, Event, Perform, Send, SetTimer
 from whorl.providers.task import Request
 from whorl.runtimes.journal import Entry, records_in
 from whorl.runtimes.replies import failed_body, finished_body
@@ -25,7 +24,7 @@ from whorl.runtimes.write_buffer import CommitTimer, WriteBuffer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from whorl.interpreter.commands import Command
+    from whorl.interpreter.events import Command
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
     from whorl.providers.task import Effect, TaskKind

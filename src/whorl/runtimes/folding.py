@@ -11,8 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError, UsageError, did_you_mean
-from whorl.interpreter.address import split_iteration
-from whorl.interpreter.events import FED_KINDS, Event
+from whorl.interpreter.events import FED_KINDS, Event, split_iteration
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.ir import content_hash, from_json, to_json
@@ -162,13 +161,13 @@ def look_into(
     """The results and scores of iterations of a run, by replaying it from the start."""
     replay = Replay(journal, run)
     machine = replay.folded.machine
-    machine.wanted = iterations
+    machine.observed = iterations
     for entry in journal.read(run):
         replay.take(entry)
         replay.folded.unsaid.clear()
-        if len(machine.found) == len(iterations):
+        if len(machine.observations) == len(iterations):
             break
-    return machine.found
+    return machine.observations
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +269,11 @@ def _move(machine: Machine, plan: Plan, at: str) -> None:
     """Puts the state under another version of the workflow, which must have the same places."""
     missing = sorted(
         {f["node"] for f in machine.frames.values() if "node" in f and f["node"] not in plan.nodes}
-        | {f["block"] for f in machine.frames.values() if f.get("block", ":") not in plan.blocks}
+        | {
+            f["block"]
+            for f in machine.frames.values()
+            if f["kind"] == "block" and f["block"] not in plan.blocks
+        }
     )
     if missing:
         names = ", ".join(key.partition(":")[2] or key for key in missing)

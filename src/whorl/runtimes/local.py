@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError, UsageError
-from whorl.interpreter.control import objection
 from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
+from whorl.interpreter.requests import objection
 from whorl.ir import content_hash, from_json, to_json
 from whorl.runtimes.driver import Driver, SystemClock
 from whorl.runtimes.folding import fold

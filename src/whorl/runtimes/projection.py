@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from whorl.interpreter.address import split_iteration
+from whorl.interpreter.events import split_iteration
 from whorl.runtimes.journal import LoopRow, RunId
 
 if TYPE_CHECKING:

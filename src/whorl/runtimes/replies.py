@@ -19,7 +19,7 @@ from whorl.providers.task import Reply
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from whorl.interpreter.commands import Perform
+    from whorl.interpreter.events import Perform
     from whorl.language import Json
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from whorl.errors import StoreError, UsageError, WhorlError, safe
-from whorl.interpreter.control import objection
+from whorl.interpreter.requests import objection
 from whorl.runtimes.folding import fold
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.interpreter.address import numbered, split_iteration, unescape
+from whorl.interpreter.events import numbered, split_iteration, unescape
 from whorl.services.redaction import hidden_names, shown, without
 from whorl.services.results import iteration_results, loop_frame, workflow_of
 

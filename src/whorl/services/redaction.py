@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.ir.hidden import is_hidden
-from whorl.ir.walk import index_nodes
+from whorl.ir.walk import index_nodes, is_hidden
 from whorl.providers.redaction import HIDDEN, StreamedText
 
 if TYPE_CHECKING:

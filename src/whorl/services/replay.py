@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError, UsageError
-from whorl.interpreter.address import split_iteration
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import Event, split_iteration
 from whorl.ir import Loop
 from whorl.ir.walk import index_nodes
 from whorl.providers.task import Cap, Estimate, Reply, Usage, Worst

@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from whorl.interpreter.address import numbered, split_iteration
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import Event, numbered, split_iteration
 from whorl.ir import Loop, from_json
 from whorl.ir.walk import index_nodes
 from whorl.runtimes.folding import fold, look_into, moment
@@ -194,7 +193,8 @@ def loop_node(workflow: Workflow, path: str) -> Loop | None:
 def loop_frame(machine: Machine, address: str) -> dict[str, Any]:
     """What the machine keeps of the loop at an address; empty where it keeps nothing."""
     frames = machine.frames.values()
-    return next((f for f in frames if f["kind"] == "loop" and f["address"] == address), {})
+    loops = (f for f in frames if f["kind"] == "loop" and f["address"] == address)
+    return cast("dict[str, Any]", next(loops, {}))
 
 
 def iteration_results(

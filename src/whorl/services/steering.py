@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.interpreter.address import split_iteration
-from whorl.interpreter.continuing import Refused, to_continue
-from whorl.interpreter.control import chosen_loop
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import Event, split_iteration
+from whorl.interpreter.requests import Refused, chosen_loop, to_continue
 from whorl.runtimes.folding import fold
 from whorl.services.preflight import check_allowed
 from whorl.services.results import (
@@ -102,13 +100,13 @@ def what_continues(store: SqliteStore, run: RunId, body: dict[str, Json]) -> lis
     rows = {row.address: row for row in store.loops(run)}
     lines = []
     for key in keys:
-        frame = machine.frames[key]
+        frame = machine.loop_frames[key]
         row = rows.get(frame["address"])
         if row is None or "ended" not in frame:
             continue
         count, more = _iterations(row.iterations), body.get("iterations")
         words = f"{row.address!r} goes on after {count}"
-        if row.exit_reason == "budget" and "shelf" in frame:
+        if row.exit_reason == "budget" and "suspended" in frame:
             words = f"{row.address!r} goes on in iteration {row.iterations}, where it was stopped"
         limit = f" for at most {_iterations(int(str(more)), 'more ')}" if more else ""
         is_met = row.exit_reason == "condition_met"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError
-from whorl.interpreter.address import split_iteration
+from whorl.interpreter.events import split_iteration
 from whorl.runtimes.projection import LoopFold
 
 if TYPE_CHECKING:

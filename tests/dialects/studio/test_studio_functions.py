@@ -12,7 +12,7 @@ from whorl.dialects.studio.functions.paths import find_path, read_path
 from whorl.dialects.studio.functions.pipes import PIPES
 from whorl.dialects.studio.texts import ScriptFault, read_script
 from whorl.dialects.studio.words import LIBRARY
-from whorl.interpreter.verdict import comparable, similarity
+from whorl.interpreter.judging import comparable, similarity
 from whorl.language import (
     EvaluationError,
     Expression,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from whorl import ir
-from whorl.interpreter import loop_result
+from whorl.interpreter import loop_results
 from whorl.ir.checks.shapes import (
     LOOP_TOLD,
     PLAIN,
@@ -22,7 +22,7 @@ OBJECT = Shape("object", {"a": PLAIN})
 
 
 def test_a_loop_tells_just_what_is_known_of_it() -> None:
-    assert set(LOOP_TOLD) == set(loop_result._TOLD)
+    assert set(LOOP_TOLD) == set(loop_results._VISIBLE)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,8 @@ export function verdictWords(iteration: Iteration): string {
   const isScored = (fact: Fact) => fact.by !== "score" || typeof fact.score === "number";
   const outside = iteration.outside ? [outsideWords(iteration.outside)] : [];
   const facts = outside.length > 0 ? told.filter(isScored) : told;
-  const words = facts.filter((fact) => Object.keys(fact).length > 2).map(factWords);
+  const isMeasured = (fact: Fact) => Object.keys(fact).some((name) => !["leaf", "by", "met"].includes(name));
+  const words = facts.filter(isMeasured).map(factWords);
   return [...outside, ...words].join("; ") || iteration.by;
 }
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.errors import Span
-    from whorl.ir.fields import Wanted
+    from whorl.ir.nodes import Wanted
     from whorl.language import Json
     from whorl.source import Entry, Value
 

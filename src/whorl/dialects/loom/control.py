@@ -35,8 +35,7 @@ from whorl.dialects.loom.words import (
     is_of_a_loop,
 )
 from whorl.errors import Span
-from whorl.ir.hidden import is_hidden
-from whorl.ir.walk import walk
+from whorl.ir.walk import is_hidden, walk
 from whorl.language import LanguageError, parse
 from whorl.source import Entry, Mapping, Scalar, Sequence
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from whorl.dialects.reading import words
 
 if TYPE_CHECKING:
-    from whorl.ir.fields import Wanted
+    from whorl.ir.nodes import Wanted
     from whorl.language import Json
 
 LIBRARY = "loom"

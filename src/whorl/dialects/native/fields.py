@@ -12,7 +12,7 @@ from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
     from whorl.dialects.native.draft import Draft, Step
-    from whorl.ir.fields import Wanted
+    from whorl.ir.nodes import Wanted
     from whorl.source import Value
 
 _ANY = ("succeeded", "failed", "skipped", "timed_out", "cancelled")

@@ -12,8 +12,7 @@ from whorl.dialects.native.names import RESERVED, read_result
 from whorl.dialects.native.scalars import count_of, duration_of, number_of, text_of
 from whorl.dialects.native.subjects import last_with_result
 from whorl.dialects.native.values import read_value
-from whorl.ir.hidden import is_hidden
-from whorl.ir.walk import names_given, walk
+from whorl.ir.walk import is_hidden, names_given, walk
 from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:

@@ -21,14 +21,14 @@ from whorl.dialects.native.scalars import (
 )
 from whorl.dialects.native.values import read_fields, read_text, read_value
 from whorl.ir.expressions import inner_values
-from whorl.ir.loop import ITERATIONS_MAX
+from whorl.ir.nodes import ITERATIONS_MAX
 from whorl.ir.walk import names_given
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from whorl.dialects.native.draft import Draft, Step
     from whorl.dialects.native.fields import Common
-    from whorl.ir.loop import Fact, Take
+    from whorl.ir.nodes import Fact, Take
     from whorl.source import Entry, Value
 
 ITERATIONS = 10

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from whorl.dialects.orka.draft import Draft
     from whorl.dialects.orka.scene import Common
     from whorl.dialects.orka.scoring import Scoring
-    from whorl.ir.loop import Fact
+    from whorl.ir.nodes import Fact
 
 USUAL_LOOPS = 5
 USUAL_THRESHOLD = 0.8

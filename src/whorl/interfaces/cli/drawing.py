@@ -26,7 +26,7 @@ from whorl.interfaces.figures import (
 )
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.wording import condition_words, exit_words, target_of
-from whorl.interpreter.address import join, numbered
+from whorl.interpreter.events import join, numbered
 from whorl.ir import Assign, Break, Compute, Continue, Group, Loop, Stop
 from whorl.services.results import loop_node
 

@@ -25,7 +25,7 @@ from whorl.interfaces.figures import (
     written,
 )
 from whorl.interfaces.wording import exit_words, root_code
-from whorl.interpreter.address import unescape
+from whorl.interpreter.events import unescape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence, Set

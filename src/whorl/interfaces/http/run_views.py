@@ -28,8 +28,8 @@ from whorl.interfaces.http.run_schemas import (
     Verdict,
 )
 from whorl.interfaces.wording import condition_words, fact_words, reason_words, verdict_words
-from whorl.interpreter.control import objection
 from whorl.interpreter.events import Event
+from whorl.interpreter.requests import objection
 from whorl.runtimes.projection import usage_document
 from whorl.services.inspection import limit_now
 from whorl.services.redaction import shown

@@ -22,8 +22,8 @@ from whorl.ir.expressions import Names
 
 if TYPE_CHECKING:
     from whorl.errors import Diagnostic
+    from whorl.ir.nodes import Workflow
     from whorl.ir.places import Places
-    from whorl.ir.workflow import Workflow
 
 _RULES = (
     check_unique,

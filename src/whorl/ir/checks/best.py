@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.errors import Diagnostic
-from whorl.ir.conditions import Plateau, Score
 from whorl.ir.expressions import conditions_in
+from whorl.ir.values import Plateau, Score
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

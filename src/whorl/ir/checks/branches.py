@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import Diagnostic
 from whorl.ir.checks.suggest import suggest
-from whorl.ir.conditions import BranchTaken
 from whorl.ir.expressions import conditions_in
 from whorl.ir.nodes import Branch
+from whorl.ir.values import BranchTaken
 from whorl.ir.walk import names_given
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.ir.checks.subject import Subject
-    from whorl.ir.workflow import Workflow
+    from whorl.ir.nodes import Workflow
 
 
 def check_calls(subject: Subject) -> Iterator[Diagnostic]:

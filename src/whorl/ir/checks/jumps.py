@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import Diagnostic
 from whorl.ir.checks.suggest import suggest
-from whorl.ir.loop import Loop
-from whorl.ir.nodes import Break, Continue
+from whorl.ir.nodes import Break, Continue, Loop
 from whorl.ir.walk import blocks_of
 
 if TYPE_CHECKING:

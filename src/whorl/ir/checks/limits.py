@@ -6,15 +6,13 @@ import math
 from typing import TYPE_CHECKING
 
 from whorl.errors import Diagnostic
-from whorl.ir.loop import ITERATIONS_MAX
-from whorl.ir.nodes import ForEach, Task
+from whorl.ir.nodes import ITERATIONS_MAX, ForEach, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.ir.checks.subject import Subject
-    from whorl.ir.loop import LoopLimits
-    from whorl.ir.workflow import RunLimits
+    from whorl.ir.nodes import LoopLimits, RunLimits
 
 TIME_MIN_S = 0.001
 

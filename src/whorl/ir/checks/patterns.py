@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.errors import Diagnostic
-from whorl.ir.conditions import Score
 from whorl.ir.expressions import conditions_in
+from whorl.ir.values import Score
 from whorl.language import LanguageError, pattern
 
 if TYPE_CHECKING:

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING
 
 from whorl.ir.checks.shapes import PLAIN, Shape, Shapes, part_of, shape_of_port
 from whorl.ir.expressions import bound_names, expressions_in, inner_values, outer_values
-from whorl.ir.loop import Loop
-from whorl.ir.nodes import Assign, ForEach
+from whorl.ir.nodes import Assign, ForEach, Loop
 from whorl.ir.walk import blocks_of, names_given, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whorl.ir.nodes import Block, Node
+    from whorl.ir.nodes import Block, Node, Workflow
     from whorl.ir.values import Expression, Value
-    from whorl.ir.workflow import Workflow
 
 Bound = dict[str, Shape | None]
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from whorl.ir.loop import Loop
-from whorl.ir.nodes import Branch, Call, ForEach, Gate, Group, Task
+from whorl.ir.nodes import Branch, Call, ForEach, Gate, Group, Loop, Task
 from whorl.ir.values import Expression
 from whorl.ir.walk import blocks_of, names_given
 from whorl.language import LanguageError, path_in
@@ -17,10 +16,8 @@ from whorl.language import LanguageError, path_in
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from whorl.ir.loop import Fact
-    from whorl.ir.nodes import Block, Node
+    from whorl.ir.nodes import Block, Fact, Node, Workflow
     from whorl.ir.values import Port, Value
-    from whorl.ir.workflow import Workflow
     from whorl.language import Json
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from whorl.ir.loop import Loop
+from whorl.ir.nodes import Loop
 from whorl.ir.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.ir.expressions import Names
-    from whorl.ir.nodes import Node
+    from whorl.ir.nodes import Node, Workflow
     from whorl.ir.places import Places
-    from whorl.ir.workflow import Workflow
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from whorl.errors import StoreError
-from whorl.interpreter.address import split_iteration
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import Event, split_iteration
 from whorl.runtimes.journal import Entry, IterationRow
 from whorl.runtimes.projection import LoopFold, iteration_of, number_of, text_of
 from whorl.runtimes.sqlite.connection import damaged, fetch

@@ -26,7 +26,7 @@ from whorl.dialects.native.format.pieces import (
     TEMPLATE,
     VALUE,
 )
-from whorl.ir.loop import ITERATIONS_MAX
+from whorl.ir.nodes import ITERATIONS_MAX
 
 CONDITION = Ref("condition", "a condition")
 TAKES = ("last", "best", "first", "all")

@@ -11,7 +11,7 @@ from whorl.dialects.native.repeat import HISTORY_KEPT
 from whorl.dialects.native.writing.actions import constant_duration
 from whorl.dialects.native.writing.conditions import write_condition
 from whorl.dialects.writing import Inline, duration_text
-from whorl.ir.loop import ITERATIONS_MAX
+from whorl.ir.nodes import ITERATIONS_MAX
 from whorl.language import tree
 from whorl.language.printing import CannotSay
 

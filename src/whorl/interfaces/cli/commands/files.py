@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import difflib
+import json
+import sys
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
-from whorl.errors import InvalidWorkflow, UsageError, as_json as diagnostic_json, render_all, safe
+
+import click
+
+from whorl.errors import InvalidWorkflow, UsageError, render_all, safe
+from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
 from whorl.interfaces.cli.terminal import is_colored, print_lines, say
 from whorl.interfaces.diagrams.text import limit_words
 from whorl.interfaces.figures import plural
 from whorl.source import open_file
 
-import difflib
-import json
-import sys
-
-import click
-
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
+
     from whorl.dialects import Reading
     from whorl.errors import Diagnostic, Span
     from whorl.ir import RunLimits, Workflow

@@ -37,7 +37,7 @@ from whorl.interfaces.figures import (
 )
 from whorl.interfaces.progress import LoopProgress, Progress, name_of, usage_of
 from whorl.interfaces.wording import ENDED, condition_words, exit_words, request_words, status_lines
-from whorl.interpreter.address import split_iteration
+from whorl.interpreter.events import split_iteration
 from whorl.providers.redaction import HIDDEN
 from whorl.services.inspection import computed, results_of, unknown_place
 from whorl.services.redaction import hidden_names, shown

@@ -31,8 +31,7 @@ from whorl.interfaces.cli.session import (
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.figures import plural
 from whorl.interfaces.wording import ENDED, more_words
-from whorl.interpreter.continuing import flags
-from whorl.interpreter.control import objection
+from whorl.interpreter.requests import flags, objection
 from whorl.runtimes.folding import fold
 from whorl.services import steering
 from whorl.services.results import full_result, status_words, with_run, workflow_of

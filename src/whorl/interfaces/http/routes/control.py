@@ -182,8 +182,9 @@ def _continued(state: ServerState, run: RunId, request: Continue) -> Event:
     if request.seen is None and request.iterations is not None:
         machine = folding.fold(state.store, run).machine
         for frame in machine.frames.values():
-            is_it = frame["kind"] == "loop" and frame["address"] == event.body["at"]
-            if is_it and "ended" not in frame and frame["phase"] != "limit":
+            if frame["kind"] != "loop" or frame["address"] != event.body["at"]:
+                continue
+            if "ended" not in frame and frame["phase"] != "limit":
                 raise UsageError(
                     f"loop {frame['address']!r} is still going on",
                     help="give `seen`, the last seq that you know of, to raise its limit",

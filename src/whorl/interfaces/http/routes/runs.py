@@ -36,7 +36,7 @@ from whorl.interfaces.http.schemas import Closed
 from whorl.interfaces.http.state import KnownRun, State, no_query
 from whorl.interfaces.progress import usage_of
 from whorl.interfaces.wording import target_of
-from whorl.interpreter.verdict import similarity
+from whorl.interpreter.judging import similarity
 from whorl.language import Json
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import RunId, RunRow

@@ -35,7 +35,7 @@ from whorl.interfaces.http.schemas import (
 )
 from whorl.interfaces.http.state import KnownRun, State, no_query
 from whorl.interfaces.wording import condition_words, forecast_words, target_of
-from whorl.interpreter.address import join
+from whorl.interpreter.events import join
 from whorl.ir import Block, Call, Constant, Expression, Loop, Node, Port, Task, Value, Workflow
 from whorl.ir.walk import blocks_of
 from whorl.services.catalogue import Listed

@@ -1,0 +1,285 @@
+"""Nodes that hold blocks: groups, branches, and for-each, whose results keep the items' order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from whorl.interpreter import records
+from whorl.interpreter.block import new_block, results
+from whorl.interpreter.evaluation import value_of
+from whorl.interpreter.events import attempted, inner, numbered
+from whorl.interpreter.frames import error_at, failed, is_failure, succeeded
+from whorl.interpreter.plan import inner_key
+from whorl.interpreter.state import Behaviour
+from whorl.ir import Branch, ForEach
+from whorl.language import EvaluationError, truth
+
+if TYPE_CHECKING:
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.frames import BranchFrame, Error, ForEachFrame, Outcome, Values
+    from whorl.interpreter.state import State
+    from whorl.ir import Case
+    from whorl.language import Json, Scope
+
+
+class GroupBehaviour(Behaviour):
+    """A block as a node; its value is the results by name."""
+
+    stays = True
+
+    def enter(self, machine: State, key: str) -> None:
+        """Starts the block."""
+        _start_block(machine, key, "body")
+
+    def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
+        """The block has ended."""
+        if not is_failure(outcome):
+            outcome = succeeded(self._value(machine, key, results(machine, child)))
+        machine.finish(key, outcome)
+
+    def revive(self, machine: State, key: str) -> None:
+        """Tries again what failed in the block; its own failure, where there is none yet."""
+        if body := machine.frames[key].get("body"):
+            machine.revive(body)
+        else:
+            machine.enter(key)
+
+    def _value(self, machine: State, key: str, values: Values) -> Json:
+        return values
+
+
+class BranchBehaviour(GroupBehaviour):
+    """A branch; its value is the results, and the name of the branch taken."""
+
+    def enter(self, machine: State, key: str) -> None:
+        """Takes the first case that fits."""
+        frame = cast("BranchFrame", machine.frames[key])
+        node = machine.node(frame)
+        assert isinstance(node, Branch)
+        taken = _choose(node, machine.scope(frame))
+        if taken is None:
+            machine.finish(key, succeeded({"branch": None}))
+            return
+        slot, frame["branch"] = taken
+        machine.note("node.finished", frame["address"], {"branch": frame["branch"]})
+        _start_block(machine, key, slot)
+
+    def _value(self, machine: State, key: str, values: Values) -> Json:
+        return {"branch": cast("BranchFrame", machine.frames[key])["branch"]} | values
+
+
+def _start_block(machine: State, key: str, slot: str) -> None:
+    frame = machine.frames[key]
+    block = inner_key(frame["node"], slot)
+    plan = machine.plan.blocks[block]
+    scope = frame["scope"]
+    if not plan.block.open:
+        scope = machine.new_scope({}, scope)
+        frame["own_scope"] = scope
+    frame["body"] = new_block(machine, block, parent=key, scope=scope, address=frame["address"])
+
+
+def _choose(node: Branch, scope: Scope) -> tuple[str, str] | None:
+    subject = value_of(node.subject, scope) if node.subject is not None else None
+    for case in node.cases:
+        if _fits(case, subject, scope):
+            return f"case.{case.name}", case.name
+    return ("default", node.default.name) if node.default is not None else None
+
+
+def _fits(case: Case, subject: Json, scope: Scope) -> bool:
+    if case.when is not None and not truth(case.when, scope):
+        return False
+    if case.equals is None:
+        return case.when is not None
+    wanted = value_of(case.equals, scope)
+    return wanted == subject and isinstance(wanted, bool) == isinstance(subject, bool)
+
+
+class ForEachBehaviour(Behaviour):
+    """The body for each item, several at once; all items are run, also after one has failed."""
+
+    stays = True
+
+    def enter(self, machine: State, key: str) -> None:
+        """Takes the items and starts as many as may run at once."""
+        frame = machine.foreach_frames[key]
+        node = _node(machine, key)
+        items = value_of(node.items, machine.scope(frame))
+        if not isinstance(items, list) or len(items) > node.items_max:
+            given = f"{len(items)} items" if isinstance(items, list) else _kind(items)
+            limit = f"a list of at most {node.items_max} items"
+            raise EvaluationError(f"{node.name!r} needs {limit}, not {given}")
+        frame |= {"items": items, "next": 0, "left": len(items), "children": {}, "failures": {}}
+        frame["results"] = [None] * len(items)
+        if not items:
+            machine.finish(key, succeeded([]))
+        for _ in range(min(node.concurrency, len(items))):
+            _start_next(machine, key)
+
+    def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
+        """An item is done."""
+        frame = machine.foreach_frames[key]
+        index = machine.block_frames[child]["index"]
+        machine.forget_if_pending(inner(machine.frames[child]["address"], "time"))
+        if machine.plan.records:
+            records.keep_item(machine, frame, machine.block_frames[child])
+        if is_failure(outcome):
+            _item_failed(machine, key, index, outcome["error"])
+            return
+        frame["results"][index] = results(machine, child)
+        if frame["node"] not in machine.plan.keeping:
+            del frame["children"][str(index)]
+            machine.drop(child)
+        _item_left(machine, key)
+
+    def receive(self, machine: State, key: str, event: Event) -> None:
+        """The time of an item is over."""
+        frame = machine.foreach_frames[key]
+        index = machine.pending[event.address]["index"]
+        machine.settle(event.address)
+        machine.drop(frame["children"].pop(str(index)))
+        message = f"item {index + 1} of {frame['name']!r} took longer than its time"
+        _item_failed(machine, key, index, error_at(event.address, "R101", message))
+
+    def revive(self, machine: State, key: str) -> None:
+        """Tries the items again that failed."""
+        frame = machine.foreach_frames[key]
+        if "items" not in frame:
+            machine.enter(key)
+            return
+        lost = [*frame["failures"], *frame.get("lost", ())]
+        frame["left"] += len(frame["failures"])
+        frame["failures"] = {}
+        at_once = _node(machine, key).concurrency
+        frame["lost"] = lost[at_once:]
+        for index in lost[:at_once]:
+            _try_again(machine, key, index)
+
+    def reopen(self, machine: State, key: str, child: str) -> None:
+        """An item goes on after it was done."""
+        frame = machine.foreach_frames[key]
+        index = machine.block_frames[child]["index"]
+        frame["failures"].pop(str(index), None)
+        frame["results"][index] = None
+        if str(index) in frame.get("lost", ()):
+            # It was to be tried again anyhow, and counts as one that is left.
+            frame["lost"].remove(str(index))
+        else:
+            frame["left"] += 1
+        _arm(machine, key, index)
+
+
+def _item_failed(machine: State, key: str, index: int, cause: Error) -> None:
+    machine.foreach_frames[key]["failures"][str(index)] = cause
+    _item_left(machine, key)
+
+
+def _item_left(machine: State, key: str) -> None:
+    frame = machine.foreach_frames[key]
+    frame["left"] -= 1
+    if frame["failures"] and _node(machine, key).on_item_failure == "halt":
+        if frame["left"] == len(frame["items"]) - frame["next"] + len(frame.get("lost", ())):
+            machine.finish(key, _outcome(machine, key))
+    elif frame.get("lost"):
+        _try_again(machine, key, frame["lost"].pop(0))
+    elif frame["next"] < len(frame["items"]):
+        _start_next(machine, key)
+    elif frame["left"] == 0:
+        machine.finish(key, _outcome(machine, key))
+
+
+def _try_again(machine: State, key: str, index: str) -> None:
+    """An item that failed goes on where it failed; one that ran out of time begins anew."""
+    frame = machine.foreach_frames[key]
+    if index in frame["children"]:
+        _arm(machine, key, int(index))
+        machine.revive(frame["children"][index])
+    else:
+        _start(machine, key, int(index))
+
+
+def _start_next(machine: State, key: str) -> None:
+    frame = machine.foreach_frames[key]
+    frame["next"] += 1
+    _start(machine, key, frame["next"] - 1)
+
+
+def _start(machine: State, key: str, index: int) -> None:
+    frame = machine.foreach_frames[key]
+    node = _node(machine, key)
+    values: Values = {node.item_name: frame["items"][index]}
+    if node.index_name:
+        values[node.index_name] = index
+    if machine.plan.records:
+        values |= records.item_values(machine, frame, node, index)
+    scope = machine.new_scope(values, frame["scope"])
+    tries = frame.setdefault("tries", {})
+    attempt = tries.get(str(index), 0) + 1
+    if node.item_timeout_s is not None:
+        tries[str(index)] = attempt
+    child = new_block(
+        machine,
+        inner_key(frame["node"], "body"),
+        parent=key,
+        scope=scope,
+        address=attempted(numbered(frame["address"], index + 1), attempt),
+    )
+    machine.block_frames[child].update({"index": index, "own_scope": scope})
+    frame["children"][str(index)] = child
+    _arm(machine, key, index)
+
+
+def _arm(machine: State, key: str, index: int) -> None:
+    seconds = _node(machine, key).item_timeout_s
+    if seconds is not None:
+        child = machine.frames[machine.foreach_frames[key]["children"][str(index)]]
+        alarm = inner(child["address"], "time")
+        machine.expect(alarm, key, "alarm", due=machine.now + seconds, index=index)
+
+
+def _outcome(machine: State, key: str) -> Outcome:
+    frame = machine.foreach_frames[key]
+    values = frame["results"]
+    if machine.plan.records:
+        records.join_items(machine, frame)
+    # One division is exact where the rate is written so; a difference of two rates is not.
+    well = len(values) - len(frame["failures"])
+    node = _node(machine, key)
+    rate, wanted = well / len(values), node.min_success_rate
+    if well == len(values):
+        return succeeded(values)
+    cause = _first_failure(frame)
+    if rate >= wanted:
+        whom = "it" if well == len(values) - 1 else "them"
+        words = f"{cause['message']}; the run went on without {whom}"
+        machine.warn(frame["address"], cause["code"], words)
+        return succeeded(values)
+    if wanted * node.items_max < 1:
+        cause["message"] += f"; none of {len(values)} items succeeded"
+    elif wanted < 1:
+        cause["message"] += f"; {well} of {len(values)} items succeeded ({rate:.3g}), "
+        cause["message"] += f"and min_success_rate is {wanted:g}"
+    return failed(cause, value=values)
+
+
+def _first_failure(frame: ForEachFrame) -> Error:
+    """The error of the first item that failed; its message tells how many more there are."""
+    first = min(frame["failures"], key=int)
+    cause = dict(frame["failures"][first])
+    cause["message"] = f"item {int(first) + 1} of {frame['name']!r}: {cause['message']}"
+    many = len(frame["failures"])
+    if many > 1:
+        cause["message"] += f" (and {many - 1} more)"
+    return cause
+
+
+def _node(machine: State, key: str) -> ForEach:
+    node = machine.node(machine.foreach_frames[key])
+    assert isinstance(node, ForEach)
+    return node
+
+
+def _kind(value: Json) -> str:
+    names = {dict: "an object", str: "a text", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")

@@ -1,0 +1,495 @@
+"""Judging an iteration: measures it, checks the rule of its loop, asks judges where they decide.
+
+A rule is met, not met, inconclusive, or open until a judge has answered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, assert_never
+
+from whorl.interpreter.block import results
+from whorl.interpreter.evaluation import value_of
+from whorl.interpreter.events import attempted, inner
+from whorl.interpreter.frames import HIDDEN, children_of, is_failure
+from whorl.interpreter.loop_results import (
+    close_iteration,
+    facts_of,
+    hidden_from,
+    keep_best,
+    record_success,
+    stop_clock,
+)
+from whorl.interpreter.plan import Combined, judge_key
+from whorl.ir import AllOf, AnyOf, BranchTaken, Constant, Judge, Plateau, Score, Stable, When
+from whorl.language import LanguageError, free_names, pattern, to_text, truth
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.interpreter.frames import Judged, LoopFrame, Outcome, Values
+    from whorl.interpreter.plan import Leaf, LoopPlan, Rule
+    from whorl.interpreter.state import State
+    from whorl.language import Json, Scope
+
+COMPARED_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What came of judging, `ahead` of an iteration or after it: met or not, and by what."""
+
+    met: bool
+    by: str
+    ahead: bool
+
+
+@dataclass(slots=True)
+class Verdict:
+    """The state of a rule, what it was decided by, the facts, and the judge to ask next.
+
+    `approves` says whether it finds the iteration good; None: it says nothing about that, as
+    `stable` and `plateau`, which only end a loop.
+    """
+
+    state: str
+    by: str = ""
+    facts: tuple[Values, ...] = ()
+    judge: str = ""
+    approves: bool | None = False
+
+
+def judge_iteration(machine: State, key: str) -> Decision | None:
+    """Takes the results of an iteration in and checks the rule; None while a judge is asked."""
+    frame = machine.loop_frames[key]
+    frame["before"] = False
+    frame["judged"] = {}
+    stop_clock(machine, key)
+    assert frame["body"] is not None
+    record_success(machine, key, results(machine, frame["body"]))
+    _measure(machine, key)
+    return _check(machine, key)
+
+
+def judge_ahead(machine: State, key: str) -> Decision | None:
+    """Checks the rule ahead of an iteration, over the results of the one before."""
+    frame = machine.loop_frames[key]
+    frame["before"] = True
+    frame["judged"] = {}
+    machine.drop_scope(frame.get("inner"))
+    values: Values = frame["carry"] | frame.get("previous", {})
+    loop = machine.loop(key)
+    values |= facts_of(frame, loop, frame["count"] + 1)
+    frame["inner"] = machine.new_scope(values, frame["scope"], hidden_from(values, loop))
+    scope = machine.scope_at(frame["inner"])
+    for name, value in loop.bind:
+        values[name] = value_of(value, scope)
+    return _check(machine, key)
+
+
+def judge_left(machine: State, frame: LoopFrame, child: str) -> None:
+    """The judge who was asked has ended."""
+    frame["judge"] = None
+    frame["children"] = {}
+    # Its own retries are attempts at the same address.
+    frame["asks"][frame["asking"]] = machine.frames[child]["attempt"]
+
+
+def take_answer(machine: State, key: str, outcome: Outcome) -> Decision | None:
+    """Counts the vote of a judge, asks again if need be, then checks the rule again."""
+    frame = machine.loop_frames[key]
+    leaf = frame["asking"]
+    judged = frame["judged"][leaf]
+    if is_failure(outcome):
+        machine.warn(frame["address"], "R100", f"the judge failed: {outcome['error']['message']}")
+        judged |= {"met": None, "answer": ""}
+    else:
+        votes = machine.plan.rules[frame["node"]].judges[leaf].votes
+        _count_vote(judged, outcome["value"], votes)
+    if "met" not in judged:
+        ask_judge(machine, key)
+        return None
+    return _check(machine, key)
+
+
+def ask_judge(machine: State, key: str) -> None:
+    """Asks the judge whose answer is open."""
+    frame = machine.loop_frames[key]
+    leaf = frame["asking"]
+    index = machine.plan.rules[frame["node"]].judge_index(leaf)
+    address = frame["iteration"]["address"] if "iteration" in frame else frame["address"]
+    base = inner(address, "judge" if index == 0 else f"judge{index + 1}")
+    attempt = frame.setdefault("asks", {}).get(leaf, 0) + 1
+    child = machine.new_frame(
+        "task",
+        parent=key,
+        scope=frame["inner"],
+        node=judge_key(frame["node"], index),
+        name=f"judge of {frame['name']}",
+        base=base,
+        address=attempted(base, attempt),
+        attempt=attempt,
+        extra={"reask": True} if frame["judged"][leaf].get("reask") else {},
+    )
+    frame["judge"] = child
+    frame["children"] = {"judge": child}
+    machine.enter(child)
+
+
+def drop_judge(machine: State, frame: LoopFrame) -> None:
+    """The answer of the judge who is asked is no longer wanted."""
+    if judge := frame.get("judge"):
+        frame["asks"][frame["asking"]] = machine.frames[judge]["attempt"]
+        machine.drop(judge)
+        del frame["judge"]
+        frame.update({"children": {}, "judged": {}})
+
+
+def measure_early(machine: State, key: str) -> bool:
+    """Measures an iteration that a jump has ended; true where it is the best so far.
+
+    What the jump left out cannot be read: there is no score then, and nothing to compare.
+    """
+    frame = machine.loop_frames[key]
+    rules = machine.plan.rules[frame["node"]]
+    scope = machine.scope_at(frame["inner"])
+    if rules.scores:
+        frame["scores"] = {
+            leaf: _or_none(measure, score, scope) for leaf, score in rules.scores.items()
+        }
+        _take_score(machine, key, rules)
+    if rules.stables:
+        frame["texts"] = {
+            leaf: _or_none(_text, stable, scope) for leaf, stable in rules.stables.items()
+        }
+    return keep_best(machine, key)
+
+
+def _measure(machine: State, key: str) -> None:
+    frame = machine.loop_frames[key]
+    rules = machine.plan.rules[frame["node"]]
+    if rules.scores:
+        scope = machine.scope_at(frame["inner"])
+        frame["scores"] = {leaf: measure(score, scope) for leaf, score in rules.scores.items()}
+        for leaf, number in frame["scores"].items():
+            if number is None:
+                score = rules.scores[leaf]
+                usual = f"pattern {score.pattern!r}" if score.pattern else "expression"
+                how = score.described or usual
+                machine.warn(frame["address"], "R104", f"an iteration has no score: by its {how}")
+        _take_score(machine, key, rules)
+    if rules.stables:
+        scope = machine.scope_at(frame["inner"])
+        frame["texts_before"] = frame.get("texts", {})
+        frame["texts"] = {leaf: _text(stable, scope) for leaf, stable in rules.stables.items()}
+
+
+def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
+    """The score of the iteration is the first one that is measured, where it is in its range."""
+    frame = machine.loop_frames[key]
+    for leaf, number in frame["scores"].items():
+        if number is not None and is_outside(rules.scores[leaf], number):
+            _warn_outside(machine, key, rules.scores[leaf], number)
+    leaf, score = next(iter(rules.scores.items()))
+    first = frame["scores"][leaf]
+    outside = first is not None and is_outside(score, first)
+    frame["score"] = None if outside else first
+    frame.pop("outside", None)
+    if outside:
+        frame["outside"] = {"score": first, "low": score.low, "high": score.high}
+    if frame["score"] is not None:
+        _mark_progress(frame, rules, frame["score"])
+
+
+def _mark_progress(frame: LoopFrame, rules: LoopPlan, score: float) -> None:
+    """Each plateau has a score that counts as the last progress, and how long ago that was.
+
+    An iteration without a score is no reason to say that it did not get better.
+    """
+    for leaf, plateau in rules.plateaus.items():
+        marks, stale = frame.setdefault("marks", {}), frame.setdefault("stale", {})
+        if leaf not in marks or score > marks[leaf] + plateau.min_delta:
+            marks[leaf], stale[leaf] = score, 0
+        else:
+            stale[leaf] += 1
+
+
+def _warn_outside(machine: State, key: str, score: Score, number: float) -> None:
+    """A score on another scale is told once for each loop; the table of iterations has them all."""
+    frame = machine.loop_frames[key]
+    low, high = score.low, score.high
+    ends = ("" if low is None else f"from {low:g}", "" if high is None else f"to {high:g}")
+    message = (
+        f"score {number:g} of iteration {frame['count']} is outside {range_of(low, high)} "
+        f"and counts as none; ask for a score {' '.join(filter(None, ends))} in the prompt"
+    )
+    field = dict(machine.loop(key).limit_fields).get("score")
+    if field:
+        message += f", or change {field}"
+    machine.warn(frame["address"], "R115", message, once=f"R115 {frame['address']}")
+
+
+def _check(machine: State, key: str) -> Decision | None:
+    """The decision on the rule; asks a judge where it depends on one."""
+    frame = machine.loop_frames[key]
+    before = frame["before"]
+    rule = machine.plan.rules[frame["node"]].rule
+    verdict = Verdict("not_met")
+    if rule is not None and (before or machine.loop(key).check == "after"):
+        lost = frozenset() if before else _lost_steps(machine, frame)
+        verdict = _RuleCheck(frame, machine.scope_at(frame["inner"]), lost).check(rule)
+    if verdict.state == "open":
+        frame["asking"] = verdict.judge
+        frame["judged"][verdict.judge] = {"votes": []}
+        ask_judge(machine, key)
+        return None
+    del frame["before"]
+    frame["judged"] = {}
+    met = verdict.state == "met"
+    if not before:
+        close_iteration(
+            machine,
+            key,
+            status="succeeded",
+            score=frame.get("score"),
+            outside=frame.get("outside"),
+            best=keep_best(machine, key, approved=bool(verdict.approves)) or None,
+            approved=verdict.approves or None,
+            met=met,
+            by=verdict.by if met else "",
+            facts=[_without_secrets(fact, machine, frame) for fact in verdict.facts] or None,
+        )
+    elif verdict.approves and "last" in frame:
+        keep_best(machine, key, approved=True)
+    return Decision(met, verdict.by, before)
+
+
+def _lost_steps(machine: State, frame: LoopFrame) -> frozenset[str]:
+    """The steps of an iteration that failed, though it went on, and that have left no value."""
+    names: set[str] = set()
+    blocks = [body] if (body := frame.get("body")) else []
+    for key in blocks:
+        inside = machine.frames[key]
+        if inside["kind"] == "block":
+            for name, end in inside["ends"].items():
+                if "tolerated" in end and machine.values_at(inside["scope"]).get(name) is None:
+                    names.add(name)
+        if inside["kind"] in ("block", "branch", "group"):
+            blocks += children_of(inside)
+    return frozenset(names)
+
+
+def _without_secrets(fact: Values, machine: State, frame: LoopFrame) -> Values:
+    """A fact without the words of a judge who was shown what nobody else is."""
+    if fact.get("by") != "judge" or not machine.plan.tasks[judge_key(frame["node"], 0)].secure:
+        return fact
+    return fact | {"answer": HIDDEN, "question": HIDDEN}
+
+
+def _count_vote(judged: Judged, value: Any, wanted: int) -> None:
+    """A vote is yes, no or, after one more try, ambiguous; a majority of all votes decides."""
+    verdict = value.get("verdict") if isinstance(value, dict) else None
+    judged["answer"] = value.get("answer", "") if isinstance(value, dict) else str(value)
+    if verdict not in ("met", "not_met") and not judged.get("reask"):
+        judged["reask"] = True
+        return
+    judged.pop("reask", None)
+    judged["votes"].append(verdict if verdict in ("met", "not_met") else "ambiguous")
+    yes, no = judged["votes"].count("met"), judged["votes"].count("not_met")
+    if yes * 2 > wanted:
+        judged["met"] = True
+    elif no * 2 >= wanted or len(judged["votes"]) >= wanted:
+        judged["met"] = False if no else None
+
+
+class _RuleCheck:
+    """Goes through a rule once.
+
+    What an iteration measured and what judges said of it is in the frame of the loop. Steps that
+    are `lost` have failed and left nothing that an expression could be true of.
+    """
+
+    def __init__(self, frame: LoopFrame, scope: Scope, lost: frozenset[str]) -> None:
+        self._frame = frame
+        self._scope = scope
+        self._lost = lost
+
+    def check(self, rule: Rule) -> Verdict:
+        """The verdict on a rule; `open` where a judge is needed and has not answered."""
+        if isinstance(rule, Combined):
+            parts = [self.check(part) for part in rule.parts]
+            return _all(parts) if rule.every else _any(parts)
+        condition = rule.condition
+        match condition:
+            case When():
+                return self._when(rule, condition)
+            case Score():
+                return self._score(rule, condition)
+            case Judge():
+                return self._judge(rule, condition)
+            case BranchTaken():
+                result = self._frame.get("previous", {}).get(condition.node)
+                is_branch = isinstance(result, dict) and "branch" in result
+                taken = str(result["branch"]) if is_branch else None  # type: ignore[index,call-overload]
+                return _verdict(rule, taken == condition.name, "branch", {"branch": taken})
+            case Stable():
+                return self._stable(rule, condition)
+            case Plateau():
+                stale = self._frame.get("stale", {}).get(rule.id, 0)
+                verdict = _verdict(rule, stale >= condition.patience, "plateau", {"stale": stale})
+                return _only_ending(verdict)
+            case AnyOf() | AllOf():
+                raise AssertionError("the plan combines these")
+            case _:
+                assert_never(condition)
+
+    def _when(self, leaf: Leaf, condition: When) -> Verdict:
+        facts: Values = {"expression": condition.described or condition.test.source}
+        if self._lost:
+            read = {use.name for use in free_names(condition.test)} & self._lost
+            if read:
+                return _verdict(leaf, None, "expression", facts | {"failed": [*sorted(read)]})
+        return _verdict(leaf, truth(condition.test, self._scope), "expression", facts)
+
+    def _score(self, leaf: Leaf, condition: Score) -> Verdict:
+        number = self._frame.get("scores", {}).get(leaf.id)
+        facts: Values = {}
+        if number is not None and is_outside(condition, number):
+            facts = {"outside": number, "low": condition.low, "high": condition.high}
+            number = None
+        facts["score"] = number
+        if condition.at_least is None:
+            return Verdict("measured", "score", ({"leaf": leaf.number} | facts,))
+        facts["at_least"] = condition.at_least
+        met = None if number is None else number >= condition.at_least
+        return _verdict(leaf, met, "score", facts)
+
+    def _judge(self, leaf: Leaf, condition: Judge) -> Verdict:
+        judged = self._frame["judged"].get(leaf.id, {})
+        if "met" not in judged and self._has_subject(condition):
+            return Verdict("open", "judge", judge=leaf.id)
+        if "met" not in judged:
+            judged = {"met": None, "answer": "not asked: there is no result to judge"}
+        question = to_text(value_of(condition.question, self._scope))
+        facts: Values = {"answer": judged["answer"], "question": question}
+        return _verdict(leaf, judged["met"], "judge", facts)
+
+    def _has_subject(self, condition: Judge) -> bool:
+        """Whether there is something to judge; a step that was skipped has left nothing."""
+        subject = condition.subject
+        return isinstance(subject, Constant) or value_of(subject, self._scope) is not None
+
+    def _stable(self, leaf: Leaf, condition: Stable) -> Verdict:
+        text = self._frame.get("texts", {}).get(leaf.id, "")
+        if text is None:
+            return _only_ending(_verdict(leaf, None, "stable", {}))
+        earlier = self._frame.get("texts_before", {}).get(leaf.id)
+        if earlier is None:
+            return Verdict("not_met", "stable", approves=None)
+        alike = similarity(earlier, text)
+        verdict = _verdict(leaf, alike >= condition.threshold, "stable", {"similarity": alike})
+        return _only_ending(verdict)
+
+
+def _any(parts: list[Verdict]) -> Verdict:
+    facts = tuple(fact for part in parts for fact in part.facts if part.state != "measured")
+    approves = any(part.approves for part in parts)
+    # Where several are met, one that approves tells more than one that only ends the loop.
+    met = [part for part in parts if part.state == "met"]
+    for part in met:
+        if part.approves:
+            return Verdict("met", part.by, facts, approves=True)
+    for part in (*met, *(part for part in parts if part.state == "open")):
+        return Verdict(part.state, part.by, facts, part.judge, approves)
+    return Verdict("not_met", "", facts, approves=approves)
+
+
+def _all(parts: list[Verdict]) -> Verdict:
+    parts = [part for part in parts if part.state != "measured"]
+    facts = tuple(fact for part in parts for fact in part.facts)
+    opinions = [part.approves for part in parts if part.approves is not None]
+    approves = all(opinions) if opinions else None
+    for state in ("not_met", "inconclusive", "open"):
+        for part in parts:
+            if part.state == state:
+                return Verdict(state, part.by, facts, part.judge, approves)
+    by = parts[-1].by if parts else ""
+    return Verdict("met" if parts else "not_met", by, facts, approves=approves)
+
+
+def _verdict(leaf: Leaf, met: bool | None, by: str, facts: Values) -> Verdict:
+    """The verdict of a simple condition; None is neither met nor not."""
+    state = "inconclusive" if met is None else "met" if met else "not_met"
+    known: Values = {"leaf": leaf.number, "by": by, "met": met}
+    return Verdict(state, by, (known | facts,), approves=bool(met))
+
+
+def _only_ending(verdict: Verdict) -> Verdict:
+    """A verdict that ends a loop and does not say that the iteration is good."""
+    verdict.approves = None
+    return verdict
+
+
+def measure(score: Score, scope: Scope) -> float | None:
+    """The number that scores an iteration, also where it is out of range; None: there is none."""
+    value = value_of(score.source, scope)
+    if score.pattern is not None:
+        match = pattern(score.pattern).search(to_text(value))
+        value = match.group(1) if match is not None else None
+    if isinstance(value, str):
+        try:
+            value = float(value.strip())
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def is_outside(score: Score, number: float) -> bool:
+    """Whether a number lies outside of the range that the score has."""
+    too_low = score.low is not None and number < score.low
+    return too_low or (score.high is not None and number > score.high)
+
+
+def range_of(low: float | None, high: float | None) -> str:
+    """A range in words: 0..1, at least 0, at most 10."""
+    if low is None or high is None:
+        return f"at most {high:g}" if low is None else f"at least {low:g}"
+    return f"{low:g}..{high:g}"
+
+
+def _text(stable: Stable, scope: Scope) -> str | None:
+    return comparable(value_of(stable.subject, scope), whole=stable.whole)
+
+
+def _or_none(read: Callable[[Any, Scope], Any], condition: Score | Stable, scope: Scope) -> Any:
+    try:
+        return read(condition, scope)
+    except LanguageError:
+        return None
+
+
+def comparable(value: Json, *, whole: bool = False) -> str | None:
+    """The text by which two results are compared; None where there is no result.
+
+    Where a text is too long, `whole` puts a mark of all of it in place of the rest.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        value = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    if not whole or len(value) <= COMPARED_MAX:
+        return value[:COMPARED_MAX]
+    mark = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{value[:COMPARED_MAX]} {mark}"
+
+
+def similarity(first: str, second: str) -> float:
+    """How much two texts are alike: 1 minus their edit distance over the longer one's length."""
+    from rapidfuzz.distance import Levenshtein
+
+    return float(Levenshtein.normalized_similarity(first, second))

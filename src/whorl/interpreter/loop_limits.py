@@ -1,0 +1,292 @@
+"""The limits of a loop: reached, they end it, fail it, or ask a person.
+
+An iteration that a budget stops is suspended as it stands, so that it can go on with more money:
+what is waited for in it is taken out of the run and kept with the loop; what was paid for stays.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from whorl.interpreter import budget
+from whorl.interpreter.events import inner
+from whorl.interpreter.frames import children_of, error_at
+from whorl.interpreter.judging import drop_judge
+from whorl.interpreter.loop_results import (
+    close_iteration,
+    disarm,
+    end_loop,
+    fail_loop,
+    keep_best,
+    note_end,
+    returned,
+)
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.frames import LoopFrame
+    from whorl.interpreter.state import State
+    from whorl.ir import Loop
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A limit that is reached: the exit reason, in words, and which one (of the run) it is.
+
+    `more` is how much more a budget needs, for the advice.
+    """
+
+    reason: str
+    words: str
+    limit: str = ""
+    of_run: bool = False
+    more: float = 0.0
+    also: str = ""
+
+
+def arm(machine: State, key: str) -> None:
+    """Sets the clock that ends the loop, or lets no iteration begin, where it has a time limit."""
+    frame = machine.loop_frames[key]
+    seconds = frame["limits"].get("time_s")
+    if seconds is None:
+        return
+    if not machine.loop(key).limits.interrupts:
+        frame["time_from"] = machine.now
+        return
+    address = inner(frame["address"], "time")
+    if address not in machine.pending:
+        machine.expect(address, key, "alarm", due=machine.now + seconds)
+
+
+def before_iteration(machine: State, key: str) -> Reached | None:
+    """The limit that forbids another iteration."""
+    frame = machine.loop_frames[key]
+    limit = frame["limits"]["iterations"]
+    if frame["count"] >= limit:
+        return Reached("max_iterations", f"its limit of {limit} iterations")
+    if frame["count"] >= frame.get("stop_at", limit):
+        return Reached("max_iterations", "the number of iterations that it was continued for")
+    seconds = frame["limits"].get("time_s")
+    is_over = (
+        seconds is not None and machine.now >= frame.get("time_from", frame["started"]) + seconds
+    )
+    if is_over and not machine.loop(key).limits.interrupts:
+        return Reached("timeout", f"its time of {seconds:g} s")
+    spent = budget.exhausted(machine, key)
+    if spent is not None:
+        limit = float(frame["limits"][spent])
+        over = budget.missing(frame, spent, {})
+        words = f"its {budget.NAMES[spent]} budget of {limit:g}"
+        # Another iteration may need as much as those before.
+        more = max(limit, over + (limit + over) / max(1, frame["count"]))
+        return Reached("budget", words, budget.NAMES[spent], more=more)
+    return None
+
+
+def ends_in_vain(machine: State, key: str) -> bool:
+    """Whether no iteration may follow and none before has anything to return."""
+    frame = machine.loop_frames[key]
+    loop = machine.loop(key)
+    if "last" in frame or loop.on_limit != "finish" or loop.ask == "at_limit":
+        return False
+    return bool(frame["count"] >= frame["limits"]["iterations"])
+
+
+def reached(machine: State, key: str, what: Reached) -> None:
+    """A limit is reached: the loop does what `on_limit` and `ask` say."""
+    frame = machine.loop_frames[key]
+    loop = machine.loop(key)
+    reason = what.reason
+    if reason == "budget":
+        frame["short_of_run"] = what.of_run
+    message, advice = _words(loop, what, frame)
+    disarm(machine, key)
+    frame["phase"] = "limit"
+    if loop.on_limit == "pause" or loop.ask == "at_limit":
+        frame["limit_reason"] = reason
+        _ask_person(machine, key, message)
+    elif loop.on_limit == "finish" and (reason != "timeout" or "last" in frame):
+        if machine.plan.rules[frame["node"]].decides:
+            limits = machine.state["limits"] if what.of_run else frame["limits"]
+            once = f"R102 {frame['node']} {reason} {what.limit} {json.dumps(limits)}"
+            machine.warn(frame["address"], "R102", advice, once=once)
+        end_loop(machine, key, reason)
+    else:
+        if loop.on_limit == "finish" and frame["count"]:
+            # Nothing can be returned; a resumed run makes the iteration anew that was cut short.
+            frame["phase"] = "body"
+        error = error_at(frame["address"], "R102", advice)
+        status = "timed_out" if loop.on_limit == "time_out" else "failed"
+        fail_loop(machine, key, error, status=status, reason=reason)
+
+
+def _ask_person(machine: State, key: str, message: str) -> None:
+    frame = machine.loop_frames[key]
+    number, results = returned(machine, key)
+    offer = "what there is" if number in (None, frame.get("last")) else f"iteration {number}"
+    address = inner(frame["address"], "limit")
+    machine.expect(address, key, "gate")
+    question = f"{message}: accept {offer}, continue, or reject?"
+    machine.note("gate.waiting", address, {"reason": "limit", "message": question, "show": results})
+
+
+def _words(loop: Loop, what: Reached, frame: LoopFrame) -> tuple[str, str]:
+    """What is reached, and that with what can be done about it."""
+    own = dict(loop.limit_words).get(what.reason)
+    if own is not None:
+        own = own.replace("{iterations}", str(frame["limits"]["iterations"]))
+        own = own.replace("{ms}", f"{float(frame['limits'].get('time_s') or 0) * 1_000:g}")
+        return own, own
+    message = f"loop {frame['name']!r} reached {what.words} before it was done{what.also}"
+    return message, f"{message}; raise {_raised_by(loop, what, frame)}"
+
+
+def _raised_by(loop: Loop, what: Reached, frame: LoopFrame) -> str:
+    """The field that raises a limit, and the command where there is one."""
+    fields = dict(loop.limit_fields)
+    if what.of_run:
+        # A dialect without a field for it has the flag of the command line.
+        field = fields.get("run", "--budget")
+        if "run" in fields and what.limit != "cost":
+            field = f"{field}.{what.limit}"
+    else:
+        field = fields.get(what.limit) or fields.get(what.reason, "the limit")
+    address = frame["address"]
+    if what.reason == "timeout" or frame["loop"] is not None:
+        # The loop around it goes on: it cannot be opened again.
+        return f"`{field}`"
+    flag = budget.raising(what.limit, what.more) if what.limit else "--iterations 3"
+    # More money alone is for all loops that lack it: one of many need not be named.
+    at = "" if what.limit and "[" in address else f"--at '{address}' "
+    return f"`{field}`, or `whorl continue RUN {at}{flag}`"
+
+
+def decided(machine: State, key: str, event: Event) -> None:
+    """A person was asked at the limit: they accept what there is, or reject the loop."""
+    frame = machine.loop_frames[key]
+    if event.body.get("approved"):
+        end_loop(machine, key, "accepted")
+    else:
+        message = f"loop {frame['name']!r} was rejected: "
+        message += str(event.body.get("feedback") or "no reason given")
+        error = error_at(frame["address"], "R108", message)
+        fail_loop(machine, key, error, reason="rejected")
+
+
+def cut_short(machine: State, key: str, status: str) -> None:
+    """Ends the present iteration where it stands; what it has so far is not a result."""
+    frame = machine.loop_frames[key]
+    if frame["phase"] == "body":
+        close_iteration(machine, key, status=status)
+        machine.drop_body(frame)
+    elif frame["phase"] == "judging":
+        drop_judge(machine, frame)
+        if not frame.pop("before", False):
+            close_iteration(machine, key, status="succeeded")
+    elif frame["phase"] == "asking":
+        machine.forget(inner(frame["iteration"]["address"], "ask"))
+    address = frame["address"]
+    machine.forget_if_pending(inner(address, "delay"), inner(address, "retry"))
+
+
+def forget_question(machine: State, key: str) -> None:
+    """What a person is asked at the limit is no longer of interest."""
+    machine.forget_if_pending(inner(machine.frames[key]["address"], "limit"))
+
+
+def end_out_of_budget(machine: State) -> None:
+    """Ends the loops in which a call does not fit into a budget, and none is under way any more."""
+    for key in machine.state.pop("out_of_budget", []):
+        frame = machine.loop_frames.get(key)
+        if frame is None or "out_of_budget" not in frame:
+            continue
+        if budget.under_way(frame):
+            machine.state.setdefault("out_of_budget", []).append(key)
+            continue
+        what = Reached(**frame.pop("out_of_budget"))
+        if _has_not_begun(frame):
+            for inside in _end_loops_inside(machine, key):
+                machine.loop_frames[inside]["reason"] = "budget"
+            close_iteration(machine, key, status="not_begun")
+            machine.drop_body(frame)
+            frame["count"] -= 1
+            # What was checked before it need not be checked again.
+            frame["checked"] = True
+        else:
+            _suspend(machine, key)
+        reached(machine, key, what)
+
+
+def _has_not_begun(frame: LoopFrame) -> bool:
+    return frame["phase"] == "body" and not frame["begun"] and not frame.get("retries")
+
+
+def _suspend(machine: State, key: str) -> None:
+    """Closes the present iteration without a result, or without a verdict, and keeps it."""
+    frame = machine.loop_frames[key]
+    if frame["phase"] == "body":
+        _end_loops_inside(machine, key)
+        close_iteration(machine, key, status="cut")
+    else:
+        close_iteration(
+            machine,
+            key,
+            status="succeeded",
+            score=frame.get("score"),
+            outside=frame.get("outside"),
+            best=keep_best(machine, key) or None,
+        )
+    frame["suspended"] = {"phase": frame["phase"], "at": machine.now, "waits": {}}
+    for inside in _inside(machine, key):
+        for address in list(machine.frames[inside].get("waits", ())):
+            frame["suspended"]["waits"][address] = machine.pending[address].copy()
+            machine.forget(address)
+
+
+def resume_iteration(machine: State, key: str) -> None:
+    """Goes on with the iteration that is suspended; the time in between counts for no clock."""
+    frame = machine.loop_frames[key]
+    suspended = frame.pop("suspended")
+    frame["phase"] = suspended["phase"]
+    for address, entry in suspended["waits"].items():
+        fields: dict[str, Any] = dict(entry)
+        inside = fields.pop("frame")
+        if inside in machine.frames and address not in machine.pending:
+            if "due" in fields:
+                fields["due"] += machine.now - suspended["at"]
+            machine.expect(address, inside, **fields)
+    machine.ask_again()
+
+
+def discard_iteration(machine: State, key: str) -> None:
+    """Forgets an iteration that is suspended: the loop goes another way."""
+    frame = machine.loop_frames[key]
+    if frame.pop("suspended", None) is not None:
+        for child in children_of(frame):
+            machine.drop(child)
+        frame.update({"body": None, "judge": None, "children": {}})
+
+
+def _end_loops_inside(machine: State, key: str) -> list[str]:
+    """The loops that stand still in the body end of the same budget, as far as anybody sees."""
+    ended = []
+    for inside in _inside(machine, key):
+        frame = machine.loop_frames[inside]
+        if frame["kind"] == "loop" and "limits" in frame and "reason" not in frame:
+            begins = _has_not_begun(frame)
+            if frame["phase"] == "body":
+                close_iteration(machine, inside, status="not_begun" if begins else "cut")
+            note_end(machine, inside, "budget", iterations=frame["count"] - begins)
+            ended.append(inside)
+    return ended
+
+
+def _inside(machine: State, key: str) -> list[str]:
+    keys = children_of(machine.frames[key])
+    for inside in keys:
+        keys.extend(children_of(machine.frames[inside]))
+    return keys

@@ -1,0 +1,364 @@
+"""What a loop keeps of its iterations, and how it ends: its value, its exit reason, its notes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from whorl.interpreter.evaluation import OverlayScope, value_of
+from whorl.interpreter.events import inner, numbered
+from whorl.interpreter.frames import error_at, failed, succeeded
+from whorl.language import LanguageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.interpreter.frames import Error, LoopFrame, Values
+    from whorl.interpreter.state import State
+    from whorl.ir import Loop, Memory
+    from whorl.language import Json, Scope
+
+# The facts that an iteration sees, by the IR's words for them; some only when there are any.
+_FACTS: dict[str, Callable[[LoopFrame, int], Json]] = {
+    "number": lambda frame, number: number,
+    "index": lambda frame, number: number - 1,
+    "latest": lambda frame, number: frame["count"] - 1,
+    "limit": lambda frame, number: frame["limits"]["iterations"],
+    "previous": lambda frame, number: frame.get("previous"),
+    "history": lambda frame, number: frame.get("history", []),
+    "best": lambda frame, number: frame["best"]["results"] if "best" in frame else None,
+    "score": lambda frame, number: frame.get("score"),
+    "past": lambda frame, number: frame["past"],
+    "person": lambda frame, number: frame.get("person"),
+    "started_at": lambda frame, number: frame["started"],
+}
+_HIDDEN = frozenset({"previous", "best", "score", "person"})
+
+
+def facts_of(frame: LoopFrame, loop: Loop, number: int) -> Values:
+    """The facts that an iteration is told, under the names that the loop has for them."""
+    facts: Values = {}
+    for name, fact in loop.facts:
+        value = _FACTS[fact](frame, number)
+        if value is not None or fact not in _HIDDEN:
+            facts[name] = value
+    return facts
+
+
+def hidden_from(values: Values, loop: Loop) -> list[str]:
+    """The names of a loop that have no value yet; a loop around it may use the same ones."""
+    names = [name for name, _ in loop.facts] + [carry.name for carry in loop.carry]
+    return [name for name in names if name not in values]
+
+
+def record_success(machine: State, key: str, results: Values) -> None:
+    """Keeps the results of an iteration that went through, wherever the loop wants them."""
+    frame = machine.loop_frames[key]
+    loop = machine.loop(key)
+    number = frame["count"]
+    frame["previous"] = results
+    frame["last"] = number
+    frame["fresh"] = True
+    if loop.returns == "first" and "first" not in frame:
+        frame["first"] = {"number": number, "results": results}
+    if loop.returns == "all":
+        columns = frame.setdefault("all", {})
+        for name, value in results.items():
+            columns.setdefault(name, []).append(value)
+    if loop.history_keep:
+        _lengthen_history(machine, frame, loop, results)
+    if loop.collect:
+        _collect(frame, loop, machine.scope_at(frame["inner"]))
+
+
+def _lengthen_history(machine: State, frame: LoopFrame, loop: Loop, results: Values) -> None:
+    history = [*frame.get("history", []), results]
+    if len(history) > loop.history_keep:
+        del history[: -loop.history_keep]
+        # The first cut is seen by the next iteration, if there is one.
+        cuts = frame["history_cuts"] = frame.get("history_cuts", 0) + 1
+        if cuts == 2:
+            words = f"the history of loop {frame['name']!r} holds its newest {len(history)} "
+            words += "iterations, the most that are kept; records of `memory` can hold more"
+            machine.warn(frame["address"], "R105", words)
+    frame["history"] = history
+
+
+def keep_best(machine: State, key: str, *, approved: bool = False) -> bool:
+    """Compares the iteration that finished last with the best so far.
+
+    One that is approved is never beaten by one that is not; then the score counts.
+    """
+    frame = machine.loop_frames[key]
+    loop = machine.loop(key)
+    if not machine.plan.rules[frame["node"]].scores:
+        return False
+    score: float | None = frame.get("score")
+    if score is None and not approved:
+        return False
+    best = frame.get("best")
+    if best is not None and _rank(approved, score) <= _rank(best.get("approved"), best["score"]):
+        return False
+    frame["best"] = {"number": frame["last"], "score": score, "results": frame["previous"]}
+    if approved:
+        frame["best"]["approved"] = True
+    for collect in loop.collect:
+        if collect.take == "best":
+            scope = machine.scope_at(frame["inner"])
+            frame.setdefault("collected", {})[collect.name] = value_of(collect.value, scope)
+    return True
+
+
+def _rank(approved: object, score: float | None) -> tuple[bool, float]:
+    return bool(approved), -math.inf if score is None else score
+
+
+def stop_clock(machine: State, key: str) -> None:
+    """The body of the present iteration has ended: its time limit is over."""
+    if machine.loop(key).limits.iteration_time_s is None:
+        return
+    machine.forget_if_pending(inner(machine.loop_frames[key]["iteration"]["address"], "time"))
+
+
+def close_iteration(machine: State, key: str, *, status: str, **facts: Any) -> None:
+    """Says how an iteration ended, what it used, and remembers it where a memory is kept."""
+    frame = machine.loop_frames[key]
+    iteration = frame["iteration"]
+    stop_clock(machine, key)
+    before = iteration["usage"]
+    body: Values = {"number": frame["count"], "status": status}
+    body["seconds"] = round(machine.now - iteration["at"], 3)
+    if frame["usage"] != before:
+        # A late reply may have been cheaper than what an earlier iteration was charged for it.
+        used: Values = {
+            name: _rounded(amount - before.get(name, 0))
+            for name, amount in frame["usage"].items()
+            if amount > before.get(name, 0)
+        }
+        if used:
+            body["usage"] = used
+    for name, fact in facts.items():
+        if fact is not None and fact not in ("", ()):
+            body[name] = fact
+    loop = machine.loop(key)
+    if status == "succeeded":
+        if loop.tells_after:
+            _add_facts(machine, key, loop, body)
+        if loop.memory is not None and not iteration.get("remembered"):
+            # One that was put aside before its verdict is closed twice.
+            iteration["remembered"] = True
+            _remember(machine, key, loop.memory, body)
+    machine.note("iteration.finished", iteration["address"], body)
+    if machine.observed and status == "succeeded":
+        _observe(machine, frame, loop)
+
+
+def _observe(machine: State, frame: LoopFrame, loop: Loop) -> None:
+    """Shows a replay what an iteration gave, whichever attempt at it went through."""
+    address = numbered(frame["address"], frame["count"])
+    if address in machine.observed:
+        machine.observations[address] = {
+            "results": frame["previous"],
+            "score": frame.get("score"),
+            "collected": _newest(frame, loop),
+        }
+
+
+def _newest(frame: LoopFrame, loop: Loop) -> Values:
+    """What was collected from this iteration alone, where it is the last one."""
+    collected: Values = frame.get("collected", {})
+    names = [c.name for c in loop.collect if c.take == "last" and c.name in collected]
+    return {name: collected[name] for name in names}
+
+
+def _add_facts(machine: State, key: str, loop: Loop, body: Values) -> None:
+    """Adds what the loop tells about the end of an iteration."""
+    scope = machine.scope_at(machine.loop_frames[key]["inner"])
+    for name, value in loop.tells_after:
+        try:
+            body[name] = value_of(value, scope)
+        except LanguageError as fault:
+            # What cannot be told is no reason to lose the iteration.
+            machine.warn(
+                machine.loop_frames[key]["address"], "R104", f"no {name!r} is told: {fault}"
+            )
+
+
+def _rounded(amount: float) -> float:
+    return round(amount, 9) if isinstance(amount, float) else amount
+
+
+def _collect(frame: LoopFrame, loop: Loop, scope: Scope) -> None:
+    collected = frame.setdefault("collected", {})
+    for collect in loop.collect:
+        if collect.take == "best" or (collect.take == "first" and collect.name in collected):
+            continue
+        value = value_of(collect.value, scope)
+        if collect.take == "all":
+            collected.setdefault(collect.name, []).append(value)
+        else:
+            collected[collect.name] = value
+
+
+def _remember(machine: State, key: str, memory: Memory, body: Values) -> None:
+    frame = machine.loop_frames[key]
+    names: Values = {"number": frame["count"], "score": frame.get("score"), "at": machine.now}
+    scope = OverlayScope(names, machine.scope_at(frame["inner"]))
+    try:
+        for name, value in memory.bind:
+            names[name] = value_of(value, scope)
+        record = value_of(memory.record, scope)
+    except LanguageError as fault:
+        # What cannot be remembered is no reason to lose the iteration.
+        machine.warn(frame["address"], "R104", f"an iteration leaves no record: {fault}")
+        return
+    assert isinstance(record, dict)
+    record = {"number": frame["count"]} | record
+    frame["past"] = [*frame["past"], record][-memory.keep :]
+    if memory.across_runs:
+        body["remember"] = {"key": memory.key, "record": record, "keep": memory.keep}
+
+
+def end_loop(
+    machine: State, key: str, reason: str, *, by: str = "", iteration: int | None = None
+) -> None:
+    """The loop has ended well; its value is that of the iteration that it returns."""
+    frame = machine.loop_frames[key]
+    if frame.get("failures") and "last" not in frame and "failure" not in frame:
+        fail_loop(machine, key, all_failed(frame))
+        return
+    failure = frame.get("failure")
+    if failure is not None and failure["number"] == frame["count"] and iteration is None:
+        fail_loop(machine, key, failure["error"], reason=reason)
+        return
+    number, results = returned(machine, key)
+    collected = frame.get("collected", {})
+    if iteration is not None:
+        number, results = iteration, frame["accepted"]
+        collected = collected | frame["accepted_collected"]
+    summary = _summary(machine, key, reason, by, number)
+    value = results | collected | {"loop": {name: summary[name] for name in _VISIBLE}}
+    disarm(machine, key)
+    machine.note("loop.finished", frame["address"], summary)
+    frame["reason"] = reason
+    machine.finish(key, succeeded(value))
+
+
+def all_failed(frame: LoopFrame) -> Error:
+    """The error of a loop without a good iteration: that of the last one that failed."""
+    last = frame["fault"]
+    count = frame["failures"]
+    which = "the only iteration" if count == 1 else f"all {count} iterations"
+    message = f"{which} of {frame['name']!r} failed: {last['message']}"
+    cause = last.get("cause") or {"code": last["code"], "message": last["message"]}
+    return error_at(frame["address"], "R112", message, cause=cause)
+
+
+def fail_loop(
+    machine: State,
+    key: str,
+    cause: Error,
+    *,
+    status: str = "failed",
+    reason: str = "failed",
+) -> None:
+    """The loop has failed; its frame stays, so that what failed can be tried again."""
+    frame = machine.loop_frames[key]
+    if "limits" in frame:
+        disarm(machine, key)
+        number, _ = returned(machine, key)
+        summary = _summary(machine, key, reason, "", number) | {"error": cause}
+        machine.note("loop.finished", frame["address"], summary)
+    frame["reason"] = reason
+    machine.finish(key, failed(cause, status=status))
+
+
+def abandon_loop(machine: State, key: str) -> None:
+    """Something around a loop ends while it runs."""
+    frame = machine.loop_frames[key]
+    frame["reason"] = "cancelled"
+    if "limits" not in frame:
+        return
+    if frame["phase"] == "body" and frame.get("body"):
+        close_iteration(machine, key, status="cancelled")
+    disarm(machine, key)
+    note_end(machine, key, "cancelled")
+
+
+def note_end(machine: State, key: str, reason: str, **facts: Json) -> None:
+    """Says how a loop ended, which gives no result to anybody."""
+    number, _ = returned(machine, key)
+    summary = _summary(machine, key, reason, "", number) | facts
+    machine.note("loop.finished", machine.loop_frames[key]["address"], summary)
+
+
+# What steps after a loop see of how it ended.
+_VISIBLE = (
+    "iterations",
+    "exit_reason",
+    "stopped_by",
+    "score",
+    "best_iteration",
+    "returned_iteration",
+)
+
+
+def returned(machine: State, key: str) -> tuple[int | None, Values]:
+    """The iteration that the loop returns, and its results."""
+    frame = machine.loop_frames[key]
+    match machine.loop(key).returns:
+        case "best":
+            if "best" in frame:
+                return frame["best"]["number"], frame["best"]["results"]
+        case "first":
+            if "first" in frame:
+                return frame["first"]["number"], frame["first"]["results"]
+        case "all":
+            return None, dict(frame.get("all", {}))
+    return frame.get("last"), frame.get("previous", {})
+
+
+def _summary(machine: State, key: str, reason: str, by: str, number: int | None) -> Values:
+    frame = machine.loop_frames[key]
+    best = frame.get("best")
+    mark = _MARKS.get(reason) if machine.plan.rules[frame["node"]].decides else None
+    facts: Values = {"mark": mark} if mark else {}
+    return facts | {
+        "path": frame["node"].partition(":")[2],
+        "iterations": frame["count"],
+        "exit_reason": reason,
+        "stopped_by": by or None,
+        "score": _score_of(frame, number),
+        "best_iteration": best["number"] if best else None,
+        "returned_iteration": number,
+        "failed_iterations": [*frame.get("failed", ())],
+        "usage": {**frame["usage"]},
+        "seconds": round(machine.now - frame["started"], 3),
+    }
+
+
+# How people are told that a loop stopped before it was done.
+_MARKS = {"max_iterations": "limit", "timeout": "limit", "budget": "budget"}
+
+
+def _score_of(frame: LoopFrame, number: int | None) -> float | None:
+    """The score of the iteration that the loop returns, if that is known; else of the last one."""
+    best = frame.get("best")
+    if best is not None and best["number"] == number and best["score"] is not None:
+        return float(best["score"])
+    is_accepted = number is not None and number == frame.get("accepted_number")
+    return frame.get("accepted_score") if is_accepted else frame.get("score")
+
+
+def disarm(machine: State, key: str) -> None:
+    """Stops the clocks of a loop and forgets the conversations that it continued."""
+    address = machine.loop_frames[key]["address"]
+    machine.forget_if_pending(*(inner(address, word) for word in ("time", "delay", "retry")))
+    forget_sessions(machine, key)
+
+
+def forget_sessions(machine: State, key: str) -> None:
+    """Forgets the conversations in a loop."""
+    for kept in (machine.state["sessions"], machine.state.get("conversations", {})):
+        for name in [name for name in kept if name.startswith(f"{key} ")] if kept else ():
+            del kept[name]

@@ -1,0 +1,494 @@
+"""What people ask of a run: start, pause, resume, cancel, continue, accept, fork; each once.
+
+Loops that have ended, or lack money, can go on; everything around them is opened then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from whorl.interpreter import attempts, block, budget, loop, loop_limits, run
+from whorl.interpreter.events import split_iteration
+from whorl.interpreter.frames import discard, error_at, failed
+from whorl.interpreter.loop_results import end_loop, stop_clock
+
+if TYPE_CHECKING:
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.frames import Budgeted, LoopFrame
+    from whorl.interpreter.state import State
+
+_NOTHING_TO_RETRY = "nothing in this run can be tried again; start a new one"
+# How many requests a run remembers, and how much of the name of each.
+REQUESTS_KEPT = 100
+REQUEST_LENGTH = 64
+_AT_LIMIT = frozenset({"max_iterations", "timeout", "budget"})
+# What budgets count.
+_AMOUNTS = tuple(budget.NAMES)
+# A call needs at least one call and one token; what it costs is not known before.
+_LEAST = {"calls": 1, "tokens": 1, "cost_usd": 1e-9}
+
+
+class Refused(ValueError):
+    """A request that makes no sense for the run as it is."""
+
+
+def check(holds: bool, otherwise: str) -> None:
+    """Refuses a request unless something holds."""
+    if not holds:
+        raise Refused(otherwise)
+
+
+def receive(machine: State, event: Event) -> None:
+    """Carries out a request; one that makes no sense (any more) is noted and changes nothing.
+
+    One that came before, by the name in its `request`, changes nothing either.
+    """
+    try:
+        if not is_repeated(machine, event):
+            _RECEIVERS[event.kind](machine, event.body)
+            return
+    except Refused as refusal:
+        machine.warn("", "W900", str(refusal))
+    # Who reads the journal must not take the request for its effect.
+    if machine.done:
+        machine.note("run.finished", "", dict(machine.state["result"] or {}))
+    elif machine.status == "paused":
+        budget.note_pause(machine)
+
+
+def is_repeated(machine: State, event: Event) -> bool:
+    """Whether a request came before; from now on it has come, and the oldest are forgotten."""
+    name = _request_of(event)
+    if not name:
+        return False
+    seen: list[str] = machine.state.setdefault("requests", [])
+    if name in seen:
+        return True
+    seen.append(name)
+    del seen[:-REQUESTS_KEPT]
+    return False
+
+
+def is_known(machine: State, event: Event) -> bool:
+    """Whether a request came before."""
+    return _request_of(event) in machine.state.get("requests", ())
+
+
+def _request_of(event: Event) -> str:
+    name = event.body.get("request")
+    return name[:REQUEST_LENGTH] if isinstance(name, str) else ""
+
+
+def objection(machine: State, event: Event) -> str | None:
+    """Why a request could not be carried out now, without carrying it out."""
+    if is_known(machine, event):
+        return "this request has been carried out already"
+    try:
+        match event.kind:
+            case "run.continued":
+                to_continue(machine, event.body)
+            case "run.accepted":
+                check_reopenable(machine, loop_at(machine, event.body.get("at")))
+            case "run.paused":
+                check(machine.status in ("running", "waiting"), f"the run is {machine.status}")
+            case "run.cancelled":
+                check(not machine.done, f"the run has ended already: {machine.status}")
+            case "run.resumed":
+                _may_resume(machine, event.body)
+    except Refused as refusal:
+        return str(refusal)
+    return None
+
+
+def _began(machine: State) -> bool:
+    """Whether the workflow itself has begun, so that there is something to try again."""
+    return bool(machine.frames[machine.state["root"]].get("body"))
+
+
+def chosen_loop(machine: State, at: str = "", *, at_limit: bool = False) -> str:
+    """The address of the loop that a request means; raises Refused where that is not clear."""
+    return str(machine.frames[loop_at(machine, at, at_limit=at_limit)]["address"])
+
+
+def _started(machine: State, body: dict[str, Any]) -> None:
+    state = machine.state
+    check(state["status"] == "new", "the run has been started already")
+    limits = machine.plan.workflow.limits
+    own = {"cost_usd": limits.cost_usd, "tokens": limits.tokens, "calls": limits.calls}
+    state["limits"] = {name: value for name, value in own.items() if value is not None}
+    state["limits"] |= body.get("limits") or {}
+    state |= {
+        "status": "running",
+        "run": body.get("run", ""),
+        "seed": body.get("seed", ""),
+        "iterations": body.get("iterations"),
+        "memory": body.get("memory") or {},
+    }
+    key = machine.new_frame("run", parent=None, scope="", address="", input=body.get("input") or {})
+    state["root"] = key
+    refusal = body.get("refused")
+    if refusal:
+        run.end_now(machine, failed(error_at(refusal["path"], refusal["code"], refusal["message"])))
+        return
+    run.arm(machine)
+    machine.enter(key)
+
+
+def _paused(machine: State, body: dict[str, Any]) -> None:
+    check(machine.status in ("running", "waiting"), f"the run is {machine.status}, not running")
+    machine.state["status"] = "paused"
+    machine.state["paused_by"] = body.get("by") or "person"
+
+
+def _resumed(machine: State, body: dict[str, Any]) -> None:
+    state = machine.state
+    _may_resume(machine, body)
+    if state["status"] == "failed":
+        check(_began(machine), _NOTHING_TO_RETRY)
+        raise_limits([state], body)
+        set_going(machine)
+        machine.revive(state["root"])
+    else:
+        raise_limits([state], body)
+        set_going(machine)
+
+
+def _cancelled(machine: State, body: dict[str, Any]) -> None:
+    check(not machine.done, f"the run has ended already: {machine.status}")
+    words = "cancelled" + (f": {body['feedback']}" if body.get("feedback") else "")
+    run.end_now(machine, failed(error_at("", "R107", words), status="cancelled"))
+
+
+def _may_resume(machine: State, body: dict[str, Any]) -> None:
+    status = machine.status
+    if status in ("succeeded", "cancelled"):
+        words = f"the run has ended already: {status}"
+        if any(_closed_by(machine, key) is None for key in ended_for_budget(machine)):
+            more = flags(body) or "--budget +1"
+            words += f"; loops that stopped for their budget go on with `whorl continue RUN {more}`"
+        check(False, words)
+    check(status != "failed" or _began(machine), _NOTHING_TO_RETRY)
+    short = short_loop(machine)
+    if status == "paused" and short and flags(body):
+        words = f"the budget of loop {short!r} is too small, not that of the run; it goes on with "
+        check(False, f"{words}`whorl continue RUN --at '{short}' {flags(body)}`")
+
+
+def _accepted(machine: State, body: dict[str, Any]) -> None:
+    key = loop_at(machine, body.get("at"))
+    check_reopenable(machine, key)
+    frame = machine.loop_frames[key]
+    number = int(body["iteration"])
+    check(1 <= number <= frame["count"], f"{frame['name']!r} has no iteration {number}")
+    check(frame.get("accepted_number") != number, f"iteration {number} is accepted already")
+    open_around(machine, key)
+    if "ended" not in frame:
+        loop_limits.cut_short(machine, key, "cut")
+    loop_limits.discard_iteration(machine, key)
+    reopen(machine, key)
+    frame["accepted"], frame["accepted_number"] = body.get("results") or {}, number
+    frame["accepted_collected"] = body.get("collected") or {}
+    frame["accepted_score"] = body.get("score")
+    frame["score"] = body.get("score")
+    end_loop(machine, key, "accepted", by="person", iteration=number)
+
+
+def _forked(machine: State, body: dict[str, Any]) -> None:
+    """Begins an iteration anew, in a run of its own that has made no call yet.
+
+    The machine stands at the beginning of that iteration (`Machine.stops`). Runs that were forked
+    by versions that could not stop there stand at the end of the event in which it began.
+    """
+    address, number = split_iteration(str(body["at"]))
+    key = loop_at(machine, address)
+    frame = machine.loop_frames[key]
+    if body.get("exact"):
+        check(frame["count"] == number, f"{address!r} is at iteration {frame['count']}")
+    machine.stopped_at = ""
+    state = machine.state
+    state["run"] = body.get("run", state["run"])
+    state["seed"] = body.get("seed", state["seed"])
+    _forget_calls(machine)
+    _let_clocks_stand(machine, max(0.0, machine.now - body.get("stood_at", machine.now)))
+    if body.get("limits"):
+        state["limits"] |= body["limits"]
+    _set_values(machine, key, body.get("set") or {})
+    machine.drop_body(frame)
+    stop_clock(machine, key)
+    if "workflow" in body:
+        for inside in [key for key, f in machine.frames.items() if f["kind"] == "block"]:
+            block.refit(machine, inside)
+    state["status"] = "running"
+    state.pop("paused_by", None)
+    loop.begin_body(machine, key)
+
+
+def _forget_calls(machine: State) -> None:
+    """Another run made all calls so far, and waits for those that are under way."""
+    state = machine.state
+    state["abandoned"] = {}
+    discard(state, "queue", "out_of_budget", "over")
+    state["usage"], state["reserved"] = {}, {}
+    for frame in machine.frames.values():
+        if frame["kind"] == "loop" and "usage" in frame:
+            frame["usage"], frame["reserved"] = {}, {}
+            if "iteration" in frame:
+                frame["iteration"]["usage"] = {}
+    for entry in machine.pending.values():
+        if entry.pop("sent", None):
+            discard(machine.frames[entry["frame"]], "reserve", "held")
+
+
+def _let_clocks_stand(machine: State, seconds: float) -> None:
+    """The time between a run and its fork counts for no limit; waits do not get longer by it."""
+    for entry in machine.pending.values():
+        if entry["what"] == "alarm":
+            entry["due"] += seconds
+    for frame in machine.frames.values():
+        if frame["kind"] == "task" and "since" in frame:
+            frame["since"] += seconds
+        if frame["kind"] == "loop" and "started" in frame:
+            frame["started"] += seconds
+            if "iteration" in frame:
+                frame["iteration"]["at"] += seconds
+
+
+def _set_values(machine: State, key: str, values: dict[str, Any]) -> None:
+    frame = machine.loop_frames[key]
+    carried = {carry.name for carry in machine.loop(key).carry}
+    scopes = machine.state["scopes"]
+    root = scopes[machine.frames[machine.state["root"]]["own_scope"]]["values"]
+    for name, value in values.items():
+        if name not in carried and name in root:
+            root[name] = value
+        else:
+            frame["carry"][name] = value
+
+
+def set_going(machine: State) -> None:
+    """A run that had ended or was paused runs again."""
+    state = machine.state
+    if machine.done:
+        state["status"] = "running"
+        state["result"] = None
+        run.arm(machine)
+    elif state["status"] == "paused":
+        state["status"] = "running"
+        discard(state, "paused_by", "short_loop")
+        attempts.restart_clocks(machine)
+        machine.ask_again()
+
+
+def flags(body: dict[str, Any]) -> str:
+    """The amounts of a request as flags of the command line."""
+    amounts = [(budget.NAMES[name], body[name]) for name in _AMOUNTS if body.get(name)]
+    return " ".join(f"{budget.FLAGS[limit]} +{amount:g}" for limit, amount in amounts)
+
+
+def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
+    """The loops that a request to continue means; raises Refused where that makes no sense.
+
+    More money alone is for every loop that stopped for its budget.
+    """
+    at, iterations = body.get("at"), body.get("iterations")
+    if machine.status == "paused" and machine.state.get("paused_by") == "budget":
+        short, more = short_loop(machine), flags(body) or "--budget +1"
+        words = f"the run is paused for its budget: it goes on with `whorl resume RUN {more}`"
+        check(bool(short), words)
+        check(at in (None, "", short), f"the loop that is short of money is {short!r}")
+        return [loop_at(machine, short)]
+    if not at and not iterations and flags(body):
+        keys = [key for key in ended_for_budget(machine) if _closed_by(machine, key) is None]
+        check(bool(keys), "no loop of this run stopped for its budget")
+    else:
+        keys = [loop_at(machine, at, at_limit=True)]
+        check_reopenable(machine, keys[0])
+    if machine.status != "cancelled":
+        _check_money(machine, keys, body)
+    return keys
+
+
+def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
+    """Refuses to go on where the budgets allow no call."""
+    raised = _to_raise(machine, keys)
+    for key in keys:
+        frame = machine.loop_frames[key]
+        if "ended" not in frame and frame["phase"] != "limit":
+            continue
+        for around, scope in budget.keyed_scopes(machine, key):
+            for name in _AMOUNTS:
+                needed = budget.missing(scope, name, frame.get("needs") or _LEAST)
+                more = body.get(name, 0) if any(scope is other for other in raised) else 0
+                if needed <= more + 1e-12:
+                    continue
+                whose = "the run" if around == "run" else f"loop {machine.frames[around]['name']!r}"
+                limit = budget.NAMES[name]
+                flag = budget.raising(limit, max(needed, scope["limits"][name] / 2))
+                check(False, f"the {limit} budget of {whose} allows no call: add `{flag}`")
+
+
+def short_loop(machine: State) -> str:
+    """The loop whose own budget the run is paused for, unless it has come to an end meanwhile."""
+    short = str(machine.state.get("short_loop") or "")
+    loops = (f for f in machine.frames.values() if f["kind"] == "loop" and "ended" not in f)
+    return short if any(frame["address"] == short for frame in loops) else ""
+
+
+def ended_for_budget(machine: State) -> list[str]:
+    """The loops that stopped for a budget; inner ones first, since opening one opens others."""
+    keys = [
+        key
+        for key, frame in machine.frames.items()
+        if frame["kind"] == "loop" and "ended" in frame and frame.get("reason") == "budget"
+    ]
+    return keys[::-1]
+
+
+def continued(machine: State, body: dict[str, Any]) -> None:
+    """Carries out a request to continue."""
+    keys = to_continue(machine, body)
+    raise_limits(_to_raise(machine, keys), body)
+    for key in keys:
+        discard(machine.loop_frames[key], "short_of_run", "needs")
+        _continue_loop(machine, key, int(body.get("iterations") or 0))
+    if machine.status == "paused" and machine.state.get("paused_by") == "budget":
+        set_going(machine)
+    elif machine.status == "paused":
+        budget.note_pause(machine)
+
+
+def _continue_loop(machine: State, key: str, more: int) -> None:
+    """Lets a loop go on, for so many more iterations; its limit is raised, never lowered."""
+    frame = machine.loop_frames[key]
+    is_over = "ended" in frame or frame["phase"] == "limit"
+    has_failed = frame.get("ended") in ("failed", "timed_out")
+    limits = frame["limits"]
+    if more:
+        begun = frame["count"] if is_over else max(limits["iterations"], frame["count"])
+        limits["iterations"] = max(limits["iterations"], begun + more)
+        frame["stop_at"] = begun + more
+    else:
+        frame.pop("stop_at", None)
+    facts: dict[str, Any] = {"limits": dict(limits), "run_limits": dict(machine.state["limits"])}
+    machine.note("loop.continued", frame["address"], facts)
+    open_around(machine, key)
+    if not is_over:
+        return
+    reopen(machine, key)
+    loop_limits.arm(machine, key)
+    if "suspended" in frame:
+        loop.resume_iteration(machine, key)
+    elif has_failed:
+        machine.revive(key)
+    else:
+        loop.next_iteration(machine, key)
+
+
+def _to_raise(machine: State, keys: list[str]) -> list[Budgeted]:
+    """The budgets that stopped the loops: their own, or that of the run, once.
+
+    A loop that ended for another reason gets more of both.
+    """
+    scopes: list[Budgeted] = []
+    for key in keys:
+        frame = machine.loop_frames[key]
+        of_run = frame.get("short_of_run")
+        if of_run is not True:
+            scopes.append(frame)
+        if of_run is not False and not any(scope is machine.state for scope in scopes):
+            scopes.append(machine.state)
+    return scopes
+
+
+def raise_limits(scopes: list[Budgeted], body: dict[str, Any]) -> None:
+    """Raises the limits of some scopes by what a request adds."""
+    for name in _AMOUNTS:
+        for scope in scopes:
+            if body.get(name) and name in scope["limits"]:
+                scope["limits"][name] += body[name]
+
+
+def loop_at(machine: State, at: object, *, at_limit: bool = False) -> str:
+    """The frame of the loop at an address; without one, the only loop that it can be."""
+    loops = {f["address"]: key for key, f in machine.frames.items() if f["kind"] == "loop"}
+    if at:
+        address = str(at)
+        check(address in loops, f"no loop {address!r} is open to that; there are: {_list(loops)}")
+        return loops[address]
+    outer = {a: key for a, key in loops.items() if machine.loop_frames[key]["loop"] is None}
+    if at_limit and len(outer) > 1:
+        outer = {a: k for a, k in outer.items() if machine.frames[k].get("reason") in _AT_LIMIT}
+    check(bool(loops), "the run has no loop (yet)")
+    check(len(outer) == 1, f"say which loop with --at: {_list(outer or loops)}")
+    return next(iter(outer.values()))
+
+
+def _list(loops: dict[str, str]) -> str:
+    return ", ".join(sorted(loops)) or "none"
+
+
+def check_reopenable(machine: State, key: str) -> None:
+    """Refuses a loop whose surroundings are over."""
+    around = _closed_by(machine, key)
+    if around is not None:
+        address, name = machine.loop_frames[key]["address"], around["name"]
+        words = f"{address!r} lies in an iteration of loop {name!r} that is over: fork there"
+        check(False, f"{words} instead")
+
+
+def _closed_by(machine: State, key: str) -> LoopFrame | None:
+    """The loop around a loop that has ended whose iteration is over, so that it cannot go on."""
+    frame = machine.loop_frames[key]
+    if "ended" not in frame:
+        return None
+    above = frame["parent"]
+    while above is not None:
+        around = machine.frames[above]
+        if around["kind"] == "loop" and not _is_in_body(around):
+            return around
+        above = around["parent"]
+    return None
+
+
+def _is_in_body(frame: LoopFrame) -> bool:
+    """Whether an iteration of a loop is under way, or put aside as it was."""
+    if "suspended" in frame:
+        return bool(frame["suspended"]["phase"] == "body")
+    return "ended" not in frame and frame["phase"] == "body"
+
+
+def open_around(machine: State, key: str) -> None:
+    """Takes up the iterations around a loop that were put aside, the outermost first."""
+    above = machine.loop_frames[key]["parent"]
+    if above is not None:
+        open_around(machine, above)
+        if "suspended" in machine.loop_frames[above]:
+            reopen(machine, above)
+            loop.resume_iteration(machine, above)
+
+
+def reopen(machine: State, key: str) -> None:
+    """Opens everything around a loop again; what follows it will run again."""
+    frame = machine.loop_frames[key]
+    discard(frame, "ended", "reason", "accepted_number")
+    loop_limits.forget_question(machine, key)
+    below, above = key, frame["parent"]
+    was_ended = True
+    while above is not None and was_ended:
+        around = machine.frames[above]
+        was_ended = "ended" in around
+        machine.behaviour(around).reopen(machine, above, below)
+        around.pop("ended", None)
+        below, above = above, around["parent"]
+    set_going(machine)
+
+
+_RECEIVERS = {
+    "run.started": _started,
+    "run.paused": _paused,
+    "run.resumed": _resumed,
+    "run.cancelled": _cancelled,
+    "run.continued": continued,
+    "run.accepted": _accepted,
+    "run.forked": _forked,
+}
