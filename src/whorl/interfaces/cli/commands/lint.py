@@ -31,18 +31,20 @@ def lint(project: Project, *, file: str, target: str, as_json: bool) -> int:
     The exit code is 2 when something would not deploy.
     """
     from whorl.dialects.detection import parse
+    from whorl.dialects.loom import LoomReader
     from whorl.dialects.loom.linting import lint_for_azure
     from whorl.dialects.loom.linting_limits import REFUSED
     from whorl.source import open_file
 
     dialect = project.read(file).workflow.dialect
-    if dialect != "loom":
+    text = open_file(file)
+    document = parse(text, file, lenient=True)
+    if not LoomReader().claims(document):
         raise UsageError(
             f"{file!r} is a file of the dialect {dialect!r}, and {target} takes Logic Apps only",
-            help=f"whorl convert {file} --to loom -o OUT.json, then lint that",
+            help="lint the Logic Apps definition that it stands for",
         )
-    text = open_file(file)
-    found = lint_for_azure(parse(text, file, lenient=True))
+    found = lint_for_azure(document)
     if as_json:
         print_json([diagnostic_json(one) for one in found])
     elif found:
