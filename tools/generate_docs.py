@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from whorl.dialects.native.returns import TYPES
-from whorl.dialects.native.schema import native_schema
+from whorl.dialects.native import native_schema
+from whorl.dialects.native.tasks import TYPES
 from whorl.explanations import codes, explain
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.commands.reference import logic_signature

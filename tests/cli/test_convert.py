@@ -1,11 +1,10 @@
-"""`whorl convert`: prints or writes the native format, and writes nothing that loses something."""
+"""`whorl convert`: prints or writes a workflow of any dialect as a native file."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.dialects import writing
-from whorl.dialects.writing import Written
+from whorl.dialects.native import writing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     import pytest
     from command_line import Whorl
 
-# The condition speaks of a node by a function that only its dialect has.
 FOREIGN = """
 version: 1
 metadata: {name: hello}
@@ -29,7 +27,7 @@ def test_it_prints_the_file(whorl: Whorl) -> None:
     done = whorl("convert", "polish.yaml")
 
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("whorl: 1\nname: polish\ninputs:\n  task: string\nsteps:\n")
+    assert done.out.startswith("whorl: 1\nname: polish\ninputs: {task: string}\nsteps:\n")
 
 
 def test_what_is_written_runs(whorl: Whorl, project: Path) -> None:
@@ -43,36 +41,30 @@ def test_what_is_written_runs(whorl: Whorl, project: Path) -> None:
     assert before["loops"] == after["loops"]
 
 
-def test_losses_are_listed_and_nothing_is_written(whorl: Whorl, project: Path) -> None:
+def test_a_file_of_another_dialect_keeps_its_expressions(whorl: Whorl, project: Path) -> None:
     (project / "hello.yaml").write_text(FOREIGN)
 
-    done = whorl("convert", "hello.yaml", "-o", "new.yaml")
+    done = whorl("convert", "hello.yaml", "-o", "new/hello.yaml")
+    text = (project / "new/hello.yaml").read_text()
+    valid = whorl("validate", "new/hello.yaml")
 
-    assert done.code == 1
-    assert "warning[W026]: hello.yaml" in done.err
-    assert "nothing is written: " in done.err
-    assert "--force" in done.err
-    assert not (project / "new.yaml").exists()
-
-
-def test_losses_can_be_accepted(whorl: Whorl, project: Path) -> None:
-    (project / "hello.yaml").write_text(FOREIGN)
-
-    done = whorl("convert", "hello.yaml", "-o", "new/hello.yaml", "--force")
-
-    assert done.code == 0
-    assert "warning[W026]" in done.err
-    assert (project / "new/hello.yaml").read_text().startswith("whorl: 1\n")
+    assert (done.code, valid.code) == (0, 0)
+    assert text.startswith("whorl: 1\nname: hello\ndialect: shodan\nexpressions: shodan\n")
+    assert "run: echo hi\n" in text
 
 
 def test_no_file_is_overwritten(whorl: Whorl, project: Path) -> None:
     before = (project / "polish.yaml").read_text()
+    (project / "other.yaml").write_text("mine")
 
-    done = whorl("convert", "polish.yaml", "-o", "polish.yaml", "--force")
+    own = whorl("convert", "polish.yaml", "-o", "polish.yaml")
+    other = whorl("convert", "polish.yaml", "-o", "other.yaml")
 
-    assert done.code == 2
-    assert "is the file itself" in done.err
+    assert (own.code, other.code) == (2, 2)
+    assert "is the file itself" in own.err
+    assert "exists" in other.err
     assert (project / "polish.yaml").read_text() == before
+    assert (project / "other.yaml").read_text() == "mine"
 
 
 def test_a_wrong_file(whorl: Whorl, project: Path) -> None:
@@ -87,10 +79,7 @@ def test_a_wrong_file(whorl: Whorl, project: Path) -> None:
 def test_a_result_that_cannot_be_read_is_our_fault(
     whorl: Whorl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write(*_: object) -> Written:
-        return Written({"a.yaml": "whorl: 1\nsteps: {a: {aks: x}}\n"})
-
-    monkeypatch.setattr(writing, "write_workflow", write)
+    monkeypatch.setattr(writing, "emit_yaml", lambda _: "whorl: 1\nsteps: {a: {aks: x}}\n")
     done = whorl("convert", "polish.yaml")
 
     assert done.code == 70

@@ -1,59 +1,90 @@
-"""Native files are written as they were read."""
+"""Native is a total form of the IR: what is written is read as the same, and does the same."""
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
+from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
+from conformance.expecting import mistakes
 from conformance.literate import load_cases
-from conformance.reading import workflow_of
-from whorl.dialects.writing import read_again, reads_as, write_workflow
+from conformance.reading import CaseFiles, workflow_of
+from conformance.replies import Script
+from conformance.running import run_simulated
+from simulation.programs import Programs
+from whorl.dialects import ProjectFiles, read_workflow
+from whorl.dialects.native import workflow as native_workflow
+from whorl.dialects.native.writing import is_same_workflow, write_native
 from whorl.errors import InvalidWorkflow
-from whorl.ir import content_hash, from_json, to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from conformance.literate import Case
-    from whorl.ir import Workflow
-    from whorl.language import Json
+
+ROOT = Path(__file__).parents[2]
+CORPORA = Path(os.environ.get("WHORL_CORPORA", ROOT.parent / "shared" / "corpora"))
+ENDINGS = (".yaml", ".yml", ".json")
+PROGRAMS = 300
+RUN = [case for case in load_cases() if "outcome" in case.blocks]
+
+
+def copy_of(case: Case) -> Case:
+    """The case with its workflow as a native file, which is read as the same workflow."""
+    workflow = workflow_of(case)
+    text = write_native(workflow)
+    again = read_workflow(text, "case.yaml", CaseFiles({}), dialect="native").workflow
+    assert is_same_workflow(workflow, again)
+    return replace(case, dialect="native", workflow=text)
 
 
 @pytest.mark.parametrize(
-    "case", [pytest.param(case, id=case.id) for case in load_cases() if case.dialect == "native"]
+    "case",
+    [pytest.param(case, id=case.id) for case in RUN if "not_yet" not in case.options],
 )
-def test_a_file_is_written_as_it_was_read(case: Case) -> None:
-    try:
-        workflow = workflow_of(case)
-    except InvalidWorkflow:
-        pytest.skip("the case is about a mistake")
+def test_a_native_copy_asks_and_gives_the_same(case: Case) -> None:
+    asked, asked_again = (Script(case.blocks.get("replies")) for _ in range(2))
+    before = run_simulated(case, asked)
+    after = run_simulated(copy_of(case), asked_again)
 
-    written = write_workflow(workflow, case.dialect, "case.yaml")
-
-    assert written.losses == ()
-    assert reads_as(written, workflow), written.text
-
-
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, id=case.id) for case in load_cases() if case.dialect == "native"]
-)
-def test_a_native_file_keeps_its_expressions_as_they_are_written(case: Case) -> None:
-    try:
-        workflow = workflow_of(case)
-    except InvalidWorkflow:
-        pytest.skip("the case is about a mistake")
-
-    again = read_again(write_workflow(workflow, "native", "case.yaml"), "native").workflow
-
-    assert content_hash(_placeless(workflow)) == content_hash(_placeless(again))
+    assert mistakes(case.blocks["outcome"], after, asked_again) == []
+    assert asked.inputs == asked_again.inputs
+    assert asked.performed == asked_again.performed
+    assert before.document["outputs"] == after.document["outputs"]
 
 
-def _placeless(workflow: Workflow) -> Workflow:
-    """The workflow without the places of its nodes, which another text has elsewhere."""
-    return from_json(_without(to_json(workflow)))
+def files() -> Iterator[Path]:
+    for folder in (ROOT / "examples", ROOT / "src" / "whorl" / "templates", CORPORA):
+        yield from sorted(path for path in folder.rglob("*") if path.suffix in ENDINGS)
 
 
-def _without(encoded: Json) -> Json:
-    if isinstance(encoded, dict):
-        kept = {name for name in encoded if name != "place" or "is" not in encoded}
-        return {name: _without(value) for name, value in encoded.items() if name in kept}
-    return [_without(one) for one in encoded] if isinstance(encoded, list) else encoded
+def test_what_is_written_of_a_file_is_read_as_the_same() -> None:
+    """All examples, templates and, where they are there, files of other projects that load."""
+    count = 0
+    for path in files():
+        try:
+            reading = read_workflow(path.read_bytes(), str(path), ProjectFiles(str(path.parent)))
+        except InvalidWorkflow:
+            continue
+        text = write_native(reading.workflow, reading.sources, str(path))
+        again = read_workflow(text, str(path.with_suffix(".yaml")), dialect="native").workflow
+        count += 1
+
+        assert is_same_workflow(reading.workflow, again), path
+
+    assert count >= 20
+
+
+@pytest.mark.parametrize("first", range(0, PROGRAMS, 50))
+def test_what_is_written_of_a_program_is_read_as_the_same(
+    first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs read names that may not be there, and return the best of what has no score."""
+    monkeypatch.setattr(native_workflow, "check", lambda *_, **__: [])
+    for seed in range(first, first + 50):
+        programs = Programs(Random(seed), budgets=True, deliveries=True, foreign=True)
+        write_native(programs.workflow())

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from campaign import amount
-from whorl.dialects.writing import Inline, duration_text, emit_json, emit_yaml
+from whorl.dialects.native.forms import duration_text
+from whorl.dialects.native.writing import emit_yaml
 from whorl.ir.durations import parse_duration
-from whorl.source import plain, read_json, read_yaml
+from whorl.source import plain, read_yaml
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0\ufeff"), max_size=30)
 SCALARS = st.one_of(
@@ -20,11 +19,7 @@ SCALARS = st.one_of(
 KEYS = st.text(st.sampled_from("abc on1:#{}[]-?.é"), min_size=1, max_size=8)
 VALUES = st.recursive(
     SCALARS,
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(KEYS, inner, max_size=3)
-        | st.dictionaries(KEYS, inner, max_size=3).map(Inline)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
     max_leaves=8,
 )
 
@@ -59,21 +54,14 @@ def test_templates_stand_in_double_quotes() -> None:
 
 
 def test_short_objects_stand_on_one_line() -> None:
-    assert emit_yaml({"a": Inline(b=1, c=[2, "x"])}) == "a: {b: 1, c: [2, x]}\n"
-    assert emit_yaml({"a": Inline(b="x" * 90)}) == f"a:\n  b: {'x' * 90}\n"
+    assert emit_yaml({"a": {"b": 1, "c": [2, "x"]}}) == "a: {b: 1, c: [2, x]}\n"
+    assert emit_yaml({"a": {"b": "x" * 90}}) == f"a:\n  b: {'x' * 90}\n"
 
 
 def test_texts_that_look_like_other_values_are_quoted() -> None:
     values = {"a": "1", "b": "true", "c": "null", "d": "1.5", "e": "", "f": "0x1F"}
 
     assert plain(read_yaml(emit_yaml(values), "a.yaml").root) == values
-
-
-def test_json_is_indented_and_keeps_letters() -> None:
-    value = {"a": ["ü"]}
-
-    assert emit_json(value) == '{\n  "a": [\n    "ü"\n  ]\n}\n'
-    assert plain(read_json(emit_json(value), "a.json").root) == json.loads(emit_json(value))
 
 
 @pytest.mark.parametrize(

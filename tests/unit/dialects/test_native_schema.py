@@ -11,9 +11,9 @@ import pytest
 from native_files import EVERYTHING
 
 from whorl.dialects.native import native_schema
-from whorl.dialects.native.format.header import HEADER
-from whorl.dialects.native.format.repeat import REPEAT
-from whorl.dialects.native.format.steps import KINDS
+from whorl.dialects.native.loop import REPEAT
+from whorl.dialects.native.steps import KINDS
+from whorl.dialects.native.workflow import FILE
 from whorl.source import plain, read_yaml
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def test_the_schema_has_every_field_of_the_tables() -> None:
     text = json.dumps(SCHEMA)
 
     assert SCHEMA["$schema"].endswith("2020-12/schema")
-    assert list(SCHEMA["properties"]) == list(HEADER.fields)
+    assert list(SCHEMA["properties"]) == list(FILE)
     assert [step["title"] for step in SCHEMA["$defs"]["step"]["anyOf"]] == list(KINDS)
     for name in (*REPEAT.fields, *(field for kind in KINDS.values() for field in kind.fields)):
         assert f'"{name}": {{"description"' in text

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.dialects.native.draft import Draft
-from whorl.dialects.native.format.header import HEADER
-from whorl.dialects.native.header import read_header
-from whorl.dialects.native.schema import native_schema
-from whorl.dialects.native.steps import read_steps
-from whorl.dialects.native.structure import check_structure
+from whorl.dialects.native.context import Context
+from whorl.dialects.native.steps import KINDS
+from whorl.dialects.native.workflow import native_schema, read_file
 from whorl.dialects.reader import Reading
 from whorl.errors import InvalidWorkflow
-from whorl.ir.checks import check
 from whorl.source import Mapping
 
 if TYPE_CHECKING:
@@ -35,15 +31,11 @@ class NativeReader:
 
     def read(self, document: Document, files: Files) -> Reading:
         """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
-        draft = Draft(document.file, files, read_steps)
-        draft.sources[document.file] = document.text
-        draft.warnings.extend(document.warnings)
-        root = document.root
-        assert isinstance(root, Mapping)
-        check_structure(draft, root, HEADER)
-        workflow = read_header(draft, root)
-        if not draft.is_full:
-            draft.adopt(check(workflow, draft.places, draft.names, is_budget_needed=True))
-        if draft.diagnostics:
-            raise InvalidWorkflow(draft.diagnostics)
-        return Reading(workflow, tuple(draft.warnings), draft.sources)
+        context = Context(document.file, files, KINDS)
+        context.sources[document.file] = document.text
+        context.warnings.extend(document.warnings)
+        assert isinstance(document.root, Mapping)
+        workflow = read_file(context, document.root)
+        if context.diagnostics:
+            raise InvalidWorkflow(context.diagnostics)
+        return Reading(workflow, tuple(context.warnings), context.sources)

@@ -43,7 +43,7 @@ Commands that only look take the newest run where none is named.
 # Beside those of the states of runs: whose fault it is decides.
 EXITS = {
     0: "it went well; the run succeeded",
-    1: "the run failed, or `test` found a change, or `convert` a loss",
+    1: "the run failed, or `test` found a change",
     2: "a mistake in a file, the configuration or the command line",
     3: "the outside: a provider or the store",
     4: "the run waits for a person",

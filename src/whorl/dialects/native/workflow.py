@@ -1,0 +1,397 @@
+"""A whole workflow: the fields at the top of a native file, read and written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import fields as attributes_of
+from dataclasses import is_dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from whorl import ir
+from whorl.dialects.native.blocks import OPTIONS, Body, Steps
+from whorl.dialects.native.context import Around, Location, shown
+from whorl.dialects.native.forms import Choice
+from whorl.dialects.native.loop import FORM, last_with_result
+from whorl.dialects.native.objects import (
+    OMIT,
+    MapOf,
+    Object,
+    defaults,
+    derive,
+    read_object,
+    schema_of,
+    short,
+    write_object,
+)
+from whorl.dialects.native.steps import CASE, CHOOSE, KINDS
+from whorl.dialects.native.table import VALUE, fields
+from whorl.dialects.native.tasks import let_read_codes_pass, returns_schema
+from whorl.dialects.native.values import (
+    CORE,
+    NAMES,
+    RESERVED,
+    library_name,
+    read_result,
+    write_value,
+)
+from whorl.ir.checks import check
+from whorl.ir.expressions import Names
+from whorl.ir.places import Places
+from whorl.ir.walk import is_hidden, names_given, walk
+from whorl.source import Mapping, Scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from collections.abc import Mapping as MappingOf
+
+    from whorl.dialects.native.context import Context
+    from whorl.dialects.native.objects import Field, FieldTable
+    from whorl.language import Json
+    from whorl.source import Value
+
+_TYPES = ("string", "number", "integer", "boolean", "json", "list", "file", "files", "any")
+_ACCEPTED: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "number": (int, float),
+    "integer": (int,),
+    "boolean": (bool,),
+    "list": (list,),
+    "file": (str,),
+    "files": (list, str),
+}
+
+
+def read_file(context: Context, root: Mapping) -> ir.Workflow:
+    """Reads a native file, with the workflows that stand in it, and checks them."""
+    local = root.get("workflows")
+    context.local |= {entry.name for entry in local} if isinstance(local, Mapping) else set()
+    name = context.file.replace("\\", "/").rpartition("/")[2].partition(".")[0] or "workflow"
+    at = Location("the workflow", "", root.span)
+    shared = Mapping(tuple(entry for entry in root if entry.name in _SHARED), root.span)
+    context.shared = read_object(context, shared, _SHARED, at)
+    workflow = _read(context, root, at, name)
+    for check_inputs in context.calls:
+        check_inputs()
+    workflow = replace(workflow, workflows=tuple(context.workflows.items()))
+    _check(context, workflow)
+    return workflow
+
+
+def _check(context: Context, workflow: ir.Workflow) -> None:
+    if not context.is_full:
+        is_budget_needed = not context.exact
+        context.adopt(
+            check(workflow, context.places, context.names, is_budget_needed=is_budget_needed)
+        )
+
+
+def _read(context: Context, root: Mapping, at: Location, name: str) -> ir.Workflow:
+    if "expressions" in root:
+        context.exact, context.library = True, library_name(root.get("expressions"))
+    written = root.get("name")
+    context.name = (
+        written.value if isinstance(written, Scalar) and isinstance(written.value, str) else ""
+    )
+    context.name = context.name or name
+    found = read_object(context, root, FILE if at.owner == "the workflow" else LOCAL, at)
+    found["name"] = context.name
+    body = found.setdefault("body", ir.Block(()))
+    found["body"] = replace(body, **found.pop("block", {}))
+    if not found.get("outputs") and not context.exact:
+        found.pop("outputs", None)
+    derive(context, FILE, found)
+    if context.exact:
+        return ir.Workflow(**_attributes(found))
+    _check_clashes(context, root, found["body"])
+    return let_read_codes_pass(ir.Workflow(**_attributes(found)), context.names)
+
+
+def _attributes(found: dict[str, Any]) -> dict[str, Any]:
+    known = {one.name for one in attributes_of(ir.Workflow)} - {"workflows"}
+    return {name: one for name, one in found.items() if name in known}
+
+
+class Port(Object):
+    """An input: its type, what it is without being given, and what it is for."""
+
+    def build(self, context: Context, found: dict[str, Any]) -> Any:
+        kind = found.pop("type", "any")
+        has_default = "default" in found
+        required = found.get("required", not has_default and not kind.endswith("?"))
+        found["required"] = required and (context.exact or not has_default)
+        return {"type": kind.removesuffix("?"), **found}
+
+    def read(self, context: Context, value: Value, at: Location) -> Any:
+        found = super().read(context, value, at)
+        default = value.get("default") if isinstance(value, Mapping) else None
+        if found is not None and default is not None and not context.exact:
+            _check_default(context, at.field, found, default)
+        return found
+
+    def write(self, context: Context, value: Any) -> Any:
+        written = write_object(context, self.fields, value)
+        has_default = "default" in written
+        written.pop("required", None)
+        if value.required and has_default:
+            written["required"] = True
+        elif not value.required and not has_default:
+            written = {
+                "type": f"{value.type}?",
+                **{k: v for k, v in written.items() if k != "type"},
+            }
+        return written or {"type": value.type}
+
+
+def _check_default(context: Context, name: str, found: dict[str, Any], default: Value) -> None:
+    kind, value = found["type"], found["default"]
+    is_truth = isinstance(value, bool)
+    accepted = _ACCEPTED.get(kind)
+    if accepted is None or value is None:
+        return
+    if isinstance(value, accepted) and is_truth == (kind == "boolean"):
+        return
+    context.report(
+        "W007",
+        f"the default of input {name!r} must be of type {kind}, not {shown(default)}",
+        default.span,
+        label=f"expected {kind}",
+        help="change the default or the type",
+    )
+
+
+def _main_input(context: Context, found: MappingOf[str, Any]) -> str:
+    del context
+    inputs: tuple[ir.Port, ...] = found.get("inputs", ())
+    if len(inputs) == 1:
+        return inputs[0].name
+    texts = [port.name for port in inputs if port.required and port.type == "string"]
+    return texts[0] if texts else ""
+
+
+def _outputs(context: Context, found: MappingOf[str, Any]) -> tuple[tuple[str, ir.Value], ...]:
+    del context
+    last = last_with_result(found["body"])
+    return () if last is None else ((last.name, read_result(last.name)),)
+
+
+def _hidden(context: Context, found: MappingOf[str, Any]) -> tuple[str, ...]:
+    """A secure step that is only the last one gives its output to nobody who looks on."""
+    last = last_with_result(found["body"])
+    if last is None or found["outputs"] != _outputs(context, found):
+        return ()
+    return (last.name,) if is_hidden(last, context.workflows) else ()
+
+
+def _defaults(context: Context, found: MappingOf[str, Any]) -> tuple[tuple[str, ir.Fields], ...]:
+    """`model` and `system` hold for all questions; judges share the model."""
+    del context
+    ask = [
+        (name, found[f"inputs.{name}"]) for name in ("model", "system") if f"inputs.{name}" in found
+    ]
+    judge = [entry for entry in ask if entry[0] == "model"]
+    kinds = (("ask", ir.Fields(tuple(ask))), ("judge", ir.Fields(tuple(judge))))
+    return tuple((kind, given) for kind, given in kinds if given.entries)
+
+
+def _check_clashes(context: Context, root: Mapping, body: ir.Block) -> None:
+    """A name means one thing: an input, a step or a variable."""
+    steps = {name for name, _ in names_given(body)}
+    sets = [name for _, node in walk(body) if isinstance(node, ir.Assign) for name, _ in node.sets]
+    inputs = root.get("inputs")
+    for entry in inputs.entries if isinstance(inputs, Mapping) else ():
+        if entry.name in RESERVED or (entry.name not in steps and entry.name not in sets):
+            continue
+        what = "a step" if entry.name in steps else "a variable"
+        _report_clash(
+            context, f"{entry.name!r} is the name of an input and of {what}", what, entry.key.span
+        )
+    for path, node in walk(body):
+        if node.name in sets:
+            message = f"{node.name!r} is the name of a step and of a variable"
+            _report_clash(context, message, "a variable", context.places.node(path))
+
+
+def _report_clash(context: Context, message: str, what: str, span: Any) -> None:
+    label, advice = f"{what} has this name, too", "choose another name for one of them"
+    context.report("W012", message, span, label=label, help=advice)
+
+
+class Workflows(MapOf):
+    """Workflows that stand in the file that calls them."""
+
+    def read(self, context: Context, value: Value, at: Location) -> Any:
+        if not isinstance(value, Mapping):
+            return super().read(context, value, at)
+        read: list[tuple[Context, ir.Workflow]] = []
+        for entry in value:
+            inner = replace(context, places=Places(), names=Names(), around=Around())
+            what = Location(f"workflow {entry.name[:60]!r}", "", entry.key.span)
+            if isinstance(entry.value, Mapping):
+                workflow = _read(inner, entry.value, what, entry.name)
+                context.workflows[entry.name] = workflow
+                read.append((inner, workflow))
+            else:
+                Object("workflow", LOCAL).read(context, entry.value, what)
+        for inner, workflow in read:
+            _check(inner, replace(workflow, workflows=tuple(context.workflows.items())))
+        return ()
+
+    def write(self, context: Context, value: Any) -> Any:
+        return OMIT
+
+    def own_schema(self) -> dict[str, Json]:
+        return {"type": "object", "additionalProperties": {"$ref": "#/$defs/workflow"}}
+
+
+def write_fields(context: Context, workflow: ir.Workflow, *, exact: bool) -> dict[str, Any]:
+    """A workflow as the fields of a file: plain ones, or exact ones, which say everything."""
+    if not exact:
+        return _write(context, workflow)
+    libraries = Counter(
+        one.library for one in _expressions(workflow) if one.syntax in ("jinja", "template")
+    )
+    library = libraries.most_common(1)[0][0] if libraries else ""
+    inner = replace(context, exact=True, library=library, names=Names())
+    is_said = context.exact and context.library == library
+    return _write(inner, workflow, {} if is_said else {"expressions": library or CORE})
+
+
+def _write(
+    context: Context, workflow: ir.Workflow, more: MappingOf[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    context = replace(context, name=workflow.name, around=Around())
+    context.workflows.update(workflow.workflows)
+    written = {**more, "name": workflow.name, **write_object(context, FILE, workflow)}
+    if workflow.workflows:
+        inner = replace(context, shared={name: getattr(workflow, name) for name in _SHARED})
+        written["workflows"] = {
+            key: write_fields(inner, one, exact=context.exact) for key, one in workflow.workflows
+        }
+    inputs = {
+        f"inputs.{name}": value
+        for kind, given in workflow.defaults
+        for name, value in given.entries
+        if kind == "ask"
+    }
+    if workflow.defaults and _defaults(context, inputs) == workflow.defaults:
+        del written["defaults"]
+        written |= {
+            name.removeprefix("inputs."): write_value(context, value)
+            for name, value in inputs.items()
+        }
+    return {name: written[name] for name in FILE if name in written}
+
+
+def _expressions(item: Any) -> Iterator[ir.Expression]:
+    if isinstance(item, ir.Expression):
+        yield item
+    elif isinstance(item, tuple):
+        for one in item:
+            yield from _expressions(one)
+    elif is_dataclass(item):
+        for one in attributes_of(item):
+            if one.name != "workflows":
+                yield from _expressions(getattr(item, one.name))
+
+
+_PORT = Port(
+    "input",
+    fields(
+        "input",
+        {"type": Choice(tuple(f"{word}{mark}" for word in _TYPES for mark in ("", "?")))},
+        ir.Port,
+        "name",
+    ),
+    ir.Port,
+)
+_INPUTS = MapOf(
+    short("type", _PORT),
+    "inputs by name, such as {task: string}",
+    make=lambda name, found: ir.Port(name, **found),
+    if_wrong={},
+)
+_FIELDS = fields(
+    "file",
+    {
+        "inputs": _INPUTS,
+        "budget": short(
+            "cost", Object("budget", fields("budget", None, ir.RunLimits), ir.RunLimits)
+        ),
+        "steps": Steps(),
+        "block": OPTIONS,
+        "workflows": Workflows(VALUE, "workflows by name", "any"),
+    },
+    main_input=_main_input,
+    defaults=_defaults,
+    outputs=_outputs,
+    hidden_outputs=_hidden,
+)
+# What a workflow in a file has from the file where it does not say it: its dialect, and the words.
+_SAID = {field.attribute or name for name, field in _FIELDS.items()}
+_SHARED: FieldTable = {
+    "dialect": _FIELDS["dialect"],
+    **fields("block", None, ir.Workflow, "body", *_SAID),
+}
+
+
+def _share(name: str, field: Field) -> Field:
+    usual = defaults(ir.Workflow)[name]
+    return replace(field, derive=lambda context, _: context.shared.get(name, usual))
+
+
+FILE: FieldTable = {**_FIELDS, **{name: _share(name, field) for name, field in _SHARED.items()}}
+LOCAL = {name: field for name, field in FILE.items() if name not in ("whorl", "workflows")}
+
+
+def native_schema() -> dict[str, Json]:
+    """The schema of a native file, draft 2020-12; every field has a description."""
+    steps: Json = {"$ref": "#/$defs/steps"}
+    case = {**CASE, **Body().fields()}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Whorl workflow",
+        **schema_of(FILE),
+        "$defs": {
+            "steps": {
+                "type": "object",
+                "minProperties": 1,
+                "propertyNames": {"pattern": f"^{NAMES['dashed']}$"},
+                "additionalProperties": {"$ref": "#/$defs/step"},
+            },
+            "step": {
+                "type": "object",
+                "anyOf": [
+                    {"title": kind.name, "description": kind.doc, **schema_of(kind.fields)}
+                    for kind in KINDS.values()
+                ],
+            },
+            "body": {"anyOf": [schema_of(Body().fields()), steps]},
+            "case": {"anyOf": [schema_of(case), steps]},
+            "choose": {
+                "type": "object",
+                "properties": schema_of(CHOOSE)["properties"],
+                "additionalProperties": {"$ref": "#/$defs/case"},
+            },
+            "condition": FORM.schema(),
+            "returns": returns_schema(),
+            "workflow": schema_of(LOCAL),
+            "marked": _marked_schema(),
+        },
+    }
+
+
+def _marked_schema() -> Json:
+    """Values of converted files that no plain value says."""
+    return {
+        "type": "object",
+        "properties": {
+            "expr": {"type": "string", "description": "an expression as it was written"},
+            "in": {"type": "string", "description": "its syntax; default: jinja"},
+            "library": {"type": "string", "description": "whose functions it has"},
+            "literal": {"description": "a value as it is, never a template"},
+            "items": {"type": "array", "description": "a list of values"},
+            "entries": {"type": "array", "description": "pairs of a key and a value"},
+        },
+        "additionalProperties": False,
+    }

@@ -1,0 +1,189 @@
+"""Workflows of any dialect as native files that people go on with."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from whorl.dialects.detection import read_workflow
+from whorl.dialects.files import NoFiles
+from whorl.dialects.native.context import Context
+from whorl.dialects.native.steps import KINDS
+from whorl.dialects.native.values import CannotWriteError
+from whorl.dialects.native.workflow import write_fields
+from whorl.errors import InternalError, InvalidWorkflow
+from whorl.ir.walk import index_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from whorl import ir
+
+_INLINE_MAX = 88
+# Words that readers of older YAML take for true or false.
+_OLD_WORDS = re.compile(r"(?i:y|n|yes|no|on|off|true|false|null|~)")
+# Texts that cannot stand without quotes; double ones look the same in JSON.
+_NEEDS_QUOTES = re.compile(r"^[{\[&*!|>%@`#'\"]|: |:$| #")
+# What YAML takes for the end of a line, or forbids, outside of double quotes.
+_BREAKS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
+# The core schema of YAML 1.2.
+_RESOLVERS = (
+    ("tag:yaml.org,2002:null", r"~|null|Null|NULL|", "~nN"),
+    ("tag:yaml.org,2002:bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("tag:yaml.org,2002:int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
+    (
+        "tag:yaml.org,2002:float",
+        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        "-+0123456789.",
+    ),
+)
+
+
+def write_native(
+    workflow: ir.Workflow, sources: Mapping[str, str] | None = None, file: str = ""
+) -> str:
+    """A workflow as a native file; comments above its steps come from its sources by file name."""
+    for exact in (workflow.dialect != "native", True):
+        try:
+            context = Context("", NoFiles(), KINDS)  # type: ignore[arg-type]
+            text = emit_yaml({"whorl": 1, **write_fields(context, workflow, exact=exact)})
+            again = read_workflow(text, "written.yaml", dialect="native").workflow
+        except (CannotWriteError, InvalidWorkflow) as fault:
+            problem: Exception = fault
+            continue
+        if is_same_workflow(workflow, again):
+            own = {**(sources or {}), "": (sources or {}).get(file, "")}
+            return _with_comments(text, workflow, again, own)
+        problem = ValueError("it is read as another workflow")
+    raise InternalError(f"what was written is wrong: {problem}") from problem
+
+
+def is_same_workflow(one: ir.Workflow, other: ir.Workflow) -> bool:
+    """Whether two workflows are equal but for the places of their nodes in the text."""
+    return _placeless(one) == _placeless(other)
+
+
+def _placeless(item: object) -> object:
+    """A part of the IR without places; numbers and truth values are told apart."""
+    if isinstance(item, tuple):
+        return tuple(_placeless(one) for one in item)
+    if not is_dataclass(item) or isinstance(item, type):
+        return repr(item)
+    names = [one.name for one in fields(item) if one.name != "place"]
+    return type(item).__name__, *(_placeless(getattr(item, name)) for name in names)
+
+
+def _with_comments(
+    text: str, workflow: ir.Workflow, again: ir.Workflow, sources: Mapping[str, str]
+) -> str:
+    """The text with the comments that stand above steps in the sources."""
+    lines, nodes = text.splitlines(), index_nodes(again)
+    found: dict[int, list[str]] = {}
+    used: set[tuple[str, int]] = set()
+    for path, node in index_nodes(workflow).items():
+        key = next((key for key, _ in workflow.workflows if path.startswith(f"{key}:")), "")
+        line, _, column = node.place.partition(":")
+        if not line or not column or (key, int(line)) in used:
+            continue
+        used.add((key, int(line)))
+        comments = _comments(sources.get(key, "").splitlines(), int(line), int(column))
+        row, _, indent = nodes[path].place.partition(":")
+        if comments and row and indent:
+            found[int(row) - 1] = [" " * (int(indent) - 1) + one for one in comments]
+    top = list(_leading(sources.get("", "").splitlines()))
+    out = [*top, *(one for row, line in enumerate(lines) for one in (*found.get(row, ()), line))]
+    return "\n".join(out) + "\n"
+
+
+def _comments(lines: list[str], line: int, column: int) -> list[str]:
+    """The comments right above a line; what is indented deeper belongs to a text."""
+    found: list[str] = []
+    for above in reversed(lines[: line - 1]):
+        bare = above.lstrip()
+        if not bare.startswith("#") or len(above) - len(bare) >= column:
+            break
+        found.insert(0, bare.rstrip())
+    return found
+
+
+def _leading(lines: list[str]) -> Iterator[str]:
+    """The comments at the top of a file."""
+    for line in lines:
+        if not line.startswith("#"):
+            return
+        yield line.rstrip()
+
+
+def emit_yaml(value: dict[str, Any]) -> str:
+    """A value as YAML as a person would write it: keys in order, texts in blocks, few quotes."""
+    return yaml.dump(
+        _File(value),
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=10**9,
+        default_flow_style=False,
+    )
+
+
+class _File(dict[str, Any]):
+    """The fields of a whole file, each on a line of its own."""
+
+
+class _Dumper(yaml.SafeDumper):
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """A part that stands in two places is written twice."""
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        """Items of a list are indented below their key."""
+        super().increase_indent(flow, False)
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    style = None
+    if _BREAKS.search(text):
+        style = '"'
+    elif "\n" in text:
+        style = "|"
+    elif _OLD_WORDS.fullmatch(text) or (_NEEDS_QUOTES.search(text) and not set('"\\') & set(text)):
+        style = '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+def _object(dumper: Any, value: dict[str, Any]) -> yaml.MappingNode:
+    node: yaml.MappingNode = dumper.represent_mapping("tag:yaml.org,2002:map", value)
+    for key, _ in node.value:
+        # A key is always a text, so that it needs no quotes to be one.
+        if _OLD_WORDS.fullmatch(key.value) or key.value.isdecimal():
+            key.style, key.tag = None, dumper.resolve(yaml.ScalarNode, key.value, (True, False))
+    node.flow_style = _is_short(value)
+    return node
+
+
+def _list(dumper: _Dumper, value: list[Any]) -> yaml.SequenceNode:
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=_is_short(value))
+
+
+def _is_short(value: Any) -> bool:
+    """Whether an object or a list stands on one line: it fits, and holds no other object."""
+    inner = value.values() if isinstance(value, dict) else value
+    if isinstance(value, _File) or any(isinstance(one, dict) for one in inner):
+        return False
+    written = json.dumps(value, ensure_ascii=False)
+    return len(written) <= _INLINE_MAX and "\\n" not in written
+
+
+for _tag, _pattern, _first in _RESOLVERS:
+    _Dumper.add_implicit_resolver(_tag, re.compile(f"(?:{_pattern})\\Z"), [*_first, ""])
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(dict, _object)
+_Dumper.add_representer(_File, _object)
+_Dumper.add_representer(list, _list)
