@@ -174,12 +174,11 @@ class Action:
             self.context.warn("W004", message, place.span, label="unknown option", help=advice)
 
     def _check_fields(self, holder: Mapping, known: tuple[str, ...], where: str) -> None:
-        for entry, near in unknown_fields(holder, known, ignore_case=True):
-            if entry.name[:1] not in "$@":
-                message = f"{where} has the field {entry.name!r}, which does nothing there"
-                advice = near or f"known: {', '.join(known[:12])}"
-                span = entry.key.span
-                self.context.warn("W004", message, span, label="unknown field", help=advice)
+        entries = (entry for entry in holder if entry.name[:1] not in "$@")
+        for entry, near in unknown_fields(entries, known, ignore_case=True):
+            message = f"{where} has the field {entry.name!r}, which does nothing there"
+            advice, span = near or f"known: {', '.join(known[:12])}", entry.key.span
+            self.context.warn("W004", message, span, label="unknown field", help=advice)
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,13 +202,12 @@ def _read_node(context: ReadContext, canvas: Canvas, item: Mapping) -> None:
     if not name:
         return
     span = span_of(item, "id")
-    advice = suggest(kind, FIELDS)
-    if not kind:
-        message = f"node {name!r} lacks its 'type'"
-        context.report("W009", message, span, label="no type", help=advice)
-    elif kind not in FIELDS:
+    if kind not in FIELDS:
         message = f"node {name!r} is of the type {kind[:60]!r}, which is not known"
-        context.report("W009", message, span_of(item, "type"), label="unknown type", help=advice)
+        where, label, advice = span_of(item, "type"), "unknown type", suggest(kind, FIELDS)
+        if not kind:
+            message, where, label = f"node {name!r} lacks its 'type'", span, "no type"
+        context.report("W009", message, where, label=label, help=advice)
     fields = item.get("data")
     fields = fields if isinstance(fields, Mapping) else Mapping((), span)
     node = CanvasNode(name, kind if kind in FIELDS else "note", fields, span)

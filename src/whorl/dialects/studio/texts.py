@@ -33,6 +33,8 @@ from whorl.language.functions.studio_pipes import ARGUMENTS, PIPES
 from whorl.source import Scalar, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from whorl.dialects.studio.canvas import CanvasNode
     from whorl.dialects.studio.scope import Scope
     from whorl.errors import Span
@@ -360,10 +362,11 @@ def is_written(value: Value | None) -> TypeGuard[Scalar]:
     return isinstance(value, Scalar) and bool(value.text.strip())
 
 
-def _heads(content: str) -> list[tuple[str, str]]:
+def _heads(content: str) -> Iterator[tuple[str, str]]:
     """The name at the beginning, and the rest; the longest name first, as ids may hold dots."""
     marks = [match.start() for match in re.finditer(r"[.\[]", content)]
-    return [(content[:end].strip(), content[end:]) for end in (len(content), *reversed(marks))]
+    for end in (len(content), *reversed(marks)):
+        yield content[:end].strip(), content[end:]
 
 
 def _steps(path: str) -> Path:
