@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stopwatch import within
-from whorl.dialects.reading import quoted
+from whorl.dialects.reading.texts import quoted
 from whorl.dialects.studio.texts import ScriptFault, read_script
 from whorl.dialects.studio.words import LIBRARY
 from whorl.interpreter.verdict import comparable, similarity

@@ -18,7 +18,7 @@ from whorl.dialects.loom.references import (
 )
 from whorl.dialects.loom.texts import LoomContext, computed, jinja, reads_inputs
 from whorl.dialects.loom.words import CONNECTORS, HOLDING, SETTING, STATUSES, TYPES, VOCABULARY
-from whorl.dialects.reading import called, quoted
+from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import did_you_mean
 from whorl.ir.hidden import hides
 from whorl.source import Mapping

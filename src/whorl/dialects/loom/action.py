@@ -12,7 +12,8 @@ from whorl import ir
 from whorl.dialects.loom.forms import find, text_at
 from whorl.dialects.loom.texts import LoomContext, has_expression
 from whorl.dialects.loom.words import OPTIONS, PART_FIELDS, RUN_AFTER, fields_of
-from whorl.dialects.reading import text_of, unknown_fields
+from whorl.dialects.reading.fields import unknown_fields
+from whorl.dialects.reading.scalars import text_of
 from whorl.errors import did_you_mean
 from whorl.source import Mapping, Scalar, Sequence
 

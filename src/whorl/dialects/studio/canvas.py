@@ -11,14 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from whorl.dialects.reading import (
-    check_id,
-    check_node,
-    objects_of,
-    span_of,
-    text_of,
-    unknown_fields,
-)
+from whorl.dialects.reading.fields import check_id, check_node, objects_of, unknown_fields
+from whorl.dialects.reading.scalars import span_of, text_of
 from whorl.dialects.studio.words import (
     CLOSED_BY,
     FIELDS,
@@ -36,7 +30,7 @@ from whorl.source import Mapping, Scalar, Sequence
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from whorl.dialects.reading import ReadContext
+    from whorl.dialects.reading.context import ReadContext
     from whorl.errors import Span
 
 _BRANCH = re.compile(r"branch-(\d{1,4})")

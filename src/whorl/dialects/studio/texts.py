@@ -13,16 +13,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, TypedDict, TypeGuard
 
 from whorl import ir
-from whorl.dialects.reading import (
-    REPORTED_MAX,
-    Fields,
-    Placeholder,
-    called,
-    joined,
-    quoted,
-    read_tree,
-    split_text,
-)
+from whorl.dialects.reading.context import REPORTED_MAX
+from whorl.dialects.reading.fields import Fields
+from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, read_tree, split_text
 from whorl.dialects.studio.scope import expression, known
 from whorl.dialects.studio.words import CLOSED_BY, MAIN_FIELDS, RESULTS
 from whorl.errors import did_you_mean
