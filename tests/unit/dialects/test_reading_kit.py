@@ -10,31 +10,28 @@ import pytest
 from whorl import ir
 from whorl.dialects.detection import parse
 from whorl.dialects.files import NoFiles
-from whorl.dialects.reading import (
-    REPORTED_MAX,
-    Fields,
-    NearestNames,
-    Placeholder,
-    ReadContext,
-    check_id,
-    check_node,
+from whorl.dialects.reading.context import REPORTED_MAX, ReadContext
+from whorl.dialects.reading.fields import Fields, check_id, check_node, objects_of, unknown_fields
+from whorl.dialects.reading.scalars import (
     duration_of,
     is_true,
-    joined,
     number_of,
-    objects_of,
-    placeholders,
-    read_tree,
     scalar_of,
     shown,
     span_of,
-    split_text,
     text_of,
     texts_of,
-    unknown_fields,
     whole_of,
 )
 from whorl.dialects.reading.structure import Field, Table, check_table
+from whorl.dialects.reading.texts import (
+    NearestNames,
+    Placeholder,
+    joined,
+    placeholders,
+    read_tree,
+    split_text,
+)
 from whorl.errors import Diagnostic, InvalidWorkflow
 from whorl.source import Mapping, Scalar
 

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
 from whorl import ir
-from whorl.dialects.loom.forms import find, text_at
-from whorl.dialects.loom.texts import LoomContext, has_expression
-from whorl.dialects.loom.words import OPTIONS, PART_FIELDS, RUN_AFTER, fields_of
-from whorl.dialects.reading import text_of, unknown_fields
+from whorl.dialects.loom.forms import (find, text_at)
+from whorl.dialects.loom.texts import (LoomContext, has_expression)
+from whorl.dialects.loom.words import (OPTIONS, PART_FIELDS, RUN_AFTER, fields_of)
+from whorl.dialects.reading.fields import unknown_fields
+from whorl.dialects.reading.scalars import text_of
 from whorl.errors import did_you_mean
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.source import (Mapping, Scalar, Sequence)
+
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
     from whorl.errors import Span
     from whorl.ir.nodes import Wanted
     from whorl.language import Json
-    from whorl.source import Entry, Value
+    from whorl.source import (Entry, Value)
+
 
 
 JITTER = 0.1
@@ -174,12 +176,11 @@ class Action:
             self.context.warn("W004", message, place.span, label="unknown option", help=advice)
 
     def _check_fields(self, holder: Mapping, known: tuple[str, ...], where: str) -> None:
-        for entry, near in unknown_fields(holder, known, ignore_case=True):
-            if entry.name[:1] not in "$@":
-                message = f"{where} has the field {entry.name!r}, which does nothing there"
-                advice = near or f"known: {', '.join(known[:12])}"
-                span = entry.key.span
-                self.context.warn("W004", message, span, label="unknown field", help=advice)
+        entries = (entry for entry in holder if entry.name[:1] not in "$@")
+        for entry, near in unknown_fields(entries, known, ignore_case=True):
+            message = f"{where} has the field {entry.name!r}, which does nothing there"
+            advice, span = near or f"known: {', '.join(known[:12])}", entry.key.span
+            self.context.warn("W004", message, span, label="unknown field", help=advice)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.words import CONNECTORS, OWN, TYPES
-from whorl.dialects.reading import text_of
+from whorl.dialects.reading.scalars import text_of
 from whorl.language import UNDEFINED, Expression, LanguageError, evaluate_metered, to_text
 from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
@@ -37,11 +37,14 @@ def find(value: Value | None, *names: str) -> Value | None:
     for name in names:
         if not isinstance(value, Mapping):
             return None
-        exact = value.get(name)
-        if exact is None:
+        inner = value.get(name)
+        if inner is None:
             lowered = name.lower()
-            exact = next((entry.value for entry in value if entry.name.lower() == lowered), None)
-        value = exact
+            for entry in value.entries:
+                if entry.name.lower() == lowered:
+                    inner = entry.value
+                    break
+        value = inner
     return value
 
 

@@ -14,7 +14,7 @@ from whorl import ir
 from whorl.dialects.loom.forms import find, find_mapping, is_deployed
 from whorl.dialects.loom.texts import computed, scalars_in
 from whorl.dialects.loom.words import is_of_a_loop
-from whorl.dialects.reading import REPORTED_MAX
+from whorl.dialects.reading.context import REPORTED_MAX
 from whorl.ir.checks.scopes import uses_in
 from whorl.ir.checks.suggest import suggest
 from whorl.ir.expressions import expressions_in

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.loom.forms import Template, find, is_deployed, text_at
 from whorl.dialects.loom.words import LIBRARY
-from whorl.dialects.reading import ReadContext, called, duration_of, read_tree
+from whorl.dialects.reading.context import ReadContext
+from whorl.dialects.reading.scalars import duration_of
+from whorl.dialects.reading.texts import called, read_tree
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:

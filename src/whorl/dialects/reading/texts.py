@@ -98,30 +98,36 @@ def read_tree(
     With `folds`, lists and objects of nothing but constants are constants themselves.
     """
 
-    def read(inner: Value) -> ir.Value:
-        return read_tree(inner, read_scalar, read_key=read_key, folds=folds)
+    def read(value: Value | None) -> ir.Value:
+        match value:
+            case None:
+                return ir.Constant(None)
+            case Scalar():
+                return read_scalar(value)
+            case Sequence():
+                return _items(tuple(map(read, value)), folds=folds)
+            case Mapping():
+                last = {entry.name: entry for entry in value}.values()
+                keys = [entry.name if read_key is None else read_key(entry.key) for entry in last]
+                values = [read(entry.value) for entry in last]
+                return _fields(tuple(zip(keys, values, strict=True)), folds=folds)
 
-    match value:
-        case None:
-            return ir.Constant(None)
-        case Scalar():
-            return read_scalar(value)
-        case Sequence():
-            items = tuple(map(read, value))
-            fixed = [item.value for item in items if isinstance(item, ir.Constant)]
-            return ir.Constant(fixed) if folds and len(fixed) == len(items) else ir.Items(items)
-        case Mapping():
-            last = {entry.name: entry for entry in value}.values()
-            keys = [entry.name if read_key is None else read_key(entry.key) for entry in last]
-            values = [read(entry.value) for entry in last]
-            constants = {
-                key: inner.value
-                for key, inner in zip(keys, values, strict=True)
-                if isinstance(key, str) and isinstance(inner, ir.Constant)
-            }
-            if folds and len(constants) == len(keys):
-                return ir.Constant(constants)
-            return ir.Fields(tuple(zip(keys, values, strict=True)))
+    return read(value)
+
+
+def _items(items: tuple[ir.Value, ...], *, folds: bool) -> ir.Value:
+    constants = [item.value for item in items if isinstance(item, ir.Constant)]
+    return ir.Constant(constants) if folds and len(constants) == len(items) else ir.Items(items)
+
+
+def _fields(entries: tuple[tuple[str | ir.Expression, ir.Value], ...], *, folds: bool) -> ir.Value:
+    constants = {
+        key: value.value
+        for key, value in entries
+        if isinstance(key, str) and isinstance(value, ir.Constant)
+    }
+    is_constant = folds and len(constants) == len(entries)
+    return ir.Constant(constants) if is_constant else ir.Fields(entries)
 
 
 @dataclass(slots=True)

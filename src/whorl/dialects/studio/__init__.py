@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading import ReadContext, number_of, text_of
+from whorl.dialects.reading.context import ReadContext
+from whorl.dialects.reading.scalars import number_of, text_of
 from whorl.dialects.studio import outside, steps
 from whorl.dialects.studio.canvas import read_canvas
 from whorl.dialects.studio.loops import read_end, read_iterator, read_loop

@@ -11,14 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from whorl.dialects.reading import (
-    check_id,
-    check_node,
-    objects_of,
-    span_of,
-    text_of,
-    unknown_fields,
-)
+from whorl.dialects.reading.fields import check_id, check_node, objects_of, unknown_fields
+from whorl.dialects.reading.scalars import span_of, text_of
 from whorl.dialects.studio.words import (
     CLOSED_BY,
     FIELDS,
@@ -36,7 +30,7 @@ from whorl.source import Mapping, Scalar, Sequence
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from whorl.dialects.reading import ReadContext
+    from whorl.dialects.reading.context import ReadContext
     from whorl.errors import Span
 
 _BRANCH = re.compile(r"branch-(\d{1,4})")
@@ -202,13 +196,12 @@ def _read_node(context: ReadContext, canvas: Canvas, item: Mapping) -> None:
     if not name:
         return
     span = span_of(item, "id")
-    advice = suggest(kind, FIELDS)
-    if not kind:
-        message = f"node {name!r} lacks its 'type'"
-        context.report("W009", message, span, label="no type", help=advice)
-    elif kind not in FIELDS:
+    if kind not in FIELDS:
         message = f"node {name!r} is of the type {kind[:60]!r}, which is not known"
-        context.report("W009", message, span_of(item, "type"), label="unknown type", help=advice)
+        where, label, advice = span_of(item, "type"), "unknown type", suggest(kind, FIELDS)
+        if not kind:
+            message, where, label = f"node {name!r} lacks its 'type'", span, "no type"
+        context.report("W009", message, where, label=label, help=advice)
     fields = item.get("data")
     fields = fields if isinstance(fields, Mapping) else Mapping((), span)
     node = CanvasNode(name, kind if kind in FIELDS else "note", fields, span)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading import called, quoted
+from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.studio.regions import continue_targets
 from whorl.dialects.studio.scope import expression, field_of, known
 from whorl.dialects.studio.texts import NodeReader, is_written

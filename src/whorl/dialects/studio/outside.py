@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.native.shell import PREFIX
 from whorl.dialects.native.shell import read_script as read_shell
-from whorl.dialects.reading import called, quoted
+from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.studio.scope import expression, known
 from whorl.dialects.studio.texts import ScriptFault, is_written, piped, read_script
 from whorl.dialects.studio.words import RESULTS

@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from whorl.dialects.reading import text_of
+from whorl.dialects.reading.scalars import text_of
 from whorl.dialects.studio.words import CLOSED_BY, CONTINUE, DEPTH_MAX, DONE, RESULTS
 
 if TYPE_CHECKING:
-    from whorl.dialects.reading import ReadContext
+    from whorl.dialects.reading.context import ReadContext
     from whorl.dialects.studio.canvas import Canvas, CanvasNode, Edge
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading import called, quoted
+from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.studio.regions import is_within
 from whorl.dialects.studio.words import LIBRARY, MAIN_FIELDS, RESULTS
 
 if TYPE_CHECKING:
-    from whorl.dialects.reading import ReadContext
+    from whorl.dialects.reading.context import ReadContext
     from whorl.dialects.studio.canvas import Canvas, Edge
     from whorl.dialects.studio.regions import Region, Regions
 

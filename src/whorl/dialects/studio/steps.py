@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading import called, quoted
+from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.studio.scope import expression, field_of, known
 from whorl.dialects.studio.texts import NodeReader, is_written
 from whorl.dialects.studio.words import CONTINUE, DONE

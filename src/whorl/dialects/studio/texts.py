@@ -7,37 +7,33 @@ nothing stays as it is written, with a warning.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias, TypedDict, TypeGuard
-
+from typing import (TYPE_CHECKING, TypeAlias, TypeGuard, TypedDict)
 from whorl import ir
-from whorl.dialects.reading import (
-    REPORTED_MAX,
-    Fields,
-    Placeholder,
-    called,
-    joined,
-    quoted,
-    read_tree,
-    split_text,
-)
+from whorl.dialects.reading.context import REPORTED_MAX
+from whorl.dialects.reading.fields import Fields
+from whorl.dialects.reading.texts import (Placeholder, called, joined, quoted, read_tree, split_text)
 from whorl.dialects.studio.functions.paths import read_path
-from whorl.dialects.studio.functions.pipes import ARGUMENTS, PIPES
-from whorl.dialects.studio.scope import expression, known
-from whorl.dialects.studio.words import CLOSED_BY, MAIN_FIELDS, RESULTS
+from whorl.dialects.studio.functions.pipes import (ARGUMENTS, PIPES)
+from whorl.dialects.studio.scope import (expression, known)
+from whorl.dialects.studio.words import (CLOSED_BY, MAIN_FIELDS, RESULTS)
 from whorl.errors import did_you_mean
 from whorl.ir.checks.suggest import suggest
 from whorl.language import LanguageError
-from whorl.source import Scalar, plain
+from whorl.source import (Scalar, plain)
+
+import re
+
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from whorl.dialects.studio.canvas import CanvasNode
     from whorl.dialects.studio.scope import Scope
     from whorl.errors import Span
     from whorl.language import Json
     from whorl.source import Value
+
 
     Inputs: TypeAlias = dict[str, ir.Value | Json]
 
@@ -360,10 +356,11 @@ def is_written(value: Value | None) -> TypeGuard[Scalar]:
     return isinstance(value, Scalar) and bool(value.text.strip())
 
 
-def _heads(content: str) -> list[tuple[str, str]]:
+def _heads(content: str) -> Iterator[tuple[str, str]]:
     """The name at the beginning, and the rest; the longest name first, as ids may hold dots."""
     marks = [match.start() for match in re.finditer(r"[.\[]", content)]
-    return [(content[:end].strip(), content[end:]) for end in (len(content), *reversed(marks))]
+    for end in (len(content), *reversed(marks)):
+        yield content[:end].strip(), content[end:]
 
 
 def _steps(path: str) -> Path:
