@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from stopwatch import within
 from typing import Any
-from whorl.dialects.reading.texts import quoted
-from whorl.dialects.studio.functions.paths import (find_path, read_path)
-from whorl.dialects.studio.functions.pipes import PIPES
-from whorl.dialects.studio.texts import (ScriptFault, read_script)
-from whorl.dialects.studio.words import LIBRARY
-from whorl.interpreter.judging import (comparable, similarity)
-from whorl.language import (EvaluationError, Expression, LanguageError, LimitExceeded, MappingScope, evaluate)
-
 
 import pytest
 
+from stopwatch import within
+from whorl.dialects.reading.texts import quoted
+from whorl.dialects.studio.functions.paths import find_path, read_path
+from whorl.dialects.studio.functions.pipes import PIPES
+from whorl.dialects.studio.texts import ScriptFault, read_script
+from whorl.dialects.studio.words import LIBRARY
+from whorl.interpreter.judging import comparable, similarity
+from whorl.language import (
+    EvaluationError,
+    Expression,
+    LanguageError,
+    LimitExceeded,
+    MappingScope,
+    evaluate,
+)
 
 BOOKS = {"books": [{"t": "A", "p": 5}, {"t": "B", "p": 20, "old": True}], "n": {"p": 1}}
 

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
 from whorl import ir
-from whorl.dialects.loom import (control, outside, steps)
-from whorl.dialects.loom.action import (Action, Location, order_of)
-from whorl.dialects.loom.forms import (find, find_mapping, form_of, is_lenient, template_of, text_at)
-from whorl.dialects.loom.references import (check_references, read_parameters, undeclared_parameters, undeclared_variables, values_beside)
-from whorl.dialects.loom.texts import (LoomContext, computed, jinja, reads_inputs)
-from whorl.dialects.loom.words import (CONNECTORS, HOLDING, SETTING, STATUSES, TYPES, VOCABULARY)
-from whorl.dialects.reading.texts import (called, quoted)
+from whorl.dialects.loom import control, outside, steps
+from whorl.dialects.loom.action import Action, Location, order_of
+from whorl.dialects.loom.forms import find, find_mapping, form_of, is_lenient, template_of, text_at
+from whorl.dialects.loom.references import (
+    check_references,
+    read_parameters,
+    undeclared_parameters,
+    undeclared_variables,
+    values_beside,
+)
+from whorl.dialects.loom.texts import LoomContext, computed, jinja, reads_inputs
+from whorl.dialects.loom.words import CONNECTORS, HOLDING, SETTING, STATUSES, TYPES, VOCABULARY
+from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import did_you_mean
 from whorl.ir.walk import hides
 from whorl.source import Mapping
 
-
-
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from whorl.dialects.loom.action import Order
     from whorl.dialects.loom.forms import Form
-    from whorl.dialects.reader import (Files, Reading)
-    from whorl.source import (Document, Entry, Value)
+    from whorl.dialects.reader import Files, Reading
+    from whorl.source import Document, Entry, Value
 
 
 __all__ = ["LoomReader"]

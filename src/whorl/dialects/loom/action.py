@@ -7,24 +7,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
 from whorl import ir
-from whorl.dialects.loom.forms import (find, text_at)
-from whorl.dialects.loom.texts import (LoomContext, has_expression)
-from whorl.dialects.loom.words import (OPTIONS, PART_FIELDS, RUN_AFTER, fields_of)
+from whorl.dialects.loom.forms import find, text_at
+from whorl.dialects.loom.texts import LoomContext, has_expression
+from whorl.dialects.loom.words import OPTIONS, PART_FIELDS, RUN_AFTER, fields_of
 from whorl.dialects.reading.fields import unknown_fields
 from whorl.dialects.reading.scalars import text_of
 from whorl.errors import did_you_mean
-from whorl.source import (Mapping, Scalar, Sequence)
-
-
+from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from whorl.errors import Span
     from whorl.ir.nodes import Wanted
     from whorl.language import Json
-    from whorl.source import (Entry, Value)
-
+    from whorl.source import Entry, Value
 
 
 JITTER = 0.1

@@ -7,33 +7,32 @@ nothing stays as it is written, with a warning.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import islice
-from typing import (TYPE_CHECKING, TypeAlias, TypeGuard, TypedDict)
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, TypeGuard
+
 from whorl import ir
 from whorl.dialects.reading.context import REPORTED_MAX
 from whorl.dialects.reading.fields import Fields
-from whorl.dialects.reading.texts import (Placeholder, called, joined, quoted, read_tree, split_text)
+from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, read_tree, split_text
 from whorl.dialects.studio.functions.paths import read_path
-from whorl.dialects.studio.functions.pipes import (ARGUMENTS, PIPES)
-from whorl.dialects.studio.scope import (expression, known)
-from whorl.dialects.studio.words import (CLOSED_BY, MAIN_FIELDS, RESULTS)
+from whorl.dialects.studio.functions.pipes import ARGUMENTS, PIPES
+from whorl.dialects.studio.scope import expression, known
+from whorl.dialects.studio.words import CLOSED_BY, MAIN_FIELDS, RESULTS
 from whorl.errors import did_you_mean
 from whorl.ir.checks.suggest import suggest
 from whorl.language import LanguageError
-from whorl.source import (Scalar, plain)
-
-import re
-
+from whorl.source import Scalar, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
     from whorl.dialects.studio.canvas import CanvasNode
     from whorl.dialects.studio.scope import Scope
     from whorl.errors import Span
     from whorl.language import Json
     from whorl.source import Value
-
 
     Inputs: TypeAlias = dict[str, ir.Value | Json]
 
