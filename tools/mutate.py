@@ -25,7 +25,8 @@ FOLDERS = {"interpreter": "interpreter", "runtimes": "runtimes", "evaluator": "l
 TESTS = {
     "interpreter": "test_journals.py unit/test_interpreter*.py test_conformance.py simulation "
     "crash/test_every_append.py",
-    "runtimes": "test_journals.py unit/test_s*.py test_conformance.py store crash",
+    "runtimes": "test_journals.py unit/test_sn*.py unit/test_sqlite*.py test_conformance.py store "
+    "crash",
     "evaluator": "unit/language unit/language_logic test_conformance.py",
 }
 LIMIT_S = 1_800
