@@ -24,6 +24,7 @@ TINY = 'whorl: 1\nname: tiny\nsteps: {a: {value: "done"}}\n'
 
 PROGRAM = """
 import atexit, sys
+from whorl.interfaces.cli import main
 atexit.register(lambda: print(*sys.modules, file=open("modules.txt", "w")))
 main(sys.argv[1:])
 """

@@ -13,6 +13,7 @@ const loopDocument = (loop: LoopState) => ({
   path: loop.address,
   iterations: loop.number,
   exit_reason: loop.exitReason,
+  ...(loop.mark ? { mark: loop.mark } : {}),
   stopped_by: loop.stoppedBy,
   score: loop.score,
   best_iteration: loop.best,
@@ -187,6 +188,18 @@ describe("loops", () => {
     ]);
 
     expect(journal.loops.get("a")).toMatchObject({ number: 0, iterations: [] });
+  });
+
+  it("do not count an iteration while the budget refuses its first call", () => {
+    const events = [
+      { seq: 1, kind: "loop.started", address: "a", at: 1, body: {} },
+      { seq: 2, kind: "iteration.started", address: "a[1]", at: 1, body: { number: 1 } },
+      { seq: 3, kind: "run.waiting", address: "", at: 1, body: { status: "paused", for: "budget", not_begun: ["a[1]"] } },
+    ];
+    const resumed = [...events, { seq: 4, kind: "run.resumed", address: "", at: 2, body: { cost_usd: 1 } }];
+
+    expect(reduced(events).loops.get("a")).toMatchObject({ number: 0 });
+    expect(reduced(resumed).loops.get("a")).toMatchObject({ number: 1 });
   });
 });
 

@@ -145,6 +145,25 @@ const runContinued: Change = (journal, { body }) => {
   if (loop) journal.loops.set(loop.address, { ...loop, ...REOPENED });
 };
 
+/** An iteration whose first call the budget refuses has not begun. */
+const runWaiting: Change = (journal, { body }) => {
+  const addresses = body["not_begun"];
+  for (const address of Array.isArray(addresses) ? addresses : []) {
+    const split = splitIteration(textFrom(address));
+    const loop = split && journal.loops.get(split.loop);
+    if (loop) journal.loops.set(loop.address, { ...loop, number: split.number - 1 });
+  }
+};
+
+/** The run goes on, and with it what had not begun. */
+const runResumed: Change = (journal) => {
+  for (const loop of journal.loops.values()) {
+    const last = loop.iterations[loop.iterations.length - 1];
+    if (loop.status === "running" && last && last.number > loop.number)
+      journal.loops.set(loop.address, { ...loop, number: last.number });
+  }
+};
+
 function limitsFrom(told: Json | undefined): Limits {
   return isObject(told) ? (told as Limits) : {};
 }
@@ -172,6 +191,11 @@ export const loopChanges: Record<string, Change> = {
   "iteration.started": iterationStarted,
   "iteration.finished": iterationFinished,
   "loop.finished": loopFinished,
-  "run.continued": runContinued,
+  "run.continued": (journal, event) => {
+    runResumed(journal, event);
+    runContinued(journal, event);
+  },
+  "run.resumed": runResumed,
+  "run.waiting": runWaiting,
   "loop.continued": loopContinued,
 };
