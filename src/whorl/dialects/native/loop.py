@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from whorl import ir
 from whorl.dialects.native.blocks import ON_FAILURE, OPTIONS, Steps
@@ -45,6 +45,7 @@ class Subject(Form):
 
     marked = True
     words = "a step of the body, or a text with {{ }}"
+    json: ClassVar[dict[str, Json]] = {"type": "string"}
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         text = scalar.value
@@ -73,9 +74,6 @@ class Subject(Form):
                 return name
         is_step = isinstance(value, ir.Expression) and _STEP_NAME.fullmatch(value.source.strip())
         return value.source if isinstance(value, ir.Expression) and not is_step else WRONG
-
-    def own_schema(self) -> dict[str, Json]:
-        return {"type": "string"}
 
 
 def result_text(node: ir.Node) -> ir.Value:
@@ -199,9 +197,8 @@ class Until(Form):
     """A condition; a list is met when any one of it is."""
 
     words = "a condition"
-
-    def takes(self, value: Value) -> bool:
-        return True
+    shape = object
+    ref = "condition"
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         found = FORM.read(context, value, at)
@@ -220,9 +217,6 @@ class Until(Form):
         word = _WORDS[type(value)]
         parts = getattr(value, "conditions", value)
         return {word: CONDITIONS[word].form.write(context, parts)}
-
-    def schema(self) -> dict[str, Json]:
-        return {"$ref": "#/$defs/condition"}
 
 
 class _Together(ListOf):
@@ -389,7 +383,8 @@ def _facts(context: Context, found: MappingOf[str, Any]) -> tuple[tuple[str, str
 
 
 def _history(context: Context, found: MappingOf[str, Any]) -> int:
-    return HISTORY_KEPT if "history" in dict(_facts(context, found)) else 0
+    del context
+    return HISTORY_KEPT if "history" in dict(found["facts"]) else 0
 
 
 def _key(context: Context, found: MappingOf[str, Any]) -> str:

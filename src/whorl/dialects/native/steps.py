@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from whorl import ir
 from whorl.dialects.given import Given, check_given
@@ -68,7 +68,7 @@ class Called(Text):
         if reference is None:
             return None
         if reference in context.local:
-            context.calls.append(partial(_check_inputs, context, reference))
+            context.calls.append(partial(_check_inputs, context.within(), reference))
             return reference
         try:
             called = context.files.workflow(reference, value.span)
@@ -124,6 +124,7 @@ class Moment(Form):
     """A duration or a point in time."""
 
     words = "a duration such as 5s or PT5S, or a time such as 2030-01-31T09:00:00Z"
+    json: ClassVar[dict[str, Json]] = {"type": ["string", "number"]}
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         seconds = seconds_of(context, scalar)
@@ -149,9 +150,6 @@ class Moment(Form):
             if isinstance(text, str | float) and reads_as(context, self, text, said):
                 return text
         raise CannotWriteError(value)
-
-    def own_schema(self) -> dict[str, Json]:
-        return {"type": ["string", "number"]}
 
 
 class Stop(OneOf):
@@ -265,7 +263,7 @@ class On(Condition):
         return source[1 : -len(") ~ ''")] if is_text else WRONG
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class CaseOf(Body):
     """One case of a choice: its steps, or under `steps` with when it is taken."""
 
@@ -310,9 +308,8 @@ class Choose(Form):
     """What `choose` holds: what is looked at, the cases, and the steps where none fits."""
 
     words = "an object with on, cases and default"
-
-    def takes(self, value: Value) -> bool:
-        return isinstance(value, Mapping)
+    shape = Mapping
+    ref = "choose"
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         if not isinstance(value, Mapping):
@@ -355,9 +352,6 @@ class Choose(Form):
 
     def write(self, context: Context, value: Any) -> Any:
         return write_object(context, CHOOSE, value)
-
-    def schema(self) -> dict[str, Json]:
-        return {"$ref": "#/$defs/choose"}
 
 
 CASE = fields("case")

@@ -77,9 +77,8 @@ class Returns(Form):
     """The type of an answer."""
 
     words = "the fields of the answer, such as {approved: boolean, score: number}"
-
-    def takes(self, value: Value) -> bool:
-        return True
+    shape = object
+    ref = "returns"
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         full = _full_schema(value)
@@ -91,9 +90,6 @@ class Returns(Form):
     def write(self, context: Context, value: Any) -> Any:
         short = _short(value)
         return short if reads_as(context, self, short, value) else {"schema": value}
-
-    def schema(self) -> dict[str, Json]:
-        return {"$ref": "#/$defs/returns"}
 
 
 def returns_schema() -> Json:
