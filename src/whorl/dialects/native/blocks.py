@@ -2,49 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
-
+from dataclasses import (MISSING, dataclass, field, replace)
+from typing import (Any, TYPE_CHECKING, cast)
 from whorl import ir
-from whorl.dialects.native.context import Location
-from whorl.dialects.native.forms import (
-    Choice,
-    Duration,
-    Form,
-    OneOf,
-    Text,
-    report_wrong,
-    texts_of,
-)
-from whorl.dialects.native.objects import (
-    OMIT,
-    Field,
-    ListOf,
-    MapOf,
-    Object,
-    defaults,
-    derive,
-    read_object,
-    report_unknown,
-    short,
-    write_object,
-)
+from whorl.dialects.native.context import (Around, Location)
+from whorl.dialects.native.forms import (Choice, Duration, Form, OneOf, Text, report_wrong, texts_of)
+from whorl.dialects.native.objects import (Field, ListOf, MapOf, OMIT, Object, defaults, derive, read_object, report_unknown, short)
 from whorl.dialects.native.table import fields
-from whorl.dialects.native.values import CannotWriteError, check_name
+from whorl.dialects.native.values import (CannotWriteError, check_name)
 from whorl.errors import nearest
 from whorl.ir.nodes import NodeFields
 from whorl.ir.walk import names_given
-from whorl.source import Mapping, Scalar
+from whorl.source import (Mapping, Scalar)
+
+
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from collections.abc import Mapping as MappingOf
-
+    from collections.abc import (Callable, Mapping as MappingOf)
     from whorl.dialects.native.context import Context
     from whorl.dialects.native.objects import FieldTable
     from whorl.ir.nodes import Wanted
-    from whorl.language import Json
-    from whorl.source import Entry, Value
+    from whorl.source import (Entry, Value)
+
 
 # The field of the result of `if` and `choose` that names the branch that was taken.
 BRANCH = "branch"
@@ -52,41 +31,37 @@ _ENDS = ("succeeded", "failed", "skipped", "timed_out", "cancelled")
 _STATUSES = ("passed", *_ENDS, "any")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Kind:
     """A kind of step: the field that says so, one line about it, its fields, and how it is made.
 
-    `make` makes the node of the attributes that were read; `write` does more than the fields say.
+    `make` makes the node of the attributes that were read; `write` gives the step that is read as
+    a node, or raises CannotWriteError.
     """
 
     name: str
     doc: str
     own: FieldTable
     make: Callable[[Context, dict[str, Any]], Any]
-    writes: Callable[[Kind, Context, Any], dict[str, Any]] | None = None
+    write: Callable[[Kind, Context, Any], dict[str, Any]]
     rare: bool = False
+    fields: FieldTable = field(init=False)
 
-    @property
-    def fields(self) -> FieldTable:
-        """The fields of its own and those that every step has."""
-        return {**COMMON, **self.own}
-
-    def write(self, context: Context, node: Any) -> dict[str, Any]:
-        """The step that is read as a node; raises CannotWriteError."""
-        if self.writes is not None:
-            return self.writes(self, context, node)
-        return write_object(context, {**self.own, **COMMON}, node)
+    def __post_init__(self) -> None:
+        # All fields are looked up for each step.
+        object.__setattr__(self, "fields", {**COMMON, **self.own})
 
 
 def maker(node: type, own: FieldTable) -> Callable[[Context, dict[str, Any]], Any]:
     """What makes nodes of a class; one that lacks something, which is told, only has its name."""
     needed = [name for name, default in defaults(node).items() if default is MISSING]
+    derived = {name: one for name, one in {**COMMON, **own}.items() if one.derive is not None}
 
     def make(context: Context, found: dict[str, Any]) -> Any:
         if "body" in needed:
             options = found.pop("block", {})
             found["body"] = replace(found.get("body", ir.Block(())), **options)
-        derive(context, {**COMMON, **own}, found)
+        derive(context, derived, found)
         if all(name in found for name in needed):
             return node(**found)
         kept = {name: found[name] for name in ("name", "place", "after")}
@@ -95,16 +70,15 @@ def maker(node: type, own: FieldTable) -> Callable[[Context, dict[str, Any]], An
     return make
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Steps(Form):
     """Steps by name: a block, open or closed, whose steps follow each other or only `after`."""
 
     words: str = "steps by name"
     is_open: bool = False
     is_ordered: bool = True
-
-    def takes(self, value: Value) -> bool:
-        return isinstance(value, Mapping)
+    shape = Mapping
+    ref = "steps"
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         if not isinstance(value, Mapping):
@@ -136,11 +110,8 @@ class Steps(Form):
             previous = node.name if self.is_ordered else None
         return steps
 
-    def schema(self) -> dict[str, Json]:
-        return {"$ref": "#/$defs/steps"}
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Body(Steps):
     """Steps right in their place, or under `steps` with what else is said about them.
 
@@ -149,6 +120,7 @@ class Body(Steps):
 
     is_open: bool = True
     slot: str = ""
+    ref = "body"
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         found = self.read_parts(context, value, at, self.slot)
@@ -188,9 +160,6 @@ class Body(Steps):
         options = write_options(context, block, is_open=self.is_open)
         more |= {"block": options} if options else {}
         return {**more, "steps": steps} if more or "steps" in steps else steps
-
-    def schema(self) -> dict[str, Json]:
-        return {"$ref": "#/$defs/body"}
 
 
 def _check_branch_name(context: Context, block: ir.Block) -> None:
@@ -232,26 +201,35 @@ def write_options(context: Context, block: ir.Block, *, is_open: bool = False) -
 def _read_step(context: Context, entry: Entry, previous: str | None) -> ir.Node:
     name, span, step = entry.name, entry.key.span, entry.value
     context.count_step(span)
-    path = f"{context.around.path}/{name}" if context.around.path else name
+    outer = context.around
+    path = f"{outer.path}/{name}" if outer.path else name
     context.places.remember_node(path, span)
     at = Location(f"step {name[:60]!r}", "", span)
-    fields = step if isinstance(step, Mapping) else None
-    inner = context.within(path=path, step=name, fields=fields, previous=previous, blocks=[])
     found: dict[str, Any] = {"name": name, "place": f"{span.line}:{span.column}"}
+    fields_of_step = step if isinstance(step, Mapping) else None
+    # A copy of the context for each step would take longer than reading it.
+    context.around = Around(path, name, fields_of_step, previous, outer.loops)
+    try:
+        return _read_kind(context, step, found, at)
+    finally:
+        context.around = outer
+
+
+def _read_kind(context: Context, step: Value, found: dict[str, Any], at: Location) -> ir.Node:
     if not isinstance(step, Mapping):
         report_wrong(context, step, Text("an object such as {ask: ...}"), at)
-        return cast("ir.Node", maker(ir.Compute, {})(inner, found))
+        return cast("ir.Node", maker(ir.Compute, {})(context, found))
     kinds = kinds_of(step, context.kinds)
     if len(kinds) != 1:
         _report_kinds(context, step, kinds, at)
         # Others may still refer to its name.
         order = Mapping(tuple(entry for entry in step if entry.name == "after"), step.span)
-        found |= read_object(inner, order, COMMON, at)
-        return cast("ir.Node", maker(ir.Compute, {})(inner, found))
+        found |= read_object(context, order, COMMON, at)
+        return cast("ir.Node", maker(ir.Compute, {})(context, found))
     kind = context.kinds[kinds[0]]
-    found |= read_object(inner, step, kind.fields, at)
+    found |= read_object(context, step, kind.fields, at)
     _check_retries(context, step, at)
-    return cast("ir.Node", kind.make(inner, found))
+    return cast("ir.Node", kind.make(context, found))
 
 
 def kinds_of(keys: Any, kinds: MappingOf[str, Kind]) -> list[str]:
@@ -306,7 +284,7 @@ def _write_step(context: Context, node: ir.Node) -> dict[str, Any]:
     fault = CannotWriteError(node.name)
     for kind in context.kinds.values():
         try:
-            return kind.write(context, node)
+            return kind.write(kind, context, node)
         except CannotWriteError as one:
             fault = one
     raise fault

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from whorl import ir
 from whorl.dialects.native.context import Location, shown
@@ -25,7 +25,7 @@ from whorl.language import Expression
 from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from whorl.dialects.native.context import Context
     from whorl.language import Json
@@ -47,6 +47,10 @@ class Form:
 
     rare = False
     gives_value = False
+    # What kind of value it takes, and where editors find it or what they are told.
+    shape: type = Scalar
+    ref = ""
+    json: ClassVar[dict[str, Json]] = {}
 
     @property
     def marked(self) -> bool:
@@ -60,11 +64,11 @@ class Form:
 
     def takes(self, value: Value) -> bool:
         """Whether a value has the shape that the form is for."""
-        return isinstance(value, Scalar)
+        return isinstance(value, self.shape)
 
-    def options(self) -> Iterator[Form]:
+    def options(self) -> Iterable[Form]:
         """The form, or those that it is one of."""
-        yield self
+        return (self,)
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         """Reads a value; None where it is wrong, which is reported."""
@@ -97,14 +101,16 @@ class Form:
 
     def schema(self) -> dict[str, Json]:
         """The JSON Schema of what it takes."""
+        if self.ref:
+            return {"$ref": f"#/$defs/{self.ref}"}
         return {"anyOf": [self.own_schema(), MARKED]} if self.marked else self.own_schema()
 
     def own_schema(self) -> dict[str, Json]:
         """The JSON Schema of what it takes in plain files."""
-        return {}
+        return dict(self.json)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Text(Form):
     """A text; where it is `needed`, one that holds more than spaces."""
 
@@ -132,12 +138,14 @@ class Template(Text):
         return value.source if isinstance(value, Expression) else getattr(value, "value", WRONG)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Condition(Form):
     """A Jinja expression, with or without {{ }} around it: a text, or true or false."""
 
     words: str = "an expression such as review.approved"
     marked = True
+
+    json: ClassVar[dict[str, Json]] = {"type": ["string", "boolean"]}
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         value = scalar.value
@@ -149,11 +157,8 @@ class Condition(Form):
             return WRONG
         return {"true": True, "false": False}.get(value.source, value.source)
 
-    def own_schema(self) -> dict[str, Json]:
-        return {"type": ["string", "boolean"]}
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Computed(Form):
     """What must be computed to be of use: a bare text is an expression here, too."""
 
@@ -181,7 +186,7 @@ class Computed(Form):
         return {"type": ["string", "number"]}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Number(Form):
     """A number within bounds; with `template` a text with {{ }} may stand in its place.
 
@@ -240,7 +245,7 @@ class Number(Form):
         return {"anyOf": [schema, _TEMPLATE]} if self.template else schema
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Truth(Form):
     """True or false, or with `is_flag` nothing, which means true."""
 
@@ -256,7 +261,7 @@ class Truth(Form):
         return {"type": ["boolean", "null"] if self.is_flag else "boolean"}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Duration(Form):
     """A duration such as 5s, in seconds; `template` allows a text with {{ }} in its place."""
 
@@ -266,6 +271,8 @@ class Duration(Form):
     @property
     def marked(self) -> bool:
         return self.template
+
+    json: ClassVar[dict[str, Json]] = {"type": ["string", "number"]}
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         value = scalar.value
@@ -278,11 +285,8 @@ class Duration(Form):
             return value.source
         return duration_text(value) if isinstance(value, int | float) else WRONG
 
-    def own_schema(self) -> dict[str, Json]:
-        return {"type": ["string", "number"]}
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Delay(Duration):
     """A duration as a value of the IR; none is no delay at all."""
 
@@ -298,11 +302,13 @@ class Delay(Duration):
         return super().print(context, value.value if isinstance(value, ir.Constant) else value)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Count(Form):
     """A positive whole number, also as 100k."""
 
     words: str = "a whole number such as 5000 or 100k"
+
+    json: ClassVar[dict[str, Json]] = {"type": ["integer", "string"], "minimum": 1}
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         try:
@@ -311,11 +317,8 @@ class Count(Form):
             return WRONG
         return count if count > 0 or context.exact else WRONG
 
-    def own_schema(self) -> dict[str, Json]:
-        return {"type": ["integer", "string"], "minimum": 1}
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Choice(Form):
     """One of a few words; converted files may have others, too."""
 
@@ -334,16 +337,14 @@ class Choice(Form):
         return {"enum": [*self.choices, *self.others]}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Anything(Form):
     """Any JSON value, with templates in its texts."""
 
     words: str = "any value; its texts may hold {{ }}"
     marked = True
     gives_value = True
-
-    def takes(self, value: Value) -> bool:
-        return True
+    shape = object
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         return read_value(context, value)
@@ -371,7 +372,7 @@ class Raw(Anything):
         return value
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class OneOf(Form):
     """Any of several forms, which are told apart by the kind of value; short ones come first."""
 
@@ -381,19 +382,21 @@ class OneOf(Form):
     def words(self) -> str:
         return ", or ".join(form.words for form in self.forms if not form.rare)
 
-    def options(self) -> Iterator[Form]:
+    def __post_init__(self) -> None:
+        self._options = tuple(one for form in self.forms for one in form.options())
+
+    def options(self) -> Iterable[Form]:
         """All forms, also those inside of others."""
-        for form in self.forms:
-            yield from form.options()
+        return self._options
 
     def takes(self, value: Value) -> bool:
-        return any(form.takes(value) for form in self.options())
+        return any(form.takes(value) for form in self._options)
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         if is_marked(context, value):
-            fitting = [form for form in self.options() if form.marked]
+            fitting = [form for form in self._options if form.marked]
         else:
-            fitting = [form for form in self.options() if form.takes(value)]
+            fitting = [form for form in self._options if form.takes(value)]
         if fitting and not isinstance(value, Scalar):
             return fitting[0].read(context, value, at)
         found = self.parse(context, value) if isinstance(value, Scalar) else WRONG
@@ -404,7 +407,7 @@ class OneOf(Form):
         return None
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        found = (form.parse(context, scalar) for form in self.options() if form.takes(scalar))
+        found = (form.parse(context, scalar) for form in self._options if form.takes(scalar))
         return next((one for one in found if one is not WRONG), WRONG)
 
     def write(self, context: Context, value: Any) -> Any:

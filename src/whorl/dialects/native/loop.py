@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any
-
+from typing import (Any, ClassVar, TYPE_CHECKING)
 from whorl import ir
-from whorl.dialects.native.blocks import ON_FAILURE, OPTIONS, Steps
-from whorl.dialects.native.forms import WRONG, Anything, Form, OneOf, Template, Text, reads_as
-from whorl.dialects.native.objects import ListOf, MapOf, Object, defaults, short, write_object
-from whorl.dialects.native.table import EXPRESSION, fields
-from whorl.dialects.native.values import (
-    FACTS,
-    CannotWriteError,
-    is_marked,
-    is_same,
-    is_template,
-    read_expression,
-    read_result,
-    read_text,
-)
+from whorl.dialects.native.blocks import (ON_FAILURE, OPTIONS, Steps)
+from whorl.dialects.native.forms import (Anything, Form, OneOf, Template, Text, WRONG, reads_as)
+from whorl.dialects.native.objects import (ListOf, MapOf, Object, defaults, short, write_object)
+from whorl.dialects.native.table import (EXPRESSION, fields)
+from whorl.dialects.native.values import (CannotWriteError, FACTS, is_marked, is_same, is_template, read_expression, read_result, read_text)
 from whorl.ir.checks.suggest import suggest
 from whorl.ir.expressions import inner_values
 from whorl.ir.nodes import NodeFields
 from whorl.ir.walk import names_given
-from whorl.language import LanguageError, free_names
-from whorl.source import Mapping, Scalar
+from whorl.language import (LanguageError, free_names)
+from whorl.source import (Mapping, Scalar)
+
+import re
+
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
-
-    from whorl.dialects.native.context import Context, Location
+    from whorl.dialects.native.context import (Context, Location)
     from whorl.language import Json
     from whorl.source import Value
+
 
 _STEP_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 # The part of a result that is its text, where the result is an object by nature.
@@ -45,6 +37,7 @@ class Subject(Form):
 
     marked = True
     words = "a step of the body, or a text with {{ }}"
+    json: ClassVar[dict[str, Json]] = {"type": "string"}
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         text = scalar.value
@@ -73,9 +66,6 @@ class Subject(Form):
                 return name
         is_step = isinstance(value, ir.Expression) and _STEP_NAME.fullmatch(value.source.strip())
         return value.source if isinstance(value, ir.Expression) and not is_step else WRONG
-
-    def own_schema(self) -> dict[str, Json]:
-        return {"type": "string"}
 
 
 def result_text(node: ir.Node) -> ir.Value:
@@ -199,9 +189,8 @@ class Until(Form):
     """A condition; a list is met when any one of it is."""
 
     words = "a condition"
-
-    def takes(self, value: Value) -> bool:
-        return True
+    shape = object
+    ref = "condition"
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         found = FORM.read(context, value, at)
@@ -220,9 +209,6 @@ class Until(Form):
         word = _WORDS[type(value)]
         parts = getattr(value, "conditions", value)
         return {word: CONDITIONS[word].form.write(context, parts)}
-
-    def schema(self) -> dict[str, Json]:
-        return {"$ref": "#/$defs/condition"}
 
 
 class _Together(ListOf):
@@ -389,7 +375,8 @@ def _facts(context: Context, found: MappingOf[str, Any]) -> tuple[tuple[str, str
 
 
 def _history(context: Context, found: MappingOf[str, Any]) -> int:
-    return HISTORY_KEPT if "history" in dict(_facts(context, found)) else 0
+    del context
+    return HISTORY_KEPT if "history" in dict(found["facts"]) else 0
 
 
 def _key(context: Context, found: MappingOf[str, Any]) -> str:

@@ -46,7 +46,7 @@ ALL = "*"
 OMIT: Any = object()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Field:
     """A field: what it holds, one line about it for people, and the attribute of the IR it says.
 
@@ -67,7 +67,7 @@ class Field:
 FieldTable = dict[str, Field]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Object(Form):
     """An object of known fields; with `exactly_one` it has one of them, and is what that one is.
 
@@ -79,14 +79,12 @@ class Object(Form):
     make: Callable[..., Any] | None = None
     exactly_one: bool = False
     rare: bool = False
+    shape = Mapping
 
     @property
     def words(self) -> str:
         names = ", ".join(name for name, field in self.fields.items() if not field.rare)
         return f"an object with {'one of ' if self.exactly_one else ''}{names}"
-
-    def takes(self, value: Value) -> bool:
-        return isinstance(value, Mapping)
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         if not isinstance(value, Mapping):
@@ -132,7 +130,7 @@ class Object(Form):
         return {**schema_of(self.fields), **(count if self.exactly_one else {})}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class Short(OneOf):
     """An object, or right in its place the field of it that says most."""
 
@@ -167,19 +165,17 @@ def short(name: str, long: Object, form: Form | None = None) -> Short:
     return Short((form or long.fields[name].form, long), name)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class ListOf(Form):
     """A list."""
 
     item: Form
     least: int = 0
+    shape = Sequence
 
     @property
     def words(self) -> str:
         return "a list"
-
-    def takes(self, value: Value) -> bool:
-        return isinstance(value, Sequence)
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         if not isinstance(value, Sequence) or len(value) < self.least:
@@ -213,7 +209,6 @@ class Values(ListOf):
         return written
 
 
-@dataclass(frozen=True, eq=False)
 class Texts(OneOf):
     """A text or a list of them."""
 
@@ -227,7 +222,7 @@ class Texts(OneOf):
         return value[0] if len(value) == 1 else list(value)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class MapOf(Form):
     """An object whose keys the author chooses: names for expressions, names, or any texts.
 
@@ -241,13 +236,11 @@ class MapOf(Form):
     least: int = 0
     make: Callable[[str, Any], Any] | None = None
     if_wrong: Any = None
+    shape = Mapping
 
     @property
     def words(self) -> str:
         return self.what
-
-    def takes(self, value: Value) -> bool:
-        return isinstance(value, Mapping)
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         if is_marked(context, value):
@@ -310,7 +303,8 @@ def read_object(
     Steps come first: what stands beside them may speak of them.
     """
     found: dict[str, Any] = {}
-    for entry in sorted(value, key=lambda one: one.name != "steps"):
+    has_steps = "steps" in value
+    for entry in sorted(value, key=lambda one: one.name != "steps") if has_steps else value:
         field = known.get(entry.name)
         if context.is_full:
             break
@@ -320,16 +314,17 @@ def read_object(
         read = _read_field(context, entry, field, at)
         if read is not None:
             found.update(read)
-    names = {entry.name for entry in value}
-    misspelt = {nearest(name, shown_names(known)) for name in names if name not in known}
-    for name, field in known.items():
-        if field.required and name not in names and name not in misspelt:
+    missing = [name for name, field in known.items() if field.required and name not in value]
+    unknown = [entry.name for entry in value if entry.name not in known] if missing else []
+    misspelt = {nearest(name, shown_names(known)) for name in unknown}
+    for name in missing:
+        if name not in misspelt:
             context.report(
                 "W006",
                 f"{at.owner} lacks the field {name!r}",
                 at.span,
                 label=f"{name!r} is missing",
-                help=f"add {name!r}: {field.doc}",
+                help=f"add {name!r}: {known[name].doc}",
             )
     return found
 

@@ -6,10 +6,11 @@ in that could only leave a variable unexpanded or split into words: values are n
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-
+from dataclasses import (dataclass, field)
 from whorl.ir.checks.commands import taking_code
+
+import re
+
 
 PREFIX = "WHORL_"
 PLACES_MAX = 200
@@ -360,57 +361,25 @@ class _Scanner:
         else:
             self._copy()
 
-    def _in_double(self) -> None:
-        mark = self.source[self.at]
-        if mark == '"':
+    def _in_quotes(self) -> None:
+        kind, mark = self.context.kind, self.source[self.at]
+        if mark == _CLOSES[kind]:
             self._pop()
-        elif mark == "\\":
+        elif mark == "\\" and kind != "single":
             self._copy(1 if self.source.startswith("{{", self.at + 1) else 2)
-        elif mark == "$":
+        elif mark == "$" and kind in ("double", "parameter"):
             self._dollar(in_quotes=True)
-        elif mark == "`":
+        elif mark == "`" and kind == "double":
             self._push("backtick", 1)
         else:
-            self._spell(mark)
+            if kind in ("single", "double"):
+                self._spell(mark)
             self._copy()
-
-    def _in_single(self) -> None:
-        mark = self.source[self.at]
-        if mark == "'":
-            self._pop()
-        else:
-            self._spell(mark)
-            self._copy()
-
-    def _in_ansi(self) -> None:
-        mark = self.source[self.at]
-        if mark == "'":
-            self._pop()
-        else:
-            self._copy(2 if mark == "\\" and not self.source.startswith("{{", self.at + 1) else 1)
 
     def _in_comment(self) -> None:
         if self.source[self.at] == "\n":
             # The end of the line belongs to the script around the comment.
             self.stack.pop()
-        else:
-            self._copy()
-
-    def _in_backtick(self) -> None:
-        mark = self.source[self.at]
-        if mark == "`":
-            self._pop()
-        else:
-            self._copy(2 if mark == "\\" and not self.source.startswith("{{", self.at + 1) else 1)
-
-    def _in_parameter(self) -> None:
-        mark = self.source[self.at]
-        if mark == "}":
-            self._pop()
-        elif mark == "\\":
-            self._copy(1 if self.source.startswith("{{", self.at + 1) else 2)
-        elif mark == "$":
-            self._dollar(in_quotes=True)
         else:
             self._copy()
 
@@ -438,15 +407,16 @@ _STEPS = {
     "command": _Scanner._in_command,
     "substitution": _Scanner._in_command,
     "comment": _Scanner._in_comment,
-    "single": _Scanner._in_single,
-    "double": _Scanner._in_double,
-    "ansi": _Scanner._in_ansi,
-    "backtick": _Scanner._in_backtick,
-    "parameter": _Scanner._in_parameter,
+    "single": _Scanner._in_quotes,
+    "double": _Scanner._in_quotes,
+    "ansi": _Scanner._in_quotes,
+    "backtick": _Scanner._in_quotes,
+    "parameter": _Scanner._in_quotes,
     "arithmetic": _Scanner._in_arithmetic,
     "heredoc": _Scanner._in_heredoc,
     "quoted heredoc": _Scanner._in_heredoc,
 }
+_CLOSES = {"single": "'", "double": '"', "ansi": "'", "backtick": "`", "parameter": "}"}
 _REFUSED = {
     "comment": "in a comment of a script",
     "quoted heredoc": "in a here-document whose end word is quoted: the shell would not expand it",

@@ -2,60 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import (dataclass, replace)
 from functools import partial
-from typing import TYPE_CHECKING, Any
-
+from typing import (Any, ClassVar, TYPE_CHECKING)
 from whorl import ir
-from whorl.dialects.native.blocks import COMMON, OPTIONS, Body, Kind, Steps, maker
+from whorl.dialects.native.blocks import (Body, COMMON, Kind, OPTIONS, Steps, maker)
 from whorl.dialects.native.context import Location
-from whorl.dialects.native.forms import (
-    WRONG,
-    Computed,
-    Condition,
-    Form,
-    OneOf,
-    Text,
-    Truth,
-    duration_text,
-    reads_as,
-    report_wrong,
-    seconds_of,
-)
+from whorl.dialects.native.forms import (Computed, Condition, Form, OneOf, Text, Truth, WRONG, duration_text, reads_as, report_wrong, seconds_of)
 from whorl.dialects.native.loop import REPEAT
-from whorl.dialects.native.objects import (
-    MapOf,
-    Object,
-    Values,
-    read_object,
-    report_unknown,
-    short,
-    write_object,
-)
-from whorl.dialects.native.table import EXPRESSION, TEMPLATE, VALUE, doc_of, fields
-from whorl.dialects.native.tasks import ANY_TASK, NODE, TASKS
-from whorl.dialects.native.values import (
-    CannotWriteError,
-    check_name,
-    is_same,
-    is_template,
-    read_text,
-)
+from whorl.dialects.native.objects import (MapOf, Object, Values, read_object, report_unknown, short, write_object)
+from whorl.dialects.native.table import (EXPRESSION, TEMPLATE, VALUE, doc_of, fields)
+from whorl.dialects.native.tasks import (ANY_TASK, NODE, TASKS)
+from whorl.dialects.native.values import (CannotWriteError, check_name, is_same, is_template, read_text)
 from whorl.dialects.reader import Reading
-from whorl.dialects.reading.arguments import Arguments, check_arguments
-from whorl.errors import InvalidWorkflow, nearest
+from whorl.dialects.reading.arguments import (Arguments, check_arguments)
+from whorl.errors import (InvalidWorkflow, nearest)
 from whorl.ir.durations import parse_time
 from whorl.ir.walk import names_given
-from whorl.language import LanguageError, parse
-from whorl.source import Mapping, Scalar
+from whorl.language import (LanguageError, parse)
+from whorl.source import (Mapping, Scalar)
+
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
     from whorl.dialects.native.context import Context
     from whorl.dialects.native.objects import FieldTable
     from whorl.language import Json
     from whorl.source import Value
+
 
 FLAG = Truth("true or false, or nothing", is_flag=True)
 
@@ -68,7 +43,7 @@ class Called(Text):
         if reference is None:
             return None
         if reference in context.local:
-            context.calls.append(partial(_check_inputs, context, reference))
+            context.calls.append(partial(_check_inputs, context.within(), reference))
             return reference
         try:
             called = context.files.workflow(reference, value.span)
@@ -124,6 +99,7 @@ class Moment(Form):
     """A duration or a point in time."""
 
     words = "a duration such as 5s or PT5S, or a time such as 2030-01-31T09:00:00Z"
+    json: ClassVar[dict[str, Json]] = {"type": ["string", "number"]}
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         seconds = seconds_of(context, scalar)
@@ -149,9 +125,6 @@ class Moment(Form):
             if isinstance(text, str | float) and reads_as(context, self, text, said):
                 return text
         raise CannotWriteError(value)
-
-    def own_schema(self) -> dict[str, Json]:
-        return {"type": ["string", "number"]}
 
 
 class Stop(OneOf):
@@ -265,7 +238,7 @@ class On(Condition):
         return source[1 : -len(") ~ ''")] if is_text else WRONG
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class CaseOf(Body):
     """One case of a choice: its steps, or under `steps` with when it is taken."""
 
@@ -310,9 +283,8 @@ class Choose(Form):
     """What `choose` holds: what is looked at, the cases, and the steps where none fits."""
 
     words = "an object with on, cases and default"
-
-    def takes(self, value: Value) -> bool:
-        return isinstance(value, Mapping)
+    shape = Mapping
+    ref = "choose"
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         if not isinstance(value, Mapping):
@@ -355,9 +327,6 @@ class Choose(Form):
 
     def write(self, context: Context, value: Any) -> Any:
         return write_object(context, CHOOSE, value)
-
-    def schema(self) -> dict[str, Json]:
-        return {"$ref": "#/$defs/choose"}
 
 
 CASE = fields("case")
