@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import (MISSING, dataclass, field, replace)
-from typing import (Any, TYPE_CHECKING, cast)
+from dataclasses import MISSING, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
 from whorl import ir
-from whorl.dialects.native.context import (Around, Location)
-from whorl.dialects.native.forms import (Choice, Duration, Form, OneOf, Text, report_wrong, texts_of)
-from whorl.dialects.native.objects import (Field, ListOf, MapOf, OMIT, Object, defaults, derive, read_object, report_unknown, short)
+from whorl.dialects.native.context import Around, Location
+from whorl.dialects.native.forms import Choice, Duration, Form, OneOf, Text, report_wrong, texts_of
+from whorl.dialects.native.objects import (
+    OMIT,
+    Field,
+    ListOf,
+    MapOf,
+    Object,
+    defaults,
+    derive,
+    read_object,
+    report_unknown,
+    short,
+)
 from whorl.dialects.native.table import fields
-from whorl.dialects.native.values import (CannotWriteError, check_name)
+from whorl.dialects.native.values import CannotWriteError, check_name
 from whorl.errors import nearest
 from whorl.ir.nodes import NodeFields
 from whorl.ir.walk import names_given
-from whorl.source import (Mapping, Scalar)
-
-
+from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
-    from collections.abc import (Callable, Mapping as MappingOf)
+    from collections.abc import Callable
+    from collections.abc import Mapping as MappingOf
+
     from whorl.dialects.native.context import Context
     from whorl.dialects.native.objects import FieldTable
     from whorl.ir.nodes import Wanted
-    from whorl.source import (Entry, Value)
+    from whorl.source import Entry, Value
 
 
 # The field of the result of `if` and `choose` that names the branch that was taken.

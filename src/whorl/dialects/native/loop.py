@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from typing import (Any, ClassVar, TYPE_CHECKING)
+import re
+from typing import TYPE_CHECKING, Any, ClassVar
+
 from whorl import ir
-from whorl.dialects.native.blocks import (ON_FAILURE, OPTIONS, Steps)
-from whorl.dialects.native.forms import (Anything, Form, OneOf, Template, Text, WRONG, reads_as)
-from whorl.dialects.native.objects import (ListOf, MapOf, Object, defaults, short, write_object)
-from whorl.dialects.native.table import (EXPRESSION, fields)
-from whorl.dialects.native.values import (CannotWriteError, FACTS, is_marked, is_same, is_template, read_expression, read_result, read_text)
+from whorl.dialects.native.blocks import ON_FAILURE, OPTIONS, Steps
+from whorl.dialects.native.forms import WRONG, Anything, Form, OneOf, Template, Text, reads_as
+from whorl.dialects.native.objects import ListOf, MapOf, Object, defaults, short, write_object
+from whorl.dialects.native.table import EXPRESSION, fields
+from whorl.dialects.native.values import (
+    FACTS,
+    CannotWriteError,
+    is_marked,
+    is_same,
+    is_template,
+    read_expression,
+    read_result,
+    read_text,
+)
 from whorl.ir.checks.suggest import suggest
 from whorl.ir.expressions import inner_values
 from whorl.ir.nodes import NodeFields
 from whorl.ir.walk import names_given
-from whorl.language import (LanguageError, free_names)
-from whorl.source import (Mapping, Scalar)
-
-import re
-
+from whorl.language import LanguageError, free_names
+from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
-    from whorl.dialects.native.context import (Context, Location)
+
+    from whorl.dialects.native.context import Context, Location
     from whorl.language import Json
     from whorl.source import Value
 

@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import (Any, TYPE_CHECKING)
+from typing import TYPE_CHECKING, Any
+
 from whorl import ir
-from whorl.dialects.native.blocks import (COMMON, Kind, maker)
-from whorl.dialects.native.context import (Location, shown)
-from whorl.dialects.native.forms import (Form, OneOf, Template, Text, WRONG, reads_as)
-from whorl.dialects.native.objects import (ALL, Object, Values, defaults, read_object, short, write_object)
-from whorl.dialects.native.table import (VALUE, doc_of, fields)
-from whorl.dialects.native.values import (CannotWriteError, RESULTS, as_source, is_same)
-from whorl.errors import (Span, did_you_mean)
+from whorl.dialects.native.blocks import COMMON, Kind, maker
+from whorl.dialects.native.context import Location, shown
+from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, reads_as
+from whorl.dialects.native.objects import (
+    ALL,
+    Object,
+    Values,
+    defaults,
+    read_object,
+    short,
+    write_object,
+)
+from whorl.dialects.native.table import VALUE, doc_of, fields
+from whorl.dialects.native.values import RESULTS, CannotWriteError, as_source, is_same
+from whorl.errors import Span, did_you_mean
 from whorl.ir.checks.scopes import uses_in
 from whorl.ir.nodes import NodeFields
-from whorl.ir.walk import (blocks_of, names_given, walk, with_nodes)
+from whorl.ir.walk import blocks_of, names_given, walk, with_nodes
 from whorl.language import LanguageError
-from whorl.source import (Mapping, Scalar, Sequence, plain)
-
-
+from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
-    from collections.abc import (Iterator, Mapping as MappingOf)
+    from collections.abc import Iterator
+    from collections.abc import Mapping as MappingOf
+
     from whorl.dialects.native.context import Context
     from whorl.dialects.native.objects import FieldTable
     from whorl.ir.checks.scopes import View
     from whorl.ir.expressions import Names
     from whorl.language import Json
-    from whorl.language.names import (NameUse, Path)
-    from whorl.source import (Entry, Value)
+    from whorl.language.names import NameUse, Path
+    from whorl.source import Entry, Value
 
 
 # The attributes that all nodes have.
