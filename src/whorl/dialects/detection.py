@@ -26,7 +26,7 @@ CALLED_MAX = 100
 CALL_DEPTH_MAX = 16
 _BUILT_IN = {
     "native": "whorl.dialects.native:NativeReader",
-    "mcp-cli": "whorl.dialects.mcp_cli:McpCliReader",
+    "mcp-cli": "whorl.dialects.mcp_cli.reader:McpCliReader",
     "orka": "whorl.dialects.orka:OrkaReader",
     "studio": "whorl.dialects.studio:StudioReader",
     "shodan": "whorl.dialects.shodan:ShodanReader",

@@ -88,12 +88,9 @@ def read_section(
     written = root.get("agents") if isinstance(root, Mapping) else root
     if not isinstance(written, Sequence):
         span = root.span if written is None else written.span
-        draft.report(
-            "W006" if written is None else "W007",
-            "there are no agents" if written is None else "'agents' must be a list of agents",
-            span,
-            help="add agents: [{id: ..., type: ..., prompt: ...}]",
-        )
+        message = "there are no agents" if written is None else "'agents' must be a list of agents"
+        advice = "add agents: [{id: ..., type: ..., prompt: ...}]"
+        draft.report("W006" if written is None else "W007", message, span, help=advice)
         return None
     agents, named = _read_agents(draft, written, outer)
     ordered = orchestrator.get("agents") if orchestrator is not None else None
@@ -130,13 +127,9 @@ def _check_strategy(draft: Draft, orchestrator: Mapping | None) -> None:
     written = orchestrator.get("strategy") if orchestrator is not None else None
     word = text_of(written)
     if written is not None and word not in STRATEGIES:
-        draft.warn(
-            "W007",
-            f"there is no strategy {word[:60]!r}: the agents run one after the other",
-            written.span,
-            label="unknown strategy",
-            help=did_you_mean(word, STRATEGIES) or f"strategies: {', '.join(STRATEGIES)}",
-        )
+        message = f"there is no strategy {word[:60]!r}: the agents run one after the other"
+        advice = did_you_mean(word, STRATEGIES) or f"strategies: {', '.join(STRATEGIES)}"
+        draft.warn("W007", message, written.span, label="unknown strategy", help=advice)
 
 
 def _read_agents(
@@ -158,13 +151,10 @@ def _read_agents(
             continue
         if agent.id in agents:
             first = agents[agent.id].span
-            draft.report(
-                "W012",
-                f"two agents are called {agent.id[:60]!r}",
-                agent.span,
-                label=f"the first one is on line {first.line}",
-                help="choose another id for one of them",
-            )
+            message = f"two agents are called {agent.id[:60]!r}"
+            advice = "choose another id for one of them"
+            label = f"the first one is on line {first.line}"
+            draft.report("W012", message, agent.span, label=label, help=advice)
         agents.setdefault(agent.id, agent)
         named.append(agent.id)
     return agents, named
@@ -187,12 +177,9 @@ def read_agent(draft: Draft, value: Value, around: dict[str, Agent]) -> Agent | 
     draft.agents.add(agent_id)
     _check_type(draft, agent, written)
     if agent_id in RESERVED:
-        draft.report(
-            "W012",
-            f"no agent can be called {agent_id!r}: templates have another meaning for it",
-            name.value.span,
-            help=f"choose another id, such as {agent_id + '_agent'!r}",
-        )
+        message = f"no agent can be called {agent_id!r}: templates have another meaning for it"
+        advice = f"choose another id, such as {agent_id + '_agent'!r}"
+        draft.report("W012", message, name.value.span, help=advice)
     return agent
 
 
@@ -328,13 +315,9 @@ def branches_of(agent: Agent) -> list[Value]:
 
 
 def _report_unknown(draft: Draft, scalar: Scalar, names: list[str]) -> None:
-    draft.report(
-        "W010",
-        f"there is no agent {scalar.text[:60]!r}",
-        scalar.span,
-        label="unknown agent",
-        help=did_you_mean(scalar.text, names) or f"agents: {', '.join(names[:20]) or 'none'}",
-    )
+    message = f"there is no agent {scalar.text[:60]!r}"
+    advice = did_you_mean(scalar.text, names) or f"agents: {', '.join(names[:20]) or 'none'}"
+    draft.report("W010", message, scalar.span, label="unknown agent", help=advice)
 
 
 def report_unknown(draft: Draft, scalar: Scalar, section: Section) -> None:

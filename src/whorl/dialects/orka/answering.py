@@ -88,10 +88,6 @@ def _children(draft: Draft, agent: Agent, scene: Scene) -> list[Agent]:
 
 
 def _report_child(draft: Draft, agent: Agent, child: Agent) -> None:
-    draft.report(
-        "W009",
-        f"failover {agent.id[:60]!r} cannot try {child.id[:60]!r}, which is a {child.type!r}",
-        child.span,
-        label="not supported",
-        help=f"types: {', '.join(sorted(ANSWERING))}",
-    )
+    message = f"failover {agent.id[:60]!r} cannot try {child.id[:60]!r}, which is a {child.type!r}"
+    advice = f"types: {', '.join(sorted(ANSWERING))}"
+    draft.report("W009", message, child.span, label="not supported", help=advice)

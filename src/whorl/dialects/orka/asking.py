@@ -83,12 +83,8 @@ def read_classification(draft: Draft, agent: Agent, common: Common, scene: Scene
     del scene
     options = texts_of(agent.get("options", "categories"))
     if not options:
-        draft.report(
-            "W006",
-            f"agent {agent.id!r} has no 'options' to choose from",
-            agent.span,
-            help="add options: [first, second]",
-        )
+        message = f"agent {agent.id!r} has no 'options' to choose from"
+        draft.report("W006", message, agent.span, help="add options: [first, second]")
     told = f"Answer with exactly one of these categories, and with nothing else: {options}"
     listed: list[Json] = list(options)
     shape = computed("orka_category", "it", literal(listed))
@@ -171,12 +167,8 @@ def base_url(url: str, provider: str) -> str:
 def _prompt(draft: Draft, agent: Agent) -> ir.Value:
     found = read_prompt(draft, agent.get("prompt"))
     if found is None:
-        draft.warn(
-            "W006",
-            f"agent {agent.id!r} has no 'prompt': its model is given the input alone",
-            agent.span,
-            help='add prompt: "... {{ input }}"',
-        )
+        message = f"agent {agent.id!r} has no 'prompt': its model is given the input alone"
+        draft.warn("W006", message, agent.span, help='add prompt: "... {{ input }}"')
         return template("{{ get_input() }}{{ '' }}")
     return found
 

@@ -19,13 +19,9 @@ def check_fields(
     """Reports the fields that a part cannot have, each with the nearest one."""
     for entry in written:
         if entry.name not in known:
-            draft.report(
-                "W004",
-                f"{owner} has no field {entry.name[:60]!r}",
-                entry.key.span,
-                label="unknown field",
-                help=did_you_mean(entry.name, known) or f"fields: {', '.join(sorted(known))}",
-            )
+            message = f"{owner} has no field {entry.name[:60]!r}"
+            advice = did_you_mean(entry.name, known) or f"fields: {', '.join(sorted(known))}"
+            draft.report("W004", message, entry.key.span, label="unknown field", help=advice)
 
 
 def warn_of_fields(
@@ -34,10 +30,6 @@ def warn_of_fields(
     """Warns of fields that have no effect: the public system takes any, and reads no others."""
     for entry in written:
         if entry.name not in known:
-            draft.warn(
-                "W004",
-                f"{owner} has an unknown field {entry.name[:60]!r}, which has no effect",
-                entry.key.span,
-                label="unknown field",
-                help=did_you_mean(entry.name, known),
-            )
+            message = f"{owner} has an unknown field {entry.name[:60]!r}, which has no effect"
+            advice = did_you_mean(entry.name, known)
+            draft.warn("W004", message, entry.key.span, label="unknown field", help=advice)

@@ -176,13 +176,10 @@ class _Weaver:
 
     def _report_waits(self, name: str) -> None:
         agent = self._section.find(name)
-        self._draft.report(
-            "W002",
-            f"agents wait for each other in more than {WAITS_MAX:,} places",
-            None if agent is None else agent.span,
-            label="here",
-            help="read the results of some agents by name, or run them one after the other",
-        )
+        message = f"agents wait for each other in more than {WAITS_MAX:,} places"
+        span = None if agent is None else agent.span
+        advice = "read the results of some agents by name, or run them one after the other"
+        self._draft.report("W002", message, span, label="here", help=advice)
 
     def _node(self, name: str, after: tuple[str, ...], path: str, *, decides: bool) -> ir.Node:
         agent = self._section.find(name)
@@ -244,12 +241,9 @@ class _Weaver:
             nodes.extend(chain)
         self._fork = agent.id
         if not branches_of(agent):
-            self._draft.report(
-                "W006",
-                f"fork {agent.id!r} has no 'targets'",
-                agent.span,
-                help="add targets: [[first_agent], [second_agent]]",
-            )
+            message = f"fork {agent.id!r} has no 'targets'"
+            advice = "add targets: [[first_agent], [second_agent]]"
+            self._draft.report("W006", message, agent.span, help=advice)
         return ir.Group(body=ir.Block(tuple(nodes), open=True), **common)
 
     def _known(self, branch: Value) -> list[str]:
@@ -295,12 +289,9 @@ class _Weaver:
             return ir.Compute(value=ir.Constant(None), **common)
         routes = mapping_of(agent.get("routing_map"))
         if routes is None:
-            self._draft.report(
-                "W006",
-                f"router {agent.id!r} has no 'routing_map'",
-                agent.span_of("routing_map"),
-                help="add routing_map: {'yes': [AGENT], 'no': [AGENT]}",
-            )
+            message = f"router {agent.id!r} has no 'routing_map'"
+            advice = "add routing_map: {'yes': [AGENT], 'no': [AGENT]}"
+            self._draft.report("W006", message, agent.span_of("routing_map"), help=advice)
         table: dict[str, Json] = {
             entry.name: [s.text for s in scalars_of(entry.value)] for entry in routes or ()
         }

@@ -116,13 +116,9 @@ def _read_patterns(draft: Draft, agent: Agent) -> dict[str, list[str]] | None:
     found: dict[str, list[str]] = {}
     for entry in written or ():
         if entry.name not in CATEGORIES:
-            draft.warn(
-                "W004",
-                f"nothing is extracted for {entry.name[:60]!r}",
-                entry.key.span,
-                label="unknown category",
-                help=f"categories: {', '.join(CATEGORIES)}",
-            )
+            message = f"nothing is extracted for {entry.name[:60]!r}"
+            advice = f"categories: {', '.join(CATEGORIES)}"
+            draft.warn("W004", message, entry.key.span, label="unknown category", help=advice)
             continue
         scalars = scalars_of(entry.value)
         for scalar in scalars:

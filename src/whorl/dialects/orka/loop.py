@@ -80,12 +80,9 @@ def read_loop(draft: Draft, agent: Agent, common: Common, scene: Scene) -> ir.No
 def _read_inner(draft: Draft, agent: Agent, scene: Scene) -> Section | None:
     written = mapping_of(agent.get("internal_workflow"))
     if written is None:
-        draft.report(
-            "W006",
-            f"loop {agent.id!r} has no 'internal_workflow', so there is nothing to repeat",
-            agent.span,
-            help="add internal_workflow: {orchestrator: {agents: [...]}, agents: [...]}",
-        )
+        message = f"loop {agent.id!r} has no 'internal_workflow', so there is nothing to repeat"
+        advice = "add internal_workflow: {orchestrator: {agents: [...]}, agents: [...]}"
+        draft.report("W006", message, agent.span, help=advice)
         return None
     return read_section(draft, written, {**scene.section.around, **scene.section.agents})
 
@@ -97,12 +94,8 @@ def _read_loops(draft: Draft, agent: Agent) -> int:
         return USUAL_LOOPS
     number = number_of(value)
     if number is None or number != int(number) or not 1 <= number <= LOOPS_MAX:
-        draft.report(
-            "W015",
-            "'max_loops' must be a whole number of at least 1",
-            value.span,
-            help=f"write max_loops: {USUAL_LOOPS}",
-        )
+        message = "'max_loops' must be a whole number of at least 1"
+        draft.report("W015", message, value.span, help=f"write max_loops: {USUAL_LOOPS}")
         return USUAL_LOOPS
     return int(number)
 
@@ -114,34 +107,23 @@ def _read_threshold(draft: Draft, agent: Agent) -> float:
         return USUAL_THRESHOLD
     number = number_of(value)
     if number is None or not 0 <= number <= 1:
-        draft.report(
-            "W007",
-            "'score_threshold' must be a number from 0 to 1",
-            value.span,
-            help="write score_threshold: 0.85; a percentage is divided by 100",
-        )
+        message = "'score_threshold' must be a number from 0 to 1"
+        advice = "write score_threshold: 0.85; a percentage is divided by 100"
+        draft.report("W007", message, value.span, help=advice)
         return USUAL_THRESHOLD
     return float(number)
 
 
 def _warn_missing(draft: Draft, agent: Agent, name: str, usual: float) -> None:
-    draft.warn(
-        "W006",
-        f"loop {agent.id!r} has no {name!r}: it is {usual}",
-        agent.span,
-        label=f"{name!r} is missing",
-        help=f"add {name}: {usual}",
-    )
+    message = f"loop {agent.id!r} has no {name!r}: it is {usual}"
+    advice = f"add {name}: {usual}"
+    draft.warn("W006", message, agent.span, label=f"{name!r} is missing", help=advice)
 
 
 def _report_no_score(draft: Draft, agent: Agent) -> None:
-    draft.report(
-        "W006",
-        f"loop {agent.id!r} does not say where its score comes from",
-        agent.span,
-        label="no score",
-        help=r"""add score_extraction_pattern: "SCORE:\\s*([0-9.]+)", or a loop_validator""",
-    )
+    message = f"loop {agent.id!r} does not say where its score comes from"
+    advice = r"""add score_extraction_pattern: "SCORE:\\s*([0-9.]+)", or a loop_validator"""
+    draft.report("W006", message, agent.span, label="no score", help=advice)
 
 
 def _until(

@@ -124,10 +124,7 @@ def _is_fork(section: Section, name: str) -> bool:
 
 def _report_circle(draft: Draft, section: Section, names: list[str]) -> None:
     agent = section.find(names[0])
-    draft.report(
-        "W011",
-        f"agents wait for each other: {', '.join(map(repr, names[:10]))}",
-        None if agent is None else agent.span_of("depends_on"),
-        label="waits for one of the others",
-        help="take one of the names out of 'depends_on'",
-    )
+    message = f"agents wait for each other: {', '.join(map(repr, names[:10]))}"
+    span = None if agent is None else agent.span_of("depends_on")
+    advice = "take one of the names out of 'depends_on'"
+    draft.report("W011", message, span, label="waits for one of the others", help=advice)

@@ -40,12 +40,9 @@ def read_memory(draft: Draft, agent: Agent, common: Common, scene: Scene) -> ir.
     operation = text_of(agent.get("operation")) or "read"
     if operation not in OPERATIONS:
         found = agent.get("operation")
-        draft.report(
-            "W007",
-            f"a memory cannot {operation[:40]!r}",
-            agent.span if found is None else found.span,
-            help=did_you_mean(operation, OPERATIONS) or "operations: read, write",
-        )
+        message = f"a memory cannot {operation[:40]!r}"
+        advice = did_you_mean(operation, OPERATIONS) or "operations: read, write"
+        draft.report("W007", message, agent.span if found is None else found.span, help=advice)
     text = _text(draft, agent)
     entries: list[tuple[str, ir.Value]] = [
         ("operation", ir.Constant(operation)),

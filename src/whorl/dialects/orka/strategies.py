@@ -43,12 +43,8 @@ _BARE_NUMBERS = ("7", "42", "3.5")
 def read_strategies(draft: Draft, written: Value | None, inner: Section | None) -> list[Json]:
     """The strategies in the order in which they are tried: by `priority`, then as written."""
     if written is not None and not isinstance(written, Sequence):
-        draft.report(
-            "W007",
-            "'strategies' must be a list",
-            written.span,
-            help="write strategies: [{type: pattern, patterns: [...]}]",
-        )
+        advice = "write strategies: [{type: pattern, patterns: [...]}]"
+        draft.report("W007", "'strategies' must be a list", written.span, help=advice)
         return []
     found: list[tuple[float, Json]] = []
     for item in written or ():

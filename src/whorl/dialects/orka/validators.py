@@ -90,13 +90,9 @@ def preset_of(draft: Draft, value: Value | None) -> str:
     word = text_of(value)
     if word in PRESETS or value is None:
         return word or USUAL_PRESET
-    draft.report(
-        "W007",
-        f"there is no scoring preset {word[:60]!r}",
-        value.span,
-        label="unknown preset",
-        help=did_you_mean(word, PRESETS) or f"presets: {', '.join(PRESETS)}",
-    )
+    message = f"there is no scoring preset {word[:60]!r}"
+    advice = did_you_mean(word, PRESETS) or f"presets: {', '.join(PRESETS)}"
+    draft.report("W007", message, value.span, label="unknown preset", help=advice)
     return USUAL_PRESET
 
 
@@ -105,13 +101,9 @@ def context_of(draft: Draft, value: Value | None) -> str:
     word = text_of(value)
     if word in CONTEXTS or value is None:
         return word
-    draft.report(
-        "W007",
-        f"there is no scoring context {word[:60]!r}",
-        value.span,
-        label="unknown context",
-        help=did_you_mean(word, CONTEXTS) or f"contexts: {', '.join(CONTEXTS)}",
-    )
+    message = f"there is no scoring context {word[:60]!r}"
+    advice = did_you_mean(word, CONTEXTS) or f"contexts: {', '.join(CONTEXTS)}"
+    draft.report("W007", message, value.span, label="unknown context", help=advice)
     return ""
 
 
@@ -124,20 +116,12 @@ def changed_weights(draft: Draft, value: Value | None, context: str) -> dict[str
     for entry in value:
         number = number_of(entry.value)
         if entry.name not in known:
-            draft.report(
-                "W007",
-                f"there is no criterion {entry.name[:80]!r} in the context {context!r}",
-                entry.key.span,
-                label="unknown criterion",
-                help=did_you_mean(entry.name, known) or f"criteria: {', '.join(known)}",
-            )
+            message = f"there is no criterion {entry.name[:80]!r} in the context {context!r}"
+            advice = did_you_mean(entry.name, known) or f"criteria: {', '.join(known)}"
+            draft.report("W007", message, entry.key.span, label="unknown criterion", help=advice)
         elif number is None or number < 0:
-            draft.report(
-                "W007",
-                f"the weight of {entry.name!r} must be a number of at least 0",
-                entry.value.span,
-                help="write a number such as 0.25",
-            )
+            message = f"the weight of {entry.name!r} must be a number of at least 0"
+            draft.report("W007", message, entry.value.span, help="write a number such as 0.25")
         else:
             changed[entry.name] = float(number)
     return changed
@@ -148,20 +132,12 @@ def _check_model(draft: Draft, agent: Agent) -> None:
         return
     model = agent.fields.entry("model")
     if model is not None:
-        draft.warn(
-            "W004",
-            f"{agent.type!r} takes 'llm_model', not 'model'; the model is used all the same",
-            model.key.span,
-            label="write 'llm_model'",
-            help="did you mean 'llm_model'?",
-        )
+        message = f"{agent.type!r} takes 'llm_model', not 'model'; the model is used all the same"
+        advice = "did you mean 'llm_model'?"
+        draft.warn("W004", message, model.key.span, label="write 'llm_model'", help=advice)
     else:
-        draft.warn(
-            "W006",
-            f"agent {agent.id!r} has no 'llm_model': the default model is asked",
-            agent.span,
-            help="add llm_model: NAME",
-        )
+        message = f"agent {agent.id!r} has no 'llm_model': the default model is asked"
+        draft.warn("W006", message, agent.span, help="add llm_model: NAME")
 
 
 def _read_target(draft: Draft, agent: Agent, scene: Scene) -> str:
@@ -170,13 +146,9 @@ def _read_target(draft: Draft, agent: Agent, scene: Scene) -> str:
     name = text_of(target)
     if not isinstance(target, Scalar) or name in scene.flow.agents:
         return name
-    draft.report(
-        "W010",
-        f"'evaluation_target' names {name[:60]!r}, but there is no such agent",
-        target.span,
-        label="unknown agent",
-        help=did_you_mean(name, scene.flow.agents),
-    )
+    message = f"'evaluation_target' names {name[:60]!r}, but there is no such agent"
+    advice = did_you_mean(name, scene.flow.agents)
+    draft.report("W010", message, target.span, label="unknown agent", help=advice)
     return ""
 
 

@@ -113,12 +113,8 @@ def read_seconds(draft: Draft, value: Value | None) -> float | None:
         seconds = 0.0
     if seconds > 0:
         return seconds
-    draft.report(
-        "W007",
-        "'timeout' must be a time above 0",
-        value.span,
-        help="write a number of seconds, as in timeout: 60",
-    )
+    message = "'timeout' must be a time above 0"
+    draft.report("W007", message, value.span, help="write a number of seconds, as in timeout: 60")
     return None
 
 
