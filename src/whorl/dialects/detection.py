@@ -27,7 +27,7 @@ CALL_DEPTH_MAX = 16
 _BUILT_IN = {
     "native": "whorl.dialects.native:NativeReader",
     "mcp-cli": "whorl.dialects.mcp_cli.reader:McpCliReader",
-    "orka": "whorl.dialects.orka:OrkaReader",
+    "orka": "whorl.dialects.orka.reader:OrkaReader",
     "studio": "whorl.dialects.studio:StudioReader",
     "shodan": "whorl.dialects.shodan:ShodanReader",
     "loom": "whorl.dialects.loom:LoomReader",

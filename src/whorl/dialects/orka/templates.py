@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from whorl.dialects.orka.functions.outputs import (
+from whorl.dialects.orka.outputs import (
     INSIGHTS,
     OUTPUTS,
     PAST,
@@ -19,7 +20,7 @@ from whorl.dialects.orka.functions.outputs import (
     response_of,
     shown_records,
 )
-from whorl.dialects.orka.functions.scores import JOINT
+from whorl.dialects.orka.scores import JOINT
 from whorl.language.entry import Family, FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.patterns import compiled, pay_search
@@ -39,21 +40,17 @@ _CUT_AT = 255
 
 
 def get_input(run: Run) -> Value:
-    given = run.lookup("input")
-    return "" if given is UNDEFINED or given is None else given
+    value = run.lookup("input")
+    return "" if value is UNDEFINED or value is None else value
 
 
 def get_current_topic(run: Run) -> Value:
-    given = get_input(run)
+    value = get_input(run)
     for name in ("topic", "input", "question", "query"):
-        found = given.get(name) if isinstance(given, dict) else None
-        if found is not None:
-            return found
-    return given
-
-
-def get_input_field(run: Run, value: Value, field: Value, default: Value) -> Value:
-    return safe_get(run, value, field, default)
+        topic = value.get(name) if isinstance(value, dict) else None
+        if topic is not None:
+            return topic
+    return value
 
 
 def get_loop_number(run: Run) -> Value:
@@ -66,9 +63,9 @@ def past_records(run: Run) -> list[Value]:
     past: Value = run.lookup(PAST)
     if not isinstance(past, list):
         past = _last_loop(run).get(PAST)
-    found: list[Value] = past if isinstance(past, list) else []
-    run.check_items(len(found), "get_past_loops")
-    return found
+    records: list[Value] = past if isinstance(past, list) else []
+    run.check_items(len(records), "get_past_loops")
+    return records
 
 
 def get_past_loops(run: Run) -> list[Value]:
@@ -81,15 +78,14 @@ def has_past_loops(run: Run) -> bool:
 
 def get_past_insights(run: Run) -> str:
     """What all past iterations taught, each lesson once."""
-    found: dict[str, None] = {}
+    lessons: dict[str, None] = {}
     for record in past_records(run):
-        known = record if isinstance(record, dict) else {}
-        for name in (INSIGHTS, "insights", "synthesis_insights"):
-            told = known.get(name)
-            if isinstance(told, str) and told:
-                found.update(dict.fromkeys(told.split(JOINT)))
-                break
-    return JOINT.join(found)
+        fields = record if isinstance(record, dict) else {}
+        names = (INSIGHTS, "insights", "synthesis_insights")
+        texts = (text for name in names if isinstance(text := fields.get(name), str) and text)
+        for text in islice(texts, 1):
+            lessons.update(dict.fromkeys(text.split(JOINT)))
+    return JOINT.join(lessons)
 
 
 def get_past_loop_data(run: Run, key: Value) -> Value:
@@ -97,9 +93,9 @@ def get_past_loop_data(run: Run, key: Value) -> Value:
     if key is None:
         return past
     for record in reversed(past):
-        found = member(record, run.text(key))
-        if found is not UNDEFINED:
-            return found
+        value = member(record, run.text(key))
+        if value is not UNDEFINED:
+            return value
     return ""
 
 
@@ -126,8 +122,8 @@ def get_loop_status(run: Run) -> Value:
 
 
 def get_loop_output(run: Run, agent: Value, outputs: Value) -> Value:
-    found = _output(run, run.text(agent), outputs)
-    return found if isinstance(found, dict) else Output()
+    output = _output(run, run.text(agent), outputs)
+    return output if isinstance(output, dict) else Output()
 
 
 def _last_loop(run: Run) -> dict[str, Value]:
@@ -150,63 +146,56 @@ def _output(run: Run, name: str, outputs: Value) -> Value:
     """The result of an agent, or a member of it: `writer`, `writer.title`, `loop.agent.field`."""
     if isinstance(outputs, dict) and name in outputs:
         return outputs[name]
-    found: Value = next((value for _, value in outputs_of(run, [name])), UNDEFINED)
+    output: Value = next((value for _, value in outputs_of(run, [name])), UNDEFINED)
     agent, _, path = name.partition(".")
-    if found is UNDEFINED and path:
-        found = next((value for _, value in outputs_of(run, [agent])), UNDEFINED)
+    if output is UNDEFINED and path:
+        output = next((value for _, value in outputs_of(run, [agent])), UNDEFINED)
         for key in path.split(".")[:PATH_MAX]:
-            inner = found.get("result") if isinstance(found, dict) else None
-            found = inner[key] if isinstance(inner, dict) and key in inner else member(found, key)
+            inner = output.get("result") if isinstance(output, dict) else None
+            output = inner[key] if isinstance(inner, dict) and key in inner else member(output, key)
             run.spend(1)
-    return found
+    return output
 
 
 def _response(value: Value, fallback: Value) -> Value:
-    said = response_of(value)
-    return fallback if said is UNDEFINED or said is None or said == "" else said
+    response = response_of(value)
+    return fallback if response is UNDEFINED or response is None or response == "" else response
 
 
 def _voice(word: str) -> Callable[[Run], Value]:
     def respond(run: Run) -> Value:
         names = [name for name in listed(run, "agents") if word in name.lower()]
-        found = list(outputs_of(run, names))
-        return _response(found[-1][1], NO_RESPONSE) if found else NO_RESPONSE
+        outputs = list(outputs_of(run, names))
+        return _response(outputs[-1][1], NO_RESPONSE) if outputs else NO_RESPONSE
 
     return respond
 
 
 def get_collaborative_responses(run: Run) -> str:
     """What each side said, under its name."""
-    spoken = {word.capitalize(): _voice(word)(run) for word in _VOICES}
-    spoken = {name: said for name, said in spoken.items() if said != NO_RESPONSE}
-    told = (f"{name}: {run.text(said)}" for name, said in (spoken or _forked(run)).items())
-    return joined(run, "\n\n", told, "get_collaborative_responses") or NO_RESPONSE
+    voices = {word.capitalize(): _voice(word)(run) for word in _VOICES}
+    voices = {name: response for name, response in voices.items() if response != NO_RESPONSE}
+    responses = voices or get_fork_responses(run, None)
+    texts = (f"{name}: {run.text(response)}" for name, response in responses.items())
+    return joined(run, "\n\n", texts, "get_collaborative_responses") or NO_RESPONSE
 
 
-def _forked(run: Run) -> dict[str, Value]:
-    return _fork_responses(run, None)
-
-
-def get_fork_responses(run: Run, group: Value) -> Value:
-    return _fork_responses(run, group)
-
-
-def _fork_responses(run: Run, group: Value) -> dict[str, Value]:
+def get_fork_responses(run: Run, group: Value) -> dict[str, Value]:
     forks = list(outputs_of(run, listed(run, "forks")))
     named = [value for name, value in forks if group is None or name == group]
     branches = named[-1] if named else None
     if not isinstance(branches, dict):
         return {}
-    return {name: response_of(said) for name, said in branches.items() if said is not None}
+    return {name: response_of(value) for name, value in branches.items() if value is not None}
 
 
 def joined_results(run: Run) -> Value:
     joins = [value for _, value in outputs_of(run, listed(run, "joins"))]
     merged = joins[-1].get("merged") if joins and isinstance(joins[-1], dict) else None
-    return merged if merged is not None else _fork_responses(run, None)
+    return merged if merged is not None else get_fork_responses(run, None)
 
 
-def format_memory_query(run: Run, perspective: Value, topic: Value) -> str:
+def memory_query(run: Run, perspective: Value, topic: Value) -> str:
     about = get_current_topic(run) if topic is None else topic
     return f"{run.text(perspective)} perspective on: {printed(run, about)}"
 
@@ -217,35 +206,32 @@ def get_my_past_memory(run: Run, agent_type: Value) -> str:
 
 def get_my_past_decisions(run: Run, name: Value) -> str:
     wanted = run.text(name)
-    told = (
-        f"Loop {run.text(member(record, 'loop_number'))}: {printed(run, found)}"
+    decisions = (
+        f"Loop {run.text(member(record, 'loop_number'))}: {printed(run, decision)}"
         for record in get_past_loops(run)
-        if (found := member(record, wanted)) is not UNDEFINED
+        if (decision := member(record, wanted)) is not UNDEFINED
     )
-    return (
-        joined(run, "\n", told, "get_my_past_decisions")
-        or _memories(run, name)
-        or "No past decisions found"
-    )
+    text = joined(run, "\n", decisions, "get_my_past_decisions")
+    return text or _memories(run, name) or "No past decisions found"
 
 
-def get_agent_memory_context(run: Run, agent_type: Value, name: Value) -> str:
+def memory_context(run: Run, agent_type: Value, name: Value) -> str:
     parts = [_memories(run, agent_type), _memories(run, name)]
-    return "\n".join(dict.fromkeys(part for part in parts if part)) or "No memory context available"
+    return "\n".join(dict.fromkeys(filter(None, parts))) or "No memory context available"
 
 
 def _memories(run: Run, about: Value) -> str:
     """The memories that agents have read which mention a word; all of them for an empty one."""
     word = run.text(about).lower()
-    told: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for _, value in outputs_of(run, listed(run, "agents")):
         memories = value.get("memories") if isinstance(value, dict) else None
         for memory in memories if isinstance(memories, list) else ():
             text = run.text(member(memory, "content"))
             run.spend(1 + (len(text) >> 6))
             if word in run.text(memory).lower():
-                told[text] = None
-    return joined(run, "\n", told, "memories")
+                texts[text] = None
+    return joined(run, "\n", texts, "memories")
 
 
 def get_debate_evolution(run: Run) -> str:
@@ -260,26 +246,21 @@ def get_debate_evolution(run: Run) -> str:
 
 
 def safe_get(run: Run, value: Value, key: Value, default: Value) -> Value:
-    found = value
     path = run.text(key)
     if path.count(".") >= PATH_MAX:
         raise LimitExceeded(f"a path has at most {PATH_MAX} names")
     for part in path.split("."):
-        found = member(found, part)
-    return default if found is UNDEFINED or found is None else found
-
-
-def safe_str(run: Run, value: Value) -> str:
-    return printed(run, value)
+        value = member(value, part)
+    return default if value is UNDEFINED or value is None else value
 
 
 def has_context(run: Run, name: Value) -> bool:
     return bool(_output(run, run.text(name), None)) or bool(run.lookup(run.text(name)))
 
 
-def get_execution_artifacts(run: Run, outputs: Value) -> Value:
-    found = outputs if isinstance(outputs, dict) else previous_outputs(run)
-    return {name: response_of(value) for name, value in found.items() if name != PAST}
+def artifacts(run: Run, outputs: Value) -> Value:
+    results = outputs if isinstance(outputs, dict) else previous_outputs(run)
+    return {name: response_of(value) for name, value in results.items() if name != PAST}
 
 
 def to_json_string(run: Run, value: Value) -> str:
@@ -287,9 +268,7 @@ def to_json_string(run: Run, value: Value) -> str:
 
 
 def truncate_text(run: Run, value: Value, length: Value, end: Value) -> str:
-    text, mark = printed(run, value), run.text(end)
-    room = length if isinstance(length, int) else _CUT_AT
-    return text if len(text) <= room else text[: max(0, room - len(mark))] + mark
+    return truncate(run, value, length, killwords=True, end=end)
 
 
 def truncate(run: Run, value: Value, length: Value, killwords: Value, end: Value) -> str:
@@ -303,19 +282,19 @@ def truncate(run: Run, value: Value, length: Value, killwords: Value, end: Value
 
 
 def format_loop_metadata(run: Run, records: Value, most: Value) -> str:
-    found = records if isinstance(records, list) else []
-    kept = found[-most:] if isinstance(most, int) and most > 0 else found
+    items = records if isinstance(records, list) else []
+    kept = items[-most:] if isinstance(most, int) and most > 0 else items
     lines = (
         f"Loop {number}: {_fields_text(run, record)}"
-        for number, record in enumerate(kept, start=len(found) - len(kept) + 1)
+        for number, record in enumerate(kept, start=len(items) - len(kept) + 1)
     )
     return joined(run, "\n", lines, "format_loop_metadata")
 
 
 def _fields_text(run: Run, record: Value) -> str:
     fields = record if isinstance(record, dict) else {"record": record}
-    told = (f"{name}: {run.text(part)}" for name, part in fields.items())
-    return joined(run, ", ", told, "format_loop_metadata")
+    texts = (f"{name}: {run.text(part)}" for name, part in fields.items())
+    return joined(run, ", ", texts, "format_loop_metadata")
 
 
 def regex_search(
@@ -325,10 +304,10 @@ def regex_search(
     program = compiled(run, source, "regex_search", ignore_case=bool(named.get("ignorecase")))
     subject = printed(run, value)
     pay_search(run, program, len(subject))
-    found = program.search(subject)
+    match = program.search(subject)
     if not groups:
-        return "" if found is None else found.group(0)
-    return [] if found is None else [found.group(_group(group)) or "" for group in groups]
+        return "" if match is None else match.group(0)
+    return [] if match is None else [match.group(_group(group)) or "" for group in groups]
 
 
 def _group(group: Value) -> int | str:
@@ -357,80 +336,62 @@ def _numbers(run: Run, values: tuple[Value, ...]) -> list[float]:
     return [item for item in items if isinstance(item, int | float)]
 
 
+_RESPONSE = f"safe_get_response(agent, fallback={NO_RESPONSE!r}, previous_outputs=none)"
+_VOICE_ROWS = tuple(
+    (f"get_{word}_response", _voice(word), f"what the {word} agent said") for word in _VOICES
+)
+# The functions that are given the name of an agent, whose result they read.
+_READS_OUTPUTS = ("get_loop_output(", "get_agent_response(", "safe_get_response(")
+_FUNCTIONS: tuple[tuple[str, Callable[..., Value], str], ...] = (
+    ("get_input", get_input, "the input of the run"),
+    ("get_current_topic", get_current_topic, "what the run is about"),
+    ("get_input_field(value, field, default='')", safe_get, "a field of an object"),
+    ("get_loop_number", get_loop_number, "the number of this iteration, from 1"),
+    ("has_past_loops", has_past_loops, "whether there are past iterations"),
+    ("get_past_loops", get_past_loops, "the records of past iterations"),
+    ("get_past_loops_metadata", get_past_loops, "the records of past iterations"),
+    ("get_past_insights", get_past_insights, "what past iterations taught"),
+    ("get_past_loop_data(key=none)", get_past_loop_data, "a field of the last record"),
+    ("get_round_info", get_round_info, "the number of this iteration as text"),
+    ("get_score_threshold", get_score_threshold, "the score at which the loop stops"),
+    ("get_loop_rounds", get_loop_rounds, "how many iterations the last loop took"),
+    ("get_final_score", get_final_score, "the last score of the last loop"),
+    ("get_loop_status", get_loop_status, "whether the last loop met its threshold"),
+    ("get_loop_output(loop, previous_outputs=none)", get_loop_output, "the result of a loop"),
+    ("get_agent_response(agent)", get_agent_response, "what an agent said"),
+    (_RESPONSE, safe_get_response, "what an agent said, or something else"),
+    *_VOICE_ROWS,
+    ("get_collaborative_responses", get_collaborative_responses, "what each side said"),
+    ("get_fork_responses(group=none)", get_fork_responses, "what the branches of a fork said"),
+    ("joined_results", joined_results, "what the last join brought together"),
+    ("format_memory_query(perspective, topic=none)", memory_query, "a question for the memory"),
+    ("get_my_past_memory(agent_type)", get_my_past_memory, "memories of a kind of agent"),
+    ("get_my_past_decisions(name)", get_my_past_decisions, "what was decided before"),
+    ("get_agent_memory_context(agent_type, agent='')", memory_context, "memories about an agent"),
+    ("get_debate_evolution", get_debate_evolution, "the scores of past iterations"),
+    ("safe_get(value, key, default='')", safe_get, "a member, or something else"),
+    ("safe_str(value)", printed, "a value as text"),
+    ("has_context(name)", has_context, "whether a name has a value"),
+    ("get_execution_artifacts(previous_outputs=none)", artifacts, "what each agent said"),
+    ("to_json_string(value)", to_json_string, "a value as JSON"),
+    ("truncate_text(value, length=100, end='...')", truncate_text, "a text cut at a length"),
+    ("format_loop_metadata(records, most=none)", format_loop_metadata, "records as lines"),
+    ("min(*values)", smallest, "the smallest of some numbers"),
+    ("max(*values)", largest, "the largest of some numbers"),
+)
+_TRUNCATE = f"truncate(length={_CUT_AT}, killwords=false, end='...')"
+_FILTERS: tuple[tuple[str, Callable[..., Value], str], ...] = (
+    (_TRUNCATE, truncate, "a text cut at a length"),
+    ("safe_get(key, default='')", safe_get, "a member, or something else"),
+    ("to_json_string", to_json_string, "a value as JSON"),
+    ("format_loop_metadata(most=none)", format_loop_metadata, "records as lines"),
+    ("regex_search(pattern, *values)", regex_search, "the first match, or its groups"),
+)
 _function, _filter = Family("function", "orka"), Family("filter", "orka")
-
 TEMPLATE_FUNCTIONS: tuple[FunctionEntry, ...] = (
-    _function("get_input", get_input, "the input of the run"),
-    _function("get_current_topic", get_current_topic, "what the run is about"),
-    _function("get_input_field(value, field, default='')", get_input_field, "a field of an object"),
-    _function("get_loop_number", get_loop_number, "the number of this iteration, from 1"),
-    _function("has_past_loops", has_past_loops, "whether there are past iterations"),
-    _function("get_past_loops", get_past_loops, "the records of past iterations"),
-    _function("get_past_loops_metadata", get_past_loops, "the records of past iterations"),
-    _function("get_past_insights", get_past_insights, "what past iterations taught"),
-    _function("get_past_loop_data(key=none)", get_past_loop_data, "a field of the last record"),
-    _function("get_round_info", get_round_info, "the number of this iteration as text"),
-    _function("get_score_threshold", get_score_threshold, "the score at which the loop stops"),
-    _function("get_loop_rounds", get_loop_rounds, "how many iterations the last loop took"),
-    _function("get_final_score", get_final_score, "the last score of the last loop"),
-    _function("get_loop_status", get_loop_status, "whether the last loop met its threshold"),
-    _function(
-        "get_loop_output(loop, previous_outputs=none)",
-        get_loop_output,
-        "the result of a loop",
-        reads=OUTPUTS,
-    ),
-    _function("get_agent_response(agent)", get_agent_response, "what an agent said", reads=OUTPUTS),
-    _function(
-        f"safe_get_response(agent, fallback={NO_RESPONSE!r}, previous_outputs=none)",
-        safe_get_response,
-        "what an agent said, or something else",
-        reads=OUTPUTS,
-    ),
     *(
-        _function(f"get_{word}_response", _voice(word), f"what the {word} agent said")
-        for word in _VOICES
+        _function(*row, reads=OUTPUTS if row[0].startswith(_READS_OUTPUTS) else "")
+        for row in _FUNCTIONS
     ),
-    _function("get_collaborative_responses", get_collaborative_responses, "what each side said"),
-    _function(
-        "get_fork_responses(group=none)", get_fork_responses, "what the branches of a fork said"
-    ),
-    _function("joined_results", joined_results, "what the last join brought together"),
-    _function(
-        "format_memory_query(perspective, topic=none)",
-        format_memory_query,
-        "a question for the memory",
-    ),
-    _function("get_my_past_memory(agent_type)", get_my_past_memory, "memories of a kind of agent"),
-    _function("get_my_past_decisions(name)", get_my_past_decisions, "what was decided before"),
-    _function(
-        "get_agent_memory_context(agent_type, agent='')",
-        get_agent_memory_context,
-        "memories about an agent",
-    ),
-    _function("get_debate_evolution", get_debate_evolution, "the scores of past iterations"),
-    _function("safe_get(value, key, default='')", safe_get, "a member, or something else"),
-    _function("safe_str(value)", safe_str, "a value as text"),
-    _function("has_context(name)", has_context, "whether a name has a value"),
-    _function(
-        "get_execution_artifacts(previous_outputs=none)",
-        get_execution_artifacts,
-        "what each agent said",
-    ),
-    _function("to_json_string(value)", to_json_string, "a value as JSON"),
-    _function(
-        "truncate_text(value, length=100, end='...')", truncate_text, "a text cut at a length"
-    ),
-    _function("format_loop_metadata(records, most=none)", format_loop_metadata, "records as lines"),
-    _function("min(*values)", smallest, "the smallest of some numbers"),
-    _function("max(*values)", largest, "the largest of some numbers"),
-    _filter(
-        f"truncate(length={_CUT_AT}, killwords=false, end='...')",
-        truncate,
-        "a text cut at a length",
-    ),
-    _filter("safe_get(key, default='')", safe_get, "a member, or something else"),
-    _filter("to_json_string", to_json_string, "a value as JSON"),
-    _filter("format_loop_metadata(most=none)", format_loop_metadata, "records as lines"),
-    _filter("regex_search(pattern, *values)", regex_search, "the first match, or its groups"),
+    *(_filter(*row) for row in _FILTERS),
 )
