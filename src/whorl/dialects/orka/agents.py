@@ -208,11 +208,14 @@ class Section:
         return f"{self.path}/{name}" if self.path else name
 
     def check_name(self, scalar: Scalar) -> bool:
-        """Whether the name of an agent is one; if not, it is reported."""
-        if self.find(scalar.text) is not None:
-            return True
-        _report_unknown(self.context, scalar, [*self.agents, *self.around])
-        return False
+        """Whether the name of an agent is one; if not, it is reported.
+
+        Looking for the nearest name costs time: it is left out where no more errors are kept.
+        """
+        is_agent = self.find(scalar.text) is not None
+        if not is_agent and not self.context.is_full:
+            _report_unknown(self.context, scalar, [*self.agents, *self.around])
+        return is_agent
 
     def names(self) -> list[str]:
         """All agents that the section can run, each after the one that calls it."""
@@ -374,15 +377,8 @@ def _read_order(section: Section, ordered: Value | None, names: list[str]) -> li
         called = {name for agent in section.agents.values() for name in called_by(agent)}
         return [name for name in names if name not in called]
     check_names(section.context, ordered)
-    scalars = (scalar for scalar in scalars_of(ordered) if _is_agent(section, scalar))
+    scalars = filter(section.check_name, scalars_of(ordered))
     return list(dict.fromkeys(scalar.text for scalar in scalars))
-
-
-def _is_agent(section: Section, scalar: Scalar) -> bool:
-    """Looking for the nearest name costs time: it is left out where no more errors are kept."""
-    if section.context.is_full:
-        return section.find(scalar.text) is not None
-    return section.check_name(scalar)
 
 
 def check_names(context: FileContext, written: Value) -> None:
@@ -404,7 +400,7 @@ def _check_dependencies(section: Section) -> None:
     for agent in section.agents.values():
         for scalar in scalars_of(agent.get("depends_on")):
             if scalar.text not in children:
-                _is_agent(section, scalar)
+                section.check_name(scalar)
 
 
 def called_by(agent: Agent) -> list[str]:

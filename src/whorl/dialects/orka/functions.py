@@ -164,11 +164,6 @@ def _fenced(run: Run, text: str) -> str:
     )
 
 
-def validated(run: Run, it: Value, context: Value) -> Value:
-    """A validator's result."""
-    return validation(it, run.text(context))
-
-
 def binary(run: Run, it: Value) -> bool:
     """Whether an answer says yes; what says neither says no."""
     response = response_of(it)
@@ -348,7 +343,7 @@ FLOW_FUNCTIONS: tuple[FunctionEntry, ...] = (
     _function("orka_answer(names)", answer, "the answer of the run"),
     _function("orka_content(target='')", content, "what a validator looks at", reads=OUTPUTS),
     _function("orka_content_before(target='')", content_before, "the same, an iteration before"),
-    _function("orka_validation(it, context)", validated, "the result of a validator"),
+    _function("orka_validation(it, context)", validation, "the result of a validator"),
     _function("orka_binary(it)", binary, "whether an answer says yes"),
     _function("orka_category(it, options)", category, "the category that an answer names"),
     _function("orka_structured(it, fields)", structured, "an object with these fields"),

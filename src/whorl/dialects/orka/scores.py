@@ -115,10 +115,10 @@ def _among(results: Results, strategy: Settings) -> Results:
 
 def _by_criteria(results: Results, settings: Settings) -> Scored | None:
     """Criteria that at least half of were answered, by the last agent that did."""
-    given = settings.get("weights")
-    if not isinstance(given, dict) or not given:
+    table = settings.get("weights")
+    if not isinstance(table, dict) or not table:
         return None
-    weights = {path: float(w) for path, w in given.items() if isinstance(w, int | float)}
+    weights = {path: float(w) for path, w in table.items() if isinstance(w, int | float)}
     for name in reversed(results):
         if is_failed_validation(results[name]):
             continue
@@ -379,9 +379,9 @@ def weighted(evaluations: dict[str, bool], weights: dict[str, float]) -> float:
 def answered(value: Value, paths: list[str]) -> dict[str, bool]:
     """The criteria that a result answers, by `dimension.criterion`."""
     if isinstance(value, dict):
-        given = value.get("boolean_evaluations")
-        if isinstance(given, dict):
-            return in_object(given, paths)
+        evaluations = value.get("boolean_evaluations")
+        if isinstance(evaluations, dict):
+            return in_object(evaluations, paths)
         inner = value.get("response")
         return in_object(value, paths) or (answered(inner, paths) if inner else {})
     if not isinstance(value, str):
@@ -390,9 +390,9 @@ def answered(value: Value, paths: list[str]) -> dict[str, bool]:
     return answered(held, paths) if held is not None else {}
 
 
-def in_object(given: dict[str, Value], paths: list[str]) -> dict[str, bool]:
+def in_object(fields: dict[str, Value], paths: list[str]) -> dict[str, bool]:
     """The criteria in an object: by dimension, or flat; case does not matter."""
-    folded = {name.lower(): part for name, part in given.items()}
+    folded = {name.lower(): part for name, part in fields.items()}
     answers: dict[str, bool] = {}
     for path in paths:
         dimension, _, criterion = path.partition(".")
@@ -436,14 +436,15 @@ def object_inside(text: str) -> dict[str, Value] | None:
     return object_in(text[start : end + 1]) if 0 <= start < end else None
 
 
-def validation(answer: Value, context: str) -> dict[str, Value]:
+def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
     """What a validator's model said, as the result of the validator."""
-    paths = paths_of(context)
+    criteria = CONTEXTS[run.text(context)]
+    paths = paths_of(run.text(context))
     text = answer if isinstance(answer, str) else ""
     answers = answered(answer, paths) or in_text(text, paths)
     evaluations: dict[str, Value] = {
-        name: {part: answers.get(f"{name}.{part}", False) for part in criteria}
-        for name, criteria in CONTEXTS[context].items()
+        name: {part: answers.get(f"{name}.{part}", False) for part in parts}
+        for name, parts in criteria.items()
     }
     passed: list[Value] = [path for path in paths if answers.get(path)]
     failed: list[Value] = [path for path in paths if not answers.get(path)]

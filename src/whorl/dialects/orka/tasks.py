@@ -289,32 +289,28 @@ def read_memory(agent: Agent, shared: Shared, _: Section) -> ir.Node:
         advice = did_you_mean(operation, _OPERATIONS) or "operations: read, write"
         message, span = f"a memory cannot {operation[:40]!r}", agent.span_of("operation")
         agent.context.report("W007", message, span, help=advice)
+    inputs = _memory_inputs(agent, operation, _question(agent))
+    return ir.Task(kind="memory", inputs=inputs, shape=computed("orka_memories", "it"), **shared)
+
+
+def _memory_inputs(agent: Agent, operation: str, text: ir.Value) -> ir.Fields:
     is_write = operation == "write"
-    entries: list[tuple[str, ir.Value]] = [
-        ("operation", ir.Constant(operation)),
-        ("namespace", _namespace(agent)),
-        ("content" if is_write else "query", _question(agent)),
-        ("metadata", _metadata(agent)) if is_write else ("limit", _limit(agent)),
-    ]
-    shape = computed("orka_memories", "it")
-    return ir.Task(kind="memory", inputs=ir.Fields(tuple(entries)), shape=shape, **shared)
+    namespace = read_prompt(agent.context, agent.get("namespace"))
+    return ir.Fields(
+        (
+            ("operation", ir.Constant(operation)),
+            ("namespace", namespace or ir.Constant(USUAL_NAMESPACE)),
+            ("content" if is_write else "query", text),
+            ("metadata", _metadata(agent)) if is_write else ("limit", _limit(agent)),
+        )
+    )
 
 
 def read_rag(agent: Agent, shared: Shared, _: Section) -> ir.Node:
     """An agent that answers from the memories of a namespace."""
     question = _question(agent)
-    entries: list[tuple[str, ir.Value]] = [
-        ("operation", ir.Constant("read")),
-        ("namespace", _namespace(agent)),
-        ("query", question),
-        ("limit", _limit(agent)),
-    ]
-    search = ir.Task(
-        name="memories",
-        kind="memory",
-        inputs=ir.Fields(tuple(entries)),
-        shape=computed("orka_memories", "it"),
-    )
+    inputs, shape = _memory_inputs(agent, "read", question), computed("orka_memories", "it")
+    search = ir.Task(name="memories", kind="memory", inputs=inputs, shape=shape)
     source = question.source if isinstance(question, ir.Expression) else agent.text("prompt")
     inner: Shared = {
         "name": "answer",
@@ -342,10 +338,6 @@ def read_search(agent: Agent, shared: Shared, _: Section) -> ir.Node:
 
 def _question(agent: Agent) -> ir.Value:
     return read_prompt(agent.context, agent.get("prompt")) or _INPUT
-
-
-def _namespace(agent: Agent) -> ir.Value:
-    return read_prompt(agent.context, agent.get("namespace")) or ir.Constant(USUAL_NAMESPACE)
 
 
 def _limit(agent: Agent) -> ir.Constant:
