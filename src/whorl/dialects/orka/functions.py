@@ -22,7 +22,14 @@ from whorl.dialects.orka.outputs import (
     text_of,
     texts_in,
 )
-from whorl.dialects.orka.scores import find_score, lessons, pay_patterns, pay_score, validation
+from whorl.dialects.orka.scores import (
+    find_score,
+    is_validation,
+    lessons,
+    pay_patterns,
+    pay_score,
+    validation,
+)
 from whorl.dialects.orka.templates import TEMPLATE_FUNCTIONS
 from whorl.language.entry import Family, FunctionEntry
 from whorl.language.faults import EvaluationError
@@ -110,13 +117,9 @@ def _answer(outputs: dict[str, Value], table: dict[str, Value]) -> Value:
     scored = find_score({name: outputs[name] for name in names}, table)
     scorers = [name for name in texts_in(table.get("scorers")) if name in outputs]
     scorer = scored[1] if scored is not None and scored[1] in scorers else (scorers or [""])[-1]
-    others = [name for name in names if name != scorer and not _is_validation(outputs[name])]
+    others = [name for name in names if name != scorer and not is_validation(outputs[name])]
     last = (others or names)[-1:]
     return response_of(outputs[last[0]]) if last else None
-
-
-def _is_validation(value: Value) -> bool:
-    return isinstance(value, dict) and "boolean_evaluations" in value
 
 
 def value(run: Run, name: Value) -> Value:

@@ -69,6 +69,9 @@ def read_loop(agent: Agent, shared: Shared, section: Section) -> ir.Node:
     body = context.read_block(inner)
     if loops > 1:
         _warn_if_nothing_learns(agent, inner)
+    settings = scoring.settings(speaking) | {"results": names}
+    if scoring.target:
+        settings["target"] = scoring.target
     return ir.Loop(
         body=body,
         until=_until(agent, scoring, speaking, threshold),
@@ -77,7 +80,7 @@ def read_loop(agent: Agent, shared: Shared, section: Section) -> ir.Node:
         limit_fields=_LIMIT_FIELDS,
         facts=_FACTS,
         bind=((FLOW, flow_constant(inner)), (THRESHOLD, ir.Constant(threshold))),
-        shape=_shape(names, speaking, scoring),
+        shape=computed("orka_loop", "it", "past", literal(settings)),
         # What agents left behind in an iteration in which one of them failed is no result.
         on_iteration_failure=ir.IterationFailure("continue"),
         **shared,
@@ -158,13 +161,6 @@ def _read_least(agent: Agent) -> int:
         agent.context.report("W007", message, value.span, help=advice)
         return 1
     return number
-
-
-def _shape(names: list[str], speaking: list[str], scoring: Scoring) -> ir.Expression:
-    settings = scoring.settings(speaking) | {"results": names}
-    if scoring.target:
-        settings["target"] = scoring.target
-    return computed("orka_loop", "it", "past", literal(settings))
 
 
 def _warn_if_nothing_learns(agent: Agent, inner: Section) -> None:

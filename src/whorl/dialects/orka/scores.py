@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from whorl.dialects.orka.outputs import (
     fields_of,
@@ -120,11 +120,15 @@ def _by_criteria(results: Results, settings: Settings) -> Scored | None:
         return None
     weights = {path: float(w) for path, w in table.items() if isinstance(w, int | float)}
     for name in reversed(results):
-        if is_failed_validation(results[name]):
+        result = results[name]
+        if is_validation(result) and "error" in result:
+            # Its model answered none of the criteria: the score means nothing.
             continue
-        answers = answered(results[name], list(weights))
+        answers = answered(result, list(weights))
         if len(answers) * 2 >= len(weights):
-            return weighted(answers, weights), name
+            # What was not answered does not hold.
+            score = sum(weight for path, weight in weights.items() if answers.get(path))
+            return round(min(1.0, score), 4), name
     return None
 
 
@@ -371,11 +375,6 @@ def weights_of(context: str, preset: str, changed: dict[str, float]) -> dict[str
     return {path: weight / total for path, weight in weights.items()} if total > 0 else weights
 
 
-def weighted(evaluations: dict[str, bool], weights: dict[str, float]) -> float:
-    """The score: what holds, by its weight; what was not answered does not hold."""
-    return round(min(1.0, sum(w for path, w in weights.items() if evaluations.get(path))), 4)
-
-
 def answered(value: Value, paths: list[str]) -> dict[str, bool]:
     """The criteria that a result answers, by `dimension.criterion`."""
     if isinstance(value, dict):
@@ -386,8 +385,9 @@ def answered(value: Value, paths: list[str]) -> dict[str, bool]:
         return in_object(value, paths) or (answered(inner, paths) if inner else {})
     if not isinstance(value, str):
         return {}
-    held = object_in(value) or object_inside(value)
-    return answered(held, paths) if held is not None else {}
+    # Else the JSON object between the first and the last brace.
+    inner = object_in(value) or object_in(value[value.find("{") : value.rfind("}") + 1])
+    return answered(inner, paths) if inner is not None else {}
 
 
 def in_object(fields: dict[str, Value], paths: list[str]) -> dict[str, bool]:
@@ -430,12 +430,6 @@ def truth_of(value: Value) -> bool | None:
     return True if word in _TRUE else False if word in _FALSE else None
 
 
-def object_inside(text: str) -> dict[str, Value] | None:
-    """The JSON object between the first and the last brace of a text."""
-    start, end = text.find("{"), text.rfind("}")
-    return object_in(text[start : end + 1]) if 0 <= start < end else None
-
-
 def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
     """What a validator's model said, as the result of the validator."""
     criteria = CONTEXTS[run.text(context)]
@@ -463,6 +457,6 @@ def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
     return result
 
 
-def is_failed_validation(value: Value) -> bool:
-    """Whether a validator's model answered none of the criteria: its score means nothing."""
-    return isinstance(value, dict) and "boolean_evaluations" in value and "error" in value
+def is_validation(value: Value) -> TypeGuard[dict[str, Value]]:
+    """Whether a result is one of a validator."""
+    return isinstance(value, dict) and "boolean_evaluations" in value

@@ -24,12 +24,12 @@ from whorl.dialects.orka.scores import JOINT
 from whorl.language.entry import Family, FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.patterns import compiled, pay_search
+from whorl.language.run import Run
 from whorl.language.values import PATH_MAX, UNDEFINED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.language.run import Run
     from whorl.language.values import Value
 
 NO_RESPONSE = "No response available"
@@ -72,10 +72,6 @@ def get_past_loops(run: Run) -> list[Value]:
     return shown_records(past_records(run))
 
 
-def has_past_loops(run: Run) -> bool:
-    return bool(past_records(run))
-
-
 def get_past_insights(run: Run) -> str:
     """What all past iterations taught, each lesson once."""
     lessons: dict[str, None] = {}
@@ -108,12 +104,8 @@ def get_score_threshold(run: Run) -> Value:
     return threshold if isinstance(threshold, int | float) else USUAL_THRESHOLD
 
 
-def get_loop_rounds(run: Run) -> Value:
-    return _last_loop(run).get("loops_completed", UNKNOWN)
-
-
-def get_final_score(run: Run) -> Value:
-    return _last_loop(run).get("final_score", UNKNOWN)
+def _figure(name: str) -> Callable[[Run], Value]:
+    return lambda run: _last_loop(run).get(name, UNKNOWN)
 
 
 def get_loop_status(run: Run) -> Value:
@@ -263,10 +255,6 @@ def artifacts(run: Run, outputs: Value) -> Value:
     return {name: response_of(value) for name, value in results.items() if name != PAST}
 
 
-def to_json_string(run: Run, value: Value) -> str:
-    return run.json_text(value)
-
-
 def truncate_text(run: Run, value: Value, length: Value, end: Value) -> str:
     return truncate(run, value, length, killwords=True, end=end)
 
@@ -322,18 +310,13 @@ def _group(group: Value) -> int | str:
     return int(name) if name.isascii() and name.isdigit() else name
 
 
-def smallest(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> Value:
-    return min(_numbers(run, values))
+def _extreme(choose: Callable[[list[float]], float]) -> Callable[..., Value]:
+    def find(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> Value:
+        items = values[0] if len(values) == 1 and isinstance(values[0], list) else list(values)
+        run.check_items(len(items), "min")
+        return choose([item for item in items if isinstance(item, int | float)])
 
-
-def largest(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> Value:
-    return max(_numbers(run, values))
-
-
-def _numbers(run: Run, values: tuple[Value, ...]) -> list[float]:
-    items = values[0] if len(values) == 1 and isinstance(values[0], list) else list(values)
-    run.check_items(len(items), "min")
-    return [item for item in items if isinstance(item, int | float)]
+    return find
 
 
 _RESPONSE = f"safe_get_response(agent, fallback={NO_RESPONSE!r}, previous_outputs=none)"
@@ -347,15 +330,15 @@ _FUNCTIONS: tuple[tuple[str, Callable[..., Value], str], ...] = (
     ("get_current_topic", get_current_topic, "what the run is about"),
     ("get_input_field(value, field, default='')", safe_get, "a field of an object"),
     ("get_loop_number", get_loop_number, "the number of this iteration, from 1"),
-    ("has_past_loops", has_past_loops, "whether there are past iterations"),
+    ("has_past_loops", lambda run: bool(past_records(run)), "whether there are past iterations"),
     ("get_past_loops", get_past_loops, "the records of past iterations"),
     ("get_past_loops_metadata", get_past_loops, "the records of past iterations"),
     ("get_past_insights", get_past_insights, "what past iterations taught"),
     ("get_past_loop_data(key=none)", get_past_loop_data, "a field of the last record"),
     ("get_round_info", get_round_info, "the number of this iteration as text"),
     ("get_score_threshold", get_score_threshold, "the score at which the loop stops"),
-    ("get_loop_rounds", get_loop_rounds, "how many iterations the last loop took"),
-    ("get_final_score", get_final_score, "the last score of the last loop"),
+    ("get_loop_rounds", _figure("loops_completed"), "how many iterations the last loop took"),
+    ("get_final_score", _figure("final_score"), "the last score of the last loop"),
     ("get_loop_status", get_loop_status, "whether the last loop met its threshold"),
     ("get_loop_output(loop, previous_outputs=none)", get_loop_output, "the result of a loop"),
     ("get_agent_response(agent)", get_agent_response, "what an agent said"),
@@ -373,17 +356,17 @@ _FUNCTIONS: tuple[tuple[str, Callable[..., Value], str], ...] = (
     ("safe_str(value)", printed, "a value as text"),
     ("has_context(name)", has_context, "whether a name has a value"),
     ("get_execution_artifacts(previous_outputs=none)", artifacts, "what each agent said"),
-    ("to_json_string(value)", to_json_string, "a value as JSON"),
+    ("to_json_string(value)", Run.json_text, "a value as JSON"),
     ("truncate_text(value, length=100, end='...')", truncate_text, "a text cut at a length"),
     ("format_loop_metadata(records, most=none)", format_loop_metadata, "records as lines"),
-    ("min(*values)", smallest, "the smallest of some numbers"),
-    ("max(*values)", largest, "the largest of some numbers"),
+    ("min(*values)", _extreme(min), "the smallest of some numbers"),
+    ("max(*values)", _extreme(max), "the largest of some numbers"),
 )
 _TRUNCATE = f"truncate(length={_CUT_AT}, killwords=false, end='...')"
 _FILTERS: tuple[tuple[str, Callable[..., Value], str], ...] = (
     (_TRUNCATE, truncate, "a text cut at a length"),
     ("safe_get(key, default='')", safe_get, "a member, or something else"),
-    ("to_json_string", to_json_string, "a value as JSON"),
+    ("to_json_string", Run.json_text, "a value as JSON"),
     ("format_loop_metadata(most=none)", format_loop_metadata, "records as lines"),
     ("regex_search(pattern, *values)", regex_search, "the first match, or its groups"),
 )
