@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from whorl.errors import Span
     from whorl.source import Document
 
+
 CALLED_MAX = 100
 CALL_DEPTH_MAX = 16
 _BUILT_IN = {
     "native": "whorl.dialects.native:NativeReader",
-    "mcp-cli": "whorl.dialects.mcp_cli:McpCliReader",
-    "orka": "whorl.dialects.orka:OrkaReader",
+    "mcp-cli": "whorl.dialects.mcp_cli.reader:McpCliReader",
+    "orka": "whorl.dialects.orka.reader:OrkaReader",
     "studio": "whorl.dialects.studio:StudioReader",
     "shodan": "whorl.dialects.shodan:ShodanReader",
     "loom": "whorl.dialects.loom:LoomReader",

@@ -7,7 +7,7 @@ from mcp_cli_files import HEAD, Memory, found_in, read
 
 from whorl import ir
 from whorl.dialects import read_workflow
-from whorl.dialects.mcp_cli import McpCliReader
+from whorl.dialects.mcp_cli.reader import McpCliReader
 from whorl.errors import InvalidWorkflow
 from whorl.providers.ask import judgement_of
 from whorl.providers.task import Request

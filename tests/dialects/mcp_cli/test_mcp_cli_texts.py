@@ -12,9 +12,8 @@ from mcp_cli_files import HEAD
 from campaign import amount
 from whorl import ir
 from whorl.dialects.files import NoFiles
-from whorl.dialects.mcp_cli.draft import Draft, Item
-from whorl.dialects.mcp_cli.texts import Texts
-from whorl.dialects.mcp_cli.variables import Variables, View
+from whorl.dialects.mcp_cli.format import FileContext, Item
+from whorl.dialects.mcp_cli.texts import Texts, Variables, View
 from whorl.interpreter.evaluation import value_of
 from whorl.language import MappingScope
 from whorl.source import Mapping, Scalar, read_yaml
@@ -62,7 +61,7 @@ def texts() -> Texts:
     for name in ("draft", "first-draft", "not", "k 2"):
         key = Scalar(name, document.root.span)
         variables.items[name] = Item(name, key, Mapping((), document.root.span))
-    return Texts(Draft(document, NoFiles()), variables)  # type: ignore[arg-type]
+    return Texts(FileContext(document, NoFiles()), variables)  # type: ignore[arg-type]
 
 
 def scope_of(reader: Texts) -> MappingScope:
@@ -76,7 +75,7 @@ def scope_of(reader: Texts) -> MappingScope:
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_a_prompt_is_what_the_public_rule_makes_of_it(text: str) -> None:
     reader = texts()
-    value = reader.prompt(Scalar(text, reader.draft.root.span), View())
+    value = reader.read(Scalar(text, reader.context.root.span), View())
 
     assert value_of(value, scope_of(reader)) == expected(text)
 
@@ -86,6 +85,6 @@ def test_a_prompt_is_what_the_public_rule_makes_of_it(text: str) -> None:
 @given(st.lists(PIECES, max_size=8).map("".join))
 def test_an_expression_of_a_text_is_the_same_text(text: str) -> None:
     reader = texts()
-    source = reader.source(Scalar(text, reader.draft.root.span), View())
+    source = reader.source(Scalar(text, reader.context.root.span), View())
 
     assert value_of(ir.Expression("jinja", source, "mcp-cli"), scope_of(reader)) == expected(text)

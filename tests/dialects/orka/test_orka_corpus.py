@@ -9,7 +9,7 @@ import yaml
 from orka_runs import SHARED, run
 
 from whorl.dialects import read_workflow
-from whorl.dialects.orka.known import SUPPORTED
+from whorl.dialects.orka.agents import FIELDS
 from whorl.errors import InvalidWorkflow
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def kind_of(path: Path) -> str:
     if path.name in FRAGMENTS:
         return "fragment"
     types = set(types_in(yaml.safe_load(path.read_text())))
-    return "whole" if types <= SUPPORTED else "beyond"
+    return "whole" if types <= FIELDS.keys() else "beyond"
 
 
 def named(kind: str) -> list[Path]:
@@ -94,7 +94,7 @@ def test_file_beyond_names_the_types_and_their_lines(path: Path) -> None:
     for one in unsupported:
         assert one.span is not None
         kind = lines[one.span.line - 1].partition("type:")[2].strip()
-        assert kind not in SUPPORTED
+        assert kind not in FIELDS
         assert repr(kind) in one.message
         assert one.help
 

@@ -10,7 +10,7 @@ import pytest
 from stopwatch import within
 from whorl.dialects import NoFiles, read_workflow
 from whorl.dialects.loom.forms import Template, is_deployed
-from whorl.dialects.orka.agents import behind_each_other
+from whorl.dialects.orka.agents import sort_behind
 from whorl.dialects.studio.functions.paths import find_path, read_path
 from whorl.errors import InvalidWorkflow
 from whorl.language import LanguageError
@@ -152,5 +152,5 @@ def test_spaces_around_what_a_filter_compares_mean_nothing() -> None:
 def test_names_stand_behind_those_that_they_wait_for() -> None:
     before = {"a": {"c"}, "b": set[str](), "c": {"b"}, "d": {"e"}, "e": {"d"}}
 
-    assert behind_each_other(list("abcde"), before) == ["b", "c", "a"]
-    assert behind_each_other(list("abcde"), before, breaks_circles=True) == list("bcade")
+    assert sort_behind(list("abcde"), before) == ["b", "c", "a"]
+    assert sort_behind(list("abcde"), before, breaks_circles=True) == list("bcade")

@@ -1,40 +1,75 @@
-"""The fields of a workflow file as tables: what each takes, and what to write instead of others."""
+"""The format of a file: its fields as tables, its steps and loops, and what reading it shares."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
+from whorl.dialects.reading.context import ReadContext
+from whorl.dialects.reading.scalars import shown, text_of
+from whorl.dialects.reading.structure import Field, Table, check_table
+from whorl.errors import nearest
 from whorl.ir.nodes import ITERATIONS_MAX
+from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-Kind = Literal[
-    "text", "texts", "count", "number", "duration", "flag", "word", "object", "list", "values"
-]
+    from whorl.dialects.reading.context import Findings
+    from whorl.errors import Span
+    from whorl.source import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """What a field takes; `inner` describes an object, or the objects of a list."""
+@dataclass(slots=True)
+class FileContext(ReadContext):
+    """A file of mcp-cli while it is read.
 
-    kind: Kind
-    required: bool = False
-    words: tuple[str, ...] = ()
-    low: float | None = None
-    high: float | None = None
-    inner: Table | None = None
-    example: str = ""
+    `mentions` are the names that it takes from its caller, `historians` the files that mention
+    `loop.history`, or do not.
+    """
+
+    historians: dict[str, bool] = field(default_factory=dict)
+    mentions: dict[str, Span] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.sources[self.file] = self.document.text
+        # JSON readers let a repeated key pass with a warning; here it is a mistake.
+        self.adopt(replace(warning, severity="error") for warning in self.document.warnings)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """The fields of one place, and advice about fields that people expect there."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Item:
+    """A step or a loop of the file, in its place in the document.
 
-    title: str
-    fields: Mapping[str, Field]
-    instead: Mapping[str, str] = field(default_factory=dict)
+    `loop` holds the fields of a loop, wherever they stand; `fields` those of the step around it.
+    """
+
+    name: str
+    key: Scalar
+    fields: Mapping
+    loop: Mapping | None = None
+
+    @property
+    def words(self) -> str:
+        """What it is, for a message."""
+        return f"{'loop' if self.loop is self.fields else 'step'} {self.name[:60]!r}"
+
+    @property
+    def is_iterate(self) -> bool:
+        """Whether it goes over items, and not round until a condition is met."""
+        mode = self.loop.get("mode") if self.loop is not None else None
+        return isinstance(mode, Scalar) and mode.value == "iterate"
+
+    @property
+    def accumulators(self) -> tuple[str, ...]:
+        """The names under which all outputs of a loop are known."""
+        if self.loop is None:
+            return ()
+        named = self.loop.get("accumulate")
+        own = (named.text,) if isinstance(named, Scalar) and named.value is not None else ()
+        return (*own, f"{self.name}_accumulator")
+
+    def get(self, name: str) -> Value | None:
+        """Returns a field of the step."""
+        return self.fields.get(name)
 
 
 TEXT = Field("text")
@@ -148,6 +183,35 @@ CONSENSUS = Table(
 # What does the work of a step; a step has exactly one of them.
 KINDS = ("run", "template", "loop", "consensus", "rag", "embeddings")
 
+_NEEDS = {
+    "rag": "a vector database with embedded documents",
+    "embeddings": "an embedding model and a place for its vectors",
+}
+
+
+def _check_kind(context: Findings, step: Mapping, owner: str) -> None:
+    kinds = [entry for entry in step if entry.name in KINDS]
+    if len(kinds) > 1:
+        message = f"{owner} has both {kinds[0].name!r} and {kinds[1].name!r}, but does one thing"
+        advice = "make a step of its own of each"
+        context.report("W009", message, kinds[1].key.span, label="a second kind", help=advice)
+    elif not kinds and not any(_means_kind(entry.name) for entry in step):
+        message = f"{owner} does not say what it does"
+        advice = "give it `run` with a prompt, or one of " + ", ".join(KINDS[1:4])
+        context.report("W009", message, step.span, label="no kind of step", help=advice)
+    for entry in kinds:
+        if entry.name in _NEEDS:
+            message = f"{owner} is of the kind {entry.name!r}, which cannot run here: it needs "
+            message += _NEEDS[entry.name]
+            advice = "write a `run` step with `servers`, and let an MCP server's tool do it"
+            context.report("W009", message, entry.key.span, label="cannot run", help=advice)
+
+
+def _means_kind(name: str) -> bool:
+    """Whether a field that is reported as unknown was meant to say what the step does."""
+    return name not in STEP.fields and (name in STEP.instead or nearest(name, KINDS) is not None)
+
+
 STEP = Table(
     "step",
     _ASKING
@@ -180,6 +244,7 @@ STEP = Table(
         "until": "write `loop: {workflow: ..., until: ..., max_iterations: ...}`",
         "depends_on": "write it as `needs`",
     },
+    check=_check_kind,
 )
 
 ROOT = Table(
@@ -206,3 +271,13 @@ ROOT = Table(
         "until": "it belongs into a loop",
     },
 )
+
+
+def check_structure(context: FileContext) -> None:
+    """Reports every unknown, missing or wrong field of the file."""
+    check_table(context, context.root, ROOT, "the workflow")
+    schema = context.root.get("$schema")
+    if schema is not None and text_of(schema) != "workflow/v2.0":
+        message = f"'$schema' must be 'workflow/v2.0', not {shown(schema)}"
+        advice = 'write $schema: "workflow/v2.0" and check the fields'
+        context.report("W007", message, schema.span, label="another version", help=advice)

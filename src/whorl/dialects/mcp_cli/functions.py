@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -60,8 +59,8 @@ def is_true(run: Run, value: Value) -> bool:
 
 def main_output(run: Run, outputs: Value) -> str | None:
     """The text of the first output of a workflow that was called; null where it gave none."""
-    found = next(iter(outputs.values()), None) if isinstance(outputs, dict) else outputs
-    return None if found is None else run.text(found)
+    output = next(iter(outputs.values()), None) if isinstance(outputs, dict) else outputs
+    return None if output is None else run.text(output)
 
 
 def joined(run: Run, outputs: Value) -> str:
@@ -98,20 +97,20 @@ def items_in(run: Run, source: Value, most: Value) -> list[Value]:
 
     At most so many are taken.
     """
-    found = _parsed(run, source)
-    if not found:
+    items = _parsed(run, source)
+    if not items:
         raise EvaluationError(
             "there are no items", help="give a JSON array, JSON lines, or one item per line"
         )
-    count = min(len(found), whole(most, "items_in", "most"))
+    count = min(len(items), whole(most, "items_in", "most"))
     run.check_items(count, "items_in")
     return [
         {
             "iteration": str(index + 1),
             "index": str(index),
             "count": str(count),
-            "current": found[index],
-            "item": found[index],
+            "current": items[index],
+            "item": items[index],
         }
         for index in range(count)
     ]
@@ -121,9 +120,9 @@ def _parsed(run: Run, source: Value) -> list[Value]:
     if isinstance(source, list):
         return source
     written = run.text(source).strip()
-    found = _array(run, written)
-    if found is not None:
-        return found
+    items = _array(run, written)
+    if items is not None:
+        return items
     fences = [(fence[2].lower(), fence[3].strip()) for fence in _FENCE.finditer(written)]
     return _fenced(run, fences) if fences else _lines(run, written)
 
@@ -141,12 +140,12 @@ def _array(run: Run, written: str) -> list[Value] | None:
 def _fenced(run: Run, fences: list[tuple[str, str]]) -> list[Value]:
     """The items in the code fences of an answer: of the one that there is, or that is a list."""
     arrays = [_array(run, content) for _, content in fences]
-    found = [array for array in arrays if array is not None]
-    if len(found) == 1:
-        return found[0]
+    lists = [array for array in arrays if array is not None]
+    if len(lists) == 1:
+        return lists[0]
     if len(fences) > 1:
         raise EvaluationError(
-            f"the items stand in {len(fences)} code fences, and {len(found) or 'none'} of them "
+            f"the items stand in {len(fences)} code fences, and {len(lists) or 'none'} of them "
             "hold a JSON array",
             help=_ONE_LIST,
         )
@@ -160,8 +159,8 @@ def _fenced(run: Run, fences: list[tuple[str, str]]) -> list[Value]:
 
 
 def _lines(run: Run, written: str) -> list[Value]:
-    found = _json_lines(run, written)
-    return list(_filled_lines(written)) if found is None else found
+    items = _json_lines(run, written)
+    return list(_filled_lines(written)) if items is None else items
 
 
 def _json_lines(run: Run, written: str) -> list[Value] | None:
@@ -209,26 +208,26 @@ def vote(run: Run, answers: Value, share: Value, least: Value, wanted: Value) ->
     """The answer that enough of the voters gave; raises where too few agree or answered."""
     if not isinstance(answers, list):
         raise EvaluationError(f"vote needs a list, not {kind_of(answers)}")
-    given = [run.text(answer) for answer in answers if answer is not None]
-    given = [answer for answer in given if answer.strip()]
-    if len(given) < whole(least, "vote", "least"):
+    texts = [run.text(answer) for answer in answers if answer is not None]
+    texts = [answer for answer in texts if answer.strip()]
+    if len(texts) < whole(least, "vote", "least"):
         raise EvaluationError(
-            f"no consensus: {len(given)} of {len(answers)} models answered, {least} are needed"
+            f"no consensus: {len(texts)} of {len(answers)} models answered, {least} are needed"
         )
-    for answer in given:
+    for answer in texts:
         run.check_text(len(answer), "vote")
-    voted = [_vote_of(answer) for answer in given]
+    voted = [_vote_of(answer) for answer in texts]
     winner, number = Counter(voted).most_common(1)[0]
     agreement = number / len(voted)
     needed = _SHARES[text(share, "vote", "share")]
     if agreement < needed or (needed == 0.5 and agreement <= needed):
-        told = ", ".join(f"{word[:40]!r}" for word in voted)
+        votes = ", ".join(f"{word[:40]!r}" for word in voted)
         raise EvaluationError(
-            f"no consensus: {number} of {len(voted)} agree, and {share} is required ({told})"
+            f"no consensus: {number} of {len(voted)} agree, and {share} is required ({votes})"
         )
     if wanted is not None and winner != wanted:
         raise EvaluationError(f"the models agree on {winner[:40]!r}, not on {wanted!r}")
-    return given[voted.index(winner)]
+    return texts[voted.index(winner)]
 
 
 def _vote_of(answer: str) -> str:
@@ -237,15 +236,10 @@ def _vote_of(answer: str) -> str:
     for word in ("FAIL", "SUCCESS"):
         if word in upper:
             return word
-    found = _FIRST_WORD.match(upper[:1_000])
-    if found is not None and found[1] in _DECISIONS:
-        return found[1]
+    decision = _FIRST_WORD.match(upper[:1_000])
+    if decision is not None and decision[1] in _DECISIONS:
+        return decision[1]
     return " ".join(upper.split())
-
-
-def quoted(written: str) -> str:
-    """A text as a literal of an expression."""
-    return json.dumps(written, ensure_ascii=False)
 
 
 def _function(name: str, call: object, parameters: tuple[str, ...] = ()) -> FunctionEntry:

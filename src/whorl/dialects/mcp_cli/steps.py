@@ -1,118 +1,267 @@
-"""Steps: a prompt, a template (another workflow), a consensus of several models."""
+"""Steps: a prompt, a template (another workflow), a consensus of several models; who is asked."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from whorl import ir
-from whorl.dialects.mcp_cli.calls import call_inputs, main_output, read_given
-from whorl.dialects.mcp_cli.execution import inputs_of, sequence_of, warn_of_skills
-from whorl.dialects.mcp_cli.finding import find_workflow
-from whorl.dialects.mcp_cli.functions import quoted
-from whorl.dialects.mcp_cli.loops import read_loop
-from whorl.dialects.mcp_cli.nodes import read_shared
-from whorl.dialects.mcp_cli.scalars import duration_of, is_true, text_of
-from whorl.dialects.mcp_cli.variables import LIBRARY, spelled
-from whorl.source import Mapping
+from whorl.dialects.mcp_cli.calls import MAIN_OUTPUT, call_inputs, find_workflow, read_arguments
+from whorl.dialects.mcp_cli.texts import LIBRARY, View, spelled
+from whorl.dialects.reading.scalars import (
+    duration_of,
+    is_true,
+    number_of,
+    text_of,
+    texts_of,
+    whole_of,
+)
+from whorl.dialects.reading.texts import quoted
+from whorl.source import Mapping, Sequence
 
 if TYPE_CHECKING:
-    from whorl.dialects.mcp_cli.draft import Item
-    from whorl.dialects.mcp_cli.nodes import Page
+    from whorl.dialects.mcp_cli.format import FileContext, Item
+    from whorl.dialects.mcp_cli.texts import Texts
+    from whorl.language import Json
+    from whorl.source import Value
+
+# How often a model may call tools before it must answer, where the file does not say.
+TURNS = 10
+WORKERS = 3
+# How often `retry` tries again where the file does not say.
+RETRIES = 3
+_UNUSED = {
+    "execution_order": "write `needs` to order steps",
+    "input": "write what the step is to read into `run`",
+}
 
 
-def read_node(page: Page, item: Item) -> ir.Node:
-    """Reads a step or loop into a node."""
-    page.draft.places.remember_node(item.name, item.key.span)
-    _warn_of_unused(page, item)
-    if item.loop is not None:
-        return read_loop(page, item, item.loop)
-    if isinstance(item.get("template"), Mapping):
-        return _read_template(page, item)
-    if isinstance(item.get("consensus"), Mapping):
-        return _read_consensus(page, item)
-    return _read_run(page, item)
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """The settings of a file for all of its steps: the fields of `execution`."""
+
+    fields: Mapping
+
+    @property
+    def parallel(self) -> bool:
+        """Whether steps that do not wait for each other run side by side."""
+        return is_true(self.fields.get("parallel"))
+
+    @property
+    def workers(self) -> int | None:
+        """How many steps run at once; None where they run one after the other."""
+        return (whole_of(self.fields.get("max_workers")) or WORKERS) if self.parallel else None
+
+    @property
+    def tolerates(self) -> bool:
+        """Whether the failure of a step stops nothing, unless the step says otherwise."""
+        return text_of(self.fields.get("on_error")) == "continue"
+
+    @property
+    def on_failure(self) -> Literal["go_on", "halt", "cancel"]:
+        """What happens to other steps when one has failed; one after the other, there are none."""
+        if not self.parallel:
+            return "go_on"
+        return "cancel" if text_of(self.fields.get("on_error")) == "cancel_all" else "halt"
+
+    def model(self, step: Mapping) -> dict[str, Json]:
+        """The model of a step: its own, or that of the file. A provider brings its own model."""
+        for fields in (step, self.fields):
+            listed = objects_in(fields.get("providers"))
+            if listed:
+                return {"model": [_model_in(provider) for provider in listed]}
+            model = _model_in(fields)
+            if "provider" in model:
+                return model
+            if "model" in model and fields is step:
+                provider = _model_in(self.fields).get("provider")
+                return ({"provider": provider} if provider else {}) | model
+            if model:
+                return model
+        return {}
+
+    def asking(self, *layers: Mapping) -> dict[str, Json]:
+        """The inputs of a model call, its prompt aside: the first layer that says one, else we."""
+        inputs: dict[str, Json] = dict(self.model(layers[0]))
+        fields = (*layers, self.fields)
+        for name in ("temperature", "max_tokens"):
+            numbers = (number_of(layer.get(name)) for layer in fields)
+            number = next((number for number in numbers if number is not None), None)
+            if number is not None:
+                inputs[name] = number
+        servers = next((layer.get("servers") for layer in fields if "servers" in layer), None)
+        if texts_of(servers):
+            turns = (whole_of(layer.get("max_iterations")) for layer in fields)
+            inputs["tools"] = list(texts_of(servers))
+            inputs["max_turns"] = next(filter(None, turns), TURNS)
+        return inputs
+
+    def timeout(self, step: Mapping) -> float | None:
+        """How long one model call of a step may take."""
+        own = duration_of(step.get("timeout"))
+        return duration_of(self.fields.get("timeout")) if own is None else own
 
 
-def _read_run(page: Page, item: Item) -> ir.Task:
-    shared = read_shared(page, item)
-    shared["timeout_s"] = page.execution.timeout(item.fields)
-    prompt = page.texts.prompt(item.get("run"), page.view(item))
-    return ir.Task(
-        kind="ask", inputs=inputs_of(page.execution.asking(item.fields), prompt), **shared
-    )
+def _model_in(fields: Mapping) -> dict[str, Json]:
+    names = {name: text_of(fields.get(name)) for name in ("provider", "model")}
+    return {name: value for name, value in names.items() if value}
 
 
-def _read_template(page: Page, item: Item) -> ir.Node:
-    template = item.get("template")
-    assert isinstance(template, Mapping)
-    called = find_workflow(page.draft, item, template.get("name"))
-    given = read_given(page.draft, item, called, template.get("with"))
-    view = page.view(item)
+def read_execution(context: FileContext) -> Execution:
+    """Reads `execution`, and warns of what has no effect here."""
+    value = context.root.get("execution")
+    fields = value if isinstance(value, Mapping) else Mapping((), context.root.span)
+    workers = fields.entry("max_workers")
+    if workers is not None and not is_true(fields.get("parallel")):
+        message = "'max_workers' of 'execution' has no effect without 'parallel'"
+        advice = "add parallel: true, or remove it"
+        context.report("W007", message, workers.key.span, label="not used", help=advice)
+    _warn_of_skills(context, fields, "'execution'")
+    return Execution(fields)
+
+
+def _warn_of_skills(context: FileContext, fields: Mapping, owner: str) -> None:
+    """Skills are files of another program; a prompt that asks for them gets none."""
+    entry = fields.entry("skills")
+    if entry is not None and texts_of(entry.value):
+        message = f"'skills' of {owner} has no effect: there are no skills here"
+        advice = "offer the same tools by an MCP server: servers: [name]"
+        context.warn("W023", message, entry.key.span, label="not used", help=advice)
+
+
+def warn_of_unused(context: FileContext, item: Item) -> None:
+    """Warns of fields of a step that have no effect."""
+    if item.loop is item.fields:
+        return
+    _warn_of_skills(context, item.fields, item.words)
+    for name, advice in _UNUSED.items():
+        entry = item.fields.entry(name)
+        if entry is not None:
+            message = f"{name!r} of {item.words} has no effect"
+            context.warn("W023", message, entry.key.span, label="not used", help=advice)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFile:
+    """What the readers of steps and loops share: the texts, the settings, and the order.
+
+    `after` is whom each waits for, `loop_before` the loop that its `loop.*` means, `mentioned` the
+    names of all placeholders.
+    """
+
+    context: FileContext
+    texts: Texts
+    execution: Execution
+    after: dict[str, tuple[ir.After, ...]]
+    loop_before: dict[str, Item]
+    mentioned: set[str]
+
+    def view(self, item: Item) -> View:
+        """From where the texts of a step look."""
+        return View(item, before=self.loop_before.get(item.name))
+
+
+class Shared(TypedDict):
+    """What all nodes take, by the names of the IR."""
+
+    name: str
+    after: tuple[ir.After, ...]
+    when: ir.Expression | None
+    on_failure: Literal["halt", "continue"]
+    retry: ir.Retry | None
+    timeout_s: float | None
+    place: str
+
+
+def read_shared(file: ParsedFile, item: Item) -> Shared:
+    """Reads the fields that every step has; those of a top-level loop are the loop's own."""
+    is_step = item.loop is not item.fields
+    failure = text_of(item.get("on_failure")) if is_step else ""
+    tolerated = failure == "continue" or (not failure and file.execution.tolerates)
+    times = whole_of(item.get("max_retries")) or RETRIES
+    return {
+        "name": item.name,
+        "after": file.after[item.name],
+        "when": file.texts.condition(item.get("if"), file.view(item)) if is_step else None,
+        "on_failure": "continue" if tolerated else "halt",
+        "retry": ir.Retry(times, on=("*",)) if failure == "retry" else None,
+        "timeout_s": duration_of(item.get("timeout")) if is_step else None,
+        "place": f"{item.key.span.line}:{item.key.span.column}",
+    }
+
+
+def read_run(file: ParsedFile, item: Item) -> ir.Task:
+    """Reads a step that asks a model."""
+    shared = read_shared(file, item)
+    shared["timeout_s"] = file.execution.timeout(item.fields)
+    prompt = file.texts.read(item.get("run"), file.view(item))
+    inputs = _model_inputs(file.execution.asking(item.fields), prompt)
+    return ir.Task(kind="ask", inputs=inputs, **shared)
+
+
+def _model_inputs(settings: dict[str, Json], prompt: ir.Value) -> ir.Fields:
+    constants = [(name, ir.Constant(value)) for name, value in settings.items()]
+    return ir.Fields((("prompt", prompt), *constants))
+
+
+def read_template(file: ParsedFile, item: Item, template: Mapping) -> ir.Call:
+    """Reads a step that calls another workflow."""
+    called = find_workflow(file.context, item, template.get("name"))
+    arguments = read_arguments(file.context, item, called, template.get("with"))
+    view = file.view(item)
     input_: ir.Value = ir.Expression("jinja", "input", LIBRARY)
-    if given.entries:
-        input_ = page.texts.lines(given, view, strict=False)
+    if arguments.entries:
+        input_ = file.texts.lines(arguments, view, strict=False)
     else:
-        page.texts.variables.reads_input = True
-    inputs = call_inputs(page.texts, called, given, view, input_=input_)
-    return ir.Call(
-        workflow=called.key if called else "",
-        inputs=inputs,
-        shape=main_output(),
-        **read_shared(page, item),
-    )
+        file.texts.variables.reads_input = True
+    inputs = call_inputs(file.texts, called, arguments, view, input_=input_)
+    workflow = called.key if called else ""
+    return ir.Call(workflow=workflow, inputs=inputs, shape=MAIN_OUTPUT, **read_shared(file, item))
 
 
-def _read_consensus(page: Page, item: Item) -> ir.Group:
-    consensus = item.get("consensus")
-    assert isinstance(consensus, Mapping)
-    voters = sequence_of(consensus.get("executions"))
+def read_consensus(file: ParsedFile, item: Item, consensus: Mapping) -> ir.Group:
+    """Reads a step that asks several models, which must agree."""
+    voters = objects_in(consensus.get("executions"))
     if len(voters) < 2 and "executions" in consensus:
-        page.draft.report(
-            "W007",
-            f"{item.words} needs at least two 'executions' to agree, not {len(voters)}",
-            item.key.span,
-            label="too few",
-            help="add another one: {provider: ..., model: ...}",
-        )
-    prompt = page.texts.prompt(consensus.get("prompt"), page.view(item))
-    times = (duration_of(consensus.get("timeout")), page.execution.timeout(item.fields))
-    time = next((one for one in times if one is not None), None)
+        message = f"{item.words} needs at least two 'executions' to agree, not {len(voters)}"
+        advice = "add another one: {provider: ..., model: ...}"
+        file.context.report("W007", message, item.key.span, label="too few", help=advice)
+    prompt = file.texts.read(consensus.get("prompt"), file.view(item))
+    timeout = duration_of(consensus.get("timeout"))
+    if timeout is None:
+        timeout = file.execution.timeout(item.fields)
     tasks = _named_apart(
-        [_read_voter(page, item, voter, prompt=prompt, time=time) for voter in voters]
+        [_read_voter(file, item, voter, prompt=prompt, timeout=timeout) for voter in voters]
     )
-    vote = ir.Compute(
-        name="vote",
-        after=tuple(ir.After(task.name) for task in tasks),
-        value=_vote(item, consensus, tasks),
-    )
-    shared = read_shared(page, item)
+    after = tuple(ir.After(task.name) for task in tasks)
+    vote = ir.Compute(name="vote", after=after, value=_vote(item, consensus, tasks))
+    shared = read_shared(file, item)
     shared["timeout_s"] = None
     body = ir.Block((*tasks, vote))
     return ir.Group(body=body, shape=ir.Expression("jinja", "it.vote"), **shared)
 
 
 def _read_voter(
-    page: Page, item: Item, voter: Mapping, *, prompt: ir.Value, time: float | None
+    file: ParsedFile, item: Item, voter: Mapping, *, prompt: ir.Value, timeout: float | None
 ) -> ir.Task:
     label = " ".join(text_of(voter.get(part)) for part in ("provider", "model")).strip()
     own = duration_of(voter.get("timeout"))
     return ir.Task(
         name=label or "model",
         kind="ask",
-        inputs=inputs_of(page.execution.asking(voter, item.fields), prompt),
+        inputs=_model_inputs(file.execution.asking(voter, item.fields), prompt),
         on_failure="continue",
-        timeout_s=time if own is None else own,
+        timeout_s=timeout if own is None else own,
     )
 
 
 def _named_apart(tasks: list[ir.Task]) -> list[ir.Task]:
-    seen: dict[str, int] = {"vote": 1}
-    found: list[ir.Task] = []
+    counts: dict[str, int] = {"vote": 1}
+    renamed: list[ir.Task] = []
     for task in tasks:
-        number = seen[task.name] = seen.get(task.name, 0) + 1
-        found.append(task if number == 1 else replace(task, name=f"{task.name} {number}"))
-    return found
+        number = counts[task.name] = counts.get(task.name, 0) + 1
+        renamed.append(task if number == 1 else replace(task, name=f"{task.name} {number}"))
+    return renamed
 
 
 def _vote(item: Item, consensus: Mapping, tasks: list[ir.Task]) -> ir.Expression:
@@ -125,23 +274,7 @@ def _vote(item: Item, consensus: Mapping, tasks: list[ir.Task]) -> ir.Expression
     return ir.Expression("jinja", source, LIBRARY)
 
 
-_UNUSED = {
-    "execution_order": "write `needs` to order steps",
-    "input": "write what the step is to read into `run`",
-}
-
-
-def _warn_of_unused(page: Page, item: Item) -> None:
-    if item.loop is item.fields:
-        return
-    warn_of_skills(page.draft, item.fields, item.words)
-    for name, advice in _UNUSED.items():
-        entry = item.fields.entry(name)
-        if entry is not None:
-            page.draft.warn(
-                "W023",
-                f"{name!r} of {item.words} has no effect",
-                entry.key.span,
-                label="not used",
-                help=advice,
-            )
+def objects_in(value: Value | None) -> list[Mapping]:
+    """The objects of a list."""
+    listed = value if isinstance(value, Sequence) else ()
+    return [item for item in listed if isinstance(item, Mapping)]

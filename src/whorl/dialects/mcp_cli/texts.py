@@ -1,93 +1,246 @@
-"""Texts with {{variables}} as expressions of the engine.
+"""Texts with {{variables}} as expressions, and the variables of a file, whose names are flat.
 
-In prompts a variable that is not set stays as it is written, unless it can only be misspelt; in
-`with`, `until` and `items` it is an error.
+A variable is input, env.X, loop.iteration or a step's name. In prompts one that is not set stays as
+it is written, unless it can only be misspelt; in `with`, `until` and `items` it is an error.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.mcp_cli.functions import quoted
-from whorl.dialects.mcp_cli.variables import LIBRARY, WORDS, Mention, Variables, spelled
-from whorl.errors import did_you_mean
+from whorl.dialects.reading.texts import (
+    NearestNames,
+    Placeholder,
+    placeholders,
+    quoted,
+    read_tree,
+    split_text,
+)
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from whorl.dialects.mcp_cli.draft import Draft
-    from whorl.dialects.mcp_cli.variables import View
+    from whorl.dialects.mcp_cli.format import FileContext, Item
+    from whorl.errors import Span
     from whorl.source import Value
 
+LIBRARY = "mcp-cli"
+MAIN = "input"
+RESERVED = frozenset({MAIN, "env", "loop", "step"})
+# What a loop tells about itself: to its own texts, and to whatever comes after it.
+REFINE = ("iteration", "output", "last.output", "history")
+ITERATE = ("iteration", "index", "count", "current", "item")
+AFTERWARDS = {
+    "iteration": "iterations",
+    "iterations": "iterations",
+    "output": "output",
+    "last.output": "output",
+    "history": "accumulator",
+    "succeeded": "succeeded",
+    "failed": "failed",
+}
+
+# What a loop has in the public system besides.
+_ELSEWHERE = ("stats.succeeded", "stats.failed", "total")
+LOOP = frozenset((*REFINE, *ITERATE, *AFTERWARDS, *_ELSEWHERE))
 
 PLACE = re.compile(r"\{\{([^{}]+)\}\}")
 _TOKEN = re.compile(r"'[^']*'|\"[^\"]*\"|[^\W\d][\w-]*(?:\.[\w-]+)*")
 _MARKS = re.compile(r"\$?\{\{|\}\}")
 _COMPARES = re.compile(r"[=!<>]=|[<>]")
-_OPERATORS = frozenset(("and", "or", "not", "in"))
-COMPARED_MAX = 200
 _SPECIAL = ("{{", "{%", "{#")
+_FLAT = "variables are flat: {{input}}, {{env.NAME}}, {{loop.iteration}}, the name of a step"
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_INPUT = re.compile(r"[^\W\d][\w-]*")
+_DOTTED = re.compile(r"[^\W\d][\w-]*(?:\.[\w-]+)+")
+# What an expression reads as a word of its own.
+_CONSTANTS = ("true", "false", "none", "null", "True", "False", "None")
+_KEYWORDS = ("and", "or", "not", "in", "is", "if", "else", "elif", "recursive")
+WORDS = frozenset((*_CONSTANTS, *_KEYWORDS))
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a text: literal, or the expression of a variable."""
+class View:
+    """From where a text looks: whose it is, the loop that it is inside of, the one before it."""
 
-    text: str
-    is_code: bool = False
+    item: Item | None = None
+    inside: Item | None = None
+    before: Item | None = None
+    judged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The expression that reads a variable; one that is not certain may be undefined."""
+
+    expression: str
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An unknown name where it is mentioned first: an input, which a run may need to be given."""
+
+    written: str
+    span: Span
+    required: bool
+
+
+@dataclass(slots=True)
+class Variables:
+    """What the texts of one file can mention; unknown names are inputs of the workflow.
+
+    `reads_input` says whether anything in the file reads its main input, or hands it on.
+    """
+
+    items: dict[str, Item] = field(default_factory=dict)
+    accumulators: dict[str, Item] = field(default_factory=dict)
+    env: frozenset[str] = frozenset()
+    inputs: dict[str, Mention] = field(default_factory=dict)
+    reads_input: bool = False
+
+    def owner(self, name: str) -> Item | None:
+        """The step or loop whose result a variable is."""
+        bare = name.removeprefix("step.") if name not in self.items else name
+        return self.items.get(bare) or self.accumulators.get(bare)
+
+    def find(self, name: str, view: View) -> Reference | None:
+        """How a variable is read from a place; None where it is not known."""
+        if name == MAIN:
+            self.reads_input = True
+            return Reference(MAIN)
+        owner = self.owner(name)
+        if owner is not None and owner is not view.item:
+            return self._result(name, owner)
+        first, _, rest = name.partition(".")
+        if first == "env" and rest:
+            return Reference(f"env[{quoted(rest)}]", rest in self.env)
+        return _of_loop(rest, view) if first == "loop" else None
+
+    def _result(self, name: str, owner: Item) -> Reference:
+        certain = owner.get("if") is None
+        bare = name if name in self.items else name.removeprefix("step.")
+        if owner.loop is None:
+            return Reference(spelled(owner.name), certain)
+        part = "output" if bare in self.items else "accumulator"
+        return Reference(f"{spelled(owner.name)}.{part}", certain)
+
+    def take(self, name: str, mention: Mention) -> bool:
+        """Makes an unknown name an input of the workflow; false where it cannot be one."""
+        if not _INPUT.fullmatch(name) or name in RESERVED or self.owner(name) is not None:
+            return False
+        first = self.inputs.setdefault(name, mention)
+        if mention.required:
+            self.inputs[name] = replace(first, required=True)
+        return True
+
+    def is_misspelt(self, name: str, nearest: str) -> bool:
+        """Whether nobody can give a name: no step or loop has it anywhere, or it is near to one."""
+        if not _DOTTED.fullmatch(name):
+            return False
+        first, _, rest = name.partition(".")
+        if first == "step":
+            return self.owner(name) is None and self.owner(rest.partition(".")[0]) is None
+        return rest not in LOOP if first == "loop" else bool(nearest)
+
+    def names(self, wanted: str) -> Iterator[str]:
+        """All names that a text may mention, those of the form of the wanted one first."""
+        flat = ("input", *self.items, *self.accumulators)
+        dotted = chain(
+            (f"loop.{name}" for name in (*REFINE, *ITERATE)),
+            (f"env.{name}" for name in self.env),
+            (f"step.{name}" for name in flat[1:]),
+        )
+        return chain(dotted, flat) if "." in wanted else chain(flat, dotted)
+
+
+def spelled(name: str) -> str:
+    """A name as an expression reads it."""
+    if _PLAIN.fullmatch(name) and name not in WORDS:
+        return name
+    return f"variable({quoted(name)})"
+
+
+def collect_variables(items: Iterable[Item], env: object) -> Variables:
+    """The variables of a file, before its texts are read."""
+    names = [entry.name for entry in env] if isinstance(env, Mapping) else []
+    variables = Variables(env=frozenset(names))
+    for item in items:
+        variables.items.setdefault(item.name, item)
+    for item in variables.items.values():
+        for name in item.accumulators:
+            if name not in variables.items:
+                variables.accumulators.setdefault(name, item)
+    return variables
+
+
+def _of_loop(rest: str, view: View) -> Reference | None:
+    if view.inside is not None:
+        names = ITERATE if view.inside.is_iterate else REFINE
+        if view.judged and rest == "output":
+            return Reference("output")
+        return Reference(f"loop.{rest}") if rest in names else None
+    if view.before is not None:
+        part = AFTERWARDS.get(rest)
+        return Reference(f"{spelled(view.before.name)}.{part}", False) if part else None
+    return Reference(f"loop.{rest}", False) if rest in {*REFINE, *ITERATE} else None
 
 
 @dataclass(slots=True)
 class Texts:
     """Reads the texts of one file."""
 
-    draft: Draft
+    context: FileContext
     variables: Variables
     _warned: set[str] = field(default_factory=set)
-    _meant: dict[str, str] = field(default_factory=dict)
+    _nearest: NearestNames = field(default_factory=NearestNames)
 
-    def prompt(self, value: Value | None, view: View) -> ir.Value:
-        """A text in which an unset variable stays as it is written."""
-        return self._read(value, view, strict=False)
-
-    def strict(self, value: Value | None, view: View) -> ir.Value:
-        """A text in which every variable must be set."""
-        return self._read(value, view, strict=True)
+    def read(self, value: Value | None, view: View, *, strict: bool = False) -> ir.Value:
+        """A text; a variable that is not set stays as it is written, or must be set (`strict`)."""
+        if not isinstance(value, Scalar) or value.value is None:
+            return ir.Constant("")
+        if not PLACE.search(value.text):
+            return ir.Constant(value.text)
+        parts = list(self._parts(value, view, strict=strict))
+        source = "".join(map(_template_part, parts))
+        if len(parts) == 1 and parts[0][1]:
+            # A template that is one expression would keep the type of its value; this is a text.
+            source = f"{{{{ ({parts[0][0]}) | string }}}}"
+        expression = ir.Expression("template", source, LIBRARY)
+        self.context.places.remember_part(expression, value.span)
+        return expression
 
     def values(self, value: Value, view: View, *, strict: bool) -> ir.Value:
         """What `with` gives: texts, and lists and objects of them."""
-        if isinstance(value, Scalar):
-            return self._read(value, view, strict=strict)
-        if isinstance(value, Sequence):
-            return ir.Items(tuple(self.values(item, view, strict=strict) for item in value))
-        entries = [(e.name, self.values(e.value, view, strict=strict)) for e in value]
-        return ir.Fields(tuple(entries))
+        return read_tree(value, lambda scalar: self.read(scalar, view, strict=strict))
 
-    def lines(self, given: Mapping, view: View, *, strict: bool) -> ir.Value:
+    def lines(self, arguments: Mapping, view: View, *, strict: bool) -> ir.Value:
         """All of `with` as one text: a line `key: value` for each."""
         parts: list[str] = []
-        for number, entry in enumerate(given):
+        for number, entry in enumerate(arguments):
             parts.append(_literal(f"{chr(10) if number else ''}{entry.name}: "))
             scalar = entry.value
             if not isinstance(scalar, Scalar):
                 written = json.dumps(plain(entry.value), ensure_ascii=False)
                 scalar = Scalar(written, entry.value.span)
-            parts.extend(map(_piece, self._parts(scalar, view, strict=strict)))
+            parts.extend(map(_template_part, self._parts(scalar, view, strict=strict)))
         return ir.Expression("template", "".join(parts), LIBRARY)
 
     def source(self, value: Value, view: View) -> str:
         """The source of an expression for a value; a text that is one variable keeps its type."""
         if isinstance(value, Scalar):
-            parts = list(self._parts(value, view, strict=True)) or [Part(value.text)]
-            if len(parts) == 1:
-                return parts[0].text if parts[0].is_code else quoted(parts[0].text)
-            return " ~ ".join(f"({p.text})" if p.is_code else quoted(p.text) for p in parts)
+            parts = list(self._parts(value, view, strict=True)) or [(value.text, False)]
+            if parts[1:]:
+                parts = [
+                    (f"({text})" if is_source else text, is_source) for text, is_source in parts
+                ]
+            return " ~ ".join(text if is_source else quoted(text) for text, is_source in parts)
         if isinstance(value, Sequence):
             return f"[{', '.join(self.source(item, view) for item in value)}]"
         pairs = (f"{quoted(entry.name)}: {self.source(entry.value, view)}" for entry in value)
@@ -99,139 +252,90 @@ class Texts:
             return None
         if _is_comparison(value.text):
             bare = _MARKS.sub(" ", value.text)
-            source = _TOKEN.sub(lambda found: self._operand(found[0], value, view), bare)
+            source = _TOKEN.sub(lambda token: self._operand(token[0], value, view), bare)
         else:
-            texts = [self._operand(name, value, view) for _, name in places(value)]
+            texts = [self._operand(place.name, value, view) for place in places(value)]
             is_literal = not texts or PLACE.sub("", value.text).strip(" \n$")
             source = f"is_true({quoted(value.text) if is_literal else ' ~ '.join(texts)})"
         expression = ir.Expression("jinja", source, LIBRARY)
-        self.draft.places.remember_part(expression, value.span)
+        self.context.places.remember_part(expression, value.span)
         return expression
 
     def _operand(self, token: str, scalar: Scalar, view: View) -> str:
         if token[0] in "'\"" or token in WORDS:
             return token
-        found = self.variables.find(token, view)
-        if found is not None:
-            return found.expression
+        reference = self.variables.find(token, view)
+        if reference is not None:
+            return reference.expression
         offset = max(0, scalar.text.find(token))
-        mention = Mention("", scalar.locate(offset, len(token)), required=True)
-        if not self.variables.take(token, mention):
-            self._report_unknown(token, scalar, offset)
+        span = scalar.locate(offset, len(token))
+        if not self.variables.take(token, Mention("", span, required=True)):
+            self._report_unknown(token, span)
         return spelled(token)
 
-    def _read(self, value: Value | None, view: View, *, strict: bool) -> ir.Value:
-        if not isinstance(value, Scalar) or value.value is None:
-            return ir.Constant("")
-        if not PLACE.search(value.text):
-            return ir.Constant(value.text)
-        parts = list(self._parts(value, view, strict=strict))
-        source = "".join(map(_piece, parts))
-        if len(parts) == 1 and parts[0].is_code:
-            # A template that is one expression would keep the type of its value; this is a text.
-            source = f"{{{{ ({parts[0].text}) | string }}}}"
-        expression = ir.Expression("template", source, LIBRARY)
-        self.draft.places.remember_part(expression, value.span)
-        return expression
+    def _parts(self, scalar: Scalar, view: View, *, strict: bool) -> Iterator[tuple[str, bool]]:
+        """The parts of a text: literals, and sources (true) of variables."""
+        return split_text(scalar, PLACE, lambda place: self._source_of(place, view, strict=strict))
 
-    def _parts(self, scalar: Scalar, view: View, *, strict: bool) -> Iterator[Part]:
-        literal, end = "", 0
-        for found in PLACE.finditer(scalar.text):
-            literal += scalar.text[end : found.start()]
-            end = found.end()
-            code = self._place(scalar, found, view, strict=strict)
-            if code is None:
-                literal += found[0]
-                continue
-            if literal:
-                yield Part(literal)
-            literal = ""
-            yield Part(code, is_code=True)
-        literal += scalar.text[end:]
-        if literal:
-            yield Part(literal)
-
-    def _place(
-        self, scalar: Scalar, found: re.Match[str], view: View, *, strict: bool
-    ) -> str | None:
+    def _source_of(self, place: Placeholder, view: View, *, strict: bool) -> str | None:
         """The expression of one placeholder; None where it stays as it is written."""
-        name = found[1].strip()
-        known = self.variables.find(name, view)
-        if known is None:
-            return self._unknown(scalar, found, strict=strict)
-        if known.certain:
-            return known.expression
+        reference = self.variables.find(place.name, view)
+        if reference is None:
+            return self._unknown(place, strict=strict)
+        if reference.certain:
+            return reference.expression
         if strict:
-            return f"required({known.expression}, {quoted(name)})"
-        return f"{known.expression} | default({quoted(found[0])})"
+            return f"required({reference.expression}, {quoted(place.name)})"
+        return f"{reference.expression} | default({quoted(place.written)})"
 
-    def _unknown(self, scalar: Scalar, found: re.Match[str], *, strict: bool) -> str | None:
-        name = found[1].strip()
-        span = scalar.locate(found.start(), len(found[0]))
-        if self.variables.take(name, Mention(found[0], span, required=strict)):
-            self._hint(name, scalar, found.start())
+    def _unknown(self, place: Placeholder, *, strict: bool) -> str | None:
+        name, start = place.name, place.offset - 2
+        span = place.scalar.locate(start, len(place.written))
+        if self.variables.take(name, Mention(place.written, span, required=strict)):
+            # One that is nearly the name of another is probably a slip.
+            message = f"{name!r} is no step or loop here, so it must be given from outside"
+            at = place.scalar.locate(start, len(name) + 4)
+            advice = self._question(name)
+            if advice and self._is_new(name):
+                self.context.warn("W023", message, at, label="an input", help=advice)
             return spelled(name)
-        if strict or self.variables.is_misspelt(name, self._nearest(name)):
-            self._report_unknown(name, scalar, found.start())
-        elif name not in self._warned:
-            self._warned.add(name)
-            self.draft.warn(
-                "W023",
-                f"{found[0][:60]!r} names no variable, so it stays in the text as it is",
-                span,
-                label="stays as it is",
-                help=self._advice(name),
-            )
+        if strict or self.variables.is_misspelt(name, self._question(name)):
+            self._report_unknown(name, place.scalar.locate(start, len(name)))
+        elif self._is_new(name):
+            message = f"{place.written[:60]!r} names no variable, so it stays in the text as it is"
+            advice = self._advice(name)
+            self.context.warn("W023", message, span, label="stays as it is", help=advice)
         return None
 
-    def _hint(self, name: str, scalar: Scalar, offset: int) -> None:
-        """An unknown name is an input; one that is nearly another's is probably a slip."""
-        meant = self._nearest(name)
-        if meant and name not in self._warned:
-            self._warned.add(name)
-            self.draft.warn(
-                "W023",
-                f"{name!r} is no step or loop here, so it must be given from outside",
-                scalar.locate(offset, len(name) + 4),
-                label="an input",
-                help=meant,
-            )
+    def _is_new(self, name: str) -> bool:
+        """Whether nothing was said about a name yet."""
+        is_new = name not in self._warned
+        self._warned.add(name)
+        return is_new
 
-    def _report_unknown(self, name: str, scalar: Scalar, offset: int) -> None:
-        self.draft.report(
-            "W005",
-            f"there is no variable {name[:60]!r}",
-            scalar.locate(offset, len(name)),
-            label="unknown variable",
-            help=self._advice(name),
-        )
+    def _report_unknown(self, name: str, span: Span) -> None:
+        message, advice = f"there is no variable {name[:60]!r}", self._advice(name)
+        self.context.report("W005", message, span, label="unknown variable", help=advice)
 
     def _advice(self, name: str) -> str:
         if self.variables.owner(name) is not None:
             return "it is not there yet; write {{loop.last.output}} or {{loop.history}} in a loop"
-        return self._nearest(name) or _FLAT
+        return self._question(name) or _FLAT
 
-    def _nearest(self, name: str) -> str:
-        """The question that names the nearest variable; comparing costs time, so not for all."""
-        if name not in self._meant and len(self._meant) < COMPARED_MAX:
-            known = islice(self.variables.known(name), COMPARED_MAX)
-            self._meant[name] = did_you_mean(name, known)
-        return self._meant.get(name, "")
+    def _question(self, name: str) -> str:
+        """The question that names the nearest variable."""
+        return self._nearest.question(name, self.variables.names(name))
 
 
-_FLAT = "variables are flat: {{input}}, {{env.NAME}}, {{loop.iteration}}, the name of a step"
-
-
-def places(scalar: Scalar) -> Iterator[tuple[int, str]]:
-    """The placeholders of a text: where each begins, and the name in it."""
-    for found in PLACE.finditer(scalar.text):
-        yield found.start(), found[1].strip()
+def places(scalar: Scalar) -> Iterator[Placeholder]:
+    """The placeholders of a text."""
+    return placeholders(scalar, PLACE)
 
 
 def names_in(value: Value) -> Iterator[str]:
     """Every name that the texts of a value mention."""
     if isinstance(value, Scalar):
-        yield from (name for _, name in places(value))
+        yield from (place.name for place in places(value))
     elif isinstance(value, Sequence):
         for item in value:
             yield from names_in(item)
@@ -254,7 +358,9 @@ def _is_comparison(text: str) -> bool:
     bare = _MARKS.sub(" ", text)
     if _COMPARES.search(_TOKEN.sub("", bare)):
         return True
-    return text.strip().startswith("${{") and not _OPERATORS.isdisjoint(_TOKEN.findall(bare))
+    return text.strip().startswith("${{") and not {"and", "or", "not", "in"}.isdisjoint(
+        _TOKEN.findall(bare)
+    )
 
 
 def _literal(text: str) -> str:
@@ -264,5 +370,6 @@ def _literal(text: str) -> str:
     return text
 
 
-def _piece(part: Part) -> str:
-    return f"{{{{ {part.text} }}}}" if part.is_code else _literal(part.text)
+def _template_part(part: tuple[str, bool]) -> str:
+    text, is_source = part
+    return f"{{{{ {text} }}}}" if is_source else _literal(text)

@@ -1,4 +1,4 @@
-"""Agents as they stand in a file: one by one, and the section that orders them."""
+"""Agents as they stand in a file: their types and fields, and the sections that order them."""
 
 from __future__ import annotations
 
@@ -7,294 +7,429 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from whorl.dialects.orka.fields import check_fields, warn_of_fields
-from whorl.dialects.orka.known import (
-    FIELDS,
-    IGNORED,
-    INSIDE,
-    ORCHESTRATOR,
-    RESERVED,
-    SEARCHING,
-    STRATEGIES,
-    SUPPORTED,
-    UNSUPPORTED,
-)
-from whorl.dialects.orka.values import mapping_of, scalars_of, text_of, texts_of
+from whorl.dialects.reading.context import ReadContext
+from whorl.dialects.reading.fields import unknown_fields
+from whorl.dialects.reading.scalars import scalar_of, text_of
 from whorl.errors import did_you_mean
+from whorl.ir.expressions import Names
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterable
 
-    from whorl.dialects.orka.draft import Draft
+    from whorl import ir
     from whorl.errors import Span
-    from whorl.source import Value
+    from whorl.source import Entry, Value
+
+# Names that templates use for something else.
+RESERVED = frozenset({"input", "loop_number", "score", "past_loops", "previous_outputs", "it"})
+
+_EVERY = frozenset({"id", "type", "prompt", "params", "config", "depends_on", "timeout"})
+_ASKED = _EVERY | {"model", "provider", "model_url", "url", "temperature", "max_tokens"}
+_MODEL = _ASKED | {"system_prompt", "structured_output"}
+_CLASSIFIER = _MODEL | {"options", "categories"}
+_VALIDATOR = (
+    _ASKED
+    | {"system_prompt", "llm_model", "mode", "custom_prompt", "custom_weights"}
+    | {"scoring_preset", "scoring_context", "evaluation_target"}
+)
+_MEMORY = (
+    _EVERY
+    | {"operation", "namespace", "limit", "top_k", "metadata", "key_template"}
+    | {"memory_preset", "similarity_threshold", "decay", "vector"}
+)
+_LOOP = (
+    _EVERY
+    | {"max_loops", "min_loops", "score_threshold", "score_extraction_pattern", "scoring"}
+    | {"score_extraction_key", "score_extraction_config", "high_priority_agents"}
+    | {"internal_workflow", "past_loops_metadata", "cognitive_extraction", "persist_across_runs"}
+    | {"fallback_score", "timeout_score"}
+)
+# The fields of agents, by their type.
+FIELDS: dict[str, frozenset[str]] = {
+    "openai-answer": _MODEL,
+    "openai-binary": _MODEL,
+    "openai-classification": _CLASSIFIER,
+    "local_llm": _MODEL,
+    "binary": _MODEL,
+    "classification": _CLASSIFIER,
+    "validate_and_structure": _MODEL | {"store_structure"},
+    "plan_validator": _VALIDATOR,
+    "loop_validator": _VALIDATOR,
+    "memory": _MEMORY,
+    "rag": _MODEL | {"namespace", "top_k", "limit", "score_threshold"},
+    "duckduckgo": _EVERY | {"max_results"},
+    "router": _EVERY | {"decision_key", "routing_map"},
+    "failover": _EVERY | {"children", "input"},
+    "fork": _EVERY | {"targets", "mode", "group"},
+    "join": _EVERY | {"group", "max_retries"},
+    "loop": _LOOP,
+}
+# Agents that say nothing of their own.
+SILENT = frozenset({"fork", "join", "router", "memory"})
+# Fields that the public system takes anywhere and that change nothing in what a workflow does.
+_IGNORED = (
+    frozenset({"queue", "capabilities", "is_terminal", "memory_preset", "memory_config"})
+    | {"metadata", "description", "parse_json", "cost_estimate", "tags"}
+)  # fmt: skip
+# How the public system searches its memory; ours finds texts by their words.
+_SEARCHING = (
+    frozenset({"type", "category", "memory_type", "memory_category_filter"})
+    | {"memory_type_filter", "vector_field", "vector_field_name", "vector_params"}
+    | {"vector_weight", "text_weight", "temporal_weight", "query_key", "ef_runtime"}
+    | {"enable_context_search", "enable_hybrid_search", "enable_temporal_ranking"}
+    | {"enable_vector_search", "fallback_to_text", "force_recreate_index"}
+)
+# What a file, the inside of a loop and an orchestrator can hold.
+_INSIDE = frozenset({"orchestrator", "agents", "id", "name", "description"})
+_ORCHESTRATOR = (
+    frozenset({"id", "strategy", "agents", "queue", "name", "description", "memory", "mode"})
+    | {"memory_preset", "memory_config", "structured_output_defaults", "debug", "executor"}
+    | {"satellites", "executor_invariants", "prompt_budgets", "refresh"}
+)
+# All but `parallel` run the agents one after the other.
+_STRATEGIES = ("sequential", "parallel", "decision-tree", "dynamic", "simple")
+# Types of the public system that are left out, and what to write instead.
+UNSUPPORTED = {
+    "anthropic": "did you mean 'openai-answer'? It asks any provider: model: anthropic/NAME",
+    "openai-gpt-4": "did you mean 'openai-answer'? It takes model: gpt-4",
+    "memory-writer": "did you mean 'memory'? It takes config: {operation: write}",
+    "memory-reader": "did you mean 'memory'? It takes config: {operation: read}",
+    "brain": "the nearest type is 'memory': it keeps texts by namespace and finds them again",
+    "graph-scout": "the nearest type is 'router': it chooses among agents that you name",
+    "path_executor": "the nearest type is 'router': it runs agents that you name",
+    "invariant_validator": "the nearest type is 'plan_validator'",
+    "kg-writer": "the nearest type is 'memory', with config: {operation: write}",
+    "kg-reader": "the nearest type is 'memory', with config: {operation: read}",
+    "failing": "the nearest type is 'failover'",
+}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class FileContext(ReadContext):
+    """A file of the dialect while it is read: the ids of all agents, the names in templates.
+
+    `read_block` reads the agents of a section: a loop calls it for its inside.
+    """
+
+    name: str = ""
+    agents: set[str] = field(default_factory=set)
+    names: Names = field(default_factory=Names)
+    read_block: Callable[[Section], ir.Block] | None = None
+
+    def check_fields(self, written: Iterable[Entry], known: Collection[str], owner: str) -> None:
+        """Reports the fields that a part cannot have, each with the nearest one."""
+        for entry, question in unknown_fields(written, known):
+            message = f"{owner} has no field {entry.name[:60]!r}"
+            advice = question or f"fields: {', '.join(sorted(known))}"
+            self.report("W004", message, entry.key.span, label="unknown field", help=advice)
+
+    def warn_of_fields(self, written: Iterable[Entry], known: Collection[str], owner: str) -> None:
+        """Warns of fields that have no effect: the public system takes any, and reads no others."""
+        for entry, question in unknown_fields(written, known):
+            message = f"{owner} has an unknown field {entry.name[:60]!r}, which has no effect"
+            self.warn("W004", message, entry.key.span, label="unknown field", help=question)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Agent:
     """An agent: what the dialect calls every node."""
 
+    context: FileContext
     id: str
     type: str
     fields: Mapping
     span: Span
 
+    @property
+    def holders(self) -> list[Mapping]:
+        """The objects in which further fields of the agent stand."""
+        inner = (self.fields.get(name) for name in ("params", "config"))
+        return [holder for holder in inner if isinstance(holder, Mapping)]
+
+    @property
+    def place(self) -> str:
+        """Where it stands in its file."""
+        return f"{self.span.line}:{self.span.column}"
+
     def get(self, *names: str) -> Value | None:
         """The value of the first of these fields that is there, in `params` and `config` too."""
         for name in names:
-            for holder in (self.fields, *self.holders()):
-                found = holder.get(name)
-                if found is not None and not (isinstance(found, Scalar) and found.value is None):
-                    return found
+            for holder in (self.fields, *self.holders):
+                value = holder.get(name)
+                if value is not None and not (isinstance(value, Scalar) and value.value is None):
+                    return value
         return None
+
+    def text(self, name: str) -> str:
+        """The text of a field; empty where it holds none."""
+        return text_of(self.get(name))
+
+    def mapping(self, name: str) -> Mapping | None:
+        """The object of a field that holds one."""
+        return mapping_of(self.get(name))
 
     def span_of(self, name: str) -> Span:
         """Where a field stands, or else the agent."""
-        found = self.get(name)
-        return self.span if found is None else found.span
-
-    def holders(self) -> Iterator[Mapping]:
-        """The objects in which further fields of the agent stand."""
-        for name in ("params", "config"):
-            holder = mapping_of(self.fields.get(name))
-            if holder is not None:
-                yield holder
+        value = self.get(name)
+        return self.span if value is None else value.span
 
 
 @dataclass(slots=True)
 class Section:
-    """An orchestrator with its agents: a whole file, or the inside of a loop."""
+    """An orchestrator with its agents: a whole file, or the inside of a loop.
 
+    `around` are the agents of the sections around it. `flow` holds the names that templates may
+    ask for, `criteria` those by which the loop around it scores.
+    """
+
+    context: FileContext
     name: str
-    order: list[str]
     agents: dict[str, Agent]
+    around: dict[str, Agent]
     strategy: str = "sequential"
-    around: dict[str, Agent] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+    flow: dict[str, list[str]] = field(default_factory=dict)
+    path: str = ""
+    criteria: str = ""
+    is_loop: bool = False
 
     def find(self, name: str) -> Agent | None:
         """The agent of a name: of this section, or of one around it."""
         return self.agents.get(name) or self.around.get(name)
 
+    def is_of(self, name: str, kinds: Collection[str]) -> bool:
+        """Whether there is an agent of that name and of one of these types."""
+        agent = self.find(name)
+        return agent is not None and agent.type in kinds
+
+    def path_of(self, name: str) -> str:
+        """The path of a node of this section."""
+        return f"{self.path}/{name}" if self.path else name
+
+    def check_name(self, scalar: Scalar) -> bool:
+        """Whether the name of an agent is one; if not, it is reported.
+
+        Looking for the nearest name costs time: it is left out where no more errors are kept.
+        """
+        is_agent = self.find(scalar.text) is not None
+        if not is_agent and not self.context.is_full:
+            _report_unknown(self.context, scalar, [*self.agents, *self.around])
+        return is_agent
+
+    def names(self) -> list[str]:
+        """All agents that the section can run, each after the one that calls it."""
+        names: dict[str, None] = {}
+        waiting = list(reversed(self.order))
+        while waiting:
+            name = waiting.pop()
+            agent = self.find(name)
+            if agent is None or name in names:
+                continue
+            names[name] = None
+            # What a router may send the run to and stands in the order has its own place there.
+            apart = self.order if agent.type == "router" else ()
+            waiting.extend(name for name in reversed(called_by(agent)) if name not in apart)
+        return list(names)
+
+    def enter(self, outer: dict[str, list[str]]) -> None:
+        """Computes the flow: the agents in the order in which they run, behind those around."""
+        names = self.names()
+        around = (name for name in outer.get("agents", ()) if name not in names)
+        self.flow["agents"] = [*around, *names]
+        for key, kind in (("forks", "fork"), ("joins", "join"), ("loops", "loop")):
+            own = (name for name in names if self.is_of(name, (kind,)))
+            self.flow[key] = [*outer.get(key, ()), *own]
+        self.flow["here"] = names
+
 
 def read_section(
-    draft: Draft, root: Value, around: dict[str, Agent] | None = None
+    context: FileContext, root: Value, around: dict[str, Agent] | None = None
 ) -> Section | None:
     """Reads the agents and their order; None where there is nothing to run."""
     outer = around or {}
     if isinstance(root, Mapping):
-        _check_root(draft, root, is_file=around is None)
+        _check_root(context, root, is_file=around is None)
     orchestrator = mapping_of(root.get("orchestrator")) if isinstance(root, Mapping) else None
     written = root.get("agents") if isinstance(root, Mapping) else root
-    if not isinstance(written, Sequence):
-        span = root.span if written is None else written.span
-        draft.report(
-            "W006" if written is None else "W007",
-            "there are no agents" if written is None else "'agents' must be a list of agents",
-            span,
-            help="add agents: [{id: ..., type: ..., prompt: ...}]",
-        )
+    advice = "add agents: [{id: ..., type: ..., prompt: ...}]"
+    if written is None:
+        context.report("W006", "there are no agents", root.span, help=advice)
         return None
-    agents, named = _read_agents(draft, written, outer)
+    if not isinstance(written, Sequence):
+        context.report("W007", "'agents' must be a list of agents", written.span, help=advice)
+        return None
+    agents, names = _read_agents(context, written, outer)
+    section = Section(context, "", agents, outer)
+    if orchestrator is not None:
+        section.name = text_of(orchestrator.get("id"))
+        section.strategy = text_of(orchestrator.get("strategy"))
     ordered = orchestrator.get("agents") if orchestrator is not None else None
-    section = Section(
-        text_of(orchestrator.get("id")) if orchestrator is not None else "",
-        [],
-        agents,
-        text_of(orchestrator.get("strategy")) if orchestrator is not None else "sequential",
-        outer,
-    )
-    section.order = _read_order(draft, section, ordered, named)
-    _check_dependencies(draft, section)
-    _check_strategy(draft, orchestrator)
+    section.order = _read_order(section, ordered, names)
+    _check_dependencies(section)
+    _check_strategy(context, orchestrator)
     return section
 
 
-def _check_root(draft: Draft, root: Mapping, *, is_file: bool) -> None:
+def _check_root(context: FileContext, root: Mapping, *, is_file: bool) -> None:
     """A file may hold more than agents, but nothing that is almost called like a part of it."""
     if is_file:
-        others = [entry for entry in root if entry.name not in INSIDE]
-        misspelt = [entry for entry in others if did_you_mean(entry.name, INSIDE)]
-        check_fields(draft, misspelt, INSIDE, "a workflow")
+        misspelt = [entry for entry, question in unknown_fields(root, _INSIDE) if question]
+        context.check_fields(misspelt, _INSIDE, "a workflow")
     else:
-        check_fields(draft, root, INSIDE, "'internal_workflow'")
+        context.check_fields(root, _INSIDE, "'internal_workflow'")
     orchestrator = root.get("orchestrator")
     if isinstance(orchestrator, Mapping):
-        check_fields(draft, orchestrator, ORCHESTRATOR, "'orchestrator'")
+        context.check_fields(orchestrator, _ORCHESTRATOR, "'orchestrator'")
     elif orchestrator is not None:
         advice = "write orchestrator: {id: NAME, agents: [...]}"
-        draft.report("W007", "'orchestrator' must be an object", orchestrator.span, help=advice)
+        context.report("W007", "'orchestrator' must be an object", orchestrator.span, help=advice)
 
 
-def _check_strategy(draft: Draft, orchestrator: Mapping | None) -> None:
+def _check_strategy(context: FileContext, orchestrator: Mapping | None) -> None:
     written = orchestrator.get("strategy") if orchestrator is not None else None
     word = text_of(written)
-    if written is not None and word not in STRATEGIES:
-        draft.warn(
-            "W007",
-            f"there is no strategy {word[:60]!r}: the agents run one after the other",
-            written.span,
-            label="unknown strategy",
-            help=did_you_mean(word, STRATEGIES) or f"strategies: {', '.join(STRATEGIES)}",
-        )
+    if written is not None and word not in _STRATEGIES:
+        message = f"there is no strategy {word[:60]!r}: the agents run one after the other"
+        advice = did_you_mean(word, _STRATEGIES) or f"strategies: {', '.join(_STRATEGIES)}"
+        context.warn("W007", message, written.span, label="unknown strategy", help=advice)
 
 
 def _read_agents(
-    draft: Draft, written: Sequence, around: dict[str, Agent]
+    context: FileContext, written: Sequence, around: dict[str, Agent]
 ) -> tuple[dict[str, Agent], list[str]]:
     """The agents by name, and the names in the order in which they are written."""
     agents: dict[str, Agent] = {}
-    named: list[str] = []
+    names: list[str] = []
     for item in written:
         if isinstance(item, Scalar):
-            if item.text not in around:
-                _report_unknown(draft, item, [*agents, *around])
+            if item.text in around:
+                names.append(item.text)
             else:
-                named.append(item.text)
+                _report_unknown(context, item, [*agents, *around])
             continue
-        draft.count_step(item.span)
-        agent = read_agent(draft, item, around)
+        context.count_step(item.span)
+        agent = read_agent(context, item, around)
         if agent is None:
             continue
         if agent.id in agents:
-            first = agents[agent.id].span
-            draft.report(
-                "W012",
-                f"two agents are called {agent.id[:60]!r}",
-                agent.span,
-                label=f"the first one is on line {first.line}",
-                help="choose another id for one of them",
-            )
+            message = f"two agents are called {agent.id[:60]!r}"
+            label = f"the first one is on line {agents[agent.id].span.line}"
+            advice = "choose another id for one of them"
+            context.report("W012", message, agent.span, label=label, help=advice)
         agents.setdefault(agent.id, agent)
-        named.append(agent.id)
-    return agents, named
+        names.append(agent.id)
+    return agents, names
 
 
-def read_agent(draft: Draft, value: Value, around: dict[str, Agent]) -> Agent | None:
+def read_agent(context: FileContext, value: Value, around: dict[str, Agent]) -> Agent | None:
     """Reads one agent; what is wrong with its name or type is reported here."""
     if not isinstance(value, Mapping):
-        draft.report("W007", "an agent must be an object", value.span, help="write {id, type, ...}")
+        advice = "write {id, type, ...}"
+        context.report("W007", "an agent must be an object", value.span, help=advice)
         return None
-    name = value.entry("id")
-    if name is None or not text_of(name.value):
-        draft.report("W006", "an agent has no 'id'", value.span, help="add id: NAME")
+    name = value.get("id")
+    agent_id = text_of(name)
+    if name is None or not agent_id:
+        context.report("W006", "an agent has no 'id'", value.span, help="add id: NAME")
         return None
-    agent_id = text_of(name.value)
-    written = value.get("type")
-    if written is None and agent_id in around:
+    if value.get("type") is None and agent_id in around:
         return around[agent_id]
-    agent = Agent(agent_id, text_of(written), value, name.value.span)
-    draft.agents.add(agent_id)
-    _check_type(draft, agent, written)
+    agent = Agent(context, agent_id, text_of(value.get("type")), value, name.span)
+    context.agents.add(agent_id)
+    _check_type(agent)
     if agent_id in RESERVED:
-        draft.report(
-            "W012",
-            f"no agent can be called {agent_id!r}: templates have another meaning for it",
-            name.value.span,
-            help=f"choose another id, such as {agent_id + '_agent'!r}",
-        )
+        message = f"no agent can be called {agent_id!r}: templates have another meaning for it"
+        advice = f"choose another id, such as {agent_id + '_agent'!r}"
+        context.report("W012", message, name.span, help=advice)
     return agent
 
 
-def _check_type(draft: Draft, agent: Agent, written: Value | None) -> None:
-    if written is None:
-        known = ", ".join(sorted(SUPPORTED))
-        draft.report(
-            "W006", f"agent {agent.id[:60]!r} has no 'type'", agent.span, help=f"types: {known}"
-        )
-        return
-    if agent.type not in SUPPORTED:
-        near = UNSUPPORTED.get(agent.type) or did_you_mean(agent.type, SUPPORTED)
-        draft.report(
-            "W009",
-            f"agent {agent.id[:60]!r} is of the type {agent.type[:60]!r}, which is not supported",
-            written.span,
-            label="not supported",
-            help=near or f"types: {', '.join(sorted(SUPPORTED))}",
-        )
-        return
-    _check_fields(draft, agent)
+def _check_type(agent: Agent) -> None:
+    """Checks the type and the fields that agents of the type have.
 
-
-def _check_fields(draft: Draft, agent: Agent) -> None:
-    """A field that a loop does not have is an error; agents of other types are given any field."""
-    known = FIELDS[agent.type]
+    A field that a loop does not have is an error; agents of other types are given any field.
+    """
+    context, written = agent.context, agent.fields.get("type")
+    types = f"types: {', '.join(sorted(FIELDS))}"
     owner = f"agent {agent.id[:60]!r}"
+    if written is None:
+        context.report("W006", f"{owner} has no 'type'", agent.span, help=types)
+        return
+    if agent.type not in FIELDS:
+        message = f"{owner} is of the type {agent.type[:60]!r}, which is not supported"
+        advice = UNSUPPORTED.get(agent.type) or did_you_mean(agent.type, FIELDS) or types
+        context.report("W009", message, written.span, label="not supported", help=advice)
+        return
+    known = FIELDS[agent.type] | _IGNORED
     if agent.type == "loop":
-        check_fields(draft, agent.fields, known | IGNORED, f"loop {agent.id[:60]!r}")
+        context.check_fields(agent.fields, known, f"loop {agent.id[:60]!r}")
     else:
-        warn_of_fields(draft, agent.fields, known | IGNORED, owner)
-    inner = known | IGNORED | (SEARCHING if agent.type == "memory" else frozenset())
-    for holder in agent.holders():
-        warn_of_fields(draft, holder, inner, owner)
+        context.warn_of_fields(agent.fields, known, owner)
+    inner = known | _SEARCHING if agent.type == "memory" else known
+    for holder in agent.holders:
+        context.warn_of_fields(holder, inner, owner)
 
 
-def _read_order(
-    draft: Draft, section: Section, ordered: Value | None, named: list[str]
-) -> list[str]:
+def _read_order(section: Section, ordered: Value | None, names: list[str]) -> list[str]:
     """The order of `orchestrator.agents`, or that of the agents without those called by others."""
     if ordered is None:
         called = {name for agent in section.agents.values() for name in called_by(agent)}
-        return [name for name in named if name not in called]
-    found: dict[str, None] = {}
-    check_names(draft, ordered)
-    for scalar in scalars_of(ordered):
-        if section.find(scalar.text) is None:
-            if not draft.is_full:
-                _report_unknown(draft, scalar, [*section.agents, *section.around])
-        else:
-            found[scalar.text] = None
-    return list(found)
+        return [name for name in names if name not in called]
+    check_names(section.context, ordered)
+    scalars = filter(section.check_name, scalars_of(ordered))
+    return list(dict.fromkeys(scalar.text for scalar in scalars))
 
 
-def check_names(draft: Draft, written: Value) -> None:
+def check_names(context: FileContext, written: Value) -> None:
     """Reports what stands among names of agents and is no name."""
-    for item in _items(written) or [written]:
+    for item in items_of(written) or [written]:
         if not isinstance(item, Scalar | Sequence):
             advice = "write its id here, and the agent itself under 'agents'"
-            draft.report("W007", "the name of an agent is needed here", item.span, help=advice)
+            context.report("W007", "the name of an agent is needed here", item.span, help=advice)
 
 
-def _check_dependencies(draft: Draft, section: Section) -> None:
+def _check_dependencies(section: Section) -> None:
     """Reports agents that others depend on and that are none; a failover's own agents are some."""
     children = {
         text_of(child.get("id"))
         for agent in section.agents.values()
-        for child in _items(agent.get("children"))
+        for child in items_of(agent.get("children"))
         if isinstance(child, Mapping)
     }
     for agent in section.agents.values():
         for scalar in scalars_of(agent.get("depends_on")):
-            is_known = section.find(scalar.text) is not None or scalar.text in children
-            if not is_known and not draft.is_full:
-                report_unknown(draft, scalar, section)
-
-
-def _items(value: Value | None) -> list[Value]:
-    return list(value) if isinstance(value, Sequence) else []
+            if scalar.text not in children:
+                section.check_name(scalar)
 
 
 def called_by(agent: Agent) -> list[str]:
     """The agents that a fork or a router runs."""
     if agent.type == "fork":
-        return [name for branch in branches_of(agent) for name in texts_of(branch)]
+        return forked_by(agent)
     return [target.text for target in targets_of(agent)] if agent.type == "router" else []
 
 
-def targets_of(agent: Agent) -> list[Scalar]:
+def forked_by(fork: Agent) -> list[str]:
+    """The agents in the branches of a fork, each of which is one agent or a list of them."""
+    branches = items_of(fork.get("targets"))
+    return [scalar.text for branch in branches for scalar in scalars_of(branch)]
+
+
+def targets_of(router: Agent) -> list[Scalar]:
     """The targets of all routes, each once, in an order that holds on every route."""
-    routes = [scalars_of(entry.value) for entry in mapping_of(agent.get("routing_map")) or ()]
-    named = {scalar.text: scalar for route in reversed(routes) for scalar in reversed(route)}
-    before: dict[str, set[str]] = {name: set() for name in named}
+    routes = [scalars_of(entry.value) for entry in router.mapping("routing_map") or ()]
+    scalars = {scalar.text: scalar for route in reversed(routes) for scalar in reversed(route)}
+    before: dict[str, set[str]] = {name: set() for name in scalars}
     for route in routes:
-        for one, other in pairwise(route):
-            before[other.text].add(one.text)
-    left = list(dict.fromkeys(scalar.text for route in routes for scalar in route))
+        for scalar, following in pairwise(route):
+            before[following.text].add(scalar.text)
+    names = list(dict.fromkeys(scalar.text for route in routes for scalar in route))
     # Where routes disagree, the one that is written first begins.
-    return [named[name] for name in behind_each_other(left, before, breaks_circles=True)]
+    return [scalars[name] for name in sort_behind(names, before, breaks_circles=True)]
 
 
-def behind_each_other(
+def sort_behind(
     names: list[str], before: dict[str, set[str]], *, breaks_circles: bool = False
 ) -> list[str]:
     """The names in their order, each behind those before it.
@@ -304,39 +439,41 @@ def behind_each_other(
     places = {name: place for place, name in enumerate(names)}
     waits = {name: len(before[name] & places.keys()) for name in names}
     behind: dict[str, list[str]] = {name: [] for name in names}
-    for name in names:
-        for other in before[name] & places.keys():
-            behind[other].append(name)
+    for waiting in names:
+        for other in before[waiting] & places.keys():
+            behind[other].append(waiting)
     ready = [places[name] for name in names if not waits[name]]
-    found: dict[str, None] = {}
+    placed: dict[str, None] = {}
     rest = iter(names)
     while ready or breaks_circles:
-        chosen = names[heappop(ready)] if ready else next((n for n in rest if n not in found), None)
-        if chosen is None:
+        name = names[heappop(ready)] if ready else next((n for n in rest if n not in placed), None)
+        if name is None:
             break
-        found[chosen] = None
-        for other in behind[chosen]:
+        placed[name] = None
+        for other in behind[name]:
             waits[other] -= 1
-            if not waits[other] and other not in found:
+            if not waits[other] and other not in placed:
                 heappush(ready, places[other])
-    return list(found)
+    return list(placed)
 
 
-def branches_of(agent: Agent) -> list[Value]:
-    """The branches of a fork, each one agent or a list of them."""
-    return _items(agent.get("targets"))
+def _report_unknown(context: FileContext, scalar: Scalar, names: list[str]) -> None:
+    message = f"there is no agent {scalar.text[:60]!r}"
+    advice = did_you_mean(scalar.text, names) or f"agents: {', '.join(names[:20]) or 'none'}"
+    context.report("W010", message, scalar.span, label="unknown agent", help=advice)
 
 
-def _report_unknown(draft: Draft, scalar: Scalar, names: list[str]) -> None:
-    draft.report(
-        "W010",
-        f"there is no agent {scalar.text[:60]!r}",
-        scalar.span,
-        label="unknown agent",
-        help=did_you_mean(scalar.text, names) or f"agents: {', '.join(names[:20]) or 'none'}",
-    )
+def items_of(value: Value | None) -> list[Value]:
+    """The values of a list."""
+    return list(value) if isinstance(value, Sequence) else []
 
 
-def report_unknown(draft: Draft, scalar: Scalar, section: Section) -> None:
-    """Reports the name of an agent that is none."""
-    _report_unknown(draft, scalar, [*section.agents, *section.around])
+def scalars_of(value: Value | None) -> list[Scalar]:
+    """The single values of a field that holds one or a list of them."""
+    values = value if isinstance(value, Sequence) else (value,)
+    return [scalar for item in values if (scalar := scalar_of(item)) is not None]
+
+
+def mapping_of(value: Value | None) -> Mapping | None:
+    """The object of a field that holds one."""
+    return value if isinstance(value, Mapping) else None

@@ -1,4 +1,4 @@
-"""Where the score of a loop comes from: patterns, keys, criteria; and what is odd about it."""
+"""Where the score of a loop comes from: patterns, paths, or criteria that a validator checks."""
 
 from __future__ import annotations
 
@@ -6,34 +6,68 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from whorl.dialects.orka.agents import report_unknown
-from whorl.dialects.orka.fields import check_fields
-from whorl.dialects.orka.functions.booleans import weights_of
-from whorl.dialects.orka.strategies import check_pattern, read_path, read_strategies
-from whorl.dialects.orka.validators import (
-    VALIDATORS,
-    changed_weights,
-    context_of,
-    criteria_of,
-    preset_of,
-)
-from whorl.dialects.orka.values import mapping_of, scalars_of, text_of, truth_of
-from whorl.source import Scalar
+from whorl import ir
+from whorl.dialects.orka.agents import items_of, scalars_of
+from whorl.dialects.orka.outputs import parse_path, search_pattern, texts_in
+from whorl.dialects.orka.scores import CONTEXTS, PRESETS, paths_of, weights_of
+from whorl.dialects.orka.tasks import ask, computed, is_template, literal, template
+from whorl.dialects.reading.scalars import is_true, number_of, text_of
+from whorl.errors import did_you_mean
+from whorl.language import LanguageError
+from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
-    from whorl.dialects.orka.agents import Agent, Section
-    from whorl.dialects.orka.draft import Draft
+    from collections.abc import Collection
+
+    from whorl.dialects.orka.agents import Agent, FileContext, Section
+    from whorl.dialects.orka.tasks import Shared
     from whorl.language import Json
+    from whorl.source import Value
 
 HIGH_PRIORITY = ("agreement_moderator", "quality_moderator", "score_moderator")
 USUAL_CONTEXT = "graphscout"
-_CONFIG_FIELDS = ("strategies", "agreement_fallback")
+USUAL_PRESET = "moderate"
 _SCORING_FIELDS = ("preset", "context", "custom_weights", "mode")
 _WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_ ]{2,}:?")
 _MARKS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 # How people call an agent that scores, and what they tell it to do.
 _RATER = re.compile(r"scor|rat(?:er|ing)|judg|evaluat|critic|grad(?:er|ing)|assess|moderat|review")
 _RATES = re.compile(r"\b(?:rate|rating|score|grade|evaluate|assess|judge)\b", re.IGNORECASE)
+
+# The kinds of strategies by the words that files have for them.
+_KINDS = {
+    **dict.fromkeys(("pattern", "patterns", "regex", "regex_pattern"), "pattern"),
+    **dict.fromkeys(("direct_key", "key"), "direct_key"),
+    **dict.fromkeys(("json_key", "json"), "json"),
+    "agent_key": "agent_key",
+    **dict.fromkeys(("nested_path", "path"), "nested_path"),
+}
+_PATHS = ("json_path", "path", "key")
+_STRATEGY_FIELDS = frozenset({"type", "agents", "agent", "transform", "priority"})
+# Numbers that no author means when they are read alone.
+_BARE_NUMBERS = ("7", "42", "3.5")
+
+_VALIDATORS = ("loop_validator", "plan_validator")
+_TEMPERATURE = 0.1
+# The contexts by parts of words that mean them.
+_MEANINGS = {"graph": "graphscout", "path": "graphscout"} | dict.fromkeys(
+    ("loop", "converge"), "loop_convergence"
+)
+_STRICTNESS = {
+    "strict": "Be strict: a criterion holds only if it holds without any doubt.",
+    "moderate": "Be fair: a criterion holds if it holds on the whole.",
+    "lenient": "Be generous: a criterion holds if it holds at least in part.",
+}
+_INTRODUCTION = (
+    "You check a piece of work by fixed criteria. The task was:\n{{ get_input() }}\n\n"
+    "The work:\n{content}\n"
+)
+_BEFORE = (
+    "{{% set before_it = orka_content_before({target}) %}}{{% if before_it %}}\n"
+    "The version before it{{% if score is defined %}}, whose score was {{{{ score }}}}"
+    "{{% endif %}}:\n{{{{ before_it }}}}\n{{% endif %}}"
+)
+_FORM = "Answer with one JSON object and nothing else, with true or false for each criterion:"
 
 
 @dataclass(slots=True)
@@ -42,7 +76,7 @@ class Scoring:
 
     context: str = ""
     weights: dict[str, float] = field(default_factory=dict)
-    strategies: list[Json] = field(default_factory=list)
+    strategies: list[dict[str, Json]] = field(default_factory=list)
     high_priority: list[str] = field(default_factory=list)
     agreement: bool = False
     target: str = ""
@@ -56,62 +90,60 @@ class Scoring:
     @property
     def described(self) -> str:
         """How the score is looked for, for people."""
-        patterns = [
-            repr(source)
-            for strategy in self.strategies
-            if isinstance(strategy, dict) and isinstance(strategy.get("patterns"), list)
-            for source in strategy["patterns"]  # type: ignore[union-attr]
-        ]
-        if len(patterns) == 1:
-            return f"pattern {patterns[0]}"
+        sources = (texts_in(strategy.get("patterns")) for strategy in self.strategies)
+        patterns = [repr(source) for listed in sources for source in listed]
         if patterns:
-            return f"patterns {', '.join(patterns[:5])}"
-        paths = [one["path"] for one in self.strategies if isinstance(one, dict) and "path" in one]
+            return f"pattern{'s' if patterns[1:] else ''} {', '.join(patterns[:5])}"
+        paths = [strategy["path"] for strategy in self.strategies if "path" in strategy]
         if paths:
             shown = (".".join(map(str, path)) for path in paths[:5] if isinstance(path, list))
             return f"path {', '.join(map(repr, shown))}"
         return "criteria" if self.weights else "strategies"
 
-    def settings(self, agents: list[str]) -> dict[str, Json]:
-        """What the function that finds the score is told."""
-        told: dict[str, Json] = {"agents": list(agents), "strategies": self.strategies}
-        if self.weights:
-            told["weights"] = dict(self.weights)
-        if self.high_priority:
-            told["high_priority"] = list(self.high_priority)
-        if self.agreement:
-            told["agreement"] = True
-        if self.scorers:
-            told["scorers"] = list(self.scorers)
-        return told
+    def settings(self, agents: list[str]) -> dict[str, object]:
+        """What the function that finds the score is given."""
+        optional = {
+            "weights": self.weights,
+            "high_priority": self.high_priority,
+            "agreement": self.agreement,
+            "scorers": self.scorers,
+        }
+        settings: dict[str, object] = {"agents": agents, "strategies": self.strategies}
+        return settings | {name: value for name, value in optional.items() if value}
 
 
-def read_scoring(draft: Draft, agent: Agent, inner: Section | None, speaking: list[str]) -> Scoring:
+def read_scoring(loop: Agent, inner: Section | None, speaking: list[str]) -> Scoring:
     """Reads all that says how a loop scores; `speaking` are its agents that say something."""
-    scoring = Scoring(high_priority=_read_high_priority(draft, agent, inner))
-    _read_criteria(draft, agent, inner, scoring)
-    _read_pattern(draft, agent, scoring)
-    key = agent.get("score_extraction_key")
+    context = loop.context
+    moderators = _read_agents(inner, loop.get("high_priority_agents"))
+    scoring = Scoring(high_priority=moderators or list(HIGH_PRIORITY))
+    _read_criteria(loop, inner, scoring)
+    pattern = loop.get("score_extraction_pattern")
+    if isinstance(pattern, Scalar):
+        check_pattern(context, pattern, is_score=True)
+        scoring.strategies.append({"type": "pattern", "patterns": [pattern.text]})
+    key = loop.get("score_extraction_key")
     if key is not None:
-        scoring.strategies.append({"type": "direct_key", "path": read_path(draft, key)})
-    config = mapping_of(agent.get("score_extraction_config"))
+        scoring.strategies.append({"type": "direct_key", "path": _read_path(context, key)})
+    config = loop.mapping("score_extraction_config")
     if config is not None:
-        check_fields(draft, config, _CONFIG_FIELDS, "'score_extraction_config'")
-        scoring.agreement = truth_of(config.get("agreement_fallback"))
-        scoring.strategies.extend(read_strategies(draft, config.get("strategies"), inner))
+        fields = ("strategies", "agreement_fallback")
+        context.check_fields(config, fields, "'score_extraction_config'")
+        scoring.agreement = is_true(config.get("agreement_fallback"))
+        scoring.strategies.extend(_read_strategies(context, config.get("strategies"), inner))
     if inner is not None and (scoring.strategies or scoring.weights):
         agents = (inner.find(name) for name in speaking)
-        scoring.scorers = _scorers(scoring, [one for one in agents if one is not None])
+        scoring.scorers = _scorers(scoring, [agent for agent in agents if agent is not None])
     return scoring
 
 
-def _read_high_priority(draft: Draft, agent: Agent, inner: Section | None) -> list[str]:
-    """The agents whose score comes first."""
-    written = scalars_of(agent.get("high_priority_agents"))
-    for scalar in written:
-        if inner is not None and inner.find(scalar.text) is None:
-            report_unknown(draft, scalar, inner)
-    return [scalar.text for scalar in written] or list(HIGH_PRIORITY)
+def _read_agents(inner: Section | None, *values: Value | None) -> list[str]:
+    """The names of agents inside of the loop; what is none is reported."""
+    scalars = [scalar for value in values for scalar in scalars_of(value)]
+    for scalar in scalars:
+        if inner is not None:
+            inner.check_name(scalar)
+    return [scalar.text for scalar in scalars]
 
 
 def _scorers(scoring: Scoring, agents: list[Agent]) -> list[str]:
@@ -124,62 +156,267 @@ def _scorers(scoring: Scoring, agents: list[Agent]) -> list[str]:
     named = {*scoring.high_priority}
     words: list[str] = []
     for strategy in scoring.strategies:
-        assert isinstance(strategy, dict)
-        named.update(_texts(strategy.get("agents")))
-        found = map(_WORDS.match, _texts(strategy.get("patterns")))
-        words.extend(word[0].strip() for word in found if word is not None)
-    texts = {one.id: f"{_prompt(one, 'prompt')}\n{_prompt(one, 'system_prompt')}" for one in agents}
-    ids = list(texts)
+        named.update(texts_in(strategy.get("agents")))
+        matches = map(_WORDS.match, texts_in(strategy.get("patterns")))
+        words.extend(match[0].strip() for match in matches if match is not None)
+    prompts = {
+        agent.id: "\n".join(
+            _MARKS.sub("", agent.text(name)) for name in ("prompt", "system_prompt")
+        )
+        for agent in agents
+    }
     signs = (
-        [one.id for one in agents if one.id in named or one.type in VALIDATORS],
-        [one for one in ids if any(word in texts[one] for word in words)],
-        [one for one in ids if _RATER.search(one.lower()) or _RATES.search(texts[one])],
-        ids,
+        [agent.id for agent in agents if agent.id in named or agent.type in _VALIDATORS],
+        [name for name, prompt in prompts.items() if any(word in prompt for word in words)],
+        [n for n, prompt in prompts.items() if _RATER.search(n.lower()) or _RATES.search(prompt)],
+        list(prompts),
     )
     return next(filter(None, signs), [])
 
 
-def _texts(value: Json) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
-
-
-def _prompt(agent: Agent, name: str) -> str:
-    return _MARKS.sub("", text_of(agent.get(name)))
-
-
-def _read_criteria(draft: Draft, agent: Agent, inner: Section | None, scoring: Scoring) -> None:
+def _read_criteria(loop: Agent, inner: Section | None, scoring: Scoring) -> None:
     """The weights: of `scoring`, or of a validator in the loop, which scores without it, too."""
-    wanted = mapping_of(agent.get("scoring"))
-    if wanted is not None:
-        check_fields(draft, wanted, _SCORING_FIELDS, "'scoring'")
-    found = [one for one in inner.agents.values() if one.type in VALIDATORS] if inner else []
-    validator = next((one for one in reversed(found) if one.type == "loop_validator"), None)
-    validator = validator or (found[-1] if found else None)
+    context, config = loop.context, loop.mapping("scoring")
+    if config is not None:
+        context.check_fields(config, _SCORING_FIELDS, "'scoring'")
+    agents = list(inner.agents.values()) if inner else []
+    validators = [agent for kind in reversed(_VALIDATORS) for agent in agents if agent.type == kind]
+    validator = validators[-1] if validators else None
     if validator is not None and validator.type == "loop_validator":
-        scoring.target = text_of(validator.get("evaluation_target"))
-    context = context_of(draft, wanted.get("context")) if wanted is not None else ""
-    if wanted is None and (validator is None or _scores_otherwise(agent, validator)):
+        scoring.target = validator.text("evaluation_target")
+    wanted = ""
+    if config is not None:
+        wanted = _choice(context, config.get("context"), CONTEXTS, "context")
+        preset, changed = config.get("preset"), config.get("custom_weights")
+    elif validator is None or _scores_otherwise(loop, validator):
         return
-    usual = USUAL_CONTEXT if validator is None else criteria_of(validator, "")
-    scoring.context = context or usual
-    if wanted is not None:
-        preset, changed = wanted.get("preset"), wanted.get("custom_weights")
     else:
-        assert validator is not None
         preset, changed = validator.get("scoring_preset"), validator.get("custom_weights")
-    weights = changed_weights(draft, changed, scoring.context)
-    scoring.weights = weights_of(scoring.context, preset_of(draft, preset), weights)
+    usual = USUAL_CONTEXT if validator is None else _criteria_of(validator, "")
+    scoring.context = wanted or usual
+    weights = _changed_weights(context, changed, scoring.context)
+    scoring.weights = weights_of(scoring.context, _preset_of(context, preset), weights)
 
 
-def _scores_otherwise(agent: Agent, validator: Agent) -> bool:
+def _scores_otherwise(loop: Agent, validator: Agent) -> bool:
     """Whether a loop with a validator of plans says itself where its score is."""
-    named = agent.get("score_extraction_pattern", "score_extraction_key", "score_extraction_config")
+    named = loop.get("score_extraction_pattern", "score_extraction_key", "score_extraction_config")
     return validator.type == "plan_validator" and named is not None
 
 
-def _read_pattern(draft: Draft, agent: Agent, scoring: Scoring) -> None:
-    written = agent.get("score_extraction_pattern")
-    if not isinstance(written, Scalar):
+def _read_strategies(
+    context: FileContext, written: Value | None, inner: Section | None
+) -> list[dict[str, Json]]:
+    """The strategies in the order in which they are tried: by `priority`, then as written."""
+    if written is not None and not isinstance(written, Sequence):
+        advice = "write strategies: [{type: pattern, patterns: [...]}]"
+        context.report("W007", "'strategies' must be a list", written.span, help=advice)
+    strategies: list[tuple[float, dict[str, Json]]] = []
+    for item in items_of(written):
+        if not isinstance(item, Mapping):
+            advice = "write {type: pattern, patterns: [...]}"
+            context.report("W007", "a score strategy must be an object", item.span, help=advice)
+            continue
+        strategy = _read_strategy(context, item, inner)
+        if strategy is not None:
+            priority = number_of(item.get("priority"))
+            strategies.append((float("inf") if priority is None else priority, strategy))
+    return [strategy for _, strategy in sorted(strategies, key=lambda pair: pair[0])]
+
+
+def _read_strategy(
+    context: FileContext, item: Mapping, inner: Section | None
+) -> dict[str, Json] | None:
+    word = text_of(item.get("type"))
+    kind = _KINDS.get(word)
+    if kind is None:
+        advice = did_you_mean(word, _KINDS)
+        advice = advice or f"strategies: {', '.join(dict.fromkeys(_KINDS.values()))}"
+        message = f"there is no score strategy {word[:60]!r}"
+        context.report("W007", message, item.span, label="unknown strategy", help=advice)
+        return None
+    own = {"patterns", "pattern"} if kind == "pattern" else {*_PATHS}
+    context.check_fields(item, _STRATEGY_FIELDS | own, f"a score strategy {word!r}")
+    strategy: dict[str, Json] = {"type": kind}
+    if kind == "pattern":
+        strategy["patterns"] = _read_patterns(context, item)
+    elif (path := _named_path(context, item)) is not None:
+        strategy["path"] = _read_path(context, path)
+    agents = _read_agents(inner, item.get("agents"), item.get("agent"))
+    if agents:
+        strategy["agents"] = [*agents]
+    elif kind == "agent_key":
+        advice = "add agents: [AGENT]"
+        context.report("W006", "'agent_key' does not say which agents", item.span, help=advice)
+    return strategy
+
+
+def _read_patterns(context: FileContext, item: Mapping) -> list[Json]:
+    patterns = [*scalars_of(item.get("patterns")), *scalars_of(item.get("pattern"))]
+    if not patterns:
+        advice = r"add patterns: ['SCORE:\s*([0-9.]+)']"
+        context.report("W006", "a score strategy has no 'patterns'", item.span, help=advice)
+    for pattern in patterns:
+        check_pattern(context, pattern, is_score=True)
+    return [pattern.text for pattern in patterns]
+
+
+def _named_path(context: FileContext, item: Mapping) -> Value | None:
+    """Where in a result the score stands: the one path that a strategy names."""
+    names = [name for name in _PATHS if item.get(name) is not None]
+    for name in names[1:]:
+        entry = item.entry(name)
+        assert entry is not None
+        message = f"a score strategy has both {names[0]!r} and {name!r}"
+        advice = "a score stands in one place: take one"
+        context.report("W007", message, entry.key.span, help=advice)
+    return item.get(names[0]) if names else None
+
+
+def _read_path(context: FileContext, written: Value) -> list[Json]:
+    """The steps to a score; a path that is none is reported where it goes wrong."""
+    if not isinstance(written, Scalar) or not isinstance(written.value, str):
+        message, advice = "where a score stands must be a text", "write a path such as $.eval.score"
+        context.report("W007", message, written.span, help=advice)
+        return []
+    try:
+        return [*parse_path(written.text)]
+    except LanguageError as fault:
+        at = written.locate(min(fault.offset or 0, max(0, len(written.text) - 1)))
+        context.report("W007", fault.message, at, label="here", help=fault.help)
+        return []
+
+
+def check_pattern(context: FileContext, written: Scalar, *, is_score: bool) -> None:
+    """Reports a pattern that does not compile, and warns of one that finds too much."""
+    try:
+        compiled = search_pattern(written.text, lessons=not is_score)
+    except LanguageError as fault:
+        span = written.span if fault.offset is None else written.locate(fault.offset)
+        context.report("W014", fault.message, span, label="here", help=fault.help)
         return
-    check_pattern(draft, written, is_score=True)
-    scoring.strategies.append({"type": "pattern", "patterns": [written.text]})
+    if not is_score:
+        return
+    span, shown = written.span, f"pattern {written.text[:60]!r}"
+    if compiled.groups == 0:
+        message = f"{shown} captures nothing: the first number in what it finds is the score"
+        advice = r"put the number in parentheses, as in 'SCORE:\s*([0-9.]+)'"
+        context.warn("W014", message, span, label="no group", help=advice)
+    if all(compiled.search(number) is not None for number in _BARE_NUMBERS):
+        message = f"{shown} matches any number, so any number can be the score"
+        advice = r"name what stands before it, as in 'QUALITY_SCORE:\s*([0-9.]+)'"
+        context.warn("W023", message, span, label="matches any number", help=advice)
+
+
+def read_validator(agent: Agent, shared: Shared, section: Section) -> ir.Node:
+    """A validator of loops or of plans: a model answers fixed criteria with true or false."""
+    criteria = _criteria_of(agent, section.criteria)
+    preset = _preset_of(agent.context, agent.get("scoring_preset"))
+    _check_model(agent)
+    target = _read_target(agent, section)
+    prompt = _prompt(agent, target, f"{_STRICTNESS[preset]}\n{_form(criteria)}")
+    shape = computed("orka_validation", "it", literal(criteria))
+    task = ask(agent, shared, prompt=prompt, shape=shape)
+    if agent.get("temperature") is not None:
+        return task
+    inputs = ir.Fields((*task.inputs.entries, ("temperature", ir.Constant(_TEMPERATURE))))
+    return ir.Task(kind="ask", inputs=inputs, shape=shape, **shared)
+
+
+def _criteria_of(agent: Agent, around: str) -> str:
+    """The criteria that a validator answers: its own, those of the loop around it, or by type."""
+    word, mode = agent.text("scoring_context").lower(), agent.text("mode").lower()
+    if around and not any(part in word for part in _MEANINGS):
+        return around
+    if word in CONTEXTS:
+        return word
+    meant = (name for part, name in _MEANINGS.items() if part in word or part == mode)
+    usual = "graphscout" if agent.type == "plan_validator" else "loop_convergence"
+    return next(meant, usual)
+
+
+def _choice(context: FileContext, value: Value | None, choices: Collection[str], what: str) -> str:
+    """One of some words; empty where it is absent, or none of them, which is reported."""
+    word = text_of(value)
+    if value is None or word in choices:
+        return word
+    message = f"there is no scoring {what} {word[:60]!r}"
+    advice = did_you_mean(word, choices) or f"{what}s: {', '.join(choices)}"
+    context.report("W007", message, value.span, label=f"unknown {what}", help=advice)
+    return ""
+
+
+def _preset_of(context: FileContext, value: Value | None) -> str:
+    """The name of a table of weights."""
+    return _choice(context, value, PRESETS, "preset") or USUAL_PRESET
+
+
+def _changed_weights(context: FileContext, value: Value | None, criteria: str) -> dict[str, float]:
+    """`custom_weights`: numbers by `dimension.criterion`; others are reported."""
+    paths = paths_of(criteria)
+    weights: dict[str, float] = {}
+    for entry in value if isinstance(value, Mapping) else ():
+        number = number_of(entry.value)
+        if entry.name not in paths:
+            message = f"there is no criterion {entry.name[:80]!r} in the context {criteria!r}"
+            advice = did_you_mean(entry.name, paths) or f"criteria: {', '.join(paths)}"
+            context.report("W007", message, entry.key.span, label="unknown criterion", help=advice)
+        elif number is None or number < 0:
+            message = f"the weight of {entry.name!r} must be a number of at least 0"
+            advice = "write a number such as 0.25"
+            context.report("W007", message, entry.value.span, help=advice)
+        else:
+            weights[entry.name] = float(number)
+    return weights
+
+
+def _check_model(agent: Agent) -> None:
+    if agent.get("llm_model") is not None:
+        return
+    model = agent.fields.entry("model")
+    if model is None:
+        message = f"agent {agent.id!r} has no 'llm_model': the default model is asked"
+        agent.context.warn("W006", message, agent.span, help="add llm_model: NAME")
+        return
+    message = f"{agent.type!r} takes 'llm_model', not 'model'; the model is used all the same"
+    label, advice = "write 'llm_model'", "did you mean 'llm_model'?"
+    agent.context.warn("W004", message, model.key.span, label=label, help=advice)
+
+
+def _read_target(agent: Agent, section: Section) -> str:
+    """The agent whose work is judged; nothing where all that was said before is."""
+    target = agent.get("evaluation_target")
+    name, names = text_of(target), section.flow["agents"]
+    if not isinstance(target, Scalar) or name in names:
+        return name
+    message = f"'evaluation_target' names {name[:60]!r}, but there is no such agent"
+    advice = did_you_mean(name, names)
+    agent.context.report("W010", message, target.span, label="unknown agent", help=advice)
+    return ""
+
+
+def _prompt(agent: Agent, target: str, instruction: str) -> ir.Value:
+    written = agent.get("custom_prompt", "prompt")
+    introduction = text_of(written) or _INTRODUCTION
+    content = f"{{{{ orka_content({literal(target)}) }}}}"
+    if "{content}" in introduction:
+        introduction = introduction.replace("{content}", content)
+    elif not is_template(introduction):
+        introduction = f"{introduction}\n\n{content}"
+    before = _BEFORE.format(target=literal(target))
+    expression = template(f"{introduction}\n{before}\n{instruction}")
+    if isinstance(written, Scalar):
+        agent.context.places.remember(expression, written)
+    else:
+        agent.context.places.remember_part(expression, agent.span_of("evaluation_target"))
+    return expression
+
+
+def _form(criteria: str) -> str:
+    """What the model must answer: a JSON object with each criterion."""
+    groups = (
+        (name, ", ".join(f'"{part}": true or false' for part in parts))
+        for name, parts in CONTEXTS[criteria].items()
+    )
+    fields = ",\n".join(f'  "{name}": {{ {listed} }}' for name, listed in groups)
+    return f"{_FORM}\n{{\n{fields}\n}}"

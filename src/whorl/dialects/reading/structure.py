@@ -10,6 +10,7 @@ from whorl.errors import did_you_mean, nearest
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from collections.abc import Mapping as MappingOf
 
     from whorl.dialects.reading.context import Findings
@@ -86,11 +87,15 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The fields of one place, and advice about fields that people expect there."""
+    """The fields of one place, and advice about fields that people expect there.
+
+    `check` looks at the fields of an object together, given who has them.
+    """
 
     title: str
     fields: MappingOf[str, Field]
     instead: MappingOf[str, str] = field(default_factory=dict)
+    check: Callable[[Findings, Mapping, str], None] | None = None
 
 
 def check_table(
@@ -113,6 +118,8 @@ def check_table(
             message, advice = f"{owner} lacks the field {name!r}", f"add {name}: {known.example}"
             label = f"{name!r} is missing"
             context.report("W006", message, at or value.span, label=label, help=advice)
+    if table.check is not None:
+        table.check(context, value, owner)
 
 
 def _report_unknown(context: Findings, entry: Entry, table: Table, owner: str) -> None:
@@ -143,8 +150,10 @@ def _check_inner(context: Findings, entry: Entry, table: Table, owner: str) -> N
     assert isinstance(entry.value, Sequence)
     for item in entry.value:
         if isinstance(item, Mapping):
-            name = text_of(item.get("name"))[:60]
-            named = f"{table.title} {name!r}" if "name" in item else f"a {table.title} of {owner}"
+            name = item.get("name")
+            named = f"a {table.title} of {owner}"
+            if name:
+                named = f"{table.title} {text_of(name)[:60]!r}"
             check_table(context, item, table, named)
             continue
         message = f"a {table.title} of {owner} must be an object, not {shown(item)}"

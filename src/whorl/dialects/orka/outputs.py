@@ -1,4 +1,4 @@
-"""What agents gave, as templates read it: a text is its own `response`, an object prints its one.
+"""What agents gave, as templates read it, and the patterns and paths that look into it.
 
 An agent's result is the text that a model wrote, or JSON. `previous_outputs.writer` prints the
 text, `previous_outputs.writer.response` is the same, and the members of a text that is a JSON
@@ -12,14 +12,16 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from whorl.language.faults import LanguageError
+from whorl.language.patterns import pattern
 from whorl.language.values import UNDEFINED, item_of, member_of, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from whorl.language.patterns import Pattern
     from whorl.language.run import Run
     from whorl.language.values import Value
-
 
 # Names that the reader of the dialect binds and no author can write.
 FLOW = "$flow"
@@ -37,6 +39,13 @@ WORDS = frozenset(("response", "result", "output"))
 _PARSED_MAX = 65_536
 _UNWRAPPED_MAX = 8
 _FENCE = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)```", re.DOTALL)
+_AHEAD = "(?="
+_STEP = re.compile(
+    r"""\.?(?P<name>[^.\[\]'"$*?@\s](?:[^.\[\]'"*?@]*[^.\[\]'"*?@\s])?)"""
+    r"""|\[(?P<index>-?\d{1,6})\]"""
+    r"""|\[\s*(?:'(?P<single>[^']+)'|"(?P<double>[^"]+)")\s*\]"""
+)
+_HELP = "write members with dots and positions in brackets, as in $.eval.scores[0]"
 
 
 class Output(dict[str, "Value"]):
@@ -47,11 +56,11 @@ class Output(dict[str, "Value"]):
 
 def previous_outputs(run: Run) -> dict[str, Value]:
     """The results of all agents that have run, by their names, and the past loops."""
-    found = dict(outputs_of(run, listed(run, "agents")))
+    outputs = dict(outputs_of(run, listed(run, "agents")))
     past = run.lookup(PAST)
     if isinstance(past, list):
-        found[PAST] = shown_records(past)
-    return found
+        outputs[PAST] = shown_records(past)
+    return outputs
 
 
 def outputs_of(run: Run, names: Iterable[str]) -> Iterator[tuple[str, Value]]:
@@ -66,8 +75,12 @@ def outputs_of(run: Run, names: Iterable[str]) -> Iterator[tuple[str, Value]]:
 def listed(run: Run, what: str) -> list[str]:
     """What the reader wrote down about the agents around: all of them, the forks or the joins."""
     flow = run.lookup(FLOW)
-    names = flow.get(what) if isinstance(flow, dict) else None
-    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    return texts_in(flow.get(what)) if isinstance(flow, dict) else []
+
+
+def texts_in(value: Value) -> list[str]:
+    """The texts of a list."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def presented(value: Value) -> Value:
@@ -96,10 +109,10 @@ def shown_records(past: Sequence[Value]) -> list[Value]:
 def member(value: Value, name: str) -> Value:
     """`value.name`, where a text or an object without `response` is its own."""
     if isinstance(value, dict):
-        found = value.get(name, UNDEFINED)
-        if found is UNDEFINED and isinstance(value, Output) and name in WORDS:
+        part = value.get(name, UNDEFINED)
+        if part is UNDEFINED and isinstance(value, Output) and name in WORDS:
             return value
-        return found
+        return part
     if isinstance(value, str):
         inner = object_in(value)
         if inner is not None and name in inner:
@@ -148,13 +161,13 @@ def response_of(value: Value) -> Value:
 
 def text_of(value: Value) -> str:
     """The text in which scores and lessons are looked for."""
-    said = response_of(value)
-    if isinstance(said, str):
-        return said
-    if isinstance(said, dict):
-        spoken = [part for part in said.values() if isinstance(part, str)]
-        return "\n".join([*spoken, to_text(dict(said))])
-    return "" if said is None or said is UNDEFINED else to_text(said)
+    response = response_of(value)
+    if isinstance(response, str):
+        return response
+    if isinstance(response, dict):
+        texts = [part for part in response.values() if isinstance(part, str)]
+        return "\n".join([*texts, to_text(dict(response))])
+    return "" if response is None or response is UNDEFINED else to_text(response)
 
 
 def fields_of(value: Value) -> dict[str, Value]:
@@ -180,13 +193,81 @@ def _parsed(text: str) -> dict[str, Value] | None:
         if source.lstrip()[:1] != "{":
             continue
         try:
-            found = json.loads(source, parse_constant=_refuse)
+            parsed = json.loads(source, parse_constant=_refuse)
         except (ValueError, RecursionError):
             continue
-        if isinstance(found, dict):
-            return found
+        if isinstance(parsed, dict):
+            return parsed
     return None
 
 
 def _refuse(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+def search_pattern(source: str, *, lessons: bool = False) -> Pattern:
+    """Compiles a pattern; raises LanguageError. Patterns for lessons ignore case and line ends.
+
+    What a pattern only looks for ahead of its end may as well belong to what it finds: no more
+    than its groups is ever read.
+    """
+    return pattern(without_look_ahead(source), ignore_case=lessons, dot_matches_newline=lessons)
+
+
+def without_look_ahead(source: str) -> str:
+    """The pattern with a look-ahead at its very end turned into a group."""
+    start = source.rfind(_AHEAD)
+    if start < 0 or _closing(source, start) != len(source) - 1:
+        return source
+    return f"{source[:start]}(?:{source[start + len(_AHEAD) :]}"
+
+
+def _closing(source: str, start: int) -> int:
+    """Where the parenthesis at `start` is closed; -1 where it is not."""
+    depth = 0
+    is_class = False
+    index = start
+    while index < len(source):
+        letter = source[index]
+        if letter == "\\":
+            index += 1
+        elif is_class:
+            is_class = letter != "]"
+        elif letter == "[":
+            is_class = True
+        elif letter in "()":
+            depth += 1 if letter == "(" else -1
+            if depth == 0:
+                return index
+        index += 1
+    return -1
+
+
+def parse_path(text: str) -> list[str | int]:
+    """The steps of a path; raises LanguageError with the offset of what is wrong."""
+    at = 1 if text.startswith("$") else 0
+    steps: list[str | int] = []
+    while at < len(text):
+        step = _STEP.match(text, at)
+        is_joined = at == 0 or text[at] in ".["
+        if step is None or not is_joined:
+            raise LanguageError(f"{text[:60]!r} is no path to a value", at, _HELP)
+        index = step["index"]
+        name = step["name"] or step["single"] or step["double"]
+        steps.append(name if index is None else int(index))
+        at = step.end()
+    if not steps:
+        raise LanguageError(f"{text[:60]!r} names no value", 0, _HELP)
+    return steps
+
+
+def value_at(value: Value, steps: list[Value]) -> Value:
+    """The value at the end of a path: members of objects, positions of lists, and nothing else."""
+    for step in steps:
+        if isinstance(step, str) and isinstance(value, dict):
+            value = value.get(step, UNDEFINED)
+        elif isinstance(step, int) and isinstance(value, list) and -len(value) <= step < len(value):
+            value = value[step]
+        else:
+            return UNDEFINED
+    return value

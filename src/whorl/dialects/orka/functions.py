@@ -1,4 +1,4 @@
-"""The functions that the reader itself writes into a workflow; authors have no need of them."""
+"""The function library: what the reader itself writes into a workflow, and what authors call."""
 
 from __future__ import annotations
 
@@ -6,22 +6,34 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from whorl.dialects.orka.functions.booleans import validation
-from whorl.dialects.orka.functions.outputs import (
+from whorl.dialects.orka.outputs import (
     OUTPUTS,
     PREVIOUS,
     fields_of,
+    item,
     joined,
     listed,
+    member,
     outputs_of,
+    previous_outputs,
     printed,
     response_of,
     shown_records,
     text_of,
+    texts_in,
 )
-from whorl.dialects.orka.functions.scores import find_score, lessons, pay_patterns, pay_score
+from whorl.dialects.orka.scores import (
+    find_score,
+    is_validation,
+    lessons,
+    pay_patterns,
+    pay_score,
+    validation,
+)
+from whorl.dialects.orka.templates import TEMPLATE_FUNCTIONS
 from whorl.language.entry import Family, FunctionEntry
 from whorl.language.faults import EvaluationError
+from whorl.language.libraries import Library, Semantics
 from whorl.language.values import UNDEFINED
 
 if TYPE_CHECKING:
@@ -41,26 +53,26 @@ _ERROR = re.compile(r"\s*(?:\[?\w*agent error|error\b|exception\b)", re.IGNORECA
 def score(run: Run, settings: Value) -> Value:
     """The score of the iteration whose results are in scope."""
     table = settings if isinstance(settings, dict) else {}
-    said = dict(outputs_of(run, _names(table.get("agents"))))
-    pay_score(run, said, table)
-    found = find_score(said, table)
-    return None if found is None else found[0]
+    outputs = dict(outputs_of(run, texts_in(table.get("agents"))))
+    pay_score(run, outputs, table)
+    scored = find_score(outputs, table)
+    return None if scored is None else scored[0]
 
 
 def results(run: Run, names: Value) -> Value:
     """The results of some agents by name."""
-    return dict(outputs_of(run, _names(names)))
+    return dict(outputs_of(run, texts_in(names)))
 
 
 def extract(run: Run, settings: Value) -> str:
     """The lessons of one category in what agents said."""
     table = settings if isinstance(settings, dict) else {}
-    texts = [text_of(value) for _, value in outputs_of(run, _names(table.get("agents")))]
-    pay_patterns(run, texts, len(_names(table.get("patterns"))))
+    texts = [text_of(value) for _, value in outputs_of(run, texts_in(table.get("agents")))]
+    pay_patterns(run, texts, len(texts_in(table.get("patterns"))))
     length = table.get("length_max")
-    found = lessons(texts, _names(table.get("patterns")), length if isinstance(length, int) else 0)
-    run.check_text(len(found), "lessons")
-    return found
+    text = lessons(texts, texts_in(table.get("patterns")), length if isinstance(length, int) else 0)
+    run.check_text(len(text), "lessons")
+    return text
 
 
 def timestamp(run: Run, at: Value) -> str:
@@ -79,65 +91,57 @@ def loop_result(run: Run, it: Value, past: Value, settings: Value) -> Value:
     """The result of a loop in the shape that the dialect has for it."""
     table = settings if isinstance(settings, dict) else {}
     whole = it if isinstance(it, dict) else {}
-    told = whole.get("loop")
-    summary = told if isinstance(told, dict) else {}
-    by_agent = {name: whole[name] for name in _names(table.get("results")) if name in whole}
-    given = {name: value for name, value in by_agent.items() if value is not None}
+    figures = whole.get("loop")
+    loop = figures if isinstance(figures, dict) else {}
+    by_agent = {name: whole[name] for name in texts_in(table.get("results")) if name in whole}
+    outputs = {name: value for name, value in by_agent.items() if value is not None}
     return {
-        "response": _answer(given, table),
-        "loops_completed": summary.get("returned_iteration") or 0,
-        "final_score": summary.get("score"),
-        "threshold_met": summary.get("exit_reason") == "condition_met",
-        "past_loops": _public(past),
+        "response": _answer(outputs, table),
+        "loops_completed": loop.get("returned_iteration") or 0,
+        "final_score": loop.get("score"),
+        "threshold_met": loop.get("exit_reason") == "condition_met",
+        "past_loops": shown_records(past) if isinstance(past, list) else [],
         "result": by_agent,
     }
 
 
-def _public(past: Value) -> list[Value]:
-    return shown_records(past) if isinstance(past, list) else []
-
-
-def _answer(given: dict[str, Value], table: dict[str, Value]) -> Value:
+def _answer(outputs: dict[str, Value], table: dict[str, Value]) -> Value:
     """The document: what the last agent said that is not the scorer; a validator names its target.
 
     Whether there is a score must not change which agent that is.
     """
     target = table.get("target")
-    if isinstance(target, str) and target in given:
-        return response_of(given[target])
-    spoken = [name for name in _names(table.get("agents")) if name in given]
-    found = find_score({name: given[name] for name in spoken}, table)
-    scorers = [name for name in _names(table.get("scorers")) if name in given]
-    scorer = found[1] if found is not None and found[1] in scorers else (scorers or [""])[-1]
-    others = [name for name in spoken if name != scorer and not _is_validation(given[name])]
-    last = (others or spoken)[-1:]
-    return response_of(given[last[0]]) if last else None
-
-
-def _is_validation(value: Value) -> bool:
-    return isinstance(value, dict) and "boolean_evaluations" in value
+    if isinstance(target, str) and target in outputs:
+        return response_of(outputs[target])
+    names = [name for name in texts_in(table.get("agents")) if name in outputs]
+    scored = find_score({name: outputs[name] for name in names}, table)
+    scorers = [name for name in texts_in(table.get("scorers")) if name in outputs]
+    scorer = scored[1] if scored is not None and scored[1] in scorers else (scorers or [""])[-1]
+    others = [name for name in names if name != scorer and not is_validation(outputs[name])]
+    last = (others or names)[-1:]
+    return response_of(outputs[last[0]]) if last else None
 
 
 def value(run: Run, name: Value) -> Value:
     """The result of one agent as it is; nothing where it did not run."""
-    found = run.lookup(run.text(name))
-    return None if found is UNDEFINED else found
+    result = run.lookup(run.text(name))
+    return None if result is UNDEFINED else result
 
 
 def answer(run: Run, names: Value) -> Value:
     """The answer of the whole run: of the last agent that said anything."""
-    for _, value in reversed(list(outputs_of(run, _names(names)))):
-        said = response_of(value)
-        if said is not UNDEFINED and said is not None and said != "":
-            return said
+    for _, value in reversed(list(outputs_of(run, texts_in(names)))):
+        response = response_of(value)
+        if response is not UNDEFINED and response is not None and response != "":
+            return response
     return None
 
 
 def content(run: Run, target: Value) -> str:
     """What a validator looks at, fenced: what its target said, or all that was said so far."""
     names = [target] if isinstance(target, str) and target else listed(run, "here")
-    told = (printed(run, value) for _, value in outputs_of(run, names))
-    text = joined(run, "\n\n", told, "evaluation target")
+    texts = (printed(run, value) for _, value in outputs_of(run, names))
+    text = joined(run, "\n\n", texts, "evaluation target")
     if not text.strip():
         whose = f"{target!r} has" if target else "the agents before it have"
         raise EvaluationError(f"there is nothing to judge: {whose} given nothing")
@@ -163,17 +167,12 @@ def _fenced(run: Run, text: str) -> str:
     )
 
 
-def validated(run: Run, it: Value, context: Value) -> Value:
-    """A validator's result."""
-    return validation(it, run.text(context))
-
-
 def binary(run: Run, it: Value) -> bool:
     """Whether an answer says yes; what says neither says no."""
-    said = response_of(it)
-    if isinstance(said, bool):
-        return said
-    text = run.text(said)
+    response = response_of(it)
+    if isinstance(response, bool):
+        return response
+    text = run.text(response)
     first_no, first_yes = _NO.search(text), _YES.search(text)
     if first_yes is None:
         return False
@@ -183,29 +182,28 @@ def binary(run: Run, it: Value) -> bool:
 def category(run: Run, it: Value, options: Value) -> str:
     """The category that an answer names."""
     text = run.text(response_of(it)).strip().lower()
-    names = _names(options)
+    names = texts_in(options)
     run.spend(len(names) * (1 + (len(text) >> 6)))
     bare = text.strip("\"'. ")
     for name in names:
         if bare == name.lower():
             return name
-    found = [(text.find(name.lower()), name) for name in names if name.lower() in text]
-    return min(found)[1] if found else UNCLASSIFIED
+    places = [(text.find(name.lower()), name) for name in names if name.lower() in text]
+    return min(places)[1] if places else UNCLASSIFIED
 
 
 def structured(run: Run, it: Value, fields: Value) -> Value:
     """An object with these fields, from an answer that may have only some of them."""
-    found = fields_of(it)
     defaults = fields if isinstance(fields, dict) else {}
-    return {**defaults, **found} if found else {**defaults, "response": response_of(it)}
+    return {**defaults, **(fields_of(it) or {"response": response_of(it)})}
 
 
 def route(run: Run, value: Value, choices: Value, router: Value, strict: Value) -> Value:
     """The agents that a router sends the run to; none where it does not understand the answer."""
-    found = _route(run, value, choices)
-    if found is None and strict is True:
+    targets = _route(run, value, choices)
+    if targets is None and strict is True:
         raise EvaluationError(_misread(run, value, choices, router))
-    return [] if found is None else found
+    return [] if targets is None else targets
 
 
 def misread(run: Run, value: Value, choices: Value, router: Value) -> Value:
@@ -216,8 +214,8 @@ def misread(run: Run, value: Value, choices: Value, router: Value) -> Value:
 
 
 def _misread(run: Run, value: Value, choices: Value, router: Value) -> str:
-    said = " ".join(run.text(response_of(value))[: 2 * _SHOWN_MAX].split())
-    shown = f"{said[:_SHOWN_MAX]}..." if len(said) > _SHOWN_MAX else said
+    words = " ".join(run.text(response_of(value))[: 2 * _SHOWN_MAX].split())
+    shown = f"{words[:_SHOWN_MAX]}..." if len(words) > _SHOWN_MAX else words
     names = ", ".join(choices) if isinstance(choices, dict) else ""
     return (
         f"router {run.text(router)!r} runs no agent, because the answer {shown!r} does not say "
@@ -228,8 +226,8 @@ def _misread(run: Run, value: Value, choices: Value, router: Value) -> str:
 def _route(run: Run, value: Value, choices: Value) -> Value:
     """The agents by the literal answer, by a route that it names, or by yes and no; else null."""
     table = choices if isinstance(choices, dict) else {}
-    said = response_of(value)
-    text = "" if said is UNDEFINED or said is None else run.text(said)
+    response = response_of(value)
+    text = "" if response is UNDEFINED or response is None else run.text(response)
     # Some models think aloud before they answer.
     text = text.rpartition("</think>")[2].strip()
     folded = {name.lower(): targets for name, targets in table.items()}
@@ -238,12 +236,12 @@ def _route(run: Run, value: Value, choices: Value) -> Value:
     for name in (text, text.lower(), text.lower().strip("\"'. ")):
         if name in table or name in folded:
             return table.get(name, folded.get(name))
-    said_so = text.lower()
-    run.spend((1 + len(folded)) * (1 + (len(said_so) >> 6)))
-    named = [name for name in folded if name and _has_word(run, said_so, name)]
-    if len(named) == 1 and not _is_denied(said_so, named[0]):
+    folded_text = text.lower()
+    run.spend((1 + len(folded)) * (1 + (len(folded_text) >> 6)))
+    named = [name for name in folded if name and _has_word(run, folded_text, name)]
+    if len(named) == 1 and not _is_denied(folded_text, named[0]):
         return folded[named[0]]
-    word = "true" if binary(run, text if isinstance(said, str) else said) else "false"
+    word = "true" if binary(run, text if isinstance(response, str) else response) else "false"
     for name in (word, {"true": "yes", "false": "no"}[word], "default"):
         if name in folded:
             return folded[name]
@@ -277,41 +275,41 @@ def _is_letter(letter: str) -> bool:
 
 def routed(run: Run, routers: Value, agent: Value) -> bool:
     """Whether one of these routers sent the run to an agent."""
-    chosen = (value for _, value in outputs_of(run, _names(routers)))
+    chosen = (value for _, value in outputs_of(run, texts_in(routers)))
     return any(agent in targets for targets in chosen if isinstance(targets, list))
 
 
 def join(run: Run, fork: Value, names: Value) -> Value:
     """What the branches of a fork gave, together."""
-    found = dict(outputs_of(run, _names(names)))
-    merged = {name: response_of(value) for name, value in found.items()}
+    outputs = dict(outputs_of(run, texts_in(names)))
+    merged = {name: response_of(value) for name, value in outputs.items()}
     return {"status": "done", "group": fork, "merged": merged, **merged}
 
 
 def none_usable(run: Run, names: Value) -> bool:
     """Whether none of these agents gave anything of use, so that the next one is tried."""
-    return all(is_unusable(value) for _, value in outputs_of(run, _names(names)))
+    return all(is_unusable(value) for _, value in outputs_of(run, texts_in(names)))
 
 
 def is_unusable(value: Value) -> bool:
     """Whether a result is empty or reads like an error."""
-    said = response_of(value)
-    if said is UNDEFINED or said is None or said in ("", [], {}):
+    response = response_of(value)
+    if response is UNDEFINED or response is None or response in ("", [], {}):
         return True
-    return isinstance(said, str) and _ERROR.match(said) is not None
+    return isinstance(response, str) and _ERROR.match(response) is not None
 
 
 def failover(run: Run, it: Value, names: Value) -> Value:
     """The first usable result of a failover's children; without one the failover has failed."""
-    found = it if isinstance(it, dict) else {}
-    given = {name: found[name] for name in _names(names) if found.get(name) is not None}
-    for name, value in given.items():
+    results = it if isinstance(it, dict) else {}
+    outputs = {name: results[name] for name in texts_in(names) if results.get(name) is not None}
+    for name, value in outputs.items():
         if not is_unusable(value):
-            said = response_of(value)
+            response = response_of(value)
             chosen = {"status": "success", "successful_child": name}
-            return {"response": said, "result": said, **chosen, **given}
-    listed = ", ".join(map(repr, _names(names)))
-    raise EvaluationError(f"none of {listed} gave an answer that can be used")
+            return {"response": response, "result": response, **chosen, **outputs}
+    children = ", ".join(map(repr, texts_in(names)))
+    raise EvaluationError(f"none of {children} gave an answer that can be used")
 
 
 def search_words(run: Run, it: Value) -> Value:
@@ -319,8 +317,8 @@ def search_words(run: Run, it: Value) -> Value:
     if isinstance(it, dict) and "response" in it:
         return it
     if isinstance(it, list):
-        told = joined(run, "\n", (printed(run, one) for one in it), "what a search found")
-        return {"response": told, "results": it}
+        text = joined(run, "\n", (printed(run, result) for result in it), "what a search found")
+        return {"response": text, "results": it}
     return it
 
 
@@ -329,13 +327,10 @@ def memories_text(run: Run, it: Value) -> Value:
     if not isinstance(it, dict) or "memories" not in it:
         return it
     memories = it["memories"] if isinstance(it["memories"], list) else []
-    found = [one["content"] for one in memories if isinstance(one, dict) and "content" in one]
-    told = joined(run, "\n", map(run.text, found), "memories")
-    return {"response": told if found else "NONE", **it}
-
-
-def _names(value: Value) -> list[str]:
-    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
+    parts = (memory for memory in memories if isinstance(memory, dict))
+    texts = [memory["content"] for memory in parts if "content" in memory]
+    text = joined(run, "\n", map(run.text, texts), "memories")
+    return {"response": text if texts else "NONE", **it}
 
 
 _function = Family("function", "orka")
@@ -351,7 +346,7 @@ FLOW_FUNCTIONS: tuple[FunctionEntry, ...] = (
     _function("orka_answer(names)", answer, "the answer of the run"),
     _function("orka_content(target='')", content, "what a validator looks at", reads=OUTPUTS),
     _function("orka_content_before(target='')", content_before, "the same, an iteration before"),
-    _function("orka_validation(it, context)", validated, "the result of a validator"),
+    _function("orka_validation(it, context)", validation, "the result of a validator"),
     _function("orka_binary(it)", binary, "whether an answer says yes"),
     _function("orka_category(it, options)", category, "the category that an answer names"),
     _function("orka_structured(it, fields)", structured, "an object with these fields"),
@@ -363,4 +358,11 @@ FLOW_FUNCTIONS: tuple[FunctionEntry, ...] = (
     _function("orka_failover(it, names)", failover, "the first usable result"),
     _function("orka_search(it)", search_words, "what a search found"),
     _function("orka_memories(it)", memories_text, "what a memory gave"),
+)
+
+LIBRARY = Library(
+    functions=TEMPLATE_FUNCTIONS + FLOW_FUNCTIONS,
+    semantics=Semantics(
+        member, item, printed, forgiving_item=item, names={OUTPUTS: previous_outputs}
+    ),
 )

@@ -1,0 +1,335 @@
+"""Reads a workflow file of mcp-cli: its steps and loops, their order, its inputs, its output."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.dialects.mcp_cli.format import FileContext, Item, check_structure
+from whorl.dialects.mcp_cli.loops import read_loop
+from whorl.dialects.mcp_cli.steps import (
+    ParsedFile,
+    read_consensus,
+    read_execution,
+    read_run,
+    read_template,
+    warn_of_unused,
+)
+from whorl.dialects.mcp_cli.texts import (
+    LIBRARY,
+    MAIN,
+    RESERVED,
+    Texts,
+    View,
+    collect_variables,
+    names_in,
+    operands_in,
+)
+from whorl.dialects.reading.scalars import scalar_of, text_of
+from whorl.dialects.reading.texts import quoted
+from whorl.errors import did_you_mean
+from whorl.source import Mapping, Scalar, Sequence
+
+if TYPE_CHECKING:
+    from whorl.dialects.mcp_cli.texts import Variables
+    from whorl.dialects.reader import Files, Reading
+    from whorl.language import Json
+    from whorl.source import Document
+
+ITEMS_MAX = 1_000
+_NAME = re.compile(r"[^\s{}\x00-\x1f](?:[^{}\x00-\x1f]{0,126}[^\s{}\x00-\x1f])?")
+
+# The dialect's own words for what a run tells, as data that the interfaces can print.
+VOCABULARY: dict[str, Json] = {
+    # The exit reasons of loops, by the engine's words; those that are the same are left out.
+    "exit_reasons": {"failed": "error"},
+    # A line for each judgement, filled from the facts of the note `iteration.finished`:
+    # `question`, and the word below for the `met` of the fact (true, false, null).
+    "judgement": {
+        "line": "[INFO] Condition evaluation: '{question}' -> {verdict}",
+        "met": "YES",
+        "not_met": "NO",
+        "ambiguous": "AMBIGUOUS ({answer})",
+    },
+}
+
+
+class McpCliReader:
+    """Reads workflow files of mcp-cli."""
+
+    name = "mcp-cli"
+    looks_for = 'the field `$schema: "workflow/v2.0"` at the top'
+    joined: frozenset[str] | None = frozenset({"steps", "loops"})
+
+    def claims(self, document: Document) -> bool:
+        """Whether the file has that schema, or lacks it and looks like such a file all the same."""
+        root = document.root
+        if not isinstance(root, Mapping):
+            return False
+        schema = root.get("$schema")
+        if isinstance(schema, Scalar):
+            return schema.text.startswith("workflow/")
+        listed = any(isinstance(root.get(name), Sequence) for name in ("steps", "loops"))
+        return schema is None and listed and isinstance(root.get("execution"), Mapping)
+
+    def read(self, document: Document, files: Files) -> Reading:
+        """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
+        context = FileContext(document, files)
+        check_structure(context)
+        workflow = _read_workflow(context)
+        context.check(workflow)
+        return context.finish(workflow, context.mentions)
+
+
+def _read_workflow(context: FileContext) -> ir.Workflow:
+    items = _read_items(context)
+    variables = collect_variables(items, context.root.get("env"))
+    order = _find_order(context, items, variables)
+    execution = read_execution(context)
+    after = {item.name: order.after(item, parallel=execution.parallel) for item in items}
+    texts = Texts(context, variables)
+    file = ParsedFile(context, texts, execution, after, order.loop_before, order.mentioned)
+    nodes = [_read_node(file, item) for item in items]
+    if nodes:
+        # Its result is that of the workflow, which has none where it failed.
+        nodes[-1] = replace(nodes[-1], on_failure="halt")
+    context.mentions.update((name, port.span) for name, port in variables.inputs.items())
+    if variables.reads_input:
+        context.mentions[MAIN] = context.root.span
+    return ir.Workflow(
+        name=text_of(context.root.get("name")) or "workflow",
+        description=text_of(context.root.get("description")),
+        inputs=_inputs(variables),
+        main_input=MAIN,
+        open_inputs=True,
+        body=ir.Block(tuple(nodes), concurrency=execution.workers, on_failure=execution.on_failure),
+        outputs=_outputs(items, variables),
+        variables=_env(context),
+        workflows=tuple(context.workflows.items()),
+        dialect=McpCliReader.name,
+        vocabulary=VOCABULARY,
+    )
+
+
+def _read_node(file: ParsedFile, item: Item) -> ir.Node:
+    file.context.places.remember_node(item.name, item.key.span)
+    warn_of_unused(file.context, item)
+    if item.loop is not None:
+        return read_loop(file, item, item.loop)
+    if isinstance(template := item.get("template"), Mapping):
+        return read_template(file, item, template)
+    if isinstance(consensus := item.get("consensus"), Mapping):
+        return read_consensus(file, item, consensus)
+    return read_run(file, item)
+
+
+def _read_items(context: FileContext) -> list[Item]:
+    """The steps and loops in the order of the document, each name once."""
+    items: list[Item] = []
+    for section in ("steps", "loops"):
+        listed = context.root.get(section)
+        for fields in listed.items if isinstance(listed, Sequence) else ():
+            name = fields.get("name") if isinstance(fields, Mapping) else None
+            if isinstance(fields, Mapping) and isinstance(name, Scalar) and name.text:
+                own = fields if section == "loops" else fields.get("loop")
+                loop = own if isinstance(own, Mapping) else None
+                items.append(Item(name.text, name, fields, loop))
+    span = context.root.span
+    if len(items) > ITEMS_MAX:
+        message = f"the workflow has {len(items):,} steps and loops; the limit is {ITEMS_MAX:,}"
+        advice = "go over items with `loop: {mode: iterate}`, or call other workflows"
+        context.report("W015", message, span, label="too many", help=advice)
+        return []
+    items.sort(key=lambda item: (item.fields.span.line, item.fields.span.column))
+    if not items and not context.diagnostics:
+        message = "the workflow has neither steps nor loops"
+        advice = 'add steps: [{name: write, run: "Write {{input}}"}]'
+        context.report("W006", message, span, label="nothing to do", help=advice)
+    return _named_once(context, items)
+
+
+def _named_once(context: FileContext, items: list[Item]) -> list[Item]:
+    by_name: dict[str, Item] = {}
+    for item in items:
+        first = by_name.setdefault(item.name, item)
+        if first is not item:
+            message = f"two steps or loops are called {item.name[:60]!r}"
+            label = f"the first one is on line {first.key.span.line}"
+            advice = "choose another name for one of them"
+            context.report("W012", message, item.key.span, label=label, help=advice)
+        elif item.name in RESERVED or not _NAME.fullmatch(item.name):
+            message = f"a step or loop cannot be called {item.name[:60]!r}"
+            label = "reserved" if item.name in RESERVED else "not a name"
+            advice = f"choose another name, such as {'my_' + item.name[:40]!r}"
+            context.report("W012", message, item.key.span, label=label, help=advice)
+    _check_accumulators(context, by_name)
+    return list(by_name.values())
+
+
+def _check_accumulators(context: FileContext, items: dict[str, Item]) -> None:
+    taken = dict(items)
+    for item in items.values():
+        name = item.loop.get("accumulate") if item.loop is not None else None
+        if not isinstance(name, Scalar) or not name.text:
+            continue
+        first = taken.setdefault(name.text, item)
+        if first is not item or name.text in RESERVED or name.text == item.name:
+            message = f"{item.words} cannot accumulate as {name.text[:60]!r}: that name has a "
+            advice = f"choose another name, such as {item.name[:40] + '_history'!r}"
+            context.report("W012", message + "meaning", name.span, label="taken", help=advice)
+
+
+def _inputs(variables: Variables) -> tuple[ir.Port, ...]:
+    """The main input, and every name that texts mention and nothing in the file gives.
+
+    One that only prompts mention stays in them as it is written unless it is given.
+    """
+    main = ir.Port(MAIN, "string", required=False, default="")
+    others = [
+        ir.Port(name, required=port.required, default=None if port.required else port.written)
+        for name, port in variables.inputs.items()
+    ]
+    return (main, *others)
+
+
+def _outputs(items: list[Item], variables: Variables) -> tuple[tuple[str, ir.Value], ...]:
+    if not items:
+        return ()
+    last = variables.find(items[-1].name, View())
+    assert last is not None
+    return (("output", ir.Expression("jinja", last.expression, LIBRARY)),)
+
+
+def _env(context: FileContext) -> tuple[tuple[str, ir.Value], ...]:
+    """What `env` sets, over what the caller's file set."""
+    env = context.root.get("env")
+    if not isinstance(env, Mapping) or not env.entries:
+        return ()
+    pairs = ", ".join(f"{quoted(e.name)}: {quoted(text_of(e.value))}" for e in env)
+    return (("env", ir.Expression("jinja", f"merged(env, {{{pairs}}})", LIBRARY)),)
+
+
+@dataclass(slots=True)
+class _Order:
+    """Who waits for whom: `needs` and mentioned variables decide, then the document.
+
+    `ordered` holds the names one after the other, as they would run.
+    """
+
+    items: list[Item]
+    waits: dict[str, set[str]] = field(default_factory=dict)
+    ordered: dict[str, int] = field(default_factory=dict)
+    loop_before: dict[str, Item] = field(default_factory=dict)
+    mentioned: set[str] = field(default_factory=set)
+
+    def after(self, item: Item, *, parallel: bool) -> tuple[ir.After, ...]:
+        """What an item waits for; one after the other unless steps run in parallel."""
+        names = sorted(self.waits[item.name], key=lambda name: self.ordered[name])
+        position = self.ordered[item.name]
+        if not parallel and position:
+            names.append(list(self.ordered)[position - 1])
+        return tuple(ir.After(name) for name in dict.fromkeys(names))
+
+    def closure(self, name: str) -> set[str]:
+        """All that must have ended before an item runs."""
+        closure: set[str] = set()
+        queue = [name]
+        while queue:
+            new = self.waits.get(queue.pop(), set()) - closure
+            closure |= new
+            queue.extend(new)
+        return closure
+
+
+def _find_order(context: FileContext, items: list[Item], variables: Variables) -> _Order:
+    """Computes the order of a file; reports what is not there and what waits for itself."""
+    order = _Order(items)
+    for item in items:
+        order.mentioned.update(names_in(item.fields))
+        order.waits[item.name] = _needed(context, item, variables) | _mentioned(item, variables)
+    for item in items:
+        if _asks_for_loop(item):
+            _look_back(order, item)
+    _arrange(context, order)
+    return order
+
+
+def _needed(context: FileContext, item: Item, variables: Variables) -> set[str]:
+    needs = item.get("needs")
+    names: set[str] = set()
+    for value in needs.items if isinstance(needs, Sequence) else (needs,):
+        scalar = scalar_of(value)
+        if scalar is None:
+            continue
+        if scalar.text in variables.items and scalar.text != item.name:
+            names.add(scalar.text)
+            continue
+        code, label, message = "W011", "itself", f"{item.words} needs itself"
+        if scalar.text != item.name:
+            code, label = "W010", "not there"
+            message = f"{item.words} needs {scalar.text[:60]!r}, which is no step or loop of this "
+            message += "file"
+        advice = did_you_mean(scalar.text, variables.items) or "remove it"
+        context.report(code, message, scalar.span, label=label, help=advice)
+    return names
+
+
+def _mentioned(item: Item, variables: Variables) -> set[str]:
+    names = [*names_in(item.fields), *operands_in(item.get("if"))]
+    owners = (variables.owner(name) for name in names)
+    return {owner.name for owner in owners if owner is not None and owner is not item}
+
+
+def _asks_for_loop(item: Item) -> bool:
+    """Whether its texts mention a loop that has ended; those inside of a loop mean that loop."""
+    names = [*operands_in(item.get("if"))]
+    if item.loop is None:
+        names += names_in(item.fields)
+    elif (items := item.loop.get("items")) is not None:
+        names += names_in(items)
+    return any(name.startswith("loop.") for name in names)
+
+
+def _look_back(order: _Order, item: Item) -> None:
+    """Finds the loop that `loop.*` means: the last that it waits for, else the last before it."""
+    waited = order.closure(item.name)
+    loops = [other for other in order.items if other.loop is not None and other is not item]
+    candidates = [other for other in loops if other.name in waited]
+    if not candidates:
+        earlier = order.items[: order.items.index(item)]
+        candidates = [
+            other
+            for other in loops
+            if other in earlier and item.name not in order.closure(other.name)
+        ]
+    if candidates:
+        order.loop_before[item.name] = candidates[-1]
+        order.waits[item.name].add(candidates[-1].name)
+
+
+def _arrange(context: FileContext, order: _Order) -> None:
+    left = list(order.items)
+    while left:
+        ready = (item for item in left if order.waits[item.name] <= order.ordered.keys())
+        item = next(ready, None) or _break_circle(context, order, left)
+        left.remove(item)
+        order.ordered[item.name] = len(order.ordered)
+
+
+def _break_circle(context: FileContext, order: _Order, left: list[Item]) -> Item:
+    """Reports steps that wait for each other, and reads on as if the first one did not wait."""
+    names = [item.name for item in left]
+    path: list[str] = []
+    name = names[0]
+    while name not in path:
+        path.append(name)
+        name = next(other for other in names if other in order.waits[name])
+    circle = path[path.index(name) :]
+    first = next(item for item in left if item.name == circle[0])
+    message = f"steps wait for each other: {' -> '.join([*circle[:8], circle[0]])}"
+    advice = "remove one `needs` or one mention; to do steps again, put them into a loop"
+    context.report("W011", message, first.key.span, label="waits for itself", help=advice)
+    order.waits[first.name] = set()
+    return first

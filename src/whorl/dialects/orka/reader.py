@@ -1,0 +1,250 @@
+"""Reads a file of agents into the IR, and checks what its templates read.
+
+They may read agents that are none or have not run yet, or members that no result has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.dialects.orka.agents import FIELDS, SILENT, UNSUPPORTED, FileContext, read_section
+from whorl.dialects.orka.flow import read_block
+from whorl.dialects.orka.loops import flow_constant
+from whorl.dialects.orka.outputs import FLOW, OUTPUTS, PAST, WORDS
+from whorl.dialects.orka.tasks import computed, literal
+from whorl.dialects.reading.scalars import text_of
+from whorl.errors import did_you_mean
+from whorl.ir.checks import check
+from whorl.ir.checks.names import joined_path, member_advice
+from whorl.ir.checks.scopes import uses_in
+from whorl.ir.checks.shapes import PLAIN, Shape, lacks, part_of, shape_of_schema
+from whorl.ir.walk import names_given, walk
+from whorl.language import LanguageError
+from whorl.source import Mapping, Scalar, Sequence
+
+if TYPE_CHECKING:
+    from whorl.dialects.orka.agents import Section
+    from whorl.dialects.reader import Files, Reading
+    from whorl.errors import Span
+    from whorl.ir.checks.scopes import Use
+    from whorl.language import NameUse
+    from whorl.source import Document, Value
+
+MAIN_OUTPUT = "response"
+_METHODS = frozenset({"get", "items", "keys", "values"})
+_WITH_FALLBACK = "safe_get_response"
+_FIGURES = ("loops_completed", "final_score", "threshold_met")
+# Members that results have in the public system: here they are empty, but nobody misspelt them.
+_ELSEWHERE = (
+    frozenset({"input", "status", "confidence", "internal_reasoning", "formatted_prompt"})
+    | {"_metrics", "insights", "improvements", "mistakes"}
+)  # fmt: skip
+
+
+class OrkaReader:
+    """Reads files with an `orchestrator` and `agents`, and bare lists of agents."""
+
+    name = "orka"
+    looks_for = "the fields `orchestrator` and `agents`, or a list of agents with id and type"
+    joined: frozenset[str] | None = None
+
+    def claims(self, document: Document) -> bool:
+        """Whether the file has an orchestrator, or agents that have an id and a type of ours."""
+        root = document.root
+        if isinstance(root, Mapping):
+            return "orchestrator" in root or _holds_agents(root.get("agents"))
+        return _holds_agents(root)
+
+    def read(self, document: Document, files: Files) -> Reading:
+        """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
+        context = FileContext(document, files, read_block=read_block)
+        section = read_section(context, document.root)
+        if section is None or not section.order:
+            if not context.diagnostics:
+                advice = "name them: orchestrator: {agents: [...]}"
+                context.report("W006", "no agent is run", document.root.span, help=advice)
+            return context.finish(None)
+        workflow = _read_workflow(context, section)
+        context.adopt(check(workflow, context.places, context.names))
+        _check_references(context, workflow)
+        return context.finish(workflow)
+
+
+def _holds_agents(value: Value | None) -> bool:
+    agents = (
+        [item for item in value if isinstance(item, Mapping)] if isinstance(value, Sequence) else []
+    )
+    types = [text_of(agent.get("type")) for agent in agents if isinstance(agent.get("id"), Scalar)]
+    return any(kind in FIELDS or kind in UNSUPPORTED for kind in types)
+
+
+def _read_workflow(context: FileContext, section: Section) -> ir.Workflow:
+    root = context.document.root
+    title = text_of(root.get("name")) if isinstance(root, Mapping) else ""
+    context.name = section.name or title or context.stem
+    section.enter({})
+    body = read_block(section)
+    names = section.flow["here"]
+    speaking = [name for name in names if not section.is_of(name, SILENT)]
+    main = MAIN_OUTPUT if MAIN_OUTPUT not in names else "answer"
+    answer = computed("orka_answer", literal(speaking or names))
+    results = ((name, computed("orka_value", literal(name))) for name in names)
+    return ir.Workflow(
+        name=context.name,
+        dialect=OrkaReader.name,
+        body=body,
+        inputs=(ir.Port("input", "any", required=False, default=""),),
+        main_input="input",
+        outputs=((main, answer), *results),
+        variables=((FLOW, flow_constant(section)),),
+        open_inputs=True,
+    )
+
+
+def _check_references(context: FileContext, workflow: ir.Workflow) -> None:
+    """Reports results that cannot be there; where a template provides for that, it warns."""
+    run = {node.name for _, node in walk(workflow.body)}
+    bound = _bound(workflow)
+    for use in uses_in(workflow):
+        try:
+            names = context.names.uses(use.expression)
+        except LanguageError:
+            continue
+        for name in names:
+            agent = _agent_read(use, name, run)
+            if agent and not (agent in run and use.view.find(agent)[0]):
+                _report_agent(context, use, name, (agent, run))
+            elif name.name not in bound and not use.view.find(name.name)[0]:
+                _warn_of_name(context, use, name, bound)
+            else:
+                _check_members(context, use, name, agent)
+
+
+def _bound(workflow: ir.Workflow) -> set[str]:
+    """The names that templates have besides agents and inputs, wherever they have them."""
+    bound = {OUTPUTS, "at"}
+    for _, node in walk(workflow.body):
+        if isinstance(node, ir.Loop) and node.memory is not None:
+            bound.update(name for name, _ in (*node.memory.bind, *node.facts))
+    return bound
+
+
+def _span(context: FileContext, use: Use, offset: int, text: str) -> Span | None:
+    """Where a part of an expression stands, or else the node."""
+    span = context.places.span(use.expression, offset, len(text))
+    return span or context.places.node(use.path)
+
+
+def _warn_of_name(context: FileContext, use: Use, name: NameUse, bound: set[str]) -> None:
+    """Warns of a name that is almost a known one; others may be inputs that a run is given."""
+    advice = did_you_mean(name.name, sorted({*bound, *use.view.names()}))
+    if advice and not name.guarded and not name.name.startswith("$"):
+        span = _span(context, use, name.offset, name.name)
+        message = f"unknown name {name.name[:60]!r}: it is empty unless a run is given it as an "
+        context.warn("W005", message + "input", span, label="unknown name", help=advice)
+
+
+def _agent_read(use: Use, name: NameUse, run: set[str]) -> str:
+    """The agent whose result is read; nothing where that is not known."""
+    agent = name.path[0] if name.name == OUTPUTS and name.path else None
+    if not isinstance(agent, str) or agent in _METHODS or agent == PAST:
+        return ""
+    # The functions take 'agent.member', too.
+    return agent.partition(".")[0] if _is_function(use, name) and agent not in run else agent
+
+
+def _is_function(use: Use, name: NameUse) -> bool:
+    """Whether a result is read by a function that is given the agent's name."""
+    return name.name == OUTPUTS and not use.expression.source.startswith(OUTPUTS, name.offset)
+
+
+def _is_provided(use: Use, name: NameUse) -> bool:
+    """Whether a template has something for the case that there is no result."""
+    return name.guarded or use.expression.source.startswith(_WITH_FALLBACK, name.offset)
+
+
+def _report_agent(
+    context: FileContext, use: Use, name: NameUse, agent_of: tuple[str, set[str]]
+) -> None:
+    agent, run = agent_of
+    shown = agent[:60]
+    severe = not _is_provided(use, name)
+    if agent in run:
+        message = f"agent {shown!r} has not run before this, so its result is empty here"
+        advice = f"let {shown!r} run first, or take it out of the template"
+    elif agent in context.agents:
+        message = f"agent {shown!r} is never run, so its result is empty"
+        advice = f"add {shown!r} to the agents of its orchestrator"
+        severe = False
+    else:
+        message = f"there is no agent {shown!r}, so this is empty"
+        before = sorted(run.intersection(use.view.names()))
+        advice = did_you_mean(agent, before) or f"agents before: {', '.join(before[:20]) or 'none'}"
+    offset = max(use.expression.source.find(agent, name.offset), name.offset)
+    report = context.report if severe else context.warn
+    report("W005", message, _span(context, use, offset, agent), label="empty", help=advice)
+
+
+def _check_members(context: FileContext, use: Use, name: NameUse, agent: str) -> None:
+    """Follows a path into a result as far as its members are known."""
+    keys = list(name.path[1:] if name.name == OUTPUTS else name.path)
+    holder = agent or (PAST if name.path[:1] == (PAST,) else name.name)
+    is_function = _is_function(use, name)
+    if is_function:
+        keys = [*str(name.path[0]).split(".")[1:]] if agent else []
+    node = use.view.origin(holder)
+    shape = _shape_of_records(node) if holder == PAST else _shape_of(node)
+    offset = use.expression.source.find(holder, name.offset) + len(holder)
+    for key in keys:
+        if shape is None or key in _METHODS:
+            return
+        shape = _flat(shape) if is_function else shape
+        offset = max(use.expression.source.find(str(key), offset), name.offset)
+        # What has no member of one of these names stands for itself.
+        if lacks(shape, key) and key not in WORDS:
+            message = f"{holder[:60]!r} has no {str(key)[:60]!r}, so this is empty"
+            advice = member_advice(shape, holder, str(key))
+            span = _span(context, use, offset, str(key))
+            is_warning = key in _ELSEWHERE or _is_provided(use, name)
+            report = context.warn if is_warning else context.report
+            report("W005", message, span, label="empty", help=advice)
+            return
+        if not lacks(shape, key):
+            shape, holder = part_of(shape, key), joined_path(holder, key)
+
+
+def _flat(shape: Shape) -> Shape:
+    """A loop as functions read 'loop.agent': its agents stand beside its other members."""
+    inner = part_of(shape, "result")
+    return shape if inner is None else replace(shape, fields={**shape.fields, **inner.fields})
+
+
+def _shape_of(node: ir.Node | None) -> Shape | None:
+    """The shape of a node's result as templates see it; None where it may be anything."""
+    if isinstance(node, ir.Loop):
+        return _shape_of_loop(node)
+    if isinstance(node, ir.Task) and node.returns is not None and node.shape is None:
+        shape = shape_of_schema(node.returns)
+        # A text in a field of an answer may be JSON, whose members can be read.
+        return shape and replace(shape, fields=dict.fromkeys(shape.fields))
+    return None
+
+
+def _shape_of_records(loop: ir.Node | None) -> Shape | None:
+    """The records of past iterations; those of earlier runs may be of another version."""
+    if not isinstance(loop, ir.Loop) or loop.memory is None or loop.memory.across_runs:
+        return None
+    names = (str(name) for name, _ in loop.memory.record.entries)
+    fields: dict[str, Shape | None] = {name: None for name in names if not name.startswith("$")}
+    return Shape("list", items=Shape("object", fields))
+
+
+def _shape_of_loop(loop: ir.Loop) -> Shape:
+    """The figures of a loop stand beside its agents in `result`, too."""
+    figures: dict[str, Shape | None] = {**dict.fromkeys(_FIGURES, PLAIN)}
+    figures["past_loops"] = _shape_of_records(loop)
+    agents = {name: _shape_of(node) for name, node in names_given(loop.body)}
+    whole = {"response": None, "result": Shape("object", figures | agents)}
+    return Shape("object", figures | whole)

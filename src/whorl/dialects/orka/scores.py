@@ -1,0 +1,462 @@
+"""The score and the lessons of an iteration: looked for in what its agents said, never guessed.
+
+A score is a number that a strategy finds, or the weights of the criteria that a model finds met.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from itertools import combinations, islice
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+
+from whorl.dialects.orka.outputs import (
+    fields_of,
+    item,
+    object_in,
+    response_of,
+    search_pattern,
+    text_of,
+    texts_in,
+    value_at,
+)
+from whorl.language.faults import LanguageError
+from whorl.language.values import UNDEFINED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from whorl.language.run import Run
+    from whorl.language.values import Value
+
+Results: TypeAlias = "dict[str, Value]"
+Settings: TypeAlias = "dict[str, Value]"
+# A score, and the agent that supplied it.
+Scored: TypeAlias = "tuple[float, str]"
+
+SEARCHED_MAX = 200_000
+COMPARED_MAX = 20_000
+_SUFFIX = re.compile(r"\s*(?:(%)|/\s*(\d{1,4})|out\s+of\s+(\d{1,4}))", re.IGNORECASE)
+_NUMBER = re.compile(r"[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?")
+_WORDED = re.compile(
+    r"(?:score|rating|quality|confidence|agreement|consensus)[^0-9\n]{0,20}?(\d*\.?\d+)",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(r"\w+")
+JOINT = " | "
+_LESSON_MIN = 3
+_LESSON_MAX = 200
+_LESSONS_MAX = 50
+
+
+def pay_score(run: Run, results: Results, settings: Settings) -> None:
+    """Pay for all that may be looked at in search of a score."""
+    texts = [text_of(value) for value in results.values()]
+    strategies = _tables(settings.get("strategies"))
+    patterns = sum(1 + len(texts_in(strategy.get("patterns"))) for strategy in strategies)
+    pay_patterns(run, texts, patterns * (1 + len(texts_in(settings.get("high_priority")))))
+    if settings.get("agreement") is True:
+        words = sum(min(len(text), COMPARED_MAX) for text in texts)
+        run.spend(len(texts) * (len(texts) + (words >> 8)))
+
+
+def pay_patterns(run: Run, texts: list[str], patterns: int) -> None:
+    """Pay for some patterns that are searched for in all texts."""
+    searched = sum(4 + (min(len(text), SEARCHED_MAX) >> 7) for text in texts)
+    run.spend(sum(len(text) >> 6 for text in texts) + patterns * searched)
+
+
+def find_score(results: Results, settings: Settings) -> Scored | None:
+    """The score and the agent that supplied it: criteria first, then the moderators, then by plan.
+
+    Later agents come first: in doubt it is the scorer, which speaks last. A number out of range
+    is given only where there is none in range.
+    """
+    return _best(_candidates(results, settings))
+
+
+def _best(candidates: Iterable[Scored]) -> Scored | None:
+    """The first in range; where there is none, the first one."""
+    beyond: Scored | None = None
+    for candidate in candidates:
+        if 0 <= candidate[0] <= 1:
+            return candidate
+        beyond = beyond or candidate
+    return beyond
+
+
+def _candidates(results: Results, settings: Settings) -> Iterator[Scored]:
+    criteria = _by_criteria(results, settings)
+    if criteria is not None:
+        yield criteria
+        return
+    strategies = _tables(settings.get("strategies"))
+    for name in texts_in(settings.get("high_priority")):
+        for strategy in strategies if name in results else ():
+            score = _in_text(text_of(results[name]), strategy)
+            if score is not None:
+                yield score, name
+    for strategy in strategies:
+        find = _STRATEGIES.get(str(strategy.get("type")))
+        scored = None if find is None else find(_among(results, strategy), strategy)
+        if scored is not None:
+            yield scored
+    agreed = _by_agreement(results) if settings.get("agreement") is True else None
+    if agreed is not None:
+        yield agreed
+
+
+def _among(results: Results, strategy: Settings) -> Results:
+    """The results that a strategy looks at: all, or those of the agents that it names."""
+    named = texts_in(strategy.get("agents"))
+    return {name: results[name] for name in results if name in named} if named else results
+
+
+def _by_criteria(results: Results, settings: Settings) -> Scored | None:
+    """Criteria that at least half of were answered, by the last agent that did."""
+    table = settings.get("weights")
+    if not isinstance(table, dict) or not table:
+        return None
+    weights = {path: float(w) for path, w in table.items() if isinstance(w, int | float)}
+    for name in reversed(results):
+        result = results[name]
+        if is_validation(result) and "error" in result:
+            # Its model answered none of the criteria: the score means nothing.
+            continue
+        answers = answered(result, list(weights))
+        if len(answers) * 2 >= len(weights):
+            # What was not answered does not hold.
+            score = sum(weight for path, weight in weights.items() if answers.get(path))
+            return round(min(1.0, score), 4), name
+    return None
+
+
+def _by_pattern(results: Results, strategy: Settings) -> Scored | None:
+    return _first(results, lambda value: _in_text(text_of(value), strategy))
+
+
+def _by_key(results: Results, strategy: Settings) -> Scored | None:
+    path = _steps(strategy, "score")
+    return _first(results, lambda value: score_of(_along(fields_of(value), path)))
+
+
+def _by_json(results: Results, strategy: Settings) -> Scored | None:
+    path = _steps(strategy, "score")
+    return _first(results, lambda value: score_of(value_at(fields_of(value), path)))
+
+
+def _by_agent(results: Results, strategy: Settings) -> Scored | None:
+    path = _steps(strategy, "response")
+
+    def score(value: Value) -> float | None:
+        member = _along(fields_of(value), path)
+        is_whole = member is UNDEFINED and path == ["response"]
+        return score_of(response_of(value) if is_whole else member)
+
+    # The agent that is named first comes first here.
+    named = [name for name in reversed(texts_in(strategy.get("agents"))) if name in results]
+    return _first({name: results[name] for name in named}, score)
+
+
+def _by_path(results: Results, strategy: Settings) -> Scored | None:
+    path = _steps(strategy, "score")
+    name = path[0]
+    if isinstance(name, str) and name in results:
+        score = score_of(_along(results[name], path[1:]))
+        return None if score is None else (score, name)
+    return _by_key(results, strategy)
+
+
+def _first(results: Results, score_in: Callable[[Value], float | None]) -> Scored | None:
+    """The first score in range, later agents first; where there is none, one out of range."""
+    scores = ((score_in(results[name]), name) for name in reversed(results))
+    return _best((score, name) for score, name in scores if score is not None)
+
+
+def _steps(strategy: Settings, usual: str) -> list[Value]:
+    path = strategy.get("path")
+    return path if isinstance(path, list) and path else [usual]
+
+
+_STRATEGIES: dict[str, Callable[[Results, Settings], Scored | None]] = {
+    "pattern": _by_pattern,
+    "direct_key": _by_key,
+    "json": _by_json,
+    "agent_key": _by_agent,
+    "nested_path": _by_path,
+}
+
+
+def _by_agreement(results: Results) -> Scored | None:
+    """How much the agents agree: the mean likeness of the words that they use."""
+    bags = [Counter(_TOKEN.findall(text_of(v).lower()[:COMPARED_MAX])) for v in results.values()]
+    pairs = list(combinations(filter(None, bags), 2))
+    if not pairs:
+        return None
+    return round(sum(_likeness(*pair) for pair in pairs) / len(pairs), 4), ""
+
+
+def _likeness(bag: Counter[str], other: Counter[str]) -> float:
+    shared = sum(count * other[word] for word, count in bag.items())
+    lengths = (math.sqrt(sum(n * n for n in words.values())) for words in (bag, other))
+    return min(1.0, shared / math.prod(lengths))
+
+
+def _in_text(text: str, strategy: Settings) -> float | None:
+    """The first number in range of the first pattern that has one; else one out of range."""
+    searched = text[-SEARCHED_MAX:]
+    best = _best((score, "") for score in _numbers_in(searched, texts_in(strategy.get("patterns"))))
+    return None if best is None else best[0]
+
+
+def _numbers_in(text: str, patterns: list[str]) -> Iterator[float]:
+    for source in patterns:
+        try:
+            matches = search_pattern(source).search_all(text)
+        except LanguageError:
+            continue
+        for match in islice(matches, 20):
+            whole = match.group(0) or ""
+            digits = next((part for part in match.groups if part), "") if match.groups else whole
+            end = match.span[0] + whole.rfind(digits) + len(digits) if digits else match.span[1]
+            score = _scored(digits, text[end : end + 20])
+            if score is not None:
+                yield score
+
+
+def score_of(value: Value) -> float | None:
+    """A score that is a number, or a text that says one."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return normalised(float(value), "")
+    if not isinstance(value, str):
+        return None
+    stripped = value.strip()
+    number = _NUMBER.match(stripped)
+    if number is not None:
+        return _scored(number[0], stripped[number.end() :][:20])
+    worded = _WORDED.search(stripped[-SEARCHED_MAX:])
+    if worded is None:
+        return None
+    return _scored(worded[1], stripped[worded.end() :][:20])
+
+
+def _scored(digits: str, behind: str) -> float | None:
+    number = _NUMBER.search(digits.rstrip("."))
+    if number is None:
+        return None
+    return normalised(float(number[0]), behind)
+
+
+def normalised(number: float, behind: str) -> float | None:
+    """The number that a score stands for: percents and parts of ten are divided."""
+    suffix = _SUFFIX.match(behind)
+    if suffix is not None:
+        scale = 100.0 if suffix[1] else float(suffix[2] or suffix[3])
+        number = number / scale if scale else math.nan
+    elif 1 < number <= 100:
+        number /= 100
+    return round(number, 9) if math.isfinite(number) else None
+
+
+def _along(value: Value, path: list[Value]) -> Value:
+    for key in path:
+        value = item(value, key)
+    return value
+
+
+def _tables(value: Value) -> list[Settings]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def lessons(texts: Iterable[str], patterns: list[str], length_max: int) -> str:
+    """What the patterns find, each once, joined, and cut at a length."""
+    by_word: dict[str, str] = {}
+    for text in texts:
+        for source in patterns:
+            for lesson in _lessons_in(text[-SEARCHED_MAX:], source):
+                if len(by_word) < _LESSONS_MAX:
+                    by_word.setdefault(lesson.lower(), lesson)
+    joined = JOINT.join(by_word.values())
+    return joined if len(joined) <= length_max else joined[: max(0, length_max - 3)] + "..."
+
+
+def _lessons_in(text: str, source: str) -> Iterator[str]:
+    try:
+        matches = search_pattern(source, lessons=True).search_all(text)
+        for match in islice(matches, _LESSONS_MAX):
+            words = next((part for part in match.groups if part), None) or match.group(0) or ""
+            lesson = " ".join(words.split())
+            if len(lesson) >= _LESSON_MIN:
+                yield lesson[:_LESSON_MAX] + "..." if len(lesson) > _LESSON_MAX else lesson
+    except LanguageError:
+        # The reader has reported a pattern that does not compile.
+        return
+
+
+PRESETS = ("strict", "moderate", "lenient")
+APPROVED_FROM = 0.7
+# The criteria of each context, by dimension.
+CONTEXTS: dict[str, dict[str, tuple[str, ...]]] = {
+    "loop_convergence": {
+        "improvement": ("better_than_previous", "significant_delta", "approaching_target"),
+        "stability": ("not_degrading", "consistent_direction"),
+        "convergence": ("delta_decreasing", "within_tolerance"),
+    },
+    "quality": {
+        "accuracy": ("factually_correct", "addresses_question", "no_hallucinations"),
+        "completeness": ("comprehensive_answer", "includes_examples"),
+        "clarity": ("well_structured", "easy_to_understand"),
+        "relevance": ("stays_on_topic",),
+    },
+    "graphscout": {
+        "completeness": (
+            *("has_all_required_steps", "addresses_all_query_aspects", "handles_edge_cases"),
+            "includes_fallback_path",
+        ),
+        "efficiency": (
+            *("minimizes_redundant_calls", "uses_appropriate_agents", "optimizes_cost"),
+            "optimizes_latency",
+        ),
+        "safety": (
+            *("validates_inputs", "handles_errors_gracefully", "has_timeout_protection"),
+            "avoids_risky_combinations",
+        ),
+        "coherence": ("logical_agent_sequence", "proper_data_flow", "no_conflicting_actions"),
+    },
+    "validation": {
+        "completeness": ("matches_schema", "all_required_fields", "correct_types"),
+        "accuracy": ("within_bounds", "valid_relationships"),
+        "format": ("well_formed",),
+    },
+}
+# In the order of the criteria above: strict, moderate, lenient.
+_WEIGHTS: dict[str, tuple[tuple[float, ...], ...]] = {
+    "loop_convergence": (
+        (0.30, 0.15, 0.10, 0.15, 0.10, 0.10, 0.10),
+        (0.25, 0.15, 0.10, 0.18, 0.12, 0.12, 0.08),
+        (0.25, 0.12, 0.08, 0.20, 0.15, 0.10, 0.10),
+    ),
+    "quality": (
+        (0.25, 0.20, 0.15, 0.15, 0.05, 0.08, 0.07, 0.05),
+        (0.22, 0.18, 0.12, 0.18, 0.08, 0.10, 0.07, 0.05),
+        (0.20, 0.15, 0.10, 0.20, 0.10, 0.12, 0.08, 0.05),
+    ),
+    "graphscout": (
+        (0.20, 0.15, 0.10, 0.10, 0.08, 0.08, 0.04, 0.04, 0.06, 0.05, 0.03, 0.02, 0.03, 0.01, 0.01),
+        (0.18, 0.12, 0.08, 0.07, 0.10, 0.10, 0.05, 0.05, 0.08, 0.07, 0.03, 0.02, 0.03, 0.01, 0.01),
+        (0.15, 0.10, 0.05, 0.05, 0.12, 0.12, 0.06, 0.06, 0.10, 0.08, 0.04, 0.02, 0.03, 0.01, 0.01),
+    ),
+    "validation": (
+        (0.30, 0.20, 0.15, 0.15, 0.10, 0.10),
+        (0.25, 0.20, 0.15, 0.18, 0.12, 0.10),
+        (0.20, 0.18, 0.15, 0.20, 0.15, 0.12),
+    ),
+}
+_TRUE = frozenset(("true", "yes", "pass", "passed", "met", "1"))
+_FALSE = frozenset(("false", "no", "fail", "failed", "unmet", "0"))
+_WORD = r"\b(true|yes|pass|passed|met|false|no|fail|failed|unmet)\b"
+_NEAR_CHARACTERS = 100
+_SEARCHED_MAX = 100_000
+
+
+def paths_of(context: str) -> list[str]:
+    """The criteria of a context as `dimension.criterion`, in their order."""
+    return [f"{name}.{part}" for name, criteria in CONTEXTS[context].items() for part in criteria]
+
+
+def weights_of(context: str, preset: str, changed: dict[str, float]) -> dict[str, float]:
+    """The weight of each criterion; after a change all are scaled so that they sum to 1."""
+    table = _WEIGHTS[context][PRESETS.index(preset)]
+    weights = dict(zip(paths_of(context), table, strict=True)) | changed
+    total = sum(weights.values())
+    return {path: weight / total for path, weight in weights.items()} if total > 0 else weights
+
+
+def answered(value: Value, paths: list[str]) -> dict[str, bool]:
+    """The criteria that a result answers, by `dimension.criterion`."""
+    if isinstance(value, dict):
+        evaluations = value.get("boolean_evaluations")
+        if isinstance(evaluations, dict):
+            return in_object(evaluations, paths)
+        inner = value.get("response")
+        return in_object(value, paths) or (answered(inner, paths) if inner else {})
+    if not isinstance(value, str):
+        return {}
+    # Else the JSON object between the first and the last brace.
+    inner = object_in(value) or object_in(value[value.find("{") : value.rfind("}") + 1])
+    return answered(inner, paths) if inner is not None else {}
+
+
+def in_object(fields: dict[str, Value], paths: list[str]) -> dict[str, bool]:
+    """The criteria in an object: by dimension, or flat; case does not matter."""
+    folded = {name.lower(): part for name, part in fields.items()}
+    answers: dict[str, bool] = {}
+    for path in paths:
+        dimension, _, criterion = path.partition(".")
+        group = folded.get(dimension)
+        inner = {k.lower(): v for k, v in group.items()} if isinstance(group, dict) else folded
+        answer = truth_of(inner.get(criterion))
+        if answer is not None:
+            answers[path] = answer
+    return answers
+
+
+def in_text(text: str, paths: list[str]) -> dict[str, bool]:
+    """The criteria in prose: `name: true`, or such a word soon after the name."""
+    searched = text[:_SEARCHED_MAX].lower()
+    answers: dict[str, bool] = {}
+    for path in paths:
+        criterion = path.partition(".")[2]
+        at = searched.find(criterion)
+        if at < 0:
+            at = searched.find(criterion.replace("_", " "))
+        if at < 0:
+            continue
+        near = searched[at + len(criterion) :][:_NEAR_CHARACTERS]
+        word = re.search(_WORD, near)
+        if word is not None:
+            answers[path] = word[1] in _TRUE
+    return answers
+
+
+def truth_of(value: Value) -> bool | None:
+    """Whether an answer says yes or no."""
+    if isinstance(value, bool):
+        return value
+    word = value.strip().strip("\"'").lower() if isinstance(value, str) else ""
+    return True if word in _TRUE else False if word in _FALSE else None
+
+
+def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
+    """What a validator's model said, as the result of the validator."""
+    criteria = CONTEXTS[run.text(context)]
+    paths = paths_of(run.text(context))
+    text = answer if isinstance(answer, str) else ""
+    answers = answered(answer, paths) or in_text(text, paths)
+    evaluations: dict[str, Value] = {
+        name: {part: answers.get(f"{name}.{part}", False) for part in parts}
+        for name, parts in criteria.items()
+    }
+    passed: list[Value] = [path for path in paths if answers.get(path)]
+    failed: list[Value] = [path for path in paths if not answers.get(path)]
+    score = round(len(passed) / len(paths), 4)
+    verdict = "APPROVED" if score >= APPROVED_FROM else "REJECTED"
+    result: dict[str, Value] = {
+        "boolean_evaluations": evaluations,
+        "validation_score": score,
+        "passed_criteria": passed,
+        "failed_criteria": failed,
+        "overall_assessment": verdict if answers else "ERROR",
+        "response": text if text else verdict,
+    }
+    if not answers:
+        result["error"] = "the answer names none of the criteria"
+    return result
+
+
+def is_validation(value: Value) -> TypeGuard[dict[str, Value]]:
+    """Whether a result is one of a validator."""
+    return isinstance(value, dict) and "boolean_evaluations" in value
