@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.detection import parse
+from whorl.dialects.files import ENDINGS, FILES_MAX
 from whorl.dialects.mcp_cli.texts import LIBRARY, RESERVED
-from whorl.dialects.naming import ENDINGS, FILES_MAX
 from whorl.dialects.reading.arguments import Arguments, check_arguments
 from whorl.dialects.reading.scalars import text_of
 from whorl.errors import InvalidWorkflow, did_you_mean
 from whorl.source import Mapping
 
 if TYPE_CHECKING:
+    from whorl.dialects.files import NamedFile
     from whorl.dialects.mcp_cli.format import FileContext, Item
     from whorl.dialects.mcp_cli.texts import Texts, View
-    from whorl.dialects.naming import NamedFile
     from whorl.dialects.reader import Called
     from whorl.errors import Span
     from whorl.source import Value

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whorl.dialects.orka.agents import Agent, Section
     from whorl.dialects.orka.scoring import Scoring
     from whorl.dialects.orka.tasks import Shared
-    from whorl.ir.loop import Fact
+    from whorl.ir.nodes import Fact
     from whorl.source import Value
 
 USUAL_LOOPS = 5
