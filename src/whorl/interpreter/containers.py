@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from whorl.interpreter import records
 from whorl.interpreter.block import new_block, results
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import attempted, inner, numbered
@@ -122,8 +121,10 @@ class ForEachBehaviour(Behaviour):
         frame = machine.foreach_frames[key]
         index = machine.block_frames[child]["index"]
         machine.forget_if_pending(inner(machine.frames[child]["address"], "time"))
-        if machine.plan.records:
-            records.keep_item(machine, frame, machine.block_frames[child])
+        if recorder := machine.plan.recorder(frame["node"]):
+            inside: Any = machine.values_at(machine.frames[child]["own_scope"])[recorder.table]
+            records = recorder.item_ended(inside, _node(machine, key))
+            frame.setdefault("kept", {})[str(index)] = records
         if is_failure(outcome):
             _item_failed(machine, key, index, outcome["error"])
             return
@@ -211,8 +212,11 @@ def _start(machine: State, key: str, index: int) -> None:
     values: Values = {node.item_name: frame["items"][index]}
     if node.index_name:
         values[node.index_name] = index
-    if machine.plan.records:
-        values |= records.item_values(machine, frame, node, index)
+    if recorder := machine.plan.recorder(frame["node"]):
+        around = machine.scope(frame)
+        table: Any = around.lookup(recorder.table)
+        items: Any = around.lookup(recorder.items)
+        values |= recorder.item_values(table, node, frame["items"][index], items)
     scope = machine.new_scope(values, frame["scope"])
     tries = frame.setdefault("tries", {})
     attempt = tries.get(str(index), 0) + 1
@@ -241,11 +245,14 @@ def _arm(machine: State, key: str, index: int) -> None:
 def _outcome(machine: State, key: str) -> Outcome:
     frame = machine.foreach_frames[key]
     values = frame["results"]
-    if machine.plan.records:
-        records.join_items(machine, frame)
+    node = _node(machine, key)
+    if recorder := machine.plan.recorder(frame["node"]):
+        records = frame.pop("kept", {})
+        rows = [records.get(str(index), {}) for index in range(len(values))]
+        table: Any = machine.scope(frame).lookup(recorder.table)
+        recorder.items_ended(table, node, rows, machine.now)
     # One division is exact where the rate is written so; a difference of two rates is not.
     well = len(values) - len(frame["failures"])
-    node = _node(machine, key)
     rate, wanted = well / len(values), node.min_success_rate
     if well == len(values):
         return succeeded(values)

@@ -7,15 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from whorl.language import Json
 
-# How actions end, by the engine's words.
-STATUSES: tuple[tuple[str, str], ...] = (
-    ("succeeded", "Succeeded"),
-    ("failed", "Failed"),
-    ("skipped", "Skipped"),
-    ("timed_out", "TimedOut"),
-    ("cancelled", "Cancelled"),
-)
-
 LIMIT_WORDS: tuple[tuple[str, str], ...] = (
     ("max_iterations", "Loop exceeded maximum iterations: {iterations}; raise limit.count"),
     ("timeout", "Loop timeout after {ms}ms; raise limit.timeout"),

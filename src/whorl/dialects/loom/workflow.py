@@ -14,7 +14,7 @@ from whorl.dialects.loom.parameters import read_parameters
 from whorl.dialects.loom.references import undeclared_parameters, undeclared_variables
 from whorl.dialects.loom.texts import computed, reads_inputs, value_of
 from whorl.dialects.loom.variables import SETTING, declared, name_of, type_of
-from whorl.dialects.loom.vocabulary import STATUSES, VOCABULARY
+from whorl.dialects.loom.vocabulary import VOCABULARY
 from whorl.ir.walk import hides
 from whorl.source import Mapping
 
@@ -49,7 +49,7 @@ def read_definition(draft: Draft, form: Form) -> ir.Workflow:
         body=body,
         outputs=_outputs(draft, definition, order),
         main_input=BODY,
-        statuses=STATUSES,
+        recorder="loom",
     )
     parameters = read_parameters(draft, form, undeclared_parameters(draft, form, workflow))
     undeclared = undeclared_variables(draft, workflow)

@@ -28,7 +28,7 @@ WORDS_ONLY = frozenset(
         "vocabulary",
         "dialect",
         "format",
-        "statuses",
+        "recorder",
     )
 )
 
