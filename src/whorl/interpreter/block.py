@@ -92,11 +92,12 @@ class BlockBehaviour(Behaviour):
             del frame["children"][name]
         _free_place(frame, name)
         end = _end(machine, frame, plan.nodes[name], outcome, attempt)
-        facts: Values = {}
         if machine.plan.recorders:
-            facts = {"started": left["at"], "inputs": left.get("echo")}
-            facts["taken"] = left.get("branch") if left["kind"] == "branch" else None
-        _record(machine, frame, name, end, outcome.get("value"), **facts)
+            taken = left.get("branch") if left["kind"] == "branch" else None
+            facts = {"started": left["at"], "inputs": left.get("echo"), "taken": taken}
+            _record(machine, frame, name, end, outcome.get("value"), **facts)
+        else:
+            _record(machine, frame, name, end, outcome.get("value"))
         _consider(machine, key, plan, list(plan.followers[name]))
 
     def receive(self, machine: State, key: str, event: Event) -> None:

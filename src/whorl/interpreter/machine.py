@@ -140,7 +140,7 @@ class Machine(State):
         if entry is None or event.kind.partition(".")[0] not in ENDED_BY[entry["what"]]:
             run.account_for_late(self, event)
             return
-        behaviour = self.behaviour(self.frames[entry["frame"]])
+        behaviour = self._behaviours[self.frames[entry["frame"]]["kind"]]
         if entry["what"] == "alarm" and event.address.endswith("/:timeout"):
             self.settle(event.address)
             behaviour.time_out(self, entry["frame"])
@@ -197,7 +197,8 @@ class Machine(State):
         if parent is None:
             behaviour.child_left(self, key, key, outcome)
             return
-        self.behaviour(self.frames[parent]).child_left(self, parent, key, outcome)
+        above = self._behaviours[self.frames[parent]["kind"]]
+        above.child_left(self, parent, key, outcome)
         if not behaviour.stays and key in self.frames:
             self.drop(key)
 
