@@ -12,14 +12,20 @@ from typing import TYPE_CHECKING
 from whorl.errors import StoreError
 from whorl.interpreter import budget, loop_limits, requests, run
 from whorl.interpreter.block import BlockBehaviour
-from whorl.interpreter.containers import BranchBehaviour, ForEachBehaviour, GroupBehaviour
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, SetTimer
 from whorl.interpreter.frames import failed, is_failure, language_failure
 from whorl.interpreter.loop import LoopBehaviour
+from whorl.interpreter.nodes import (
+    BranchBehaviour,
+    ForEachBehaviour,
+    GateBehaviour,
+    GroupBehaviour,
+    SignalBehaviour,
+    WaitBehaviour,
+)
 from whorl.interpreter.state import ENDED_BY, State
 from whorl.interpreter.task import TaskBehaviour
-from whorl.interpreter.waits import GateBehaviour, SignalBehaviour, WaitBehaviour
 from whorl.ir import Task
 from whorl.language import LanguageError
 
