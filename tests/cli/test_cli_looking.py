@@ -107,7 +107,7 @@ def test_why(whorl: Whorl, run: str) -> None:
     assert "1  0.41   not met  review.approved is false; score 0.41 < 0.95" in text
     assert "3  0.90★  met" in text
     facts = whorl("why", "last", "--json").json["loops"][0]["iterations"][0]["facts"]
-    assert facts[1] == {"by": "score", "met": False, "score": 0.41, "at_least": 0.95}
+    assert facts[1] == {"leaf": 2, "by": "score", "met": False, "score": 0.41, "at_least": 0.95}
 
 
 def test_why_shows_what_was_warned_of(whorl: Whorl, project: Path) -> None:

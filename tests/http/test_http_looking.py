@@ -89,7 +89,11 @@ def test_iterations_tell_scores_costs_and_verdicts(shared: Client, polished: str
     assert [one["score"] for one in page["iterations"] + rest["iterations"]] == [0.41, 0.63, 0.9]
     assert (page["more"], rest["more"]) == (True, False)
     assert page["iterations"][0]["words"] == "review.approved is false; score 0.41 < 0.95"
-    assert page["iterations"][0]["verdicts"][1]["facts"] == {"score": 0.41, "at_least": 0.95}
+    assert page["iterations"][0]["verdicts"][1]["facts"] == {
+        "leaf": 2,
+        "score": 0.41,
+        "at_least": 0.95,
+    }
     assert page["iterations"][0]["usage"]["calls"] == 2
 
 

@@ -6,11 +6,10 @@ stands for that other one. So a failure that a later node deals with is no failu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import records
 from whorl.interpreter.attempts import may_help, pause
-from whorl.interpreter.evaluation import OverlayScope, value_of, values_over
+from whorl.interpreter.evaluation import OverlayScope, changed, value_of, values_over
 from whorl.interpreter.events import attempted, inner, join
 from whorl.interpreter.frames import discard, failed, is_failure, language_failure, succeeded
 from whorl.interpreter.state import Behaviour
@@ -93,11 +92,12 @@ class BlockBehaviour(Behaviour):
             del frame["children"][name]
         _free_place(frame, name)
         end = _end(machine, frame, plan.nodes[name], outcome, attempt)
-        if machine.plan.records:
-            end = end | {"at": left["at"]}
-            if "echo" in left:
-                end["inputs"] = left["echo"]
-        _record(machine, frame, name, end, outcome.get("value"))
+        if machine.plan.recorders:
+            taken = left.get("branch") if left["kind"] == "branch" else None
+            facts = {"started": left["at"], "inputs": left.get("echo"), "taken": taken}
+            _record(machine, frame, name, end, outcome.get("value"), **facts)
+        else:
+            _record(machine, frame, name, end, outcome.get("value"))
         _consider(machine, key, plan, list(plan.followers[name]))
 
     def receive(self, machine: State, key: str, event: Event) -> None:
@@ -308,14 +308,12 @@ def _at_once(machine: State, frame: BlockFrame, plan: BlockPlan, name: str) -> b
             return True
         if not isinstance(node, Compute | Assign):
             return False
-        inputs = records.echo(machine, frame, node)
+        inputs = _echo(machine, frame, node)
         outcome = _compute(machine, frame, node)
     except LanguageError as fault:
         outcome = failed(language_failure(fault, address))
     end = _end(machine, frame, node, outcome)
-    if inputs is not None:
-        end = end | {"inputs": inputs}
-    _record(machine, frame, name, end, outcome["value"])
+    _record(machine, frame, name, end, outcome["value"], inputs=inputs)
     return True
 
 
@@ -347,12 +345,23 @@ def _start(machine: State, key: str, plan: BlockPlan, node: Node) -> None:
     )
     frame["children"][node.name] = child
     _take_place(frame)
-    if machine.plan.records:
+    if machine.plan.recorders:
         machine.frames[child]["at"] = machine.now
         if node.echo is not None:
-            machine.frames[child]["echo"] = records.echo(machine, frame, node)
+            machine.frames[child]["echo"] = _echo(machine, frame, node)
     _arm(machine, node, child)
     machine.enter(child)
+
+
+def _echo(machine: State, frame: BlockFrame, node: Node) -> Json:
+    """What a node's record tells as its inputs; nothing where they cannot be computed."""
+    if node.echo is None:
+        return None
+    try:
+        return value_of(node.echo, machine.scope(frame))
+    except LanguageError:
+        # The node itself fails of it, and says why.
+        return None
 
 
 def _arm(machine: State, node: Node, child: str) -> None:
@@ -383,17 +392,19 @@ def _compute(machine: State, frame: BlockFrame, node: Compute | Assign) -> Outco
 
 
 def _assign(machine: State, frame: BlockFrame, node: Assign) -> Values:
-    if machine.plan.records:
-        kept = records.assign(machine, frame, node)
-        if kept is not None:
-            return kept
     scope = machine.scope(frame)
     assigned: Values = {}
-    variables = machine.root_values(frame["scope"])
+    root: dict[str, Any] = machine.root_values(frame["scope"])
+    recorder = machine.plan.recorder(machine.plan.blocks[frame["block"]].node_key(node.name))
     for name, assignment in node.sets:
         value = value_of(assignment, scope)
-        value = records.changed(node.operation, name, variables.get(name), value)
-        assigned[name] = variables[name] = value
+        variables = root if recorder is None else root[recorder.variables]
+        assigned[name] = changed(node.operation, name, variables.get(name), value)
+        if recorder is None:
+            root[name] = assigned[name]
+        else:
+            # Records may hold the variables as they were.
+            root[recorder.variables] = variables | {name: assigned[name]}
     return assigned
 
 
@@ -414,15 +425,24 @@ def _end(machine: State, frame: BlockFrame, node: Node, outcome: Outcome, attemp
     return end
 
 
-def _record(machine: State, frame: BlockFrame, name: str, end: End, value: Json = None) -> None:
+def _record(
+    machine: State, frame: BlockFrame, name: str, end: End, value: Json = None, **facts: Json
+) -> None:
+    """Keeps how a node ended and what it gave; the facts are for records of it."""
     frame["ends"][name] = end
     frame["left"] -= 1
     if end is not _SUCCEEDED and _is_lost(end):
         frame["lost"] = True
     if end["status"] != "skipped":
         machine.state["scopes"][frame["scope"]]["values"][name] = value
-    if machine.plan.records:
-        records.keep(machine, frame, name, end, value)
+    if machine.plan.recorders:
+        plan = machine.plan.blocks[frame["block"]]
+        recorder = machine.plan.recorder(plan.node_key(name))
+        if recorder is not None:
+            table: Any = machine.scope_at(frame["scope"]).lookup(recorder.table)
+            facts = {"started": machine.now, "inputs": None, "taken": None} | facts
+            facts |= {"now": machine.now, "value": value}
+            recorder.node_ended(table, plan.nodes[name], end, frame["ends"], **facts)
 
 
 def _outcome(frame: BlockFrame, plan: BlockPlan) -> Outcome:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.frames import Budgeted, LoopFrame, TaskFrame, Values
     from whorl.interpreter.state import State
 
+
 # What is limited, in the words of messages and fields.
 NAMES = {"cost_usd": "cost", "tokens": "tokens", "calls": "calls"}
 # The flags of the command line that raise a budget.
@@ -151,8 +152,8 @@ def under_way(scope: Budgeted) -> int:
 
 def excess(scope: Budgeted) -> dict[str, float]:
     """By how much more than its limits allow is spent in a scope."""
-    found = {name: _spent(scope, name) - limit for name, limit in _limits(scope)}
-    return {name: amount for name, amount in found.items() if amount > _NOTHING}
+    over = {name: _spent(scope, name) - limit for name, limit in _limits(scope)}
+    return {name: amount for name, amount in over.items() if amount > _NOTHING}
 
 
 def charge_reserve(machine: State, frame: TaskFrame, *, in_doubt: bool) -> dict[str, Any]:
@@ -184,9 +185,9 @@ def abandon_in_doubt(machine: State, frame: TaskFrame) -> Values:
 
 def add_late_usage(machine: State, address: str, usage: dict[str, Any]) -> None:
     """Adds what a call used that nobody waits for any more, instead of its reservation."""
-    known = machine.state["abandoned"].pop(address, {"loops": [], "amount": {}})
-    counted, charged = _sane(usage), _sane(_used(known["amount"]))
-    for scope in (*_loops(machine, known["loops"]), machine.state):
+    call = machine.state["abandoned"].pop(address, {"loops": [], "amount": {}})
+    counted, charged = _sane(usage), _sane(_used(call["amount"]))
+    for scope in (*_loops(machine, call["loops"]), machine.state):
         total = scope["usage"]
         for name in dict.fromkeys((*counted, *charged)):
             rest = total.get(name, 0) + counted.get(name, 0) - charged.get(name, 0)
@@ -195,9 +196,9 @@ def add_late_usage(machine: State, address: str, usage: dict[str, Any]) -> None:
 
 def add_late_doubt(machine: State, address: str) -> None:
     """A call that is no longer wanted turns out to be in doubt; its reservation is charged."""
-    known = machine.state["abandoned"].get(address)
-    if known is not None:
-        for scope in (*_loops(machine, known["loops"]), machine.state):
+    call = machine.state["abandoned"].get(address)
+    if call is not None:
+        for scope in (*_loops(machine, call["loops"]), machine.state):
             scope["usage"]["in_doubt"] = scope["usage"].get("in_doubt", 0) + 1
 
 

@@ -121,6 +121,34 @@ def values_over(node: Compute, scope: Scope) -> list[Json]:
     return values
 
 
+def changed(operation: str, name: str, before: Json, value: Json) -> Json:
+    """What a variable holds after it was set, appended to, or added to."""
+    match operation:
+        case "append":
+            items = [] if before is None else before
+            if not isinstance(items, list) or len(items) >= ITEMS_MAX:
+                raise EvaluationError(
+                    f"variable {name!r} cannot be appended to: it holds no array, "
+                    f"or one of {ITEMS_MAX} items"
+                )
+            return [*items, value]
+        case "join":
+            text = "" if before is None else before
+            if not isinstance(text, str):
+                raise EvaluationError(f"variable {name!r} cannot be appended to: it holds no text")
+            return text + to_text(value)
+        case "add":
+            number = 0 if before is None else before
+            if not _is_number(number) or not _is_number(value):
+                raise EvaluationError(f"variable {name!r} cannot be added to: both must be numbers")
+            return number + value  # type: ignore[operator]
+    return value
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def seconds_of(value: Json) -> float:
     """The seconds of a duration: a number, or a text such as 5s or PT5S."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):

@@ -127,12 +127,12 @@ _ITERATION = re.compile(r"(?P<loop>.*)\[(?P<number>[0-9]+)\](?:#[0-9]+)?")
 @lru_cache(maxsize=4096)
 def escape(name: str) -> str:
     """A node's name as one part of an address."""
-    return _SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", name)
+    return _SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", name)
 
 
 def unescape(part: str) -> str:
     """The node's name that `escape` was given."""
-    return re.sub(r"%([0-9A-F]{2})", lambda found: chr(int(found[1], 16)), part)
+    return re.sub(r"%([0-9A-F]{2})", lambda match: chr(int(match[1], 16)), part)
 
 
 def join(parent: str, name: str) -> str:
@@ -157,7 +157,7 @@ def attempted(address: str, attempt: int) -> str:
 
 def split_iteration(address: str) -> tuple[str, int | None]:
     """`outer[1]/inner[3]` is iteration 3 of loop `outer[1]/inner`."""
-    found = _ITERATION.fullmatch(address)
-    if found is None:
+    match = _ITERATION.fullmatch(address)
+    if match is None:
         return address, None
-    return found["loop"], int(found["number"])
+    return match["loop"], int(match["number"])

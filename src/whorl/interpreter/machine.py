@@ -12,14 +12,20 @@ from typing import TYPE_CHECKING
 from whorl.errors import StoreError
 from whorl.interpreter import budget, loop_limits, requests, run
 from whorl.interpreter.block import BlockBehaviour
-from whorl.interpreter.containers import BranchBehaviour, ForEachBehaviour, GroupBehaviour
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, SetTimer
 from whorl.interpreter.frames import failed, is_failure, language_failure
 from whorl.interpreter.loop import LoopBehaviour
+from whorl.interpreter.nodes import (
+    BranchBehaviour,
+    ForEachBehaviour,
+    GateBehaviour,
+    GroupBehaviour,
+    SignalBehaviour,
+    WaitBehaviour,
+)
 from whorl.interpreter.state import ENDED_BY, State
 from whorl.interpreter.task import TaskBehaviour
-from whorl.interpreter.waits import GateBehaviour, SignalBehaviour, WaitBehaviour
 from whorl.ir import Task
 from whorl.language import LanguageError
 
@@ -140,7 +146,7 @@ class Machine(State):
         if entry is None or event.kind.partition(".")[0] not in ENDED_BY[entry["what"]]:
             run.account_for_late(self, event)
             return
-        behaviour = self.behaviour(self.frames[entry["frame"]])
+        behaviour = self._behaviours[self.frames[entry["frame"]]["kind"]]
         if entry["what"] == "alarm" and event.address.endswith("/:timeout"):
             self.settle(event.address)
             behaviour.time_out(self, entry["frame"])
@@ -197,7 +203,8 @@ class Machine(State):
         if parent is None:
             behaviour.child_left(self, key, key, outcome)
             return
-        self.behaviour(self.frames[parent]).child_left(self, parent, key, outcome)
+        above = self._behaviours[self.frames[parent]["kind"]]
+        above.child_left(self, parent, key, outcome)
         if not behaviour.stays and key in self.frames:
             self.drop(key)
 

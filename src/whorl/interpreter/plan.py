@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from whorl.ir import (
     AllOf,
@@ -21,9 +21,13 @@ from whorl.ir import (
     Task,
 )
 from whorl.ir.walk import blocks_of, is_hidden, walk, workflows_of
+from whorl.language.libraries import open_library
+from whorl.plugins import load_reference
 
 if TYPE_CHECKING:
+    from whorl.interpreter.frames import End, Values
     from whorl.ir import After, Block, Condition, Expression, Node, Value, Workflow
+    from whorl.language import Json
 
 
 # What a model that answers may ask for: a tool of a server, a task of the operator.
@@ -130,13 +134,55 @@ def _rule(condition: Condition, leaves: list[Leaf]) -> Rule:
     return leaves[-1]
 
 
+class Recorder(Protocol):
+    """Keeps records of the nodes that have ended, in a table that expressions can read.
+
+    A library brings one. The table, the variables of the workflow as one object, and the items of
+    the for-eachs around an item are values of these names.
+    """
+
+    table: str
+    variables: str
+    items: str
+
+    def begin(self, workflow: Workflow, run: str) -> Values:
+        """The names that a workflow begins with."""
+
+    def node_ended(
+        self, table: Values, node: Node, end: End, others: dict[str, End], **facts: Json
+    ) -> None:
+        """A node has ended; `others` are the ends of those in its block.
+
+        The facts are `now`, `started`, `inputs`, `value` and the branch that was `taken`.
+        """
+
+    def item_values(self, table: Values, node: ForEach, item: Json, items: Json) -> Values:
+        """The names that an item of a for-each begins with, beside its own."""
+
+    def item_ended(self, table: Values, node: ForEach) -> dict[str, Any]:
+        """The records of what is inside, when an item is done."""
+
+    def items_ended(
+        self, table: Values, node: ForEach, rows: list[dict[str, Any]], now: float
+    ) -> None:
+        """All items are done; the rows are the records of each."""
+
+
+def _open_recorder(library: str) -> Recorder:
+    return cast("Recorder", load_reference(open_library(library).recorder))
+
+
 class Plan:
     """Nodes and blocks of a workflow, and of all that it calls, by key."""
 
     def __init__(self, workflow: Workflow) -> None:
         self.workflow = workflow
         self.workflows = dict(workflows_of(workflow))
-        self.records = any(part.statuses for part in self.workflows.values())
+        self.recorders: dict[str, Recorder] = {
+            part.recorder: _open_recorder(part.recorder)
+            for part in self.workflows.values()
+            if part.recorder
+        }
         self.nodes: dict[str, Node] = {}
         self.loops: dict[str, Loop] = {}
         self.tasks: dict[str, Task] = {}
@@ -151,6 +197,10 @@ class Plan:
     def workflow_of(self, node_key: str) -> Workflow:
         """The workflow that a node belongs to."""
         return self._owners[node_key]
+
+    def recorder(self, node_key: str) -> Recorder | None:
+        """Who keeps records in the workflow that a node belongs to."""
+        return self.recorders.get(self._owners[node_key].recorder) if self.recorders else None
 
     def _add(self, block: Block, key: str, owner: Workflow) -> None:
         nodes = {node.name: node for node in block.nodes}

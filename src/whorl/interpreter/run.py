@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from whorl.errors import did_you_mean
-from whorl.interpreter import budget, records
+from whorl.interpreter import budget
 from whorl.interpreter.block import new_block
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import inner
@@ -93,8 +93,8 @@ def start_workflow(
     except InputError as fault:
         machine.finish(key, failed(error_at(address, "R111", str(fault))))
         return
-    if workflow.statuses:
-        values |= records.begin(machine, workflow)
+    if recorder := machine.plan.recorders.get(workflow.recorder):
+        values |= recorder.begin(workflow, machine.state["run"])
     frame["own_scope"] = machine.new_scope(values, None)
     scope = machine.scope_at(frame["own_scope"])
     for name, value in workflow.variables:

@@ -295,7 +295,7 @@ class State:
         for doomed_key in doomed:
             frame = self.frames[doomed_key]
             doomed.extend(children_of(frame))
-            self.behaviour(frame).abandon(self, doomed_key)
+            self._behaviours[frame["kind"]].abandon(self, doomed_key)
             if frame.get("waits"):
                 for address in list(frame["waits"]):
                     self.forget(address)

@@ -55,10 +55,10 @@ def parse_count(written: str | float) -> int:
     if isinstance(written, bool):
         raise ValueError(f"{written!r} is not a count")
     if isinstance(written, str):
-        found = _COUNT.fullmatch(written.strip().replace(",", "").replace("_", ""))
-        if found is None:
+        match = _COUNT.fullmatch(written.strip().replace(",", "").replace("_", ""))
+        if match is None:
             raise ValueError(f"{written!r} is not a count")
-        count = float(found[1]) * _TIMES[found[2].lower()]
+        count = float(match[1]) * _TIMES[match[2].lower()]
     else:
         count = float(written)
     if not 0 <= count <= COUNT_MAX or count != int(count):
@@ -80,9 +80,9 @@ def parse_time(written: str) -> float:
 
 
 def _parse_text(text: str) -> float:
-    found = _ISO.fullmatch(text)
-    if found is not None and any(found.groups()):
-        parts = zip(found.groups(), "wdhms", strict=True)
+    match = _ISO.fullmatch(text)
+    if match is not None and any(match.groups()):
+        parts = zip(match.groups(), "wdhms", strict=True)
         return sum(float(number) * _UNITS_S[unit] for number, unit in parts if number)
     return _parse_units(text)
 

@@ -171,45 +171,45 @@ class Names:
 
     def uses(self, expression: Expression) -> tuple[NameUse, ...]:
         """The names that an expression uses; raises LanguageError if it cannot be parsed."""
-        known = self._uses.get(id(expression))
-        if known is None:
+        cached = self._uses.get(id(expression))
+        if cached is None:
             try:
-                known = (expression, free_names(expression))
+                cached = (expression, free_names(expression))
             except LanguageError as fault:
-                known = (expression, fault)
-            self._uses[id(expression)] = known
-        if isinstance(known[1], LanguageError):
-            raise known[1]
-        return known[1]
+                cached = (expression, fault)
+            self._uses[id(expression)] = cached
+        if isinstance(cached[1], LanguageError):
+            raise cached[1]
+        return cached[1]
 
     def in_values(self, values: Iterable[Value | None]) -> set[str]:
         """The names that values mention; an expression that cannot be parsed mentions none."""
-        found: set[str] = set()
+        names: set[str] = set()
         for value in values:
             for expression in expressions_in(value):
                 try:
-                    found.update(use.name for use in self.uses(expression))
+                    names.update(use.name for use in self.uses(expression))
                 except LanguageError:
                     continue
-        return found
+        return names
 
     def in_block(self, block: Block) -> set[str]:
         """The names that the nodes of a block mention, except those bound further inside."""
-        found: set[str] = set()
+        names: set[str] = set()
         for node in block.nodes:
-            found |= self._in_node(node)
-        return found
+            names |= self._in_node(node)
+        return names
 
     def _in_node(self, node: Node) -> frozenset[str]:
-        known = self._nodes.get(id(node))
-        if known is not None:
-            return known[1]
+        cached = self._nodes.get(id(node))
+        if cached is not None:
+            return cached[1]
         inside: set[str] = set()
         for _, inner in blocks_of(node):
             inside |= self.in_block(inner)
         if isinstance(node, Loop):
             inside |= self.in_values(inner_values(node))
         inside.difference_update(bound_names(node))
-        found = frozenset(inside | self.in_values(outer_values(node)))
-        self._nodes[id(node)] = (node, found)
-        return found
+        names = frozenset(inside | self.in_values(outer_values(node)))
+        self._nodes[id(node)] = (node, names)
+        return names

@@ -369,8 +369,7 @@ class Workflow:
 
     The first output is the main one. `defaults` fill the inputs of tasks by task kind. `workflows`
     holds every workflow that is called from here, by the key that `Call.workflow` names.
-    `statuses` are the dialect's words for how nodes end, by ours; where there are any, expressions
-    see a record of each node that has ended (`$actions`) and the variables as one (`$variables`).
+    `recorder` names the library that keeps records of the nodes that have ended, for expressions.
     Outputs that are `hidden` come from a secure task, and nobody asked for them: whoever calls the
     workflow has them, whoever looks at the run does not. `vocabulary` is the dialect's own words
     for events and reasons, in the shape of decision 0006: the interpreter never reads it.
@@ -389,6 +388,6 @@ class Workflow:
     description: str = ""
     vocabulary: Json = None
     open_inputs: bool = False
-    statuses: tuple[tuple[str, str], ...] = ()
+    recorder: str = ""
     hidden_outputs: tuple[str, ...] = ()
     format: int = 1

@@ -46,13 +46,31 @@ def blocks_of(node: Node) -> tuple[tuple[str, Block], ...]:
             assert_never(node)
 
 
+def node_path(holder: str, name: str) -> str:
+    """The path of a node in a block; that of the block is its holder's."""
+    return f"{holder}/{name}" if holder else name
+
+
+def slot_path(path: str, slot: str) -> str:
+    """The path of a block inside a node."""
+    return path if slot == "body" else f"{path}@{slot}"
+
+
 def walk(block: Block, path: str = "") -> Iterator[tuple[str, Node]]:
     """All nodes of a block and of the blocks inside it, outermost first."""
     for node in block.nodes:
-        here = f"{path}/{node.name}" if path else node.name
-        yield here, node
+        at = node_path(path, node.name)
+        yield at, node
         for slot, inner in blocks_of(node):
-            yield from walk(inner, here if slot == "body" else f"{here}@{slot}")
+            yield from walk(inner, slot_path(at, slot))
+
+
+def blocks_in(block: Block, path: str = "") -> Iterator[tuple[str, Block]]:
+    """A block and all blocks inside of it, each with its path."""
+    yield path, block
+    for node in block.nodes:
+        for slot, inner in blocks_of(node):
+            yield from blocks_in(inner, slot_path(node_path(path, node.name), slot))
 
 
 def names_given(block: Block) -> Iterator[tuple[str, Node]]:
@@ -91,7 +109,7 @@ def _with_case(case: Case, change: Callable[[Node], Node]) -> Case:
 
 
 def _are_same(some: Sequence[object], others: Sequence[object]) -> bool:
-    return all(one is other for one, other in zip(some, others, strict=True))
+    return all(first is second for first, second in zip(some, others, strict=True))
 
 
 def workflows_of(workflow: Workflow) -> Iterator[tuple[str, Workflow]]:
@@ -102,18 +120,18 @@ def workflows_of(workflow: Workflow) -> Iterator[tuple[str, Workflow]]:
 
 def index_nodes(workflow: Workflow) -> dict[str, Node]:
     """Every node by its path; a called workflow's paths begin with its key and a colon."""
-    found: dict[str, Node] = {}
+    nodes: dict[str, Node] = {}
     for key, part in workflows_of(workflow):
         prefix = f"{key}:" if key else ""
         for path, node in walk(part.body):
-            found[prefix + path] = node
-    return found
+            nodes[prefix + path] = node
+    return nodes
 
 
 def is_hidden(node: Node, called: Mapping[str, Workflow]) -> bool:
     """Whether the result of a node is, or may hold, what a secure task gave."""
     held = (inside for _, block in blocks_of(node) for _, inside in walk(block))
-    return any(_is_secure(one, called) for one in (node, *held))
+    return any(_is_secure(part, called) for part in (node, *held))
 
 
 def _is_secure(node: Node, called: Mapping[str, Workflow]) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from whorl.ir.expressions import conditions_in
 from whorl.ir.nodes import Branch, Call, ForEach, Loop, Task, Workflow
 from whorl.ir.values import Constant, Items, Judge
-from whorl.ir.walk import blocks_of
+from whorl.ir.walk import blocks_of, node_path
 
 if TYPE_CHECKING:
     from whorl.ir.nodes import Block, Node
@@ -165,12 +165,15 @@ class _Count:
     def block(self, block: Block, path: str, runs: int | None, stack: tuple[str, ...]) -> _Total:
         total = _Total()
         for node in block.nodes:
-            here = f"{path}/{node.name}" if path else node.name
             if isinstance(node, Task):
                 total = total.plus(self._task(node))
                 continue
             tries = 1 + (node.retry.times if node.retry else 0)
-            total = total.plus(self._node(node, here, _times(runs, tries), stack).tried(tries))
+            total = total.plus(
+                self._node(node, node_path(path, node.name), _times(runs, tries), stack).tried(
+                    tries
+                )
+            )
         return total
 
     def _task(self, node: Task) -> _Total:
@@ -291,15 +294,15 @@ def _length(node: ForEach) -> int | None:
     return None
 
 
-def _plus(one: N | None, other: N | None) -> N | None:
-    return None if one is None or other is None else one + other
+def _plus(first: N | None, second: N | None) -> N | None:
+    return None if first is None or second is None else first + second
 
 
-def _times(one: int | None, other: int | None) -> int | None:
+def _times(first: int | None, second: int | None) -> int | None:
     # Nothing, however often, is nothing.
-    if one == 0 or other == 0:
+    if first == 0 or second == 0:
         return 0
-    return None if one is None or other is None else one * other
+    return None if first is None or second is None else first * second
 
 
 def _often(cost: float, often: float) -> float:
@@ -307,9 +310,9 @@ def _often(cost: float, often: float) -> float:
     return cost * often if cost and often else 0.0
 
 
-def _least(one: int | None, other: int) -> int:
-    return other if one is None else min(one, other)
+def _least(number: int | None, limit: int) -> int:
+    return limit if number is None else min(number, limit)
 
 
-def _most(one: N | None, other: N | None) -> N | None:
-    return None if one is None or other is None else max(one, other)
+def _most(first: N | None, second: N | None) -> N | None:
+    return None if first is None or second is None else max(first, second)

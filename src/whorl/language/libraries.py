@@ -53,13 +53,15 @@ class Library:
 
     Its functions come before the core's of the same name; one that stands alone has no others.
     `read` is the syntax that has the library's name. `semantics` count for every expression that
-    names the library, whatever its syntax, and for sources of the syntax.
+    names the library, whatever its syntax, and for sources of the syntax. `recorder`, written
+    `module:name`, keeps records of the nodes that have ended (`whorl.interpreter.plan.Recorder`).
     """
 
     functions: tuple[FunctionEntry, ...] = ()
     stands_alone: bool = False
     read: Read | None = None
     semantics: Semantics | None = None
+    recorder: str = ""
 
 
 _CORE_SEMANTICS = Semantics()

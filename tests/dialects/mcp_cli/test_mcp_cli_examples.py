@@ -93,7 +93,7 @@ def test_each_judgement_tells_its_question_and_its_answer(folder: Path) -> None:
     notes = asyncio.run(watch())
 
     assert [note["facts"] for note in notes] == [
-        [{"by": "judge", "met": met, "answer": answer, "question": QUESTION}]
+        [{"leaf": 1, "by": "judge", "met": met, "answer": answer, "question": QUESTION}]
         for met, answer in ((False, "NO"), (False, "NO"), (True, "YES"))
     ]
 

@@ -17,7 +17,7 @@ from whorl.dialects.loom.references import (
     values_beside,
 )
 from whorl.dialects.loom.texts import LoomContext, computed, jinja, reads_inputs
-from whorl.dialects.loom.words import CONNECTORS, HOLDING, SETTING, STATUSES, TYPES, VOCABULARY
+from whorl.dialects.loom.words import CONNECTORS, HOLDING, SETTING, TYPES, VOCABULARY
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import did_you_mean
 from whorl.ir.walk import hides
@@ -120,7 +120,7 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
         body=body,
         outputs=_outputs(context, definition, order),
         main_input=BODY,
-        statuses=STATUSES,
+        recorder="loom",
     )
     parameters = read_parameters(context, form, undeclared_parameters(context, form, workflow))
     undeclared = undeclared_variables(context, workflow)

@@ -96,15 +96,6 @@ RUN_AFTER: dict[str, Wanted] = {
     "canceled": "cancelled",
     "aborted": "cancelled",
 }
-# How actions end, by the engine's words.
-STATUSES: tuple[tuple[str, str], ...] = (
-    ("succeeded", "Succeeded"),
-    ("failed", "Failed"),
-    ("skipped", "Skipped"),
-    ("timed_out", "TimedOut"),
-    ("cancelled", "Cancelled"),
-)
-
 # The variables that a loop of the seed gives to its actions.
 LOOP_NAMES = ("loopIndex", "loopResult", "loopCount", "loopStartTime")
 

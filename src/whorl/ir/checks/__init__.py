@@ -58,10 +58,10 @@ def check(
     says whether its format needs a budget where very many calls are possible, or only advises it.
     """
     subject = Subject(workflow, places, names or Names(), is_budget_needed)
-    found: dict[Diagnostic, None] = {}
+    diagnostics: dict[Diagnostic, None] = {}
     for rule in _RULES:
         for diagnostic in rule(subject):
-            found[diagnostic] = None
-            if len(found) >= REPORTED_MAX:
-                return list(found)
-    return list(found)
+            diagnostics[diagnostic] = None
+            if len(diagnostics) >= REPORTED_MAX:
+                return list(diagnostics)
+    return list(diagnostics)

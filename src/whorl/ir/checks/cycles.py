@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from whorl.errors import Diagnostic
-from whorl.ir.checks.blocks import blocks_in
+from whorl.ir.walk import blocks_in, node_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,44 +24,27 @@ def check_cycles(subject: Subject) -> Iterator[Diagnostic]:
         if not circle:
             continue
         first = circle[0]
-        here = f"{path}/{first}" if path else first
         shown = " -> ".join([*circle[:_SHOWN_MAX], *(["..."] if len(circle) > _SHOWN_MAX else [])])
         yield Diagnostic(
             "W011",
             f"steps wait for each other: {shown} -> {first}",
-            subject.places.node(here),
+            subject.places.node(node_path(path, first)),
             "waits for itself",
             "remove one `after`; to do steps again, put them into a `repeat`",
         )
 
 
 def _circle(block: Block) -> list[str]:
-    """Takes away what can start until nothing more can; whatever is left is in or behind one."""
-    names = {node.name for node in block.nodes}
+    """A circle of nodes, each of which waits for the next one; it begins with the first written."""
+    names = [node.name for node in block.nodes]
     waits = {
-        node.name: {after.node for after in node.after if after.node in names}
+        node.name: [after.node for after in node.after if after.node in names]
         for node in block.nodes
     }
-    followers: dict[str, list[str]] = {name: [] for name in names}
-    for name, others in waits.items():
-        for other in others:
-            followers[other].append(name)
-    ready = [name for name, others in waits.items() if not others]
-    for name in ready:
-        for follower in followers[name]:
-            waits[follower].discard(name)
-            if not waits[follower]:
-                ready.append(follower)
-    left = {name: others for name, others in waits.items() if others}
-    return _follow(left)
-
-
-def _follow(left: dict[str, set[str]]) -> list[str]:
-    if not left:
-        return []
-    seen: dict[str, int] = {}
-    name = next(iter(left))
-    while name not in seen:
-        seen[name] = len(seen)
-        name = min(other for other in left[name] if other in left)
-    return list(seen)[seen[name] :]
+    try:
+        TopologicalSorter(waits).prepare()
+    except CycleError as fault:
+        circle: list[str] = fault.args[1][:0:-1]
+        first = circle.index(min(circle, key=names.index))
+        return circle[first:] + circle[:first]
+    return []

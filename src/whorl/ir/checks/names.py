@@ -37,9 +37,9 @@ def check_names(subject: Subject) -> Iterator[Diagnostic]:
         except LanguageError:
             continue
         for name in names:
-            found = _check(subject, use, name)
-            if found is not None:
-                yield found
+            diagnostic = _check(subject, use, name)
+            if diagnostic is not None:
+                yield diagnostic
 
 
 def _check(subject: Subject, use: Use, name: NameUse) -> Diagnostic | None:
@@ -107,12 +107,12 @@ def _nothing_known(wanted: str) -> str:
 
 def _dashed(use: Use, name: NameUse) -> str:
     """A name with a dash looks like a subtraction to an expression."""
-    found = re.compile(r"[\w-]+").match(use.expression.source, name.offset)
-    if found is None or "-" not in found[0] or not use.view.find(found[0])[0]:
+    match = re.compile(r"[\w-]+").match(use.expression.source, name.offset)
+    if match is None or "-" not in match[0] or not use.view.find(match[0])[0]:
         return ""
-    return f"write {RESULTS}[{found[0]!r}]: a '-' subtracts here"
+    return f"write {RESULTS}[{match[0]!r}]: a '-' subtracts here"
 
 
 def _span(subject: Subject, use: Use, offset: int, length: int) -> Span | None:
-    found = subject.places.span(use.expression, offset, length)
-    return found or subject.places.node(use.path)
+    span = subject.places.span(use.expression, offset, length)
+    return span or subject.places.node(use.path)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from whorl.ir.checks.shapes import PLAIN, Shape, Shapes, part_of, shape_of_port
 from whorl.ir.expressions import bound_names, expressions_in, inner_values, outer_values
 from whorl.ir.nodes import Assign, ForEach, Loop
-from whorl.ir.walk import blocks_of, names_given, walk
+from whorl.ir.walk import blocks_of, names_given, node_path, slot_path, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -122,15 +122,14 @@ def uses_in(workflow: Workflow) -> Iterator[Use]:
 
 def _uses_in_block(block: Block, at_end: View, path: str) -> Iterator[Use]:
     for index, node in enumerate(block.nodes):
-        here = f"{path}/{node.name}" if path else node.name
+        at = node_path(path, node.name)
         view = replace(at_end, index=index)
-        yield from _uses(outer_values(node), view, here)
+        yield from _uses(outer_values(node), view, at)
         for slot, inner in blocks_of(node):
             inside = View(_scope_of(inner), None, view.shapes, _bound(node, view), view, node)
             if isinstance(node, Loop):
-                yield from _uses(inner_values(node), inside, here)
-            below = here if slot == "body" else f"{here}@{slot}"
-            yield from _uses_in_block(inner, inside, below)
+                yield from _uses(inner_values(node), inside, at)
+            yield from _uses_in_block(inner, inside, slot_path(at, slot))
 
 
 def _uses(values: Iterable[Value | None], view: View, path: str) -> Iterator[Use]:

@@ -69,13 +69,13 @@ class Shapes:
 
     def of(self, node: Node) -> Shape | None:
         """The shape of a node's result."""
-        known = self._known.get(id(node))
-        if known is None:
+        entry = self._known.get(id(node))
+        if entry is None:
             # Workflows that call each other in a circle are reported elsewhere.
             self._known[id(node)] = (node, None)
-            known = (node, None if node.shape is not None else self._of(node))
-            self._known[id(node)] = known
-        return known[1]
+            entry = (node, None if node.shape is not None else self._of(node))
+            self._known[id(node)] = entry
+        return entry[1]
 
     def _of(self, node: Node) -> Shape | None:
         match node:
@@ -112,13 +112,13 @@ class Shapes:
         if not isinstance(value, Expression):
             return None
         try:
-            found = path_in(value)
+            path = path_in(value)
         except LanguageError:
             return None
-        if found is None:
+        if path is None:
             return None
-        shape = find(found[0])
-        for key in found[1]:
+        shape = find(path[0])
+        for key in path[1]:
             shape = part_of(shape, key)
         return shape
 

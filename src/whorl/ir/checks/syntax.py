@@ -31,8 +31,8 @@ def check_syntax(subject: Subject) -> Iterator[Diagnostic]:
 
 def _length(message: str) -> int:
     """How much is marked: the whole name, where the message is about one."""
-    found = _NAMED.match(message) if message.startswith(_UNKNOWN) else None
-    return len(found[1]) if found else 1
+    match = _NAMED.match(message) if message.startswith(_UNKNOWN) else None
+    return len(match[1]) if match else 1
 
 
 def _code(message: str) -> str:

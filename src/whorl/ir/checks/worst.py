@@ -18,17 +18,17 @@ CALLS_MAX = 1_000
 def check_worst_case(subject: Subject) -> Iterator[Diagnostic]:
     """Reports a worst case above the limit: an error where the format needs a budget."""
     workflow = subject.workflow
-    found = worst_case(workflow)
+    worst = worst_case(workflow)
     limits = workflow.limits
     if (limits.cost_usd, limits.tokens, limits.calls) != (None, None, None):
         return
-    if found.unbudgeted is None or found.unbudgeted <= CALLS_MAX:
+    if worst.unbudgeted is None or worst.unbudgeted <= CALLS_MAX:
         return
-    heaviest = max(found.loops, key=lambda loop: loop.paid or 0, default=None)
+    heaviest = max(worst.loops, key=lambda loop: loop.paid or 0, default=None)
     path = heaviest.path if heaviest else ""
     yield Diagnostic(
         "W019",
-        f"this workflow could make {found.unbudgeted:,} priced calls, and no budget holds them",
+        f"this workflow could make {worst.unbudgeted:,} priced calls, and no budget holds them",
         subject.places.field(path, "at_most") if path else None,
         "most of them here" if path else "",
         "add `budget: 5.00` (dollars) at the top, `cost` to `at_most`, or lower the limits",

@@ -9,7 +9,7 @@ from whorl.dialects.loom.values.access import forgiving_item, strict_item
 from whorl.dialects.loom.values.printing import pay, print_text, to_plain_json
 from whorl.language.libraries import Library, Semantics
 
-LOOM = Library(functions=ACTION_FUNCTIONS)
+LOOM = Library(functions=ACTION_FUNCTIONS, recorder="whorl.dialects.loom.records:RECORDER")
 LOGIC = Library(
     functions=LOGIC_FUNCTIONS,
     stands_alone=True,

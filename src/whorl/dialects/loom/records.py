@@ -1,0 +1,164 @@
+"""Records of actions: what expressions are told about the nodes that have ended, by name.
+
+The scope of a workflow holds `$actions` (a record of each node that has ended) and `$variables`
+(its variables as one object, replaced and never changed). Each item of a for-each has records of
+its own; after it they are lists over the items.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from whorl.ir import Branch
+from whorl.ir.walk import blocks_of, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whorl.ir import Block, ForEach, Node, Workflow
+    from whorl.language import Json
+
+# How actions end, by the engine's words, and the code of each end.
+_STATUSES = {
+    "succeeded": "Succeeded",
+    "failed": "Failed",
+    "skipped": "Skipped",
+    "timed_out": "TimedOut",
+    "cancelled": "Cancelled",
+}
+_CODES = {
+    "Succeeded": "OK",
+    "Failed": "ActionFailed",
+    "Skipped": "ActionSkipped",
+    "TimedOut": "ActionTimedOut",
+    "Cancelled": "ActionCancelled",
+}
+_NOT_TAKEN: dict[str, Json] = {"code": "ActionBranchingConditionNotSatisfied"}
+
+
+class ActionRecords:
+    """Keeps the records of actions in a table by name."""
+
+    table = "$actions"
+    variables = "$variables"
+    items = "$items"
+
+    def begin(self, workflow: Workflow, run: str) -> dict[str, Json]:
+        """The names that a workflow begins with."""
+        facts: dict[str, Json] = {
+            "id": f"/workflows/{workflow.name}",
+            "name": workflow.name,
+            "type": "workflows",
+            "run": {"id": f"/workflows/{workflow.name}/runs/{run}", "name": run, "type": "runs"},
+        }
+        actions: dict[str, Json] = {node.name: None for _, node in walk(workflow.body)}
+        return {"$actions": actions, "$variables": {}, "$items": {}, "$workflow": facts}
+
+    def node_ended(
+        self,
+        table: dict[str, Any],
+        node: Node,
+        end: Mapping[str, Any],
+        others: Mapping[str, Mapping[str, Any]],
+        **facts: Any,
+    ) -> None:
+        """A node has ended; `others` are the ends of those beside it.
+
+        The facts are `now`, `started`, `inputs`, `value` and the branch that was `taken`.
+        """
+        now = _written(facts["now"])
+        if end["status"] == "skipped":
+            _skip(table, node, now)
+            table[node.name]["error"] = _why_skipped(node, others)
+            return
+        status = _STATUSES[end["status"]]
+        record: dict[str, Json] = {"name": node.name, "status": status, "code": _CODES[status]}
+        record["startTime"] = _written(facts["started"])
+        record["endTime"] = now
+        if facts["inputs"] is not None:
+            record["inputs"] = facts["inputs"]
+        if facts["value"] is not None:
+            record["outputs"] = facts["value"]
+        if "error" in end:
+            record["error"] = {"code": _CODES[status], "message": end["error"].get("message")}
+        table[node.name] = record
+        for block in _blocks_left_out(node, facts["taken"]):
+            _skip_block(table, block, now)
+
+    def item_values(
+        self, table: dict[str, Any], node: ForEach, item: Json, items: Json
+    ) -> dict[str, Json]:
+        """The names that an item of a for-each begins with, beside its own."""
+        around = items if isinstance(items, dict) else {}
+        return {"$actions": dict(table), "$item": item, "$items": around | {node.name: item}}
+
+    def item_ended(self, table: dict[str, Any], node: ForEach) -> dict[str, Any]:
+        """The records of what is inside, when an item of a for-each is done."""
+        return {n.name: table[n.name] for _, n in walk(node.body) if table.get(n.name) is not None}
+
+    def items_ended(
+        self, table: dict[str, Any], node: ForEach, rows: list[dict[str, Any]], now: float
+    ) -> None:
+        """All items are done: what is inside has its outputs as lists, in the items' order."""
+        for _, inside in walk(node.body):
+            name = inside.name
+            ended = {row[name]["status"] for row in rows if name in row}
+            worst = ("Failed", "TimedOut", "Succeeded")
+            status = next((word for word in worst if word in ended), "Skipped")
+            table[name] = {
+                "name": name,
+                "status": status,
+                "code": _CODES[status],
+                "outputs": [row.get(name, {}).get("outputs") for row in rows],
+                "endTime": _written(now),
+            }
+
+
+RECORDER = ActionRecords()
+
+
+def _blocks_left_out(node: Node, taken: str | None) -> list[Block]:
+    """The blocks of a branch that were not taken."""
+    if not isinstance(node, Branch):
+        return []
+    cases = (*node.cases, *((node.default,) if node.default is not None else ()))
+    return [case.body for case in cases if case.name != taken]
+
+
+def _why_skipped(node: Node, others: Mapping[str, Mapping[str, Any]]) -> dict[str, Json]:
+    """What a node waited for and did not get; its own condition, where it got all of it."""
+    for after in node.after:
+        actual = others.get(after.node, {}).get("status", "succeeded")
+        if actual not in after.statuses and "passed" not in after.statuses:
+            wanted = ", ".join(_STATUSES[s] for s in after.statuses if s in _STATUSES)
+            is_skipped = actual == "skipped"
+            return {
+                "code": "ActionDependencyFailed" if is_skipped else "ActionConditionFailed",
+                "message": f"{node.name!r} was skipped: {after.node!r} was to be {wanted}, "
+                f"and is {_STATUSES[actual]}",
+            }
+    return dict(_NOT_TAKEN)
+
+
+def _skip(table: dict[str, Any], node: Node, now: str) -> None:
+    table[node.name] = {
+        "name": node.name,
+        "status": "Skipped",
+        "code": _CODES["Skipped"],
+        "startTime": now,
+        "endTime": now,
+        "error": dict(_NOT_TAKEN),
+    }
+    for _, block in blocks_of(node):
+        _skip_block(table, block, now)
+
+
+def _skip_block(table: dict[str, Any], block: Block, now: str) -> None:
+    for node in block.nodes:
+        _skip(table, node, now)
+
+
+def _written(seconds: float) -> str:
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06d}0Z"
