@@ -27,7 +27,7 @@ _BUILT_IN = {
     "mcp-cli": "whorl.dialects.mcp_cli:McpCliReader",
     "orka": "whorl.dialects.orka:OrkaReader",
     "studio": "whorl.dialects.studio:StudioReader",
-    "shodan": "whorl.dialects.shodan:ShodanReader",
+    "shodan": "whorl.dialects.shodan.reader:ShodanReader",
     "loom": "whorl.dialects.loom:LoomReader",
 }
 

@@ -1,27 +1,118 @@
-"""One level of a graph: what comes in at each port there, and what each name stands for.
+"""One level of a graph: what comes in at each port there, as the source of an expression.
 
 A level is the outside of a file or component, or the inside of a loop; from a level everything of
-the levels around it is seen.
+the levels around it is seen. Names and texts of the file enter sources as quoted texts, never as
+code.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from whorl.dialects.shodan.fields import flag_of, table_of, text_of
-from whorl.dialects.shodan.parts import PortSpec
-from whorl.dialects.shodan.sources import called, given, output, packed, quoted
+from whorl import ir
+from whorl.dialects.reading import ReadContext, called, quoted, text_of
+from whorl.dialects.shodan.graph import COUNT, PortSpec, flag_of, object_of
+from whorl.errors import InvalidWorkflow
+from whorl.source import Mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.dialects.shodan.draft import Draft
-    from whorl.dialects.shodan.parts import Edge, Graph, GraphNode, Handle
+    from whorl.dialects.shodan.graph import Edge, Graph, GraphNode, Handle
+    from whorl.errors import Severity, Span
+    from whorl.language import Json
+    from whorl.source import Scalar
+
+# A number that is written without sign and exponent.
+_PLAIN = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
+
+
+def given(name: str) -> str:
+    """The value of a name."""
+    return called("given", quoted(name))
+
+
+def output(node: str, name: str) -> str:
+    """An output of a node."""
+    return called("port", quoted(node), quoted(name))
+
+
+def packed(value: Json) -> str:
+    """A JSON value as a text, which functions unpack."""
+    return quoted(json.dumps(value, ensure_ascii=False))
+
+
+def literal(value: Json) -> str:
+    """A JSON value as an expression."""
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return quoted(value)
+    if _PLAIN.fullmatch(json.dumps(value)):
+        return json.dumps(value)
+    return f"({packed(value)} | fromjson)"
+
+
+def expression(source: str) -> ir.Expression:
+    """An expression of the IR."""
+    return ir.Expression("jinja", source, "shodan")
 
 
 @dataclass(slots=True)
-class LoopScene:
+class GraphContext(ReadContext):
+    """Everything that the readers of the parts of one file share.
+
+    `components` are the inline ones; `opened` are the components that are being read; `called` are
+    the keys of the workflows that components stand for, by the places of their nodes. `folder` is
+    where commands and agents work, below the project's folder; empty: there itself.
+    """
+
+    components: dict[str, Mapping] = field(default_factory=dict)
+    opened: list[str] = field(default_factory=list)
+    called: dict[Span, str] = field(default_factory=dict)
+    levels: list[Level] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)
+    folder: str = ""
+
+    def add_components(self, root: Mapping) -> None:
+        """Keeps the inline components of a file, which are read when they are used."""
+        for entry in object_of(root, "components") or ():
+            if isinstance(entry.value, Mapping):
+                self.components.setdefault(entry.name, entry.value)
+
+    def reference(self, written: str) -> str:
+        """How a file is opened: from the project's folder, as files name each other, or beside."""
+        return self.files.find([written]) or written
+
+    def read_file(self, written: Scalar) -> tuple[str, str] | None:
+        """The name and the text of a file; None if it cannot be read, which is reported."""
+        try:
+            return self.files.text(self.reference(written.text), written.span)
+        except InvalidWorkflow as fault:
+            self.adopt(fault.diagnostics)
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A port that the file names; it is looked up once everything is read.
+
+    `level` is the one that the node stands on; for a loop as its own nodes see it, the one inside.
+    """
+
+    level: Level
+    node: GraphNode
+    kind: str
+    name: str
+    span: Span
+    severity: Severity = "error"
+
+
+@dataclass(slots=True)
+class LoopScope:
     """What the inside of a loop sees of it, by the names that the loop binds."""
 
     node: GraphNode
@@ -41,23 +132,20 @@ class LoopScene:
         """The number of the iteration, from 1."""
         return f"({given(self.index)} + 1)" if self.held else given(self.number)
 
-    def seen(self, handle: Handle) -> str | None:
+    def value_of(self, handle: Handle) -> str | None:
         """What a handle of the loop carries to the nodes inside of it."""
         kind, name, side = handle
         if self.held and name == self.item[0]:
             return given(self.item[1])
         if kind == "dock":
             return self.counted if side == "output" else self._slot(name)
+        if name in self.inputs and self.held:
+            return called("dig", given(self.held), quoted(name))
         if name in self.inputs:
-            return self._input(name)
-        if name in ("iteration", "iteration_count"):
+            return given(self.inputs[name])
+        if name in ("iteration", COUNT):
             return self.counted
         return self._slot(name.removeprefix("prev."))
-
-    def _input(self, name: str) -> str:
-        if self.held:
-            return called("dig", given(self.held), quoted(name))
-        return given(self.inputs[name])
 
     def _slot(self, name: str) -> str | None:
         return given(self.slots[name]) if name in self.slots else None
@@ -67,11 +155,11 @@ class LoopScene:
 class Level:
     """The nodes on the outside of a graph, or right inside of one of its loops."""
 
-    draft: Draft
+    context: GraphContext
     graph: Graph
     holder: str = ""
     around: Level | None = None
-    loop: LoopScene | None = None
+    loop: LoopScope | None = None
     # Where the unfed inputs of nodes are given from outside, by name; None where they are not.
     ports: dict[str, PortSpec] | None = None
     # Whether what is given from outside is all that an interface names.
@@ -85,6 +173,22 @@ class Level:
         for source, target in self.graph.connected.get(self.holder, ()):
             self.wait(target, source)
 
+    @property
+    def scope(self) -> LoopScope:
+        """The loop that this level is the inside of."""
+        assert self.loop is not None
+        return self.loop
+
+    @property
+    def members(self) -> list[GraphNode]:
+        """The nodes of this level."""
+        return self.graph.members(self.holder)
+
+    @property
+    def gives_inputs(self) -> bool:
+        """Whether an input that nobody feeds is one of the workflow."""
+        return self.ports is not None and not self.has_interface
+
     def chain(self) -> Iterator[Level]:
         """This level and those around it."""
         level: Level | None = self
@@ -92,35 +196,23 @@ class Level:
             yield level
             level = level.around
 
-    @property
-    def members(self) -> list[GraphNode]:
-        """The nodes of this level."""
-        return self.graph.members(self.holder)
-
     def tolerated(self) -> list[GraphNode]:
         """The nodes that the others go on after when they fail, and that fail this level then.
 
         An exit code by which the loop itself decides is a result, and no failure.
         """
-        found = [node for node in self.members if not node.type.startswith("interface-")]
-        found = [node for node in found if flag_of(node.fields, "continueOnFailure")]
-        deciders = self._decide_by_exit_code()
-        return [node for node in found if node not in deciders]
-
-    def _decide_by_exit_code(self) -> list[GraphNode | None]:
         loop = self.loop.node.fields if self.loop is not None else None
-        tables = [loop and table_of(loop, name) for name in ("continueWhile", "exitWhen")]
-        compared = [text_of(table, "output") for table in tables if table]
+        conditions = [loop and object_of(loop, name) for name in ("continueWhile", "exitWhen")]
+        compared = [text_of(condition.get("output")) for condition in conditions if condition]
+        end = ".exitCode"
+        deciders = [self.named(name.removesuffix(end)) for name in compared if name.endswith(end)]
         return [
-            self.named(name.removesuffix(".exitCode"))
-            for name in compared
-            if name.endswith(".exitCode")
+            node
+            for node in self.members
+            if flag_of(node.fields, "continueOnFailure")
+            and not node.is_interface
+            and node not in deciders
         ]
-
-    @property
-    def gives_inputs(self) -> bool:
-        """Whether an input that nobody feeds is one of the workflow."""
-        return self.ports is not None and not self.has_interface
 
     def named(self, name: str) -> GraphNode | None:
         """The node of this level with that id, or else with that label."""
@@ -161,18 +253,15 @@ class Level:
             self.renamed[port.name] = name
         return given(name)
 
-    def refer(self, viewer: str, name: str) -> Level | None:
-        """The level that a node is on, seen from another one, which from now on waits for it."""
-        member = viewer
-        for level in self.chain():
-            found = level.graph.nodes.get(name)
-            if found is not None and found.holder == level.holder:
-                if member != name:
-                    level.wait(member, name)
-                return level
-            if level.loop is not None:
-                member = level.loop.node.id
-        return None
+    def wait(self, name: str, source: str) -> None:
+        """From now on a node of this level waits for another one."""
+        self._before.setdefault(name, set()).add(source)
+        self._behind.setdefault(source, set()).add(name)
+
+    def before(self, name: str) -> set[str]:
+        """The nodes of this level that a node, or anything inside of it, waits for."""
+        nodes = self.graph.nodes
+        return {other for other in self._before.get(name, ()) if not nodes[other].is_interface}
 
     def leads_to(self, start: str, end: str) -> bool:
         """Whether a node of this level waits for another one, directly or through others."""
@@ -180,38 +269,35 @@ class Level:
         seen = ({start}, {end})
         while sides[0] and sides[1]:
             for side, near in enumerate((self._before, self._behind)):
-                here = sides[side].pop()
-                if here in seen[1 - side]:
+                node = sides[side].pop()
+                if node in seen[1 - side]:
                     return True
-                fresh = near.get(here, set()) - seen[side]
+                fresh = near.get(node, set()) - seen[side]
                 seen[side].update(fresh)
                 sides[side].extend(fresh)
                 if not sides[side]:
                     break
         return bool(seen[0] & seen[1])
 
-    def before(self, name: str) -> set[str]:
-        """The nodes of this level that a node, or anything inside of it, waits for."""
-        found = self._before.get(name, set())
-        return {one for one in found if not self.graph.nodes[one].type.startswith("interface-")}
-
-    def wait(self, name: str, source: str) -> None:
-        """From now on a node of this level waits for another one."""
-        self._before.setdefault(name, set()).add(source)
-        self._behind.setdefault(source, set()).add(name)
-
-    def scene_of(self, name: str) -> LoopScene | None:
-        """The loop of that name, if this is inside of it."""
+    def refer(self, viewer: str, name: str) -> Level | None:
+        """The level that a node is on, seen from another one, which from now on waits for it."""
+        member = viewer
         for level in self.chain():
-            if level.loop is not None and level.loop.node.id == name:
-                return level.loop
+            node = level.graph.nodes.get(name)
+            if node is not None and node.holder == level.holder:
+                if member != name:
+                    level.wait(member, name)
+                return level
+            if level.loop is not None:
+                member = level.loop.node.id
         return None
 
     def value_at(self, name: str, handle: Handle, viewer: str) -> str | None:
         """What a handle of a node carries, as another node sees it."""
-        scene = self.scene_of(name)
-        if scene is not None and self.graph.nodes.get(name) in (None, scene.node):
-            return scene.seen(handle)
+        loops = (level.loop for level in self.chain() if level.loop is not None)
+        scope = next((loop for loop in loops if loop.node.id == name), None)
+        if scope is not None and self.graph.nodes.get(name) in (None, scope.node):
+            return scope.value_of(handle)
         home = self.refer(viewer, name)
         if home is None:
             return self._exported(name, handle[1], viewer)
@@ -223,7 +309,7 @@ class Level:
     def interface_input(self, node: GraphNode, name: str) -> str | None:
         """What the input node of a loop or component gives: what that one is given."""
         if self.loop is not None:
-            return self.loop.seen(("input", name, ""))
+            return self.loop.value_of(("input", name, ""))
         spec = next((port for port in node.outputs if port.name == name), None)
         return self.workflow_input(spec or PortSpec(name)) if self.ports is not None else None
 
@@ -249,9 +335,8 @@ class Level:
             return None
         if len(choices) == 1 and choices[0][0] == "all":
             return choices[0][1]
-        assert self.loop is not None
         pairs = [part for when, source in choices for part in (quoted(when), source)]
-        return called("mapped", self.loop.counted, *pairs)
+        return called("mapped", self.scope.counted, *pairs)
 
     def edges_into(self, node: GraphNode, name: str) -> list[Edge]:
         """The edges that end at a port."""
@@ -269,19 +354,16 @@ class Level:
         return called("arrive", source, quoted(node.id), packed(port.packed()))
 
     def own(self, node: GraphNode, name: str) -> str | None:
-        """An input of a node by its name; None if it has none of that name."""
+        """An input of a node by its name; None if it has none of that name.
+
+        Of an array it is what comes in at `name[0]`, `name[1]` and so on, as far as they are fed.
+        """
         port = node.input(name)
         if port is not None:
             return self.arrived(node, port)
-        parts = self.array_parts(node, name)
-        if parts:
-            return f"[{', '.join(parts)}]"
-        return self.fed(node, name)
-
-    def array_parts(self, node: GraphNode, name: str) -> list[str]:
-        """What comes in at the ports `name[0]`, `name[1]` and so on, as far as they are fed."""
         ports = sorted((p for p in node.inputs if p.parent == name), key=lambda port: port.index)
-        return [self.arrived(node, p) for p in ports if self.fed(node, p.name) is not None]
+        parts = [self.arrived(node, p) for p in ports if self.fed(node, p.name) is not None]
+        return f"[{', '.join(parts)}]" if parts else self.fed(node, name)
 
     def input_names(self, node: GraphNode) -> list[str]:
         """All inputs of a node: declared, connected and mapped ones; arrays by their own name."""
@@ -295,12 +377,12 @@ class Level:
 
     def checked(self, node: GraphNode) -> str:
         """A condition that fails unless all that must arrive does; empty where nothing must."""
-        looked_at = [
+        sources = [
             self.own(node, name) or "none"
             for name in self.input_names(node)
             if self._may_be_refused(node, name)
         ]
-        return called("ready", *looked_at) if looked_at else ""
+        return called("ready", *sources) if sources else ""
 
     def _may_be_refused(self, node: GraphNode, name: str) -> bool:
         port = node.input(name)
