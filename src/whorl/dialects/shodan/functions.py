@@ -9,16 +9,8 @@ import operator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.shodan.outputs import (
-    answered,
-    conversed,
-    convert,
-    described,
-    finished,
-    messages,
-    returned,
-    shown,
-)
+from whorl.dialects.shodan import outputs
+from whorl.dialects.shodan.outputs import convert, described, shown
 from whorl.language.core.conversion import from_json
 from whorl.language.entry import Family
 from whorl.language.faults import EvaluationError
@@ -30,8 +22,9 @@ if TYPE_CHECKING:
 
     from whorl.language.run import Run
 
-OPERATORS = ("==", "!=", "<", ">", "<=", ">=")
-_ORDER: dict[str, Callable[[Any, Any], bool]] = {
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
     "<": operator.lt,
     ">": operator.gt,
     "<=": operator.le,
@@ -46,12 +39,12 @@ def given(run: Run, name: Value) -> Value:
 
 def port(run: Run, name: Value, key: Value) -> Value:
     """An output that a node does not have is null; `output` stands for its first one."""
-    outputs = run.lookup(str(name))
-    if not isinstance(outputs, dict):
+    ports = run.lookup(str(name))
+    if not isinstance(ports, dict):
         return None
-    if key in outputs:
-        return outputs[key]
-    return next(iter(outputs.values()), None) if key == "output" else None
+    if key in ports:
+        return ports[key]
+    return next(iter(ports.values()), None) if key == "output" else None
 
 
 def arrive(run: Run, value: Value, node: Value, written: Value) -> Value:
@@ -110,7 +103,7 @@ def _compared(value: Value, sign: str, wanted: Value, what: str) -> bool:
         raise EvaluationError(
             f"{what} is {described(value)}, which cannot be compared with {described(wanted)}"
         )
-    return (value == wanted) is (sign == "==") if is_equality else _ORDER[sign](value, wanted)
+    return OPERATORS[sign](value, wanted)
 
 
 def goes_on(run: Run, value: Value) -> bool:
@@ -134,10 +127,10 @@ def gathered(run: Run, value: Value, node: Value, key: Value, take: Value) -> Va
     """An output of a node from the results of all items."""
     results = value if isinstance(value, list) else []
     run.check_items(len(results), "forEach")
-    outputs = [dig(run, result, (node, key), {}) for result in results]
+    parts = [dig(run, result, (node, key), {}) for result in results]
     if take == "all":
-        return outputs
-    return outputs[0 if take == "first" else -1] if outputs else None
+        return parts
+    return parts[0 if take == "first" else -1] if parts else None
 
 
 def dig(run: Run, value: Value, path: tuple[Value, ...], named: dict[str, Value]) -> Value:
@@ -197,11 +190,11 @@ _FUNCTIONS: tuple[tuple[str, Callable[..., object], str], ...] = (
     ("overridden(value, text)", overridden, "the value, or the text where there is none"),
     ("settled(value, node)", settled, "fails for a node that failed and was tolerated"),
     ("timestamp()", timestamp, "the time of the run, in UTC"),
-    ("finished(value, node, outputs)", finished, "the outputs of a command"),
-    ("answered(value, node, outputs)", answered, "the outputs of an agent"),
-    ("returned(value, node, outputs)", returned, "the outputs of a function"),
-    ("messages(session, prompt)", messages, "a conversation, and a prompt after it"),
-    ("conversed(value, session, prompt)", conversed, "an answer with its conversation"),
+    ("finished(value, node, outputs)", outputs.finished, "the outputs of a command"),
+    ("answered(value, node, outputs)", outputs.answered, "the outputs of an agent"),
+    ("returned(value, node, outputs)", outputs.returned, "the outputs of a function"),
+    ("messages(session, prompt)", outputs.messages, "a conversation, and a prompt after it"),
+    ("conversed(value, session, prompt)", outputs.conversed, "an answer with its conversation"),
 )
 _family = Family("function", "ports")
 LIBRARY = Library(functions=tuple(_family(*function) for function in _FUNCTIONS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -17,7 +18,6 @@ from whorl.source import Mapping, Scalar, plain
 if TYPE_CHECKING:
     from whorl.dialects.reading.context import Findings
     from whorl.errors import Span
-    from whorl.ir.values import PortType
     from whorl.language import Json
 
 NODES_MAX = 2_000
@@ -94,11 +94,6 @@ class PortSpec:
             fields["extract"] = {"type": self.extract[0], "pattern": self.extract[1]}
         return fields
 
-    @property
-    def ir_type(self) -> PortType:
-        """The type as inputs of workflows have it; a list of files may come as one file."""
-        return "any" if self.type == "files" else cast("PortType", self.type)
-
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
@@ -151,19 +146,23 @@ class Graph:
     nodes: dict[str, GraphNode] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
     span: Span | None = None
-    _leading_to: dict[str, list[Edge]] = field(default_factory=dict)
-    _members: dict[str, list[GraphNode]] = field(default_factory=dict)
+    # By node: the edges that end there.
+    leading_to: defaultdict[str, list[Edge]] = field(default_factory=lambda: defaultdict(list))
+    # By loop: the nodes right inside of it; those on the outside stand under an empty name.
+    members: defaultdict[str, list[GraphNode]] = field(default_factory=lambda: defaultdict(list))
     # By loop: the edges that lead out of it.
-    leaving: dict[str, list[Edge]] = field(default_factory=dict)
+    leaving: defaultdict[str, list[Edge]] = field(default_factory=lambda: defaultdict(list))
     # By loop: the pairs of nodes right inside of it that edges connect, from them or from inside.
-    connected: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    connected: defaultdict[str, list[tuple[str, str]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
 
     def settle(self) -> None:
         """Looks all nodes and edges over, once they are known."""
         for node in self.nodes.values():
-            self._members.setdefault(node.holder, []).append(node)
+            self.members[node.holder].append(node)
         for edge in self.edges:
-            self._leading_to.setdefault(edge.target, []).append(edge)
+            self.leading_to[edge.target].append(edge)
             self._follow(edge)
 
     def _follow(self, edge: Edge) -> None:
@@ -177,14 +176,10 @@ class Graph:
         while self.nodes[name].holder not in inner:
             name = self.nodes[name].holder
             if name != edge.target:
-                self.leaving.setdefault(name, []).append(edge)
+                self.leaving[name].append(edge)
         holder = self.nodes[name].holder
         if inner[holder] != name:
-            self.connected.setdefault(holder, []).append((name, inner[holder]))
-
-    def members(self, holder: str) -> list[GraphNode]:
-        """The nodes that stand right inside of a loop, or on the outside for an empty name."""
-        return self._members.get(holder, [])
+            self.connected[holder].append((name, inner[holder]))
 
     def holders(self, node: str) -> list[str]:
         """The loops around a node, the innermost first, and the outside last."""
@@ -193,10 +188,6 @@ class Graph:
             node = self.nodes[node].holder
             holders.append(node)
         return holders
-
-    def leading_to(self, node: str) -> list[Edge]:
-        """The edges that end at a node."""
-        return self._leading_to.get(node, [])
 
 
 def read_graph(context: Findings, root: Mapping) -> Graph:

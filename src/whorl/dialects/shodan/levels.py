@@ -119,6 +119,7 @@ class LoopScope:
     number: str
     inputs: dict[str, str] = field(default_factory=dict)
     slots: dict[str, str] = field(default_factory=dict)
+    slot_types: dict[str, str] = field(default_factory=dict)
     previous: dict[tuple[str, str], str] = field(default_factory=dict)
     # What is mapped to an input of an inner node: in which iterations, and from where.
     mappings: dict[tuple[str, str], list[tuple[str, str]]] = field(default_factory=dict)
@@ -137,18 +138,15 @@ class LoopScope:
         kind, name, side = handle
         if self.held and name == self.item[0]:
             return given(self.item[1])
-        if kind == "dock":
-            return self.counted if side == "output" else self._slot(name)
-        if name in self.inputs and self.held:
-            return called("dig", given(self.held), quoted(name))
-        if name in self.inputs:
+        if kind != "dock" and name in self.inputs:
+            if self.held:
+                return called("dig", given(self.held), quoted(name))
             return given(self.inputs[name])
-        if name in ("iteration", COUNT):
+        is_counter = side == "output" if kind == "dock" else name in ("iteration", COUNT)
+        if is_counter:
             return self.counted
-        return self._slot(name.removeprefix("prev."))
-
-    def _slot(self, name: str) -> str | None:
-        return given(self.slots[name]) if name in self.slots else None
+        slot = self.slots.get(name if kind == "dock" else name.removeprefix("prev."))
+        return None if slot is None else given(slot)
 
 
 @dataclass(slots=True)
@@ -170,7 +168,7 @@ class Level:
     claimed: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        for source, target in self.graph.connected.get(self.holder, ()):
+        for source, target in self.graph.connected[self.holder]:
             self.wait(target, source)
 
     @property
@@ -182,7 +180,7 @@ class Level:
     @property
     def members(self) -> list[GraphNode]:
         """The nodes of this level."""
-        return self.graph.members(self.holder)
+        return self.graph.members[self.holder]
 
     @property
     def gives_inputs(self) -> bool:
@@ -238,14 +236,14 @@ class Level:
     def workflow_input(self, port: PortSpec) -> str:
         """An input of the workflow; several nodes may share one."""
         assert self.ports is not None
-        known = self.ports.get(port.name)
-        if known is not None and known != port:
+        first = self.ports.get(port.name)
+        if first is not None and first != port:
             port = PortSpec(
                 port.name,
-                port.type if port.type == known.type else "any",
-                required=port.required or known.required,
-                default=known.default if known.default is not None else port.default,
-                description=known.description or port.description,
+                port.type if port.type == first.type else "any",
+                required=port.required or first.required,
+                default=first.default if first.default is not None else port.default,
+                description=first.description or port.description,
             )
         self.ports[port.name] = port
         name = self.free_name(port.name)
@@ -292,6 +290,10 @@ class Level:
                 member = level.loop.node.id
         return None
 
+    def expect(self, node: GraphNode, kind: str, name: str, span: Span) -> None:
+        """Has a port of a node of this level looked up once everything is read."""
+        self.context.references.append(Reference(self, node, kind, name, span))
+
     def value_at(self, name: str, handle: Handle, viewer: str) -> str | None:
         """What a handle of a node carries, as another node sees it."""
         loops = (level.loop for level in self.chain() if level.loop is not None)
@@ -301,17 +303,14 @@ class Level:
         home = self.refer(viewer, name)
         if home is None:
             return self._exported(name, handle[1], viewer)
-        node = home.graph.nodes[name]
-        if node.type == "interface-input":
-            return home.interface_input(node, handle[1])
-        return output(name, handle[1])
-
-    def interface_input(self, node: GraphNode, name: str) -> str | None:
-        """What the input node of a loop or component gives: what that one is given."""
-        if self.loop is not None:
-            return self.loop.value_of(("input", name, ""))
-        spec = next((port for port in node.outputs if port.name == name), None)
-        return self.workflow_input(spec or PortSpec(name)) if self.ports is not None else None
+        node, port = home.graph.nodes[name], handle[1]
+        if node.type != "interface-input":
+            return output(name, port)
+        # The input node of a loop or component gives what that one is given.
+        if home.loop is not None:
+            return home.loop.value_of(("input", port, ""))
+        spec = next((spec for spec in node.outputs if spec.name == port), PortSpec(port))
+        return home.workflow_input(spec) if home.ports is not None else None
 
     def _exported(self, name: str, port: str, viewer: str) -> str | None:
         """An output of a node inside of a loop beside this one; the loop hands it out."""
@@ -340,7 +339,7 @@ class Level:
 
     def edges_into(self, node: GraphNode, name: str) -> list[Edge]:
         """The edges that end at a port."""
-        edges = self.graph.leading_to(node.id)
+        edges = self.graph.leading_to[node.id]
         return [edge for edge in edges if edge.into[0] == "input" and edge.into[1] == name]
 
     def arrived(self, node: GraphNode, port: PortSpec) -> str:
@@ -368,7 +367,7 @@ class Level:
     def input_names(self, node: GraphNode) -> list[str]:
         """All inputs of a node: declared, connected and mapped ones; arrays by their own name."""
         names = {port.parent or port.name: None for port in node.inputs}
-        for edge in self.graph.leading_to(node.id):
+        for edge in self.graph.leading_to[node.id]:
             if edge.into[0] == "input" and edge.into[1].partition("[")[0] not in names:
                 names[edge.into[1]] = None
         if self.loop is not None:
@@ -377,14 +376,10 @@ class Level:
 
     def checked(self, node: GraphNode) -> str:
         """A condition that fails unless all that must arrive does; empty where nothing must."""
-        sources = [
-            self.own(node, name) or "none"
-            for name in self.input_names(node)
-            if self._may_be_refused(node, name)
-        ]
+        sources: list[str] = []
+        for name in self.input_names(node):
+            port = node.input(name)
+            is_bound = port is not None and (port.required or port.type in ("number", "boolean"))
+            if is_bound or len(self.edges_into(node, name)) > 1:
+                sources.append(self.own(node, name) or "none")
         return called("ready", *sources) if sources else ""
-
-    def _may_be_refused(self, node: GraphNode, name: str) -> bool:
-        port = node.input(name)
-        is_bound = port is not None and (port.required or port.type in ("number", "boolean"))
-        return is_bound or len(self.edges_into(node, name)) > 1

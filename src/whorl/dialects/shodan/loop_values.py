@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 from whorl import ir
 from whorl.dialects.reading import called, quoted, span_of, text_of
 from whorl.dialects.shodan.graph import COUNT, PortSpec, items_of, object_of
-from whorl.dialects.shodan.levels import Reference, expression, given, output, packed
+from whorl.dialects.shodan.levels import expression, given, output, packed
 from whorl.dialects.shodan.ports import slot_types
 from whorl.errors import nearest
 from whorl.ir.checks.suggest import suggest
@@ -19,6 +19,7 @@ from whorl.ir.checks.suggest import suggest
 if TYPE_CHECKING:
     from whorl.dialects.shodan.graph import GraphNode
     from whorl.dialects.shodan.levels import Level
+    from whorl.errors import Span
     from whorl.source import Mapping
 
 WHEN = ("first", "subsequent", "all")
@@ -50,14 +51,6 @@ def carry_inputs(level: Level, inner: Level) -> list[ir.Carry]:
     return carried
 
 
-def carry_previous(inner: Level) -> list[ir.Carry]:
-    """The outputs of the iteration before that mappings name."""
-    return [
-        ir.Carry(name, ir.Constant(None), expression(output(node, port)))
-        for (node, port), name in inner.scope.previous.items()
-    ]
-
-
 def read_mappings(inner: Level) -> None:
     """Reads what is mapped to the inputs of inner nodes."""
     for mapping in items_of(inner.context, inner.scope.node.fields, "inputMappings"):
@@ -81,30 +74,24 @@ def _read_mapping(inner: Level, mapping: Mapping) -> None:
     value = _mapping_source(inner, source)
     if node is None:
         return
-    _refer(inner, node, "input", target)
-    _check_overlap(inner, node, target, when)
+    name, span = text_of(target.get("input")), span_of(target, "input")
+    inner.expect(node, "input", name, span)
+    _check_overlap(inner, (node, name, span), when)
     if value is not None:
-        key = (node.id, text_of(target.get("input")))
+        key = (node.id, name)
         inner.scope.mappings.setdefault(key, []).append((when, value))
 
 
-def _check_overlap(inner: Level, node: GraphNode, target: Mapping, when: str) -> None:
+def _check_overlap(inner: Level, target: tuple[GraphNode, str, Span], when: str) -> None:
     """An input takes one value in each iteration; an edge brings one in all of them."""
-    name = text_of(target.get("input"))
+    node, name, span = target
     others = [other for other, _ in inner.scope.mappings.get((node.id, name), ())]
     others += ["all" for _ in inner.edges_into(node, name)]
     if any(when == other or "all" in (when, other) for other in others):
         message = f"input {name!r} of {node.id!r} is given two values in the same iteration"
         advice = "use `first` for one mapping and `subsequent` for the other, "
         advice += "or give the node an input for each"
-        span = span_of(target, "input")
         inner.context.report("W012", message, span, label="a second value", help=advice)
-
-
-def _refer(level: Level, node: GraphNode, kind: str, where: Mapping) -> None:
-    """Has the port looked up that the field of that name says."""
-    reference = Reference(level, node, kind, text_of(where.get(kind)), span_of(where, kind))
-    level.context.references.append(reference)
 
 
 def _inner_node(inner: Level, where: Mapping) -> GraphNode | None:
@@ -130,10 +117,10 @@ def _mapping_source(inner: Level, source: Mapping) -> str | None:
             return _builtin(inner, source, scope.counted)
         case "item" if scope.held:
             return given(scope.item[1])
-    known = ("outer", "item" if scope.held else "previous", "builtin")
+    kinds = ("outer", "item" if scope.held else "previous", "builtin")
     message = f"the source of a mapping is of the type {kind[:40]!r}, which is not known"
     message += " in a for-each" if kind == "previous" else ""
-    span, advice = span_of(source, "type"), suggest(kind, known)
+    span, advice = span_of(source, "type"), suggest(kind, kinds)
     inner.context.report("W009", message, span, label="unknown type", help=advice)
     return None
 
@@ -143,8 +130,7 @@ def _outer(inner: Level, source: Mapping) -> str | None:
     scope, name = inner.scope, text_of(source.get("name"))
     if not scope.held or name != scope.item[0]:
         assert inner.around is not None
-        reference = Reference(inner.around, scope.node, "input", name, span_of(source, "name"))
-        inner.context.references.append(reference)
+        inner.around.expect(scope.node, "input", name, span_of(source, "name"))
     return scope.value_of(("input", name, ""))
 
 
@@ -152,8 +138,8 @@ def _previous(inner: Level, source: Mapping) -> str | None:
     node = _inner_node(inner, source)
     if node is None:
         return None
-    _refer(inner, node, "output", source)
     key = (node.id, text_of(source.get("output")))
+    inner.expect(node, "output", key[1], span_of(source, "output"))
     if key not in inner.scope.previous:
         inner.scope.previous[key] = inner.claim(f"{key[0]}.{key[1]}")
     return given(inner.scope.previous[key])
@@ -169,9 +155,9 @@ def _builtin(inner: Level, source: Mapping, count: str) -> str | None:
     return None
 
 
-def read_slots(inner: Level) -> dict[str, str]:
-    """The types of the slots whose values go from one iteration to the next."""
-    types = slot_types(inner.context, inner.scope.node, "feedback")
+def read_slots(inner: Level) -> None:
+    """Reads the slots, whose values go from one iteration to the next."""
+    types = inner.scope.slot_types = slot_types(inner.context, inner.scope.node, "feedback")
     for node in inner.members:
         if node.type == "interface-input":
             ports = [port for port in node.outputs if port.name.startswith("prev.")]
@@ -181,21 +167,23 @@ def read_slots(inner: Level) -> dict[str, str]:
             types.setdefault(port.name.removeprefix("prev."), port.type)
     for name in types:
         inner.scope.slots[name] = inner.claim(f"prev.{name}")
-    return types
 
 
-def carry_slots(inner: Level, types: dict[str, str]) -> list[ir.Carry]:
-    """The slots; one that is not written keeps its value."""
-    carried: list[ir.Carry] = []
-    for name, kind in types.items():
-        slot, source = inner.scope.slots[name], _slot_source(inner, name)
-        if source is None:
-            carried.append(ir.Carry(slot, ir.Constant(None)))
-            continue
-        port = packed(PortSpec(name, kind).packed())
-        typed = called("arrive", source, quoted(inner.scope.node.id), port)
-        following = expression(called("kept", typed, given(slot)))
-        carried.append(ir.Carry(slot, ir.Constant(None), following))
+def carry_values(inner: Level) -> list[ir.Carry]:
+    """Mapped outputs of the iteration before, and slots; one that is not written is kept."""
+    scope, null = inner.scope, ir.Constant(None)
+    carried = [
+        ir.Carry(name, null, expression(output(node, port)))
+        for (node, port), name in scope.previous.items()
+    ]
+    for name, kind in scope.slot_types.items():
+        slot, source = scope.slots[name], _slot_source(inner, name)
+        following: ir.Expression | None = None
+        if source is not None:
+            port = packed(PortSpec(name, kind).packed())
+            typed = called("arrive", source, quoted(scope.node.id), port)
+            following = expression(called("kept", typed, given(slot)))
+        carried.append(ir.Carry(slot, null, following))
     return carried
 
 
@@ -216,12 +204,12 @@ def read_results(inner: Level) -> tuple[tuple[ir.Collect, ...], ir.Fields]:
     outputs = loop_outputs(inner, count, "last")
     if inner.holder == node.id:
         # Outputs of inner nodes that nodes outside of the loop are connected to.
-        for edge in inner.graph.leaving.get(node.id, ()):
+        for edge in inner.graph.leaving[node.id]:
             source = inner.value_at(edge.source, edge.out, "") or "none"
             outputs.setdefault(f"{edge.source}.{edge.out[1]}", ("last", source))
     outputs.setdefault(COUNT, ("last", count))
     types = {port.name: port.type for port in node.outputs}
-    entries: list[tuple[str | ir.Expression, ir.Value]] = []
+    entries: list[tuple[str, ir.Value]] = []
     for name in dict.fromkeys((*types, *outputs)):
         is_list = name in outputs and outputs[name][0] == "all"
         kind = "any" if is_list else types.get(name, "any")
@@ -281,8 +269,9 @@ def _mapped(inner: Level, source: Mapping, count: str) -> str | None:
     node = _inner_node(inner, source)
     if node is None:
         return None
-    _refer(inner, node, "output", source)
-    return output(node.id, text_of(source.get("output")))
+    name = text_of(source.get("output"))
+    inner.expect(node, "output", name, span_of(source, "output"))
+    return output(node.id, name)
 
 
 def _output_source(inner: Level, port: PortSpec) -> str | None:

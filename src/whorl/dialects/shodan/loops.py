@@ -14,19 +14,10 @@ from whorl import ir
 from whorl.dialects.reading import called, quoted, scalar_of, span_of, text_of
 from whorl.dialects.shodan.functions import OPERATORS
 from whorl.dialects.shodan.graph import COUNT, flag_of, object_of, read_graph
-from whorl.dialects.shodan.levels import (
-    Level,
-    LoopScope,
-    Reference,
-    expression,
-    given,
-    literal,
-    output,
-)
+from whorl.dialects.shodan.levels import Level, LoopScope, expression, given, literal, output
 from whorl.dialects.shodan.loop_values import (
     carry_inputs,
-    carry_previous,
-    carry_slots,
+    carry_values,
     loop_inputs,
     loop_outputs,
     read_mappings,
@@ -63,7 +54,7 @@ def read_loop(level: Level, node: GraphNode, build: Callable[[Level], ir.Block])
         return _read_each(level, inner, build)
     inputs = carry_inputs(level, inner)
     read_mappings(inner)
-    slots = read_slots(inner)
+    read_slots(inner)
     body = _read_exit(inner, build(inner))
     collect, shape = read_results(inner)
     return [
@@ -72,7 +63,7 @@ def read_loop(level: Level, node: GraphNode, build: Callable[[Level], ir.Block])
             until=_read_until(inner),
             limits=ir.LoopLimits(iterations=_limit(level, node)),
             on_limit="finish",
-            carry=(*inputs, *carry_previous(inner), *carry_slots(inner, slots)),
+            carry=(*inputs, *carry_values(inner)),
             collect=collect,
             facts=((inner.scope.number, "number"),),
             shape=shape,
@@ -171,7 +162,7 @@ def _continue_source(inner: Level) -> str | None:
     slots = {("dock", name, "input") for name in slot_types(inner.context, loop, "continue")}
     edges = [e for e in inner.graph.edges if e.target == loop.id and e.into in slots]
     for node in inner.members:
-        edges += inner.graph.leading_to(node.id) if node.type == "interface-continue" else ()
+        edges += inner.graph.leading_to[node.id] if node.type == "interface-continue" else ()
     return inner.value_at(edges[0].source, edges[0].out, "") if edges else None
 
 
@@ -188,7 +179,7 @@ def _comparison(inner: Level, written: Mapping, field: str) -> tuple[str, str, s
         advice = suggest(node_name, [node.id for node in inner.members]) or "write NODE.OUTPUT"
         inner.context.report(code, message, span, label="no such output", help=advice)
         return None
-    inner.context.references.append(Reference(inner, node, "output", port, span))
+    inner.expect(node, "output", port, span)
     sign = text_of(written.get("operator")) or "=="
     if sign not in OPERATORS:
         message = f"{field!r} has the operator {sign[:20]!r}, which is not known"
@@ -283,7 +274,7 @@ def _read_item(inner: Level, options: Mapping) -> tuple[str, str]:
 def _gathered(inner: Level) -> ir.Fields:
     """The outputs of a for-each, from the results of its items."""
     count = "(it | length)"
-    entries: list[tuple[str | ir.Expression, ir.Value]] = []
+    entries: list[tuple[str, ir.Value]] = []
     for target, (take, source) in loop_outputs(inner, count, "all").items():
         if source != count:
             arguments = source.removeprefix("port(").removesuffix(")")

@@ -33,13 +33,9 @@ DEFAULT_RUNNER = "claude-code"
 _OPENAI_MODEL = "gpt-4o"
 _OPENAI_TEMPERATURE = 0.7
 _TRIGGERS = ("manual", "cron", "idle")
-_CONSTANTS: dict[str, type | tuple[type, ...]] = {
-    "boolean": bool,
-    "number": (int, float),
-    "string": str,
-}
+_CONSTANTS = {"boolean": (bool,), "number": (int, float), "string": (str,)}
 
-Entries = list[tuple[str | ir.Expression, ir.Value]]
+Entries = list[tuple[str, ir.Value]]
 
 
 class Common(TypedDict):

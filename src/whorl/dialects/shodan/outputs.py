@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from whorl.language.core.conversion import from_json
@@ -84,8 +85,8 @@ def answered(run: Run, value: Value, node: Value, written: Value) -> Value:
         "output": text,
         "response": text,
         "structured": structure,
-        "sessionId": _defined(item_of(value, "session")),
-        "exitCode": _defined(item_of(value, "exit_code")),
+        "sessionId": _follow(value, "session"),
+        "exitCode": _follow(value, "exit_code"),
     }
     specs = _specs(run, written)
     fields = structure if isinstance(structure, dict) else {}
@@ -149,7 +150,10 @@ def find_object(run: Run, text: str) -> Value:
     """The JSON object or list that a text is, or holds in a fence or between other words."""
     run.check_text(len(text), "an answer")
     candidates = [text.strip(), *(match[1].strip() for match in _FENCE.finditer(text))]
-    candidates += [text[start:end] for start, end in _stretches(text)]
+    # From each opening brace, as far as there are some, to the last closing one.
+    end = text.rfind("}") + 1
+    openings = islice(re.finditer(r"\{", text[:end]), _PLACES_MAX)
+    candidates += [text[opening.start() : end] for opening in openings]
     for candidate in candidates:
         if candidate[:1] in ("{", "["):
             try:
@@ -159,17 +163,6 @@ def find_object(run: Run, text: str) -> Value:
             except EvaluationError:
                 continue
     return None
-
-
-def _stretches(text: str) -> list[tuple[int, int]]:
-    """From each opening brace, as far as there are some, to the last closing one."""
-    end = text.rfind("}") + 1
-    starts: list[tuple[int, int]] = []
-    at = text.find("{")
-    while 0 <= at < end and len(starts) < _PLACES_MAX:
-        starts.append((at, end))
-        at = text.find("{", at + 1)
-    return starts
 
 
 def returned(run: Run, value: Value, node: Value, written: Value) -> Value:
@@ -219,10 +212,6 @@ def _specs(run: Run, written: Value) -> list[dict[str, Any]]:
     specs = from_json(run, written)
     assert isinstance(specs, list)
     return specs
-
-
-def _defined(value: Value) -> Value:
-    return None if value is UNDEFINED else value
 
 
 def shown(run: Run, value: Value) -> str:
@@ -280,21 +269,13 @@ def mismatch(value: Value, wanted: str, what: str) -> EvaluationError:
 
 def _number(run: Run, value: Value, what: str) -> Value:
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
-        text = value.strip()
         try:
-            value = int(text)
+            value = int(value)
         except ValueError:
-            value = _float(text)
+            value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise mismatch(value, "a number", what)
     return run.check_number(value, what)
-
-
-def _float(text: str) -> Value:
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def _structure(run: Run, value: Value) -> Value:

@@ -47,27 +47,27 @@ Names = list[str] | None
 
 def check_ports(context: GraphContext) -> None:
     """Reports every name of a port that is not there."""
-    known: dict[tuple[int, str, str], Names] = {}
+    names: dict[tuple[int, str, str], Names] = {}
     for reference in (*context.references, *_ends_of_edges(context)):
         level, node, kind = reference.level, reference.node, reference.kind
         key = (id(level), node.id, kind)
-        if key not in known:
-            known[key] = _names(level, node, kind)
-        _check(reference, known[key])
+        if key not in names:
+            names[key] = _names(level, node, kind)
+        _check(reference, names[key])
     for level in context.levels:
         for node in level.members:
             _check_declared(level, node)
 
 
-def _check(reference: Reference, known: Names) -> None:
+def _check(reference: Reference, names: Names) -> None:
     node, kind, name = reference.node, reference.kind, reference.name
     report, span = reference.level.context.report, reference.span
     if not name:
         message = f"the name of an {kind} of {node.id!r} is missing"
         report("W006", message, span, label="no name", help=f"write which {kind} it is")
-    elif known is not None and name not in known:
+    elif names is not None and name not in names:
         message = f"{node.type} {node.id!r} has no {kind} {name[:60]!r}"
-        advice = suggest(name, known) or "declare it there, or leave it out"
+        advice = suggest(name, names) or "declare it there, or leave it out"
         label, severity = f"no such {kind}", reference.severity
         report("W010", message, span, label=label, help=advice, severity=severity)
 
@@ -78,9 +78,9 @@ def _check_declared(level: Level, node: GraphNode) -> None:
     if node.type in _FIXED:
         gives = list(USUAL[node.type])
     gives = gives and [*gives, "output"]
-    for kind, ports, known in (("input", node.inputs, takes), ("output", node.outputs, gives)):
+    for kind, ports, names in (("input", node.inputs, takes), ("output", node.outputs, gives)):
         for port in ports:
-            _check(Reference(level, node, kind, port.name, port.span or node.span), known)
+            _check(Reference(level, node, kind, port.name, port.span or node.span), names)
 
 
 def _ends_of_edges(context: GraphContext) -> Iterator[Reference]:
@@ -124,23 +124,18 @@ def _kind(handle: Handle, *, is_inside: bool, is_source: bool) -> str:
 
 
 def _names(level: Level, node: GraphNode, kind: str) -> Names:
-    """The names of a node's ports of one kind."""
-    if level.loop is not None and level.loop.node is node:
-        return _names_inside(level.loop, kind, level.context)
-    if kind == "output":
-        return _outputs(level, node)
-    return _inputs(level, node) if kind == "input" else []
-
-
-def _names_inside(scope: LoopScope, kind: str, context: GraphContext) -> list[str]:
-    """The ports of a loop as the nodes inside of it see them."""
-    if kind == "input":
-        return _inputs_inside(scope)
-    if kind == "output":
-        return [port.name for port in scope.node.outputs]
-    if kind == "feedback slot":
-        return list(scope.slots)
-    return list(slot_types(context, scope.node, kind.removesuffix(" slot")))
+    """The names of a node's ports of one kind; of a loop from inside, as its nodes see them."""
+    is_inside = level.loop is not None and level.loop.node is node
+    match kind:
+        case "input":
+            return _inputs_inside(level.scope) if is_inside else _inputs(level, node)
+        case "output" if not is_inside:
+            return _outputs(level, node)
+        case "output":
+            return [port.name for port in node.outputs]
+        case "feedback slot" if is_inside:
+            return list(level.scope.slots)
+    return [*slot_types(level.context, node, kind.removesuffix(" slot"))] if is_inside else []
 
 
 def _inputs_inside(scope: LoopScope) -> list[str]:

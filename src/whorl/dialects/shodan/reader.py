@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from posixpath import dirname, join, normpath
+from typing import TYPE_CHECKING, cast
 
 from whorl import ir
 from whorl.dialects.reading import called, quoted, scalar_of, span_of, text_of
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from whorl.dialects.reader import Files, Reading
     from whorl.dialects.shodan.graph import Graph, GraphNode, PortSpec
+    from whorl.ir.values import PortType
     from whorl.language import Json
     from whorl.source import Document
 
@@ -113,17 +115,12 @@ def _read_root_folder(context: GraphContext, header: Mapping) -> str:
     except InvalidWorkflow:
         # A file that came alone, or from outside: the project's folder is all there is.
         path = name
-    folder: list[str] = []
-    for word in f"{path.rpartition('/')[0]}/{written.text}".split("/"):
-        if word == ".." and not folder:
-            message, advice = f"{named} leads out of the project", "name a folder of the project"
-            context.report("W016", message, written.span, label="this folder", help=advice)
-            return ""
-        if word == "..":
-            folder.pop()
-        elif word not in ("", "."):
-            folder.append(word)
-    return "/".join(folder)
+    folder = normpath(join(dirname(path).strip("/"), written.text))
+    if folder.partition("/")[0] == "..":
+        message, advice = f"{named} leads out of the project", "name a folder of the project"
+        context.report("W016", message, written.span, label="this folder", help=advice)
+        return ""
+    return "" if folder == "." else folder
 
 
 def _read_workflow(context: GraphContext, root: Mapping, name: str) -> ir.Workflow:
@@ -155,7 +152,8 @@ def _read_workflow(context: GraphContext, root: Mapping, name: str) -> ir.Workfl
 def _input(port: PortSpec) -> ir.Port:
     return ir.Port(
         port.name,
-        port.ir_type,
+        # A list of files may come as one file.
+        "any" if port.type == "files" else cast("PortType", port.type),
         required=port.required,
         default=port.default,
         description=port.description,
@@ -186,8 +184,10 @@ def _outputs(level: Level, interface: Mapping) -> tuple[tuple[str, ir.Value], ..
                 _warn_unfed(level, port)
         return tuple(outputs.items())
     last = _last(level)
+    labels = [node.slug for node in last]
     for node in last:
-        prefix = f"{_label(node, last)}_" if len(last) > 1 else ""
+        label = node.slug if node.slug and labels.count(node.slug) == 1 else node.id
+        prefix = f"{label}_" if len(last) > 1 else ""
         for name in promised_outputs(level.context, node):
             outputs[f"{prefix}{name}"] = expression(output(node.id, name))
     return tuple(outputs.items())
@@ -204,11 +204,6 @@ def _last(level: Level) -> list[GraphNode]:
     followed = {name for node in level.members for name in level.before(node.id)}
     ends = [node for node in level.members if node.id not in followed]
     return [node for node in ends if node.type != "trigger" and not node.is_interface]
-
-
-def _label(node: GraphNode, others: list[GraphNode]) -> str:
-    is_shared = sum(other.slug == node.slug for other in others) > 1
-    return node.id if is_shared or not node.slug else node.slug
 
 
 def _build_block(level: Level, path: str = "") -> ir.Block:
@@ -265,12 +260,9 @@ def _read_component(level: Level, node: GraphNode) -> ir.Node:
     is_inline = scalar_of(node.fields.get("componentRef")) is not None
     key = _inline(level.context, node) if is_inline else _called_file(level.context, node)
     level.context.called[node.span] = key
-    inputs: list[tuple[str | ir.Expression, ir.Value]] = [
-        (name, expression(source))
-        for name in level.input_names(node)
-        if (source := level.own(node, name)) is not None
-    ]
-    return ir.Call(workflow=key, inputs=ir.Fields(tuple(inputs)), **common(node))
+    sources = ((name, level.own(node, name)) for name in level.input_names(node))
+    inputs = tuple((name, expression(source)) for name, source in sources if source is not None)
+    return ir.Call(workflow=key, inputs=ir.Fields(inputs), **common(node))
 
 
 def _inline(context: GraphContext, node: GraphNode) -> str:

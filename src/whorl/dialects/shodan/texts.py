@@ -11,16 +11,9 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.native.shell import PREFIX, read_script
-from whorl.dialects.reading import (
-    REPORTED_MAX,
-    Placeholder,
-    called,
-    joined,
-    quoted,
-    split_text,
-)
+from whorl.dialects.reading import REPORTED_MAX, Placeholder, called, joined, quoted, split_text
 from whorl.dialects.shodan.graph import COUNT
-from whorl.dialects.shodan.levels import Reference, expression
+from whorl.dialects.shodan.levels import expression
 from whorl.dialects.shodan.ports import TAKEN
 from whorl.errors import nearest
 from whorl.ir.checks.suggest import suggest
@@ -138,7 +131,7 @@ def _of_node(level: Level, node: GraphNode, place: Placeholder) -> str | None:
         if other is not None:
             if other.id == inside:
                 return None
-            level.context.references.append(Reference(home, other, "output", output, place.span))
+            home.expect(other, "output", output, place.span)
             if home.leads_to(other.id, inside):
                 return None
             return _part(level.value_at(other.id, ("output", output, ""), node.id), path)
@@ -176,12 +169,12 @@ def _lacks_input(level: Level, node: GraphNode, place: Placeholder) -> bool:
     words = place.content.split(".")
     if words[0] != "inputs" or len(words) == 1 or not _WORDS.fullmatch(place.content):
         return False
-    name, known = words[1], level.input_names(node)
-    is_open = not node.inputs and nearest(name, known[:_COMPARED_MAX]) is None
+    name, inputs = words[1], level.input_names(node)
+    is_open = not node.inputs and nearest(name, inputs[:_COMPARED_MAX]) is None
     taken = TAKEN if node.type == "agent" else ()
-    if is_open or name.partition("[")[0] in (*known, *taken):
+    if is_open or name.partition("[")[0] in (*inputs, *taken):
         return False
-    message, advice = f"{node.type} {node.id!r} has no input {name[:60]!r}", suggest(name, known)
+    message, advice = f"{node.type} {node.id!r} has no input {name[:60]!r}", suggest(name, inputs)
     level.context.report("W010", message, place.span, label="no such input", help=advice)
     return True
 
