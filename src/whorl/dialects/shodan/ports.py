@@ -2,93 +2,91 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
 from typing import TYPE_CHECKING
 
-from whorl.dialects.shodan.fields import items_of, read_schema, text_of
-from whorl.dialects.shodan.parts import COUNT, USUAL, PortSpec
+from whorl.dialects.reading import text_of
+from whorl.dialects.shodan.graph import COUNT, PortSpec, items_of
+from whorl.dialects.shodan.levels import Reference
 from whorl.ir.checks.suggest import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.dialects.shodan.draft import Draft
-    from whorl.dialects.shodan.level import Level, LoopScene
-    from whorl.dialects.shodan.parts import Edge, Graph, GraphNode, Handle
-    from whorl.errors import Severity, Span
+    from whorl.dialects.shodan.graph import Edge, Graph, GraphNode, Handle
+    from whorl.dialects.shodan.levels import GraphContext, Level, LoopScope
+    from whorl.errors import Severity
 
-TEXT = PortSpec("text", "string", description="the text that the workflow is started with")
-PARAMS = PortSpec("params", "json", description="further parameters")
 SESSION = "sessionId"
 # What every agent gives beside the fields of its answer, and takes beside what its prompt names.
 _ANSWER = ("output", "response", "structured", "exitCode")
 TAKEN = ("prompt", SESSION)
+_PRINTED = ("output", "stdout", "stderr", "exitCode")
+# Outputs that nodes have without declaring them.
+USUAL = {
+    "shell": _PRINTED,
+    "script": _PRINTED,
+    "agent": ("output", SESSION, "exitCode"),
+    "constant": ("value",),
+    "wire": ("value",),
+    "workdir": ("path",),
+    "trigger": ("timestamp", "type", "text", "params"),
+    "loop": (COUNT,),
+}
 # Outputs of these are always the same, whatever the file declares.
 _FIXED = ("constant", "wire", "workdir")
+_TRIGGER = USUAL["trigger"][:2]
+_STARTED_WITH = (
+    PortSpec("text", "string", description="the text that the workflow is started with"),
+    PortSpec("params", "json", description="further parameters"),
+)
 
 # None stands for ports of any name.
 Names = list[str] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A port that the file names; it is looked up once everything is read.
-
-    `level` is the one that the node stands on; for a loop as its own nodes see it, the one inside.
-    """
-
-    level: Level
-    node: GraphNode
-    kind: str
-    name: str
-    span: Span
-    severity: Severity = "error"
-
-
-def check_ports(draft: Draft) -> None:
+def check_ports(context: GraphContext) -> None:
     """Reports every name of a port that is not there."""
-    known: dict[tuple[int, str, str], Names] = {}
-    for one in (*draft.references, *_ends_of_edges(draft)):
-        key = (id(one.level), one.node.id, one.kind)
-        if key not in known:
-            known[key] = _ports(one.level, one.node, one.kind)
-        _check(one, known[key])
-    for level in draft.levels:
+    names: dict[tuple[int, str, str], Names] = {}
+    for reference in (*context.references, *_ends_of_edges(context)):
+        level, node, kind = reference.level, reference.node, reference.kind
+        key = (id(level), node.id, kind)
+        if key not in names:
+            names[key] = _names(level, node, kind)
+        _check(reference, names[key])
+    for level in context.levels:
         for node in level.members:
             _check_declared(level, node)
 
 
-def _check(one: Reference, known: Names) -> None:
-    node, kind, draft = one.node, one.kind, one.level.draft
-    if not one.name:
+def _check(reference: Reference, names: Names) -> None:
+    node, kind, name = reference.node, reference.kind, reference.name
+    report, span = reference.level.context.report, reference.span
+    if not name:
         message = f"the name of an {kind} of {node.id!r} is missing"
-        draft.report("W006", message, one.span, label="no name", help=f"write which {kind} it is")
-    elif known is not None and one.name not in known:
-        draft.report(
-            "W010",
-            f"{node.type} {node.id!r} has no {kind} {one.name[:60]!r}",
-            one.span,
-            label=f"no such {kind}",
-            help=suggest(one.name, known) or "declare it there, or leave it out",
-            severity=one.severity,
-        )
+        report("W006", message, span, label="no name", help=f"write which {kind} it is")
+    elif names is not None and name not in names:
+        message = f"{node.type} {node.id!r} has no {kind} {name[:60]!r}"
+        advice = suggest(name, names) or "declare it there, or leave it out"
+        label, severity = f"no such {kind}", reference.severity
+        report("W010", message, span, label=label, help=advice, severity=severity)
 
 
 def _check_declared(level: Level, node: GraphNode) -> None:
     """What a node declares without having it would be null, or be lost."""
-    takes, gives = _called(level.draft, node)
+    takes, gives = _ports_called(level.context, node)
     if node.type in _FIXED:
         gives = list(USUAL[node.type])
     gives = gives and [*gives, "output"]
-    for kind, ports, known in (("input", node.inputs, takes), ("output", node.outputs, gives)):
+    for kind, ports, names in (("input", node.inputs, takes), ("output", node.outputs, gives)):
         for port in ports:
-            _check(Reference(level, node, kind, port.name, port.span or node.span), known)
+            _check(Reference(level, node, kind, port.name, port.span or node.span), names)
 
 
-def _ends_of_edges(draft: Draft) -> Iterator[Reference]:
+def _ends_of_edges(context: GraphContext) -> Iterator[Reference]:
     """A handle that is not written stands for the order of the nodes alone."""
-    homes = {(id(level.graph), level.holder): level for level in draft.levels}
-    for graph in {id(level.graph): level.graph for level in draft.levels}.values():
+    homes = {(id(level.graph), level.holder): level for level in context.levels}
+    for graph in {id(level.graph): level.graph for level in context.levels}.values():
         for edge in graph.edges:
             for is_source in (True, False):
                 end = _end(homes, graph, edge, is_source=is_source)
@@ -116,8 +114,7 @@ def _kind(handle: Handle, *, is_inside: bool, is_source: bool) -> str:
     """What kind of port a handle stands for at that end of an edge."""
     kind, _, side = handle
     if kind != "dock":
-        is_input = is_inside if is_source else not is_inside
-        wanted = "input" if is_input else "output"
+        wanted = "input" if is_inside == is_source else "output"
         return wanted if is_source or kind == wanted else "handle"
     if not is_inside:
         return "slot on its outside"
@@ -126,38 +123,33 @@ def _kind(handle: Handle, *, is_inside: bool, is_source: bool) -> str:
     return "iteration slot" if is_source else "continue slot"
 
 
-def _ports(level: Level, node: GraphNode, kind: str) -> Names:
-    """The names of a node's ports of one kind."""
-    if level.loop is not None and level.loop.node is node:
-        return _inside(level.loop, kind, level.draft)
-    if kind == "output":
-        return _outputs(level, node)
-    return _inputs(level, node) if kind == "input" else []
+def _names(level: Level, node: GraphNode, kind: str) -> Names:
+    """The names of a node's ports of one kind; of a loop from inside, as its nodes see them."""
+    is_inside = level.loop is not None and level.loop.node is node
+    match kind:
+        case "input":
+            return _inputs_inside(level.scope) if is_inside else _inputs(level, node)
+        case "output" if not is_inside:
+            return _outputs(level, node)
+        case "output":
+            return [port.name for port in node.outputs]
+        case "feedback slot" if is_inside:
+            return list(level.scope.slots)
+    return [*slot_types(level.context, node, kind.removesuffix(" slot"))] if is_inside else []
 
 
-def _inside(scene: LoopScene, kind: str, draft: Draft) -> list[str]:
-    """The ports of a loop as the nodes inside of it see them."""
-    if kind == "input":
-        return _seen(scene)
-    if kind == "output":
-        return [port.name for port in scene.node.outputs]
-    if kind == "feedback slot":
-        return list(scene.slots)
-    return list(slot_types(draft, scene.node, kind.removesuffix(" slot")))
+def _inputs_inside(scope: LoopScope) -> list[str]:
+    slots = [name for slot in scope.slots for name in (f"prev.{slot}", slot)]
+    item = [scope.item[0]] if scope.held else []
+    return [*scope.inputs, *item, *slots, "iteration", COUNT]
 
 
-def _seen(scene: LoopScene) -> list[str]:
-    slots = [name for slot in scene.slots for name in (f"prev.{slot}", slot)]
-    item = [scene.item[0]] if scene.held else []
-    return [*scene.inputs, *item, *slots, "iteration", COUNT]
-
-
-def slot_types(draft: Draft, loop: GraphNode, kind: str) -> dict[str, str]:
+def slot_types(context: GraphContext, loop: GraphNode, kind: str) -> dict[str, str]:
     """The dock slots of a loop of one kind, with the types of their values."""
     return {
-        name: text_of(slot, "valueType") or "any"
-        for slot in items_of(draft, loop.fields, "dockSlots")
-        if text_of(slot, "type") == kind and (name := text_of(slot, "name"))
+        name: text_of(slot.get("valueType")) or "any"
+        for slot in items_of(context, loop.fields, "dockSlots")
+        if text_of(slot.get("type")) == kind and (name := text_of(slot.get("name")))
     }
 
 
@@ -167,19 +159,21 @@ def _outputs(level: Level, node: GraphNode) -> Names:
     names: Names = [*declared, *USUAL.get(node.type, ())]
     match node.type:
         case "trigger":
-            names = _triggered(level, node)
+            names = _trigger_outputs(level, node)
         case "agent":
-            fields = [*declared, *_schema_fields(node)]
+            schema = read_schema(text_of(node.fields.get("outputSchema"))) or {}
+            properties = schema.get("properties")
+            fields = [*declared, *(properties if isinstance(properties, dict) else ())]
             names = [*fields, *_ANSWER] if fields else None
         case "function":
             names = declared or None
         case "component":
-            gives = _called(level.draft, node)[1]
+            gives = _ports_called(level.context, node)[1]
             names = None if gives is None else [*declared, *gives]
         case "loop":
-            names = [*promised_outputs(level.draft, node), COUNT]
+            names = [*promised_outputs(level.context, node), COUNT]
         case "interface-input":
-            return _seen(level.loop) if level.loop is not None else declared or None
+            return _inputs_inside(level.loop) if level.loop is not None else declared or None
         case "interface-output" | "interface-continue":
             return []
     return None if names is None else [*names, "output"]
@@ -199,51 +193,53 @@ def _inputs(level: Level, node: GraphNode) -> Names:
         case "agent":
             return [*declared, *TAKEN] if declared else None
         case "component":
-            takes = _called(level.draft, node)[0]
+            takes = _ports_called(level.context, node)[0]
             return None if takes is None else [*declared, *takes]
         case "loop" if not declared and not level.gives_inputs:
             return level.input_names(node)
     return declared or None
 
 
-def promised_outputs(draft: Draft, node: GraphNode) -> list[str]:
+def promised_outputs(context: GraphContext, node: GraphNode) -> list[str]:
     """What a node says that it gives; what the last nodes say is what the workflow gives."""
     names = [port.name for port in node.outputs]
     if node.type == "loop":
-        mappings = items_of(draft, node.fields, "outputMappings")
-        names += [name for one in mappings if (name := text_of(one, "target"))]
-    names = names or _called(draft, node)[1] or list(USUAL.get(node.type, ()))
+        mappings = items_of(context, node.fields, "outputMappings")
+        names += [name for mapping in mappings if (name := text_of(mapping.get("target")))]
+    names = names or _ports_called(context, node)[1] or list(USUAL.get(node.type, ()))
     return list(dict.fromkeys(names))
 
 
-def _called(draft: Draft, node: GraphNode) -> tuple[Names, Names]:
+def _ports_called(context: GraphContext, node: GraphNode) -> tuple[Names, Names]:
     """What the workflow of a component takes and gives, once that is read."""
-    found = draft.workflows.get(draft.called.get(node.span, ""))
-    if found is None:
+    workflow = context.workflows.get(context.called.get(node.span, ""))
+    if workflow is None:
         return None, None
-    return [port.name for port in found.inputs], [name for name, _ in found.outputs]
+    return [port.name for port in workflow.inputs], [name for name, _ in workflow.outputs]
 
 
 def trigger_ports(level: Level, node: GraphNode) -> list[PortSpec]:
     """What a trigger is given: a text, parameters, and what it declares, or else hands on."""
-    found = {port.name: port for port in (TEXT, PARAMS, *node.outputs)}
+    ports = {port.name: port for port in (*_STARTED_WITH, *node.outputs)}
     for edge in () if node.outputs else level.graph.edges:
         if edge.source == node.id and edge.out[0] == "output" and edge.out[1] != "output":
-            found.setdefault(edge.out[1], PortSpec(edge.out[1]))
-    own = USUAL["trigger"][:2]
-    return [port for name, port in found.items() if name not in own]
+            ports.setdefault(edge.out[1], PortSpec(edge.out[1]))
+    return [port for name, port in ports.items() if name not in _TRIGGER]
 
 
-def _triggered(level: Level, node: GraphNode) -> list[str]:
+def _trigger_outputs(level: Level, node: GraphNode) -> list[str]:
     """Inside of a loop a trigger hands on only what the loop has."""
     ports = trigger_ports(level, node)
     if level.loop is not None:
-        seen = _seen(level.loop)
-        ports = [port for port in ports if port.name in seen or port.default is not None]
-    return [*USUAL["trigger"][:2], *(port.name for port in ports)]
+        names = _inputs_inside(level.loop)
+        ports = [port for port in ports if port.name in names or port.default is not None]
+    return [*_TRIGGER, *(port.name for port in ports)]
 
 
-def _schema_fields(node: GraphNode) -> list[str]:
-    schema = read_schema(text_of(node.fields, "outputSchema")) or {}
-    fields = schema.get("properties")
-    return list(fields) if isinstance(fields, dict) else []
+def read_schema(text: str) -> dict[str, object] | None:
+    """The JSON Schema in a text; None if it is none."""
+    try:
+        schema = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return schema if isinstance(schema, dict) else None

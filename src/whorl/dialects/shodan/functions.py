@@ -1,4 +1,4 @@
-"""Functions for graphs of nodes with typed ports: what arrives at a port, when a loop goes on.
+"""The function library of graphs: what arrives at a typed port, when a loop goes on.
 
 Names of nodes are arguments, since a node may have a name that no expression can spell.
 """
@@ -9,11 +9,12 @@ import operator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.shodan.functions.outputs import OUTPUTS
-from whorl.dialects.shodan.functions.ports import convert, shown, told
+from whorl.dialects.shodan import outputs
+from whorl.dialects.shodan.outputs import convert, described, shown
 from whorl.language.core.conversion import from_json
-from whorl.language.entry import Family, FunctionEntry
+from whorl.language.entry import Family
 from whorl.language.faults import EvaluationError
+from whorl.language.libraries import Library
 from whorl.language.values import UNDEFINED, Value, item_of, kind_of
 
 if TYPE_CHECKING:
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
     from whorl.language.run import Run
 
-OPERATORS = ("==", "!=", "<", ">", "<=", ">=")
-_ORDER: dict[str, Callable[[Any, Any], bool]] = {
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
     "<": operator.lt,
     ">": operator.gt,
     "<=": operator.le,
@@ -31,18 +33,18 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def given(run: Run, name: Value) -> Value:
-    found = run.lookup(str(name))
-    return None if found is UNDEFINED else found
+    value = run.lookup(str(name))
+    return None if value is UNDEFINED else value
 
 
 def port(run: Run, name: Value, key: Value) -> Value:
     """An output that a node does not have is null; `output` stands for its first one."""
-    outputs = run.lookup(str(name))
-    if not isinstance(outputs, dict):
+    ports = run.lookup(str(name))
+    if not isinstance(ports, dict):
         return None
-    if key in outputs:
-        return outputs[key]
-    return next(iter(outputs.values()), None) if key == "output" else None
+    if key in ports:
+        return ports[key]
+    return next(iter(ports.values()), None) if key == "output" else None
 
 
 def arrive(run: Run, value: Value, node: Value, written: Value) -> Value:
@@ -94,23 +96,14 @@ def leaves(run: Run, name: Value, sign: Value, wanted: Value, value: Value) -> b
 
 
 def _compared(value: Value, sign: str, wanted: Value, what: str) -> bool:
-    if sign in ("==", "!="):
-        if wanted is not None and not _are_alike(value, wanted):
-            raise _incomparable(value, wanted, what)
-        return (value == wanted) is (sign == "==")
-    if not _are_alike(value, wanted) or not isinstance(value, int | float | str):
-        raise _incomparable(value, wanted, what)
-    if isinstance(value, bool):
-        raise _incomparable(value, wanted, what)
-    return _ORDER[sign](value, wanted)
-
-
-def _are_alike(value: Value, wanted: Value) -> bool:
-    return kind_of(value) == kind_of(wanted)
-
-
-def _incomparable(value: Value, wanted: Value, what: str) -> EvaluationError:
-    return EvaluationError(f"{what} is {told(value)}, which cannot be compared with {told(wanted)}")
+    is_equality = sign in ("==", "!=")
+    is_ordered = isinstance(value, int | float | str) and not isinstance(value, bool)
+    is_alike = kind_of(value) == kind_of(wanted) or (is_equality and wanted is None)
+    if not is_alike or not (is_equality or is_ordered):
+        raise EvaluationError(
+            f"{what} is {described(value)}, which cannot be compared with {described(wanted)}"
+        )
+    return OPERATORS[sign](value, wanted)
 
 
 def goes_on(run: Run, value: Value) -> bool:
@@ -124,23 +117,20 @@ def goes_on(run: Run, value: Value) -> bool:
 
 def picked(run: Run, value: Value, key: Value, node: Value, written: Value) -> Value:
     """A declared output of a loop, as a value of its type."""
-    found = item_of(value, key)
-    if found is None or found is UNDEFINED:
+    part = item_of(value, key)
+    if part is None or part is UNDEFINED:
         return None
-    return convert(run, found, str(written), f"output {key!r} of {node!r}")
+    return convert(run, part, str(written), f"output {key!r} of {node!r}")
 
 
 def gathered(run: Run, value: Value, node: Value, key: Value, take: Value) -> Value:
     """An output of a node from the results of all items."""
     results = value if isinstance(value, list) else []
     run.check_items(len(results), "forEach")
-    found = [
-        None if part is UNDEFINED else part
-        for part in (item_of(item_of(result, node), key) for result in results)
-    ]
+    parts = [dig(run, result, (node, key), {}) for result in results]
     if take == "all":
-        return found
-    return None if not found else found[0 if take == "first" else -1]
+        return parts
+    return parts[0 if take == "first" else -1] if parts else None
 
 
 def dig(run: Run, value: Value, path: tuple[Value, ...], named: dict[str, Value]) -> Value:
@@ -156,7 +146,7 @@ def whole_or_refuse(run: Run, value: Value, place: Value) -> str:
     if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
         raise EvaluationError(
             f"{place} stands in a calculation of the shell and must be a whole number, "
-            f"not {told(value)}"
+            f"not {described(value)}"
         )
     return text
 
@@ -181,26 +171,30 @@ def timestamp(run: Run) -> str:
     return written.replace("+00:00", "Z")
 
 
-_function = Family("function", "ports")
-
-FLOW_FUNCTIONS: tuple[FunctionEntry, ...] = (
-    _function("given(name)", given, "the value of a name, however it is spelt"),
-    _function("port(name, key)", port, "an output of a node"),
-    _function("arrive(value, node, port)", arrive, "what a typed port takes in"),
-    _function("ready(...)", ready, "true, once all that arrives was looked at"),
-    _function("refuse(message)", refuse, "fails with a message"),
-    _function("mapped(number, ...)", mapped, "the mapping that is meant for this iteration"),
-    _function("kept(new, old)", kept, "the new value, or the old one where there is no new one"),
-    _function("continues(name, operator, wanted, value)", continues, "whether a loop goes on"),
-    _function("leaves(name, operator, wanted, value)", leaves, "whether a loop is left early"),
-    _function("goes_on(value)", goes_on, "whether a continue value means true"),
-    _function("picked(value, key, node, type)", picked, "an output of a loop"),
-    _function("gathered(value, node, key, take)", gathered, "an output of all items"),
-    _function("dig(value, ...)", dig, "a part of a value"),
-    _function("shown(value)", shown, "a value as templates print it"),
-    _function("whole(value, place)", whole_or_refuse, "a whole number as text"),
-    _function("overridden(value, text)", overridden, "the value, or the text where there is none"),
-    _function("settled(value, node)", settled, "fails for a node that failed and was tolerated"),
-    _function("timestamp()", timestamp, "the time of the run, in UTC"),
-    *(_function(*entry) for entry in OUTPUTS),
+_FUNCTIONS: tuple[tuple[str, Callable[..., object], str], ...] = (
+    ("given(name)", given, "the value of a name, however it is spelt"),
+    ("port(name, key)", port, "an output of a node"),
+    ("arrive(value, node, port)", arrive, "what a typed port takes in"),
+    ("ready(...)", ready, "true, once all that arrives was looked at"),
+    ("refuse(message)", refuse, "fails with a message"),
+    ("mapped(number, ...)", mapped, "the mapping that is meant for this iteration"),
+    ("kept(new, old)", kept, "the new value, or the old one where there is no new one"),
+    ("continues(name, operator, wanted, value)", continues, "whether a loop goes on"),
+    ("leaves(name, operator, wanted, value)", leaves, "whether a loop is left early"),
+    ("goes_on(value)", goes_on, "whether a continue value means true"),
+    ("picked(value, key, node, type)", picked, "an output of a loop"),
+    ("gathered(value, node, key, take)", gathered, "an output of all items"),
+    ("dig(value, ...)", dig, "a part of a value"),
+    ("shown(value)", shown, "a value as templates print it"),
+    ("whole(value, place)", whole_or_refuse, "a whole number as text"),
+    ("overridden(value, text)", overridden, "the value, or the text where there is none"),
+    ("settled(value, node)", settled, "fails for a node that failed and was tolerated"),
+    ("timestamp()", timestamp, "the time of the run, in UTC"),
+    ("finished(value, node, outputs)", outputs.finished, "the outputs of a command"),
+    ("answered(value, node, outputs)", outputs.answered, "the outputs of an agent"),
+    ("returned(value, node, outputs)", outputs.returned, "the outputs of a function"),
+    ("messages(session, prompt)", outputs.messages, "a conversation, and a prompt after it"),
+    ("conversed(value, session, prompt)", outputs.conversed, "an answer with its conversation"),
 )
+_family = Family("function", "ports")
+LIBRARY = Library(functions=tuple(_family(*function) for function in _FUNCTIONS))

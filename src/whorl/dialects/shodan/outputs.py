@@ -1,27 +1,36 @@
-"""Outputs of nodes: what a command, an agent or a function gave, under the declared names."""
+"""Outputs of nodes when they run: under the declared names, as values of the ports' types."""
 
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.shodan.functions.ports import check, convert, shown, told
 from whorl.language.core.conversion import from_json
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.patterns import pattern
-from whorl.language.values import UNDEFINED, Value, item_of, to_json_text
+from whorl.language.values import UNDEFINED, Value, item_of, kind_of, to_json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from whorl.language.run import Run
 
+TYPES = ("string", "number", "boolean", "json", "file", "files", "any")
+SHOWN_MAX = 200
 ANSWER_SHOWN_MAX = 500
 # What an agent has beside its answer; all other outputs are fields of the answer.
 _WHOLE = ("output", "response")
 _BESIDE = (*_WHOLE, "structured", "sessionId", "exitCode")
 _FENCE = re.compile(r"```[A-Za-z]*+[ \t]*+\n(.*?)```", re.DOTALL)
 _PLACES_MAX = 50
+_NUMBER = re.compile(r"[+-]?(?:\d{1,18}|(?=[\d.]{2,40}$)\d*\.\d*)(?:[eE][+-]?\d{1,3})?")
+# The types that a value can be checked against without changing it.
+_CHECKED: dict[str, type | tuple[type, ...]] = {
+    "string": str,
+    "file": str,
+    "number": (int, float),
+    "boolean": bool,
+    "files": list,
+}
 
 
 def finished(run: Run, value: Value, node: Value, written: Value) -> Value:
@@ -33,14 +42,14 @@ def finished(run: Run, value: Value, node: Value, written: Value) -> Value:
         "stderr": _text(item_of(value, "stderr")),
         "exitCode": item_of(value, "exit_code"),
     }
-    found: dict[str, Value] = {}
+    outputs: dict[str, Value] = {}
     for spec in _specs(run, written):
         name = spec["name"]
         if spec.get("extract") is None and name in usual:
-            found[name] = usual[name]
+            outputs[name] = usual[name]
         else:
-            found[name] = _extracted(run, stdout, spec, f"output {name!r} of {node!r}")
-    return found | {name: part for name, part in usual.items() if name not in found}
+            outputs[name] = _extracted(run, stdout, spec, f"output {name!r} of {node!r}")
+    return outputs | {name: part for name, part in usual.items() if name not in outputs}
 
 
 def _text(value: Value) -> str:
@@ -50,15 +59,15 @@ def _text(value: Value) -> str:
 def _extracted(run: Run, text: str, spec: dict[str, Any], what: str) -> Value:
     extract = spec.get("extract") or {"type": "full"}
     run.check_text(len(text), what)
-    found: Value = text
+    part: Value = text
     if extract["type"] == "regex":
         match = pattern(str(extract["pattern"])).search(text)
-        found = match.groups[0] if match is not None and match.groups else None
+        part = match.groups[0] if match is not None and match.groups else None
     elif extract["type"] == "json_path":
-        found = _follow(find_object(run, text), str(extract["pattern"]))
-    if found is None:
+        part = _follow(find_object(run, text), str(extract["pattern"]))
+    if part is None:
         return spec.get("default")
-    return convert(run, found, str(spec.get("type", "any")), what)
+    return convert(run, part, str(spec.get("type", "any")), what)
 
 
 def _follow(value: Value, path: str) -> Value:
@@ -76,22 +85,22 @@ def answered(run: Run, value: Value, node: Value, written: Value) -> Value:
         "output": text,
         "response": text,
         "structured": structure,
-        "sessionId": _defined(item_of(value, "session")),
-        "exitCode": _defined(item_of(value, "exit_code")),
+        "sessionId": _follow(value, "session"),
+        "exitCode": _follow(value, "exit_code"),
     }
     specs = _specs(run, written)
     fields = structure if isinstance(structure, dict) else {}
-    found: dict[str, Value] = {}
+    outputs: dict[str, Value] = {}
     for spec in specs:
         name = spec["name"]
         if spec.get("extract") is not None:
-            found[name] = _extracted(run, text, spec, f"output {name!r} of {node!r}")
+            outputs[name] = _extracted(run, text, spec, f"output {name!r} of {node!r}")
         elif name in _BESIDE and not (name in _WHOLE and name in fields):
-            found[name] = usual[name]
+            outputs[name] = usual[name]
         else:
-            found[name] = _field(run, spec, specs, (text, fields, str(node)))
+            outputs[name] = _field(run, spec, specs, (text, fields, str(node)))
     rest = usual | fields
-    return found | {name: part for name, part in rest.items() if name not in found}
+    return outputs | {name: part for name, part in rest.items() if name not in outputs}
 
 
 def _answer(run: Run, value: Value) -> tuple[str, Value]:
@@ -110,7 +119,7 @@ def _field(
 ) -> Value:
     text, fields, node = answer
     name, wanted = spec["name"], str(spec.get("type", "any"))
-    own = [one for one in specs if one["name"] not in _BESIDE and one.get("extract") is None]
+    own = [other for other in specs if other["name"] not in _BESIDE and not other.get("extract")]
     if name in fields:
         if fields[name] is None:
             return spec.get("default")
@@ -126,7 +135,7 @@ def _field(
         return text if structure is None else structure
     if "default" in spec:
         return spec["default"]
-    listed = ", ".join(repr(one["name"]) for one in own)
+    listed = ", ".join(repr(other["name"]) for other in own)
     raise EvaluationError(
         f"output {name!r} of {node!r} is missing: the answer must be a JSON object with {listed}, "
         f"but it was: {_cut(text)}"
@@ -140,8 +149,11 @@ def _cut(text: str) -> str:
 def find_object(run: Run, text: str) -> Value:
     """The JSON object or list that a text is, or holds in a fence or between other words."""
     run.check_text(len(text), "an answer")
-    candidates = [text.strip(), *(found[1].strip() for found in _FENCE.finditer(text))]
-    candidates += [text[start:end] for start, end in _stretches(text)]
+    candidates = [text.strip(), *(match[1].strip() for match in _FENCE.finditer(text))]
+    # From each opening brace, as far as there are some, to the last closing one.
+    end = text.rfind("}") + 1
+    openings = islice(re.finditer(r"\{", text[:end]), _PLACES_MAX)
+    candidates += [text[opening.start() : end] for opening in openings]
     for candidate in candidates:
         if candidate[:1] in ("{", "["):
             try:
@@ -153,22 +165,11 @@ def find_object(run: Run, text: str) -> Value:
     return None
 
 
-def _stretches(text: str) -> list[tuple[int, int]]:
-    """From each opening brace, as far as there are some, to the last closing one."""
-    end = text.rfind("}") + 1
-    starts: list[tuple[int, int]] = []
-    at = text.find("{")
-    while 0 <= at < end and len(starts) < _PLACES_MAX:
-        starts.append((at, end))
-        at = text.find("{", at + 1)
-    return starts
-
-
 def returned(run: Run, value: Value, node: Value, written: Value) -> Value:
     """The outputs of a function: every declared one must be there, of its type."""
     if not isinstance(value, dict):
-        raise EvaluationError(f"{node!r} must return an object, not {told(value)}")
-    found: dict[str, Value] = {}
+        raise EvaluationError(f"{node!r} must return an object, not {described(value)}")
+    outputs: dict[str, Value] = {}
     for spec in _specs(run, written):
         name = spec["name"]
         if name not in value:
@@ -178,13 +179,13 @@ def returned(run: Run, value: Value, node: Value, written: Value) -> Value:
         wanted = str(spec.get("type", "any"))
         if part is not None:
             part = convert(run, part, wanted, f"output {name!r} of {node!r}")
-        found[name] = part
-    return found | {name: part for name, part in value.items() if name not in found}
+        outputs[name] = part
+    return outputs | {name: part for name, part in value.items() if name not in outputs}
 
 
 def messages(run: Run, session: Value, prompt: Value) -> Value:
     """A conversation with a model: what was said so far, and the new prompt."""
-    return [*_said(run, session), {"role": "user", "content": shown(run, prompt)}]
+    return [*_turns(run, session), {"role": "user", "content": shown(run, prompt)}]
 
 
 def conversed(run: Run, value: Value, session: Value, prompt: Value) -> Value:
@@ -198,29 +199,90 @@ def conversed(run: Run, value: Value, session: Value, prompt: Value) -> Value:
     return {"text": text, "value": checked, "session": to_json_text(turns), "exit_code": 0}
 
 
-def _said(run: Run, session: Value) -> list[Value]:
+def _turns(run: Run, session: Value) -> list[Value]:
     if session is None or session is UNDEFINED or session == "":
         return []
-    found = from_json(run, session) if isinstance(session, str) else session
-    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+    turns = from_json(run, session) if isinstance(session, str) else session
+    if not isinstance(turns, list) or not all(isinstance(item, dict) for item in turns):
         raise EvaluationError("sessionId must be a conversation that another call gave")
-    return found
+    return turns
 
 
 def _specs(run: Run, written: Value) -> list[dict[str, Any]]:
-    found = from_json(run, written)
-    assert isinstance(found, list)
-    return found
+    specs = from_json(run, written)
+    assert isinstance(specs, list)
+    return specs
 
 
-def _defined(value: Value) -> Value:
-    return None if value is UNDEFINED else value
+def shown(run: Run, value: Value) -> str:
+    """A value as templates print it: a text as it is, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    if value is UNDEFINED or value is None:
+        return "null"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return run.json_text(value)
 
 
-OUTPUTS: tuple[tuple[str, Callable[..., object], str], ...] = (
-    ("finished(value, node, outputs)", finished, "the outputs of a command"),
-    ("answered(value, node, outputs)", answered, "the outputs of an agent"),
-    ("returned(value, node, outputs)", returned, "the outputs of a function"),
-    ("messages(session, prompt)", messages, "a conversation, and a prompt after it"),
-    ("conversed(value, session, prompt)", conversed, "an answer with its conversation"),
-)
+def described(value: Value) -> str:
+    """A value in a message, cut where it is long."""
+    if value is UNDEFINED:
+        return "undefined"
+    if isinstance(value, list | dict):
+        return kind_of(value)
+    return to_json_text(value)[:SHOWN_MAX]
+
+
+def convert(run: Run, value: Value, wanted: str, what: str) -> Value:
+    """A value for a port of a type; texts become numbers and truth values where they say so."""
+    match wanted:
+        case "string" | "file":
+            return value if isinstance(value, str) else shown(run, value)
+        case "number":
+            return _number(run, value, what)
+        case "boolean":
+            if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+                return value.strip().lower() == "true"
+            if not isinstance(value, bool):
+                raise mismatch(value, "a boolean", what)
+        case "json":
+            return _structure(run, value)
+        case "files":
+            return value if isinstance(value, list) else [value]
+    return value
+
+
+def check(value: Value, wanted: str, what: str) -> None:
+    """Refuses a value that is not of the type, without changing any."""
+    kind = _CHECKED.get(wanted)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is None or (isinstance(value, kind) and (wanted != "number" or is_number)):
+        return
+    raise mismatch(value, "a list of files" if wanted == "files" else f"a {wanted}", what)
+
+
+def mismatch(value: Value, wanted: str, what: str) -> EvaluationError:
+    """The error for a value of another type."""
+    return EvaluationError(f"{what} must be {wanted}, not {described(value)}")
+
+
+def _number(run: Run, value: Value, what: str) -> Value:
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        try:
+            value = int(value)
+        except ValueError:
+            value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise mismatch(value, "a number", what)
+    return run.check_number(value, what)
+
+
+def _structure(run: Run, value: Value) -> Value:
+    """JSON in a text is read; a text that is none is a JSON value too."""
+    if isinstance(value, str) and value.strip()[:1] in ("{", "["):
+        try:
+            return from_json(run, value.strip())
+        except EvaluationError:
+            return value
+    return value

@@ -1,0 +1,362 @@
+"""The graph of a file: nodes, their ports, and edges between handles, checked as they are read."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, cast
+
+from whorl.dialects.reading import check_id, objects_of, scalar_of, span_of, text_of, words
+from whorl.dialects.reading.fields import check_node, unknown_fields
+from whorl.dialects.shodan.outputs import TYPES
+from whorl.ir.checks.suggest import suggest
+from whorl.language import LanguageError
+from whorl.language.patterns import pattern
+from whorl.source import Mapping, Scalar, plain
+
+if TYPE_CHECKING:
+    from whorl.dialects.reading.context import Findings
+    from whorl.errors import Span
+    from whorl.language import Json
+
+NODES_MAX = 2_000
+# The fields that each type of node has in its data, beside those that all have.
+FIELDS = {
+    "trigger": words("triggerType cron idleMinutes"),
+    "shell": words("script commands scriptFiles path"),
+    "script": words("scriptFile scriptArgs path"),
+    "agent": words("runner model prompt promptFiles outputSchema path"),
+    "constant": words("valueType value"),
+    "function": words("code file"),
+    "workdir": words("path"),
+    "wire": (),
+    "component": words("workflowPath componentRef"),
+    "interface-input": (),
+    "interface-output": (),
+    "interface-continue": (),
+    "loop": words(
+        "workflowRef inlineWorkflow continueWhile maxIterations inputMappings outputMappings "
+        "dockSlots forEach exitWhen"
+    ),
+}
+SHARED = words("nodeType label inputs outputs continueOnFailure")
+COUNT = "iteration_count"
+_INDEXED = re.compile(r"(.+)\[(\d{1,4})\]")
+_EXTRACTS = ("full", "regex", "json_path")
+_SIDES = ("output", "input", "prev", "current")
+
+Handle = tuple[Literal["output", "input", "dock"], str, str]
+
+
+def flag_of(item: Mapping, name: str) -> bool:
+    """Whether a field is true, or the text `true`."""
+    return text_of(item.get(name)).lower() == "true"
+
+
+def object_of(item: Mapping, name: str) -> Mapping | None:
+    """A field that is an object."""
+    value = item.get(name)
+    return value if isinstance(value, Mapping) else None
+
+
+def items_of(context: Findings, item: Mapping, name: str) -> list[Mapping]:
+    """A list of objects, which may be null; anything else in it is reported."""
+    value = item.get(name)
+    if isinstance(value, Scalar) and value.value is None:
+        return []
+    advice = "write a list whose items have names, such as - id: ..."
+    return objects_of(context, item, name, advice)
+
+
+@dataclass(frozen=True, slots=True)
+class PortSpec:
+    """A port as it is declared."""
+
+    name: str
+    type: str = "any"
+    required: bool = False
+    default: Json = None
+    description: str = ""
+    extract: tuple[str, str] | None = None
+    parent: str = ""
+    index: int = 0
+    span: Span | None = field(default=None, compare=False)
+
+    def packed(self) -> dict[str, Json]:
+        """The port as functions take it."""
+        fields: dict[str, Json] = {"name": self.name, "type": self.type}
+        if self.required:
+            fields["required"] = True
+        if self.default is not None:
+            fields["default"] = self.default
+        if self.extract is not None:
+            fields["extract"] = {"type": self.extract[0], "pattern": self.extract[1]}
+        return fields
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """A node; `holder` is the loop that it stands in, by `parentId`."""
+
+    id: str
+    type: str
+    label: str
+    fields: Mapping
+    span: Span
+    inputs: tuple[PortSpec, ...] = ()
+    outputs: tuple[PortSpec, ...] = ()
+    holder: str = ""
+
+    @property
+    def slug(self) -> str:
+        """The label as templates spell it."""
+        return "_".join(self.label.lower().split())
+
+    @property
+    def is_interface(self) -> bool:
+        """Whether it only stands for the ports of what holds it."""
+        return self.type.startswith("interface-")
+
+    def input(self, name: str) -> PortSpec | None:
+        """A declared input."""
+        return next((port for port in self.inputs if port.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An edge between a handle of one node and a handle of another.
+
+    `out_span` and `into_span` are where the handles stand; None where they are not written.
+    """
+
+    source: str
+    target: str
+    out: Handle
+    into: Handle
+    span: Span
+    out_span: Span | None = None
+    into_span: Span | None = None
+
+
+@dataclass(slots=True)
+class Graph:
+    """The nodes and edges of one file, component or inline workflow."""
+
+    nodes: dict[str, GraphNode] = field(default_factory=dict)
+    edges: list[Edge] = field(default_factory=list)
+    span: Span | None = None
+    # By node: the edges that end there.
+    leading_to: defaultdict[str, list[Edge]] = field(default_factory=lambda: defaultdict(list))
+    # By loop: the nodes right inside of it; those on the outside stand under an empty name.
+    members: defaultdict[str, list[GraphNode]] = field(default_factory=lambda: defaultdict(list))
+    # By loop: the edges that lead out of it.
+    leaving: defaultdict[str, list[Edge]] = field(default_factory=lambda: defaultdict(list))
+    # By loop: the pairs of nodes right inside of it that edges connect, from them or from inside.
+    connected: defaultdict[str, list[tuple[str, str]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    def settle(self) -> None:
+        """Looks all nodes and edges over, once they are known."""
+        for node in self.nodes.values():
+            self.members[node.holder].append(node)
+        for edge in self.edges:
+            self.leading_to[edge.target].append(edge)
+            self._follow(edge)
+
+    def _follow(self, edge: Edge) -> None:
+        """Finds the loop that holds both ends of an edge, and those that it leads out of."""
+        inner = {"": edge.target}
+        name = edge.target
+        while name:
+            inner[self.nodes[name].holder] = name
+            name = self.nodes[name].holder
+        name = edge.source
+        while self.nodes[name].holder not in inner:
+            name = self.nodes[name].holder
+            if name != edge.target:
+                self.leaving[name].append(edge)
+        holder = self.nodes[name].holder
+        if inner[holder] != name:
+            self.connected[holder].append((name, inner[holder]))
+
+    def holders(self, node: str) -> list[str]:
+        """The loops around a node, the innermost first, and the outside last."""
+        holders: list[str] = []
+        while node:
+            node = self.nodes[node].holder
+            holders.append(node)
+        return holders
+
+
+def read_graph(context: Findings, root: Mapping) -> Graph:
+    """Reads all nodes and edges."""
+    graph = Graph(span=root.span)
+    for item in items_of(context, root, "nodes"):
+        _read_node(context, graph, item)
+    if len(graph.nodes) > NODES_MAX:
+        context.report("W002", f"a graph has at most {NODES_MAX:,} nodes", root.span)
+        return Graph(span=root.span)
+    _check_holders(context, graph)
+    for item in items_of(context, root, "edges"):
+        _read_edge(context, graph, item)
+    _check_doubles(context, graph)
+    graph.settle()
+    return graph
+
+
+def _read_node(context: Findings, graph: Graph, item: Mapping) -> None:
+    name = check_id(context, item, graph.nodes)
+    if not name:
+        return
+    span = span_of(item, "id")
+    fields = object_of(item, "data") or Mapping((), span)
+    kind = text_of(fields.get("nodeType")) or text_of(item.get("type"))
+    if kind not in FIELDS:
+        where = span_of(fields, "nodeType") if "nodeType" in fields else span_of(item, "type")
+        message = f"node {name!r} is of the type {kind[:60]!r}, which is not known"
+        if not kind:
+            message = f"node {name!r} lacks its 'nodeType'"
+        label = "unknown type" if kind else "no type"
+        context.report("W009", message, where, label=label, help=suggest(kind, FIELDS))
+        return
+    graph.nodes[name] = GraphNode(
+        name,
+        kind,
+        text_of(fields.get("label")),
+        fields,
+        span,
+        inputs=read_ports(context, fields, "inputs", name),
+        outputs=read_ports(context, fields, "outputs", name),
+        holder=text_of(item.get("parentId")),
+    )
+    # Editors add fields of their own: only a near miss is worth a word.
+    for entry, near in unknown_fields(fields, sorted((*FIELDS[kind], *SHARED))):
+        if near:
+            message = f"{kind} {name!r} has no field {entry.name[:60]!r}; it is ignored"
+            context.warn("W004", message, entry.key.span, label="unknown field", help=near)
+
+
+def read_ports(context: Findings, fields: Mapping, name: str, node: str) -> tuple[PortSpec, ...]:
+    """The ports that a node or an interface declares; of two with one name the first counts."""
+    ports: dict[str, PortSpec] = {}
+    for item in items_of(context, fields, name):
+        port = _read_port(context, item, node)
+        if port is not None:
+            ports.setdefault(port.name, port)
+    return tuple(ports.values())
+
+
+def _read_port(context: Findings, item: Mapping, node: str) -> PortSpec | None:
+    name = text_of(item.get("name"))
+    if not name:
+        context.report("W006", f"a port of {node!r} lacks its 'name'", item.span, label="this port")
+        return None
+    kind = text_of(item.get("type")) or "any"
+    if kind not in TYPES:
+        message = f"port {name!r} of {node!r} is of the type {kind[:60]!r}, which is not known"
+        span, advice = span_of(item, "type"), suggest(kind, TYPES)
+        context.report("W009", message, span, label="unknown type", help=advice)
+        kind = "any"
+    default = item.get("default")
+    indexed = _INDEXED.fullmatch(name)
+    return PortSpec(
+        name,
+        kind,
+        required=flag_of(item, "required"),
+        default=None if default is None else plain(default),
+        description=text_of(item.get("description")),
+        extract=_read_extract(context, item, node),
+        parent=text_of(item.get("arrayParent")) or (indexed[1] if indexed else ""),
+        index=int(indexed[2]) if indexed else 0,
+        span=span_of(item, "name"),
+    )
+
+
+def _read_extract(context: Findings, item: Mapping, node: str) -> tuple[str, str] | None:
+    written = object_of(item, "extract")
+    if written is None:
+        return None
+    kind, source = text_of(written.get("type")) or "full", text_of(written.get("pattern"))
+    if kind not in _EXTRACTS:
+        message = f"an output of {node!r} is extracted by {kind[:60]!r}, which is not known"
+        span, advice = span_of(written, "type"), suggest(kind, _EXTRACTS)
+        context.report("W009", message, span, label="unknown way", help=advice)
+        return None
+    if kind == "regex":
+        try:
+            pattern(source)
+        except LanguageError as fault:
+            span = span_of(written, "pattern")
+            context.report("W014", str(fault), span, label="this pattern", help=fault.help)
+            return None
+    return kind, source
+
+
+def _check_holders(context: Findings, graph: Graph) -> None:
+    """A node stands in a loop by its `parentId`; any other holder is only drawn around it."""
+    for node in list(graph.nodes.values()):
+        if not node.holder:
+            continue
+        holder = graph.nodes.get(node.holder)
+        is_circle = node.id in _around(graph, node)
+        if holder is None or is_circle:
+            message = f"{node.id!r} stands in {node.holder[:60]!r}, which is no loop of this file"
+            loops = [other.id for other in graph.nodes.values() if other.type == "loop"]
+            advice = suggest(node.holder, loops)
+            context.report("W010", message, node.span, label="no such loop", help=advice)
+        if holder is None or is_circle or holder.type != "loop":
+            graph.nodes[node.id] = replace(node, holder="")
+
+
+def _around(graph: Graph, node: GraphNode) -> set[str]:
+    seen: set[str] = set()
+    holder = node.holder
+    while holder in graph.nodes and holder not in seen:
+        seen.add(holder)
+        holder = graph.nodes[holder].holder
+    return seen
+
+
+def _read_edge(context: Findings, graph: Graph, item: Mapping) -> None:
+    for end in ("source", "target"):
+        if not check_node(context, item, end, graph.nodes, "connect it to a node"):
+            return
+    out = _read_handle(context, item, "sourceHandle", "output:output")
+    into = _read_handle(context, item, "targetHandle", "input:input")
+    if out is not None and into is not None:
+        ends = (text_of(item.get("source")), text_of(item.get("target")))
+        handles = (scalar_of(item.get(name)) for name in ("sourceHandle", "targetHandle"))
+        spans = (None if handle is None else handle.span for handle in handles)
+        graph.edges.append(Edge(*ends, out, into, span_of(item, "source"), *spans))
+
+
+def _read_handle(context: Findings, item: Mapping, name: str, usual: str) -> Handle | None:
+    """`output:port`, `input:port:internal`, `dock:slot:prev`; a bare word is a port's name."""
+    written = text_of(item.get(name)) or usual
+    kind, mark, rest = written.partition(":")
+    if not mark:
+        kind, rest = usual.partition(":")[0], written
+    port, _, side = rest.rpartition(":")
+    if side in ("internal", *_SIDES) and port and (kind == "dock" or side == "internal"):
+        rest = port
+    else:
+        side = ""
+    if kind in ("output", "input") or (kind == "dock" and side in _SIDES):
+        return cast("Handle", (kind, rest, side))
+    advice = "write output:PORT, input:PORT, input:PORT:internal, dock:SLOT:prev, ..."
+    message = f"{written[:60]!r} is no handle"
+    context.report("W010", message, span_of(item, name), label="no handle", help=advice)
+    return None
+
+
+def _check_doubles(context: Findings, graph: Graph) -> None:
+    seen: set[tuple[str, Handle]] = set()
+    for edge in graph.edges:
+        end = (edge.target, edge.into)
+        if end in seen and edge.into[0] != "output":
+            message = f"Multiple edges connected to input {edge.into[1]!r} of {edge.target!r}"
+            advice = "the node will fail; keep one of them, or give the node an input for each"
+            context.warn("W012", message, edge.span, label="a second edge", help=advice)
+        seen.add(end)

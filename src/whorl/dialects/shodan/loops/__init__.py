@@ -1,1 +1,0 @@
-"""Loops in all their formats: the inside, what is mapped and carried, when they go on."""

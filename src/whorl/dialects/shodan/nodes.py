@@ -1,0 +1,339 @@
+"""Single nodes: each gives the nodes of the IR that stand for one of the file."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+from whorl import ir
+from whorl.dialects.reading import called, quoted, scalar_of, span_of, text_of
+from whorl.dialects.shodan.graph import flag_of
+from whorl.dialects.shodan.levels import expression, literal, packed
+from whorl.dialects.shodan.ports import SESSION, promised_outputs, read_schema, trigger_ports
+from whorl.dialects.shodan.texts import read_shell, read_text, text_source
+from whorl.source import Mapping, Scalar, Sequence, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.dialects.shodan.graph import GraphNode
+    from whorl.dialects.shodan.levels import Level
+    from whorl.dialects.shodan.texts import Variables
+    from whorl.language import Json
+
+PROGRAMS = {".sh": "bash", ".js": "node", ".mjs": "node", ".ts": "node"}
+AGENTS = {
+    "claude-code": "claude",
+    "claude": "claude",
+    "codex": "codex",
+    "gemini-cli": "gemini",
+    "gemini": "gemini",
+}
+DEFAULT_RUNNER = "claude-code"
+_OPENAI_MODEL = "gpt-4o"
+_OPENAI_TEMPERATURE = 0.7
+_TRIGGERS = ("manual", "cron", "idle")
+_CONSTANTS = {"boolean": (bool,), "number": (int, float), "string": (str,)}
+
+Entries = list[tuple[str, ir.Value]]
+
+
+class Common(TypedDict):
+    """What all nodes take, by the names of the IR."""
+
+    name: str
+    place: str
+    on_failure: Literal["halt", "continue"]
+
+
+def common(node: GraphNode) -> Common:
+    """The fields of the IR that every node has."""
+    is_tolerated = flag_of(node.fields, "continueOnFailure")
+    return {
+        "name": node.id,
+        "place": f"{node.span.line}:{node.span.column}",
+        "on_failure": "continue" if is_tolerated else "halt",
+    }
+
+
+def _read_trigger(level: Level, node: GraphNode) -> ir.Node:
+    """Where a workflow begins; its outputs are what the workflow is given."""
+    kind = text_of(node.fields.get("triggerType")) or "manual"
+    if kind != "manual":
+        message = f"trigger {node.id!r} is of the type {kind[:40]!r}; "
+        message += "nothing starts it by itself here"
+        span = span_of(node.fields, "triggerType")
+        advice = "run the workflow by hand, or from a scheduler of your system"
+        level.context.warn("W023", message, span, label="never fires", help=advice)
+    outputs: Entries = [
+        ("timestamp", expression("timestamp()")),
+        ("type", ir.Constant(kind if kind in _TRIGGERS else "manual")),
+    ]
+    for port in trigger_ports(level, node):
+        source: str | None = None
+        if level.ports is not None:
+            source = level.workflow_input(port)
+        elif level.loop is not None:
+            source = level.loop.value_of(("input", port.name, ""))
+        outputs.append((port.name, expression(source or literal(port.default))))
+    return ir.Compute(value=ir.Fields(tuple(outputs)), **common(node))
+
+
+def _read_constant(level: Level, node: GraphNode) -> ir.Node:
+    """A value that stands in the file."""
+    written = node.fields.get("value")
+    value = None if written is None else plain(written)
+    wanted = text_of(node.fields.get("valueType"))
+    is_wrong = wanted in _CONSTANTS and not isinstance(value, _CONSTANTS[wanted])
+    if is_wrong or (wanted == "number" and isinstance(value, bool)):
+        shown = repr(written.text[:40]) if isinstance(written, Scalar) else "an object or a list"
+        message = f"constant {node.id!r} must be a {wanted}, not {shown}"
+        span, advice = span_of(node.fields, "value"), f"write a {wanted}, or change its valueType"
+        level.context.report("W007", message, span, label=f"expected a {wanted}", help=advice)
+    return ir.Compute(value=ir.Fields((("value", ir.Constant(value)),)), **common(node))
+
+
+def _read_workdir(level: Level, node: GraphNode) -> ir.Node:
+    """A path that other nodes read."""
+    path = read_text(level, node, scalar_of(node.fields.get("path")))
+    return ir.Compute(value=ir.Fields((("path", path),)), **common(node))
+
+
+def _read_wire(level: Level, node: GraphNode) -> ir.Node:
+    """Hands on what comes in."""
+    value = expression(level.own(node, "value") or "none")
+    return ir.Compute(value=ir.Fields((("value", value),)), **common(node))
+
+
+def _read_shell_node(level: Level, node: GraphNode) -> ir.Node:
+    """Runs files as they are, then the script, or the commands of older files.
+
+    Values are put into the script and the commands only, never into a file.
+    """
+    texts = _listed_files(level, node, "scriptFiles")
+    scripts = [text for text in texts if text.strip()]
+    variables: Variables = []
+    written = _written_script(node)
+    if written is not None:
+        script, variables = read_shell(level, node, written)
+        scripts.append(script)
+    return _run_scripts(level, node, scripts, variables)
+
+
+def _written_script(node: GraphNode) -> Scalar | None:
+    script = scalar_of(node.fields.get("script"))
+    if script is not None and script.text.strip():
+        return script
+    commands = node.fields.get("commands")
+    items = commands if isinstance(commands, Sequence) else ()
+    lines = [item for item in items if isinstance(item, Scalar) and item.text.strip()]
+    if len(lines) > 1:
+        return Scalar(_one_by_one([line.text for line in lines]), lines[0].span)
+    return lines[0] if lines else None
+
+
+def _read_script_node(level: Level, node: GraphNode) -> ir.Node:
+    """Runs a file of the project by the program that its ending stands for.
+
+    The shell takes the arguments apart; the outputs are those of a shell node.
+    """
+    file, arguments = (node.fields.get(name) for name in ("scriptFile", "scriptArgs"))
+    name = text_of(file).strip()
+    program = next((program for end, program in PROGRAMS.items() if name.endswith(end)), "")
+    if file is None or not program:
+        message = f"script {node.id!r} is the file {name[:60]!r}, which no program is known for"
+        code, label = "W009", "unknown ending"
+        if not name:
+            message = f"script {node.id!r} lacks its 'scriptFile'"
+            code, label = "W006", "no file"
+        advice = f"name a file that ends with {', '.join(PROGRAMS)}"
+        span = span_of(node.fields, "scriptFile")
+        level.context.report(code, message, span, label=label, help=advice)
+        return _run_scripts(level, node, [], [])
+    path = f'"{name}"' if "{{" in name else shlex.quote(name)
+    line = Scalar(f"{program} {path} {text_of(arguments)}".strip(), file.span)
+    script, variables = read_shell(level, node, line)
+    return _run_scripts(level, node, [script], variables)
+
+
+def _run_scripts(
+    level: Level, node: GraphNode, scripts: list[str], variables: Variables
+) -> ir.Node:
+    """One task for all of them; nothing at all is a result too."""
+    fields = common(node)
+    if not scripts:
+        nothing = literal({"stdout": "", "stderr": "", "exit_code": 0})
+        return ir.Compute(value=_shape("finished", nothing, node), **fields)
+    inputs: Entries = [
+        ("script", ir.Constant(_one_by_one(scripts))),
+        ("variables", ir.Fields(tuple(variables))),
+        ("folder", _read_folder(level, node)),
+        # One that others may go on after is a result, so that they can read its exit code.
+        ("check", ir.Constant(fields["on_failure"] == "halt")),
+    ]
+    given, shape = ir.Fields(tuple(inputs)), _shape("finished", "it", node)
+    return ir.Task(kind="run", inputs=given, shape=shape, **fields)
+
+
+def _one_by_one(scripts: list[str]) -> str:
+    """Each in a shell of its own; the first that fails is the last that runs."""
+    if len(scripts) == 1:
+        return scripts[0]
+    # A shell refuses to hold nothing but remarks, so there is always a command in it.
+    return " && ".join(f"( :\n{script}\n)" for script in scripts)
+
+
+def _shape(function: str, source: str, node: GraphNode) -> ir.Expression:
+    """The outputs of a node, made of what its task gave."""
+    ports = packed([port.packed() for port in node.outputs])
+    return expression(called(function, source, quoted(node.id), ports))
+
+
+def _read_folder(level: Level, node: GraphNode) -> ir.Value:
+    """The folder that a command or an agent works in: its own, or that of the whole file."""
+    path = scalar_of(node.fields.get("path"))
+    if path is None or not path.text.strip():
+        return ir.Constant(level.context.folder or None)
+    return read_text(level, node, path)
+
+
+def _listed_files(level: Level, node: GraphNode, field: str) -> list[str]:
+    """The texts of the files that a field lists, by paths or objects with a path."""
+    written = node.fields.get(field)
+    texts: list[str] = []
+    for item in written if isinstance(written, Sequence) else ():
+        name = item if isinstance(item, Scalar) else None
+        if isinstance(item, Mapping):
+            name = scalar_of(item.get("path")) or scalar_of(item.get("name"))
+        if name is None:
+            level.context.report("W007", f"{field!r} must be a list of paths", item.span)
+            continue
+        file = level.context.read_file(name)
+        texts += [] if file is None else [file[1]]
+    return texts
+
+
+def _read_function(level: Level, node: GraphNode) -> ir.Node:
+    """Runs a body in JavaScript, or the default export of a file: inputs in, outputs out."""
+    code, file = (scalar_of(node.fields.get(name)) for name in ("code", "file"))
+    name, text = "", "" if code is None else code.text
+    if code is None and file is not None:
+        name, text = level.context.read_file(file) or ("", "")
+    elif code is None:
+        message = f"function {node.id!r} lacks its 'code'"
+        advice = "add code: return { ... }, or file: with a default export"
+        level.context.report("W006", message, node.span, label="no code", help=advice)
+    names = level.input_names(node)
+    inputs: Entries = [
+        ("code", ir.Constant(text)),
+        ("module", ir.Constant(bool(name))),
+        ("name", ir.Constant(name or node.id)),
+        ("inputs", ir.Fields(tuple((n, expression(level.own(node, n) or "none")) for n in names))),
+    ]
+    given, shape = ir.Fields(tuple(inputs)), _shape("returned", "it", node)
+    return ir.Task(kind="javascript", inputs=given, shape=shape, **common(node))
+
+
+def _read_agent(level: Level, node: GraphNode) -> ir.Node:
+    """Asks an agent program or a model; its answer fills the outputs."""
+    runner = text_of(node.fields.get("runner")) or DEFAULT_RUNNER
+    prompt = _prompt(level, node)
+    session = level.own(node, SESSION) or "none"
+    if runner in AGENTS:
+        _check_session(level, node, runner)
+        inputs, answer = _program_inputs(level, node, (AGENTS[runner], prompt, session)), "it"
+    else:
+        inputs = _model_inputs(node, (runner, prompt, session))
+        answer = called("conversed", "it", session, prompt)
+    return ir.Task(
+        kind="agent" if runner in AGENTS else "ask",
+        inputs=ir.Fields(tuple(inputs)),
+        returns=_schema(level, node),
+        shape=_shape("answered", answer, node),
+        **common(node),
+    )
+
+
+def _program_inputs(level: Level, node: GraphNode, work: tuple[str, str, str]) -> Entries:
+    agent, prompt, session = work
+    inputs: Entries = [
+        ("agent", ir.Constant(agent)),
+        ("prompt", expression(prompt)),
+        ("model", ir.Constant(text_of(node.fields.get("model")) or None)),
+        ("folder", _read_folder(level, node)),
+        ("whole", ir.Constant(True)),
+    ]
+    if agent != "gemini":
+        keeps = SESSION in promised_outputs(level.context, node)
+        inputs += [("session", expression(session)), ("keep_session", ir.Constant(keeps))]
+    return inputs
+
+
+def _model_inputs(node: GraphNode, work: tuple[str, str, str]) -> Entries:
+    """A model keeps no session: the conversation itself is what the next call goes on with."""
+    runner, prompt, session = work
+    is_openai = runner == "openai"
+    model = text_of(node.fields.get("model")) or (_OPENAI_MODEL if is_openai else None)
+    inputs: Entries = [
+        ("messages", expression(called("messages", session, prompt))),
+        ("provider", ir.Constant(runner)),
+        ("model", ir.Constant(model)),
+    ]
+    return [*inputs, ("temperature", ir.Constant(_OPENAI_TEMPERATURE))] if is_openai else inputs
+
+
+def _prompt(level: Level, node: GraphNode) -> str:
+    """The prompt; one that comes in at the port `prompt` takes its place, unless it is in it."""
+    written = scalar_of(node.fields.get("prompt"))
+    source = quoted("")
+    if written is not None:
+        source = text_source(level, node, written) or quoted(written.text)
+    for text in _listed_files(level, node, "promptFiles"):
+        source += f" ~ {quoted(chr(10) * 2 + text)}"
+    override = level.own(node, "prompt")
+    if override is not None and (written is None or "inputs.prompt" not in written.text):
+        return called("overridden", override, source)
+    if written is None and "promptFiles" not in node.fields:
+        message = f"agent {node.id!r} lacks its 'prompt'"
+        advice = "add prompt: what the agent shall do"
+        level.context.report("W006", message, node.span, label="no prompt", help=advice)
+    return source
+
+
+def _schema(level: Level, node: GraphNode) -> Json:
+    written = text_of(node.fields.get("outputSchema"))
+    if not written.strip():
+        return None
+    schema = read_schema(written)
+    if schema is None:
+        message = f"'outputSchema' of agent {node.id!r} must be a JSON Schema in a text"
+        span = span_of(node.fields, "outputSchema")
+        advice = 'write {"type": "object", "properties": ...}'
+        level.context.report("W007", message, span, label="no JSON object", help=advice)
+    return schema  # type: ignore[return-value]
+
+
+def _check_session(level: Level, node: GraphNode, runner: str) -> None:
+    """A runner that keeps no sessions cannot be asked to go on with one."""
+    ends = [(edge.source, edge.out[1]) for edge in level.graph.edges]
+    ends += [(edge.target, edge.into[1]) for edge in level.graph.edges]
+    if level.loop is not None:
+        ends += [*level.loop.mappings, *level.loop.previous]
+    if AGENTS[runner] != "gemini" or (node.id, SESSION) not in ends:
+        return
+    message = f"agent {node.id!r} is to go on with a session, which runner {runner!r} cannot"
+    advice = "use claude-code, codex or openai, or leave sessionId unconnected"
+    span = span_of(node.fields, "runner")
+    level.context.report("W022", message, span, label="keeps no sessions", help=advice)
+
+
+NODE_READERS: dict[str, Callable[[Level, GraphNode], ir.Node]] = {
+    "trigger": _read_trigger,
+    "shell": _read_shell_node,
+    "script": _read_script_node,
+    "agent": _read_agent,
+    "constant": _read_constant,
+    "function": _read_function,
+    "workdir": _read_workdir,
+    "wire": _read_wire,
+}

@@ -1,1 +1,0 @@
-"""Readers of single nodes: each gives the nodes of the IR that stand for one of the file."""

@@ -1,0 +1,296 @@
+"""Reads graph files: a file or component is a workflow, each level of it a block of nodes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from posixpath import dirname, join, normpath
+from typing import TYPE_CHECKING, cast
+
+from whorl import ir
+from whorl.dialects.reading import called, quoted, scalar_of, span_of, text_of
+from whorl.dialects.shodan.graph import object_of, read_graph, read_ports
+from whorl.dialects.shodan.levels import GraphContext, Level, expression, given, output
+from whorl.dialects.shodan.loops import read_loop
+from whorl.dialects.shodan.nodes import NODE_READERS, common
+from whorl.dialects.shodan.ports import check_ports, promised_outputs
+from whorl.errors import InvalidWorkflow
+from whorl.ir.checks.suggest import suggest
+from whorl.source import Mapping, Sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from whorl.dialects.reader import Files, Reading
+    from whorl.dialects.shodan.graph import Graph, GraphNode, PortSpec
+    from whorl.ir.values import PortType
+    from whorl.language import Json
+    from whorl.source import Document
+
+# How many nodes of a graph run at once.
+CONCURRENCY = 3
+_CHECKED = ("shell", "script", "agent", "function", "wire")
+_EVENTS: dict[str, tuple[str, dict[str, Json]]] = {
+    "node_started": ("node-start", {"nodeId": "node"}),
+    "node_finished": ("node-complete", {"nodeId": "node", "result": "preview"}),
+    "node_failed": ("node-complete", {"nodeId": "node", "error": "error"}),
+    "streaming": ("node-output", {"nodeId": "node", "chunk": "text"}),
+    "iteration_started": ("iteration-start", {"loopId": "node", "iteration": "number"}),
+    "iteration_finished": (
+        "iteration-complete",
+        {"loopId": "node", "iteration": "number", "success": "succeeded"},
+    ),
+    "run_succeeded": ("workflow-complete", {"success": "succeeded"}),
+    "run_failed": ("workflow-complete", {"success": "succeeded", "error": "error"}),
+}
+# The dialect's own words for what a run reports, as data that the interfaces can print.
+VOCABULARY: dict[str, Json] = {
+    "events": {
+        name: {"event": event, "fields": fields} for name, (event, fields) in _EVENTS.items()
+    },
+    "exit_reasons": {
+        "condition_met": "condition",
+        "max_iterations": "max_iterations",
+        "failed": "error",
+    },
+}
+
+
+class ShodanReader:
+    """Reads graph files."""
+
+    name = "shodan"
+    looks_for = "`version`, `metadata` and `nodes` whose data has a `nodeType`"
+    joined: frozenset[str] | None = None
+
+    def claims(self, document: Document) -> bool:
+        """Whether the file is a graph whose nodes name their type inside of their data."""
+        root = document.root
+        if not isinstance(root, Mapping) or "whorl" in root:
+            return False
+        nodes = root.get("nodes")
+        if not isinstance(nodes, Sequence):
+            return False
+        fields = (object_of(item, "data") for item in nodes if isinstance(item, Mapping))
+        if any(data is not None and "nodeType" in data for data in fields):
+            return True
+        return "version" in root and "metadata" in root and "viewport" not in root
+
+    def read(self, document: Document, files: Files) -> Reading:
+        """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
+        context = GraphContext(document, files)
+        root = context.root
+        context.add_components(root)
+        header = object_of(root, "metadata") or Mapping((), root.span)
+        context.folder = _read_root_folder(context, header)
+        stem = context.file.rpartition("/")[2].partition(".")[0]
+        workflow = _read_workflow(context, root, text_of(header.get("name")) or stem)
+        check_ports(context)
+        workflow = replace(
+            workflow,
+            description=text_of(header.get("description")),
+            workflows=tuple(context.workflows.items()),
+            vocabulary=VOCABULARY,
+        )
+        context.check(workflow)
+        return context.finish(workflow)
+
+
+def _read_root_folder(context: GraphContext, header: Mapping) -> str:
+    """The folder of the whole file, below the project's one: `rootDirectory`, seen from the file.
+
+    One that is absolute belongs to the machine that the file was made on, and is left aside.
+    """
+    written = scalar_of(header.get("rootDirectory"))
+    if written is None or not written.text.strip():
+        return ""
+    named = f"'rootDirectory' {written.text[:60]!r}"
+    if written.text.startswith(("/", "~")) or "\\" in written.text or ":" in written.text:
+        message = f"{named} is a folder of one machine; the project's folder is used"
+        advice = "write it relative to the file, or leave it out"
+        context.warn("W023", message, written.span, label="left aside", help=advice)
+        return ""
+    name = context.file.rpartition("/")[2]
+    try:
+        path, _ = context.files.text(name, written.span)
+    except InvalidWorkflow:
+        # A file that came alone, or from outside: the project's folder is all there is.
+        path = name
+    folder = normpath(join(dirname(path).strip("/"), written.text))
+    if folder.partition("/")[0] == "..":
+        message, advice = f"{named} leads out of the project", "name a folder of the project"
+        context.report("W016", message, written.span, label="this folder", help=advice)
+        return ""
+    return "" if folder == "." else folder
+
+
+def _read_workflow(context: GraphContext, root: Mapping, name: str) -> ir.Workflow:
+    """The workflow of a file or of an inline component."""
+    graph = read_graph(context, root)
+    has_interface = any(node.type == "interface-input" for node in graph.nodes.values())
+    inputs: dict[str, PortSpec] = {}
+    level = Level(context, graph, ports=inputs, has_interface=has_interface)
+    # The inputs that an interface names are there in its order, used or not.
+    interface = object_of(root, "interface") or Mapping((), root.span)
+    ports = [*read_ports(context, interface, "inputs", "interface")]
+    for node in level.members:
+        ports += node.outputs if node.type == "interface-input" else ()
+    for port in ports:
+        level.workflow_input(port)
+    body = _build_block(level)
+    outputs = _outputs(level, interface)
+    return ir.Workflow(
+        name=name,
+        body=body,
+        inputs=tuple(map(_input, inputs.values())),
+        main_input=_main_input(graph, inputs.values()),
+        outputs=outputs,
+        variables=tuple((other, expression(given(name))) for name, other in level.renamed.items()),
+        dialect="shodan",
+    )
+
+
+def _input(port: PortSpec) -> ir.Port:
+    return ir.Port(
+        port.name,
+        # A list of files may come as one file.
+        "any" if port.type == "files" else cast("PortType", port.type),
+        required=port.required,
+        default=port.default,
+        description=port.description,
+    )
+
+
+def _main_input(graph: Graph, ports: Iterable[PortSpec]) -> str:
+    if any(node.type == "trigger" and not node.holder for node in graph.nodes.values()):
+        return "text"
+    texts = [port for port in ports if port.type in ("string", "any")]
+    needed = [port for port in texts if port.required]
+    return next((port.name for port in (*needed, *texts)), "")
+
+
+def _outputs(level: Level, interface: Mapping) -> tuple[tuple[str, ir.Value], ...]:
+    """What the output nodes are fed; without any, the outputs of the last nodes."""
+    outputs: dict[str, ir.Value] = {}
+    ends = [node for node in level.members if node.type == "interface-output"]
+    for node in ends:
+        for port in node.inputs:
+            outputs[port.name] = expression(level.arrived(node, port))
+            if not level.gives_inputs and port.default is None and not level.fed(node, port.name):
+                _warn_unfed(level, port)
+    if ends:
+        for port in read_ports(level.context, interface, "outputs", "interface"):
+            if port.name not in outputs:
+                outputs[port.name] = ir.Constant(None)
+                _warn_unfed(level, port)
+        return tuple(outputs.items())
+    last = _last(level)
+    labels = [node.slug for node in last]
+    for node in last:
+        label = node.slug if node.slug and labels.count(node.slug) == 1 else node.id
+        prefix = f"{label}_" if len(last) > 1 else ""
+        for name in promised_outputs(level.context, node):
+            outputs[f"{prefix}{name}"] = expression(output(node.id, name))
+    return tuple(outputs.items())
+
+
+def _warn_unfed(level: Level, port: PortSpec) -> None:
+    message = f"output {port.name[:60]!r} comes from nowhere and will be null"
+    advice = "connect an output of a node to it"
+    level.context.warn("W023", message, port.span, label="no source", help=advice)
+
+
+def _last(level: Level) -> list[GraphNode]:
+    """The nodes that nothing waits for; a trigger is no end."""
+    followed = {name for node in level.members for name in level.before(node.id)}
+    ends = [node for node in level.members if node.id not in followed]
+    return [node for node in ends if node.type != "trigger" and not node.is_interface]
+
+
+def _build_block(level: Level, path: str = "") -> ir.Block:
+    """The nodes of a level, each behind all that it waits for."""
+    level.context.levels.append(level)
+    built: list[tuple[GraphNode, list[ir.Node]]] = []
+    for node in level.members:
+        if not node.is_interface:
+            inner_path = f"{path}/{node.id}" if path else node.id
+            level.context.places.remember_node(inner_path, node.span)
+            built.append((node, _read_node(level, node, inner_path)))
+    order = {node.id: index for index, node in enumerate(level.members)}
+    nodes: list[ir.Node] = []
+    for node, own in built:
+        nodes.extend(_ordered(sorted(level.before(node.id), key=order.__getitem__), own))
+    nodes.extend(_ordered([own[-1].name for _, own in built], _settled(level)))
+    return ir.Block(tuple(nodes), concurrency=CONCURRENCY)
+
+
+def _read_node(level: Level, node: GraphNode, path: str) -> list[ir.Node]:
+    if node.type == "loop":
+        return read_loop(level, node, lambda inner: _build_block(inner, path))
+    if node.type == "component":
+        return [_read_component(level, node)]
+    read = NODE_READERS[node.type](level, node)
+    check = level.checked(node) if node.type in _CHECKED else ""
+    return [replace(read, when=expression(check)) if check else read]
+
+
+def _ordered(before: list[str], nodes: list[ir.Node]) -> list[ir.Node]:
+    """The first node waits for all that its own waits for, each other one for the one before."""
+    after = tuple(map(ir.After, before))
+    ordered: list[ir.Node] = []
+    for node in nodes:
+        ordered.append(replace(node, after=after))
+        after = (ir.After(node.name),)
+    return ordered
+
+
+def _settled(level: Level) -> list[ir.Node]:
+    """Nodes that fail a level at its end, for those that failed while the others went on."""
+    return [
+        ir.Compute(
+            name=level.free_name(f"{node.id}.status"),
+            value=expression(called("settled", given(node.id), quoted(node.id))),
+            place=f"{node.span.line}:{node.span.column}",
+        )
+        for node in level.tolerated()
+    ]
+
+
+def _read_component(level: Level, node: GraphNode) -> ir.Node:
+    """Calls a workflow of a file or of `components` with what arrives at the node's inputs."""
+    is_inline = scalar_of(node.fields.get("componentRef")) is not None
+    key = _inline(level.context, node) if is_inline else _called_file(level.context, node)
+    level.context.called[node.span] = key
+    sources = ((name, level.own(node, name)) for name in level.input_names(node))
+    inputs = tuple((name, expression(source)) for name, source in sources if source is not None)
+    return ir.Call(workflow=key, inputs=ir.Fields(inputs), **common(node))
+
+
+def _inline(context: GraphContext, node: GraphNode) -> str:
+    """The key of a component of this file, which is read when it is first used."""
+    name, span = text_of(node.fields.get("componentRef")), span_of(node.fields, "componentRef")
+    key = f"{context.file}#{name}"
+    if name not in context.components:
+        message = f"component {node.id!r} refers to {name[:60]!r}, which is not in 'components'"
+        advice = suggest(name, context.components) or "add it under 'components'"
+        context.report("W010", message, span, label="no such component", help=advice)
+    elif key in context.opened:
+        message = f"component {name!r} holds itself, directly or through others"
+        advice = "repeat nodes with a loop, which has limits"
+        context.report("W017", message, span, label="leads back", help=advice)
+    elif key not in context.workflows:
+        context.opened.append(key)
+        context.workflows[key] = _read_workflow(context, context.components[name], name)
+        context.opened.pop()
+    return key if key in context.workflows else ""
+
+
+def _called_file(context: GraphContext, node: GraphNode) -> str:
+    written = scalar_of(node.fields.get("workflowPath"))
+    if written is None:
+        message = f"component {node.id!r} lacks its 'workflowPath'"
+        advice = "add workflowPath: a file, or componentRef: a name under 'components'"
+        span = span_of(node.fields, "workflowPath")
+        context.report("W006", message, span, label="no workflow", help=advice)
+        return ""
+    file = context.call(context.reference(written.text), written.span)
+    return "" if file is None else file.key
