@@ -7,8 +7,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, cast
 
-from whorl.dialects.reading import check_id, objects_of, scalar_of, span_of, text_of, words
-from whorl.dialects.reading.fields import check_node, unknown_fields
+from whorl.dialects.reading.fields import check_id, check_node, objects_of, unknown_fields
+from whorl.dialects.reading.scalars import scalar_of, span_of, text_of, words
 from whorl.dialects.shodan.outputs import TYPES
 from whorl.ir.checks.suggest import suggest
 from whorl.language import LanguageError

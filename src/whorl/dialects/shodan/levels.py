@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading import ReadContext, called, quoted, text_of
+from whorl.dialects.reading.context import ReadContext
+from whorl.dialects.reading.scalars import text_of
+from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.shodan.graph import COUNT, PortSpec, flag_of, object_of
 from whorl.errors import InvalidWorkflow
 from whorl.source import Mapping

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from whorl import ir
-from whorl.dialects.reading import called, quoted, span_of, text_of
+from whorl.dialects.reading.scalars import span_of, text_of
+from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.shodan.graph import COUNT, PortSpec, items_of, object_of
 from whorl.dialects.shodan.levels import expression, given, output, packed
 from whorl.dialects.shodan.ports import slot_types

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading import called, quoted, scalar_of, span_of, text_of
+from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
+from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.shodan.functions import OPERATORS
 from whorl.dialects.shodan.graph import COUNT, flag_of, object_of, read_graph
 from whorl.dialects.shodan.levels import Level, LoopScope, expression, given, literal, output

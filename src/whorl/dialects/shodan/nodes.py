@@ -6,7 +6,8 @@ import shlex
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from whorl import ir
-from whorl.dialects.reading import called, quoted, scalar_of, span_of, text_of
+from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
+from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.shodan.graph import flag_of
 from whorl.dialects.shodan.levels import expression, literal, packed
 from whorl.dialects.shodan.ports import SESSION, promised_outputs, read_schema, trigger_ports

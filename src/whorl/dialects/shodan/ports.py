@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from whorl.dialects.reading import text_of
+from whorl.dialects.reading.scalars import text_of
 from whorl.dialects.shodan.graph import COUNT, PortSpec, items_of
 from whorl.dialects.shodan.levels import Reference
 from whorl.ir.checks.suggest import suggest

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.native.shell import PREFIX, read_script
-from whorl.dialects.reading import REPORTED_MAX, Placeholder, called, joined, quoted, split_text
+from whorl.dialects.reading.context import REPORTED_MAX
+from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, split_text
 from whorl.dialects.shodan.graph import COUNT
 from whorl.dialects.shodan.levels import expression
 from whorl.dialects.shodan.ports import TAKEN
