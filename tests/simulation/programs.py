@@ -40,7 +40,7 @@ class _Around:
 class Programs:
     """Makes programs; `budgets` allows limits on money, tokens, calls and time.
 
-    `foreign` allows what the native format cannot say.
+    `foreign` allows what only converted files say.
     """
 
     random: Random

@@ -98,8 +98,8 @@ class Called(Text):
 def _check_inputs(context: Context, key: str, reading: Reading | None = None) -> None:
     """Reports what a call does not give to a workflow, and what that does not take."""
     given_in, span = context.around.fields, context.places.node(context.around.path)
-    workflow = context.workflows[key]
-    if context.exact or given_in is None or span is None:
+    workflow = context.workflows.get(key)
+    if context.exact or workflow is None or given_in is None or span is None:
         return
     given = given_in.get("with")
     entries = given.entries if isinstance(given, Mapping) else ()
