@@ -6,16 +6,17 @@ goes wrong in a large one goes wrong in one of many small ones, and that one can
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
-
+from dataclasses import (dataclass, field, replace)
+from typing import (Any, Literal, TYPE_CHECKING)
 from whorl import ir
+
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
-
     from whorl.ir.nodes import Wanted
+
 
 _WANTED: tuple[tuple[Wanted, ...], ...] = (
     *((("passed",),) * 12),
@@ -40,7 +41,7 @@ class _Around:
 class Programs:
     """Makes programs; `budgets` allows limits on money, tokens, calls and time.
 
-    `foreign` allows what the native format cannot say.
+    `foreign` allows what only converted files say.
     """
 
     random: Random

@@ -179,3 +179,48 @@ def test_only_the_outputs_of_a_called_file_can_be_read(tmp_path: Path) -> None:
     found = wrong(tmp_path)
 
     assert [(diagnostic.code, diagnostic.help) for diagnostic in found] == [("W005", "there is w")]
+
+
+LOCAL = """\
+whorl: 1
+steps: {go: {call: polish, with: {text: a}}}
+workflows:
+  polish:
+    inputs: {text: string}
+    steps: {w: {ask: "{{ text }}"}}
+"""
+
+
+def test_a_workflow_may_stand_in_the_file_that_calls_it() -> None:
+    workflow = read_workflow(LOCAL, "main.yaml").workflow
+    called = dict(workflow.workflows)["polish"]
+
+    assert (called.name, called.main_input, called.dialect) == ("polish", "text", "native")
+    assert workflow.body.nodes[0] == ir.Call(
+        name="go", place="2:9", workflow="polish", inputs=ir.Fields((("text", ir.Constant("a")),))
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code", "line"),
+    [
+        ("with: {text: a}", "with: {txet: a}", "W004", 2),
+        (", with: {text: a}", "", "W006", 2),
+        ("{{ text }}", "{{ txet }}", "W005", 6),
+        ('{ask: "{{ text }}"}', "{call: polish, with: {text: a}}", "W017", 2),
+        ("polish:\n", "polish: 5\n  other:\n", "W007", 4),
+    ],
+)
+def test_workflows_in_a_file_are_checked(before: str, after: str, code: str, line: int) -> None:
+    with pytest.raises(InvalidWorkflow) as caught:
+        read_workflow(LOCAL.replace(before, after), "main.yaml")
+
+    assert (code, line) in [(d.code, d.span and d.span.line) for d in caught.value.diagnostics]
+
+
+def test_two_workflows_of_one_name_are_told(tmp_path: Path) -> None:
+    other = LOCAL.replace("{{ text }}", "Other {{ text }}")
+    main = "whorl: 1\nsteps: {a: {call: one.yaml}, b: {call: two.yaml}}\n"
+    write(tmp_path, one=LOCAL, two=other, main=main)
+
+    assert [diagnostic.code for diagnostic in wrong(tmp_path)] == ["W012"]
