@@ -6,15 +6,15 @@ goes wrong in a large one goes wrong in one of many small ones, and that one can
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, field, replace)
-from typing import (Any, Literal, TYPE_CHECKING)
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
 from whorl import ir
-
-
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
+
     from whorl.ir.nodes import Wanted
 
 

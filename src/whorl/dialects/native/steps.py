@@ -2,35 +2,60 @@
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, replace)
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import (Any, ClassVar, TYPE_CHECKING)
+from typing import TYPE_CHECKING, Any, ClassVar
+
 from whorl import ir
-from whorl.dialects.native.blocks import (Body, COMMON, Kind, OPTIONS, Steps, maker)
+from whorl.dialects.native.blocks import COMMON, OPTIONS, Body, Kind, Steps, maker
 from whorl.dialects.native.context import Location
-from whorl.dialects.native.forms import (Computed, Condition, Form, OneOf, Text, Truth, WRONG, duration_text, reads_as, report_wrong, seconds_of)
+from whorl.dialects.native.forms import (
+    WRONG,
+    Computed,
+    Condition,
+    Form,
+    OneOf,
+    Text,
+    Truth,
+    duration_text,
+    reads_as,
+    report_wrong,
+    seconds_of,
+)
 from whorl.dialects.native.loop import REPEAT
-from whorl.dialects.native.objects import (MapOf, Object, Values, read_object, report_unknown, short, write_object)
-from whorl.dialects.native.table import (EXPRESSION, TEMPLATE, VALUE, doc_of, fields)
-from whorl.dialects.native.tasks import (ANY_TASK, NODE, TASKS)
-from whorl.dialects.native.values import (CannotWriteError, check_name, is_same, is_template, read_text)
+from whorl.dialects.native.objects import (
+    MapOf,
+    Object,
+    Values,
+    read_object,
+    report_unknown,
+    short,
+    write_object,
+)
+from whorl.dialects.native.table import EXPRESSION, TEMPLATE, VALUE, doc_of, fields
+from whorl.dialects.native.tasks import ANY_TASK, NODE, TASKS
+from whorl.dialects.native.values import (
+    CannotWriteError,
+    check_name,
+    is_same,
+    is_template,
+    read_text,
+)
 from whorl.dialects.reader import Reading
-from whorl.dialects.reading.arguments import (Arguments, check_arguments)
-from whorl.errors import (InvalidWorkflow, nearest)
+from whorl.dialects.reading.arguments import Arguments, check_arguments
+from whorl.errors import InvalidWorkflow, nearest
 from whorl.ir.durations import parse_time
 from whorl.ir.walk import names_given
-from whorl.language import (LanguageError, parse)
-from whorl.source import (Mapping, Scalar)
-
-
+from whorl.language import LanguageError, parse
+from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from whorl.dialects.native.context import Context
     from whorl.dialects.native.objects import FieldTable
     from whorl.language import Json
     from whorl.source import Value
-
 
 
 FLAG = Truth("true or false, or nothing", is_flag=True)
