@@ -345,8 +345,7 @@ def _outermost_to_begin(machine: State, loop: str | None) -> str | None:
 def _pause(machine: State, call: TaskFrame, limit: str, flag: str, loop: LoopFrame | None) -> None:
     """There is nothing to return: the run waits for more money, with all that it has."""
     state = machine.state
-    state["status"] = "paused"
-    state["paused_by"] = "budget"
+    machine.pause("budget")
     state.pop("queue", None)
     note_pause(machine)
     whose = "the run"

@@ -339,6 +339,7 @@ class RunState(Budgeted):
     conversations: NotRequired[dict[str, list[dict[str, Any]]]]
     requests: NotRequired[list[str]]
     paused_by: NotRequired[str]
+    paused_at: NotRequired[float]
     short_loop: NotRequired[str]
     queue: NotRequired[list[str]]
     out_of_budget: NotRequired[list[str]]

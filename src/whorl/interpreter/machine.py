@@ -146,6 +146,9 @@ class Machine(State):
         if entry is None or event.kind.partition(".")[0] not in ENDED_BY[entry["what"]]:
             run.account_for_late(self, event)
             return
+        if entry["what"] == "alarm" and self.stands:
+            # It is set anew when the run goes on.
+            return
         behaviour = self._behaviours[self.frames[entry["frame"]]["kind"]]
         if entry["what"] == "alarm" and event.address.endswith("/:timeout"):
             self.settle(event.address)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import attempts, block, budget, loop, loop_limits, run
-from whorl.interpreter.events import split_iteration
+from whorl.interpreter.events import SetTimer, split_iteration
 from whorl.interpreter.frames import discard, error_at, failed
 from whorl.interpreter.loop_results import end_loop, stop_clock
 
@@ -136,8 +136,7 @@ def _started(machine: State, body: dict[str, Any]) -> None:
 
 def _paused(machine: State, body: dict[str, Any]) -> None:
     check(machine.status in ("running", "waiting"), f"the run is {machine.status}, not running")
-    machine.state["status"] = "paused"
-    machine.state["paused_by"] = body.get("by") or "person"
+    machine.pause(body.get("by") or "person")
 
 
 def _resumed(machine: State, body: dict[str, Any]) -> None:
@@ -240,10 +239,11 @@ def _forget_calls(machine: State) -> None:
 
 
 def _let_clocks_stand(machine: State, seconds: float) -> None:
-    """The time between a run and its fork counts for no limit; waits do not get longer by it."""
-    for entry in machine.pending.values():
+    """The time that a run stands counts for no limit; waits do not get longer by it."""
+    for address, entry in machine.pending.items():
         if entry["what"] == "alarm":
             entry["due"] += seconds
+            machine.command(SetTimer(address, entry["due"]))
     for frame in machine.frames.values():
         if frame["kind"] == "task" and "since" in frame:
             frame["since"] += seconds
@@ -274,7 +274,8 @@ def set_going(machine: State) -> None:
         run.arm(machine)
     elif state["status"] == "paused":
         state["status"] = "running"
-        discard(state, "paused_by", "short_loop")
+        _let_clocks_stand(machine, machine.now - state.get("paused_at", machine.now))
+        discard(state, "paused_by", "paused_at", "short_loop")
         attempts.restart_clocks(machine)
         machine.ask_again()
 

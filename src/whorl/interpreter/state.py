@@ -224,6 +224,15 @@ class State:
                 key = entry["frame"]
                 self.behaviour(self.frames[key]).ask_again(self, key, address)
 
+    def pause(self, by: str) -> None:
+        """Hands out no more work until a person lets the run go on."""
+        self.state |= {"status": "paused", "paused_by": by, "paused_at": self.now}
+
+    @property
+    def stands(self) -> bool:
+        """Whether it is paused and nothing is under way: then no time limit runs, either."""
+        return self.status == "paused" and not self.state["reserved"].get("sent")
+
     def only_people_can_move_it(self) -> bool:
         """Whether the run waits for a person and for nothing else."""
         waits = self._open
