@@ -100,6 +100,15 @@ def test_what_cannot_start_does_not(shared: Client, body: dict[str, Any], status
     assert shared.get("/runs")["runs"] == []
 
 
+@pytest.mark.parametrize("amount", [True, "3"])
+@pytest.mark.parametrize("name", ["budget_usd", "tokens", "calls", "seen"])
+def test_what_is_no_number_gives_no_money(shared: Client, name: str, amount: object) -> None:
+    run = shared.start("failing.yaml")
+    answer = shared.http.post(f"/api/runs/{run}/resume", json={name: amount})
+
+    assert answer.status_code == 422
+
+
 def test_mistakes_of_a_file_are_answered_with_their_places(shared: Client) -> None:
     error = shared.post("/runs", {"workflow": "flows/broken.yaml"}, 400)["error"]
 

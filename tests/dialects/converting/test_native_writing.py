@@ -142,7 +142,7 @@ WORKFLOWS: dict[str, dict[str, Any]] = {
     "output": {"outputs": (("a b", _expression("a")),)},
     "no outputs": {"outputs": ()},
     "defaults": {"defaults": (("http", ir.Fields((("url", ir.Constant("x")),))),)},
-    "words": {"vocabulary": {"events": ["{{ x }}"]}, "statuses": (("failed", "Failed"),)},
+    "words": {"vocabulary": {"events": ["{{ x }}"]}, "recorder": "loom"},
     "open": {"open_inputs": True, "hidden_outputs": ("a",), "description": "d", "dialect": "x"},
 }
 

@@ -356,7 +356,7 @@ operation       .             .               whether variables are set, or chan
 over            .             .               a list; the value is computed for each `$item` of it
 repairs         .             .               how often an answer of another type is asked for again
 shape           .             .               what is made of the result, which is `it`
-statuses        .             .               words for how steps end; records of steps use them
+recorder        .             .               the library that keeps records of ended steps
 tells           .             .               values of the note about the beginning of an iteration
 tells_after     .             .               values of the note about the end of an iteration
 total_timeout_s   .           .               the longest time that all attempts may take together

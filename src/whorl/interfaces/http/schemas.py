@@ -2,7 +2,14 @@
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 # `Any` because a recursive type would be unrolled for every value of every answer; what comes in
 # was read by the bounded JSON reader before (`limits`), and what goes out was JSON in the journal.
@@ -11,10 +18,19 @@ JsonValue: TypeAlias = Any
 Address = Annotated[str, StringConstraints(max_length=4_000)]
 Words = Annotated[str, StringConstraints(max_length=100_000)]
 FileName = Annotated[str, StringConstraints(min_length=1, max_length=1_024)]
-Dollars = Annotated[float, Field(gt=0, lt=1e9)]
-Number = Annotated[int, Field(ge=1, le=1_000_000_000)]
+
+
+def _is_number(value: object) -> object:
+    """Truth values and texts are no numbers, although Python could make numbers of them."""
+    if isinstance(value, bool | str):
+        raise ValueError("this is not a number")
+    return value
+
+
+Dollars = Annotated[float, Field(gt=0, lt=1e9), BeforeValidator(_is_number)]
+Number = Annotated[int, Field(ge=1, le=1_000_000_000), BeforeValidator(_is_number)]
 Key = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
-Seen = Annotated[int | None, Field(ge=0, le=2**53)]
+Seen = Annotated[int | None, Field(ge=0, le=2**53), BeforeValidator(_is_number)]
 NodeKind = Literal[
     "task",
     "loop",
