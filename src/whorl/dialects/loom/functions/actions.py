@@ -9,7 +9,7 @@ import html
 from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.values.arguments import type_name
-from whorl.dialects.loom.values.contents import (
+from whorl.dialects.loom.values.printing import (
     OCTETS,
     content_bytes,
     decode,

@@ -1,27 +1,35 @@
-"""Functions on arrays and objects; most take a text as well."""
+"""Functions on arrays and objects, on booleans and order, and on variables, which have types."""
 
 from __future__ import annotations
 
+from decimal import Decimal
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from whorl.dialects.loom.values.access import forgiving_item, identity
 from whorl.dialects.loom.values.arguments import (
     Family,
     array,
+    boolean,
     find_key,
+    forgiving_item,
+    identity,
     is_number,
+    mapping,
     not_valid,
+    same,
     text,
+    type_name,
     whole,
     wrong,
 )
+from whorl.dialects.loom.values.arguments import not_valid as failed
+from whorl.language.entry import FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.values import PATH_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
-    from whorl.language.entry import FunctionEntry
     from whorl.language.run import Run
     from whorl.language.values import Value
 
@@ -225,4 +233,188 @@ COLLECTIONS: tuple[FunctionEntry, ...] = (
 # Azure has no such function; files of the seed's dialect use it.
 LENIENT_COLLECTIONS: tuple[FunctionEntry, ...] = (
     _collection("append(collection, value)", append, "an array with one item more; not in Azure"),
+)
+
+
+def add_property(run: Run, subject: Value, name: Value, value: Value) -> Value:
+    properties, key = mapping("addProperty", 0, subject), text("addProperty", 1, name)
+    if find_key(properties, key) is not None:
+        raise failed("addProperty", f"it expects the {key!r} property to not exist in the object")
+    run.check_items(len(properties) + 1, "addProperty")
+    return {**properties, key: value}
+
+
+def set_property(run: Run, subject: Value, name: Value, value: Value) -> Value:
+    properties, key = mapping("setProperty", 0, subject), text("setProperty", 1, name)
+    run.check_items(len(properties) + 1, "setProperty")
+    found = find_key(properties, key)
+    if found is None:
+        return {**properties, key: value}
+    # The property moves to the end and keeps the case that it had.
+    return {**{other: properties[other] for other in properties if other != found}, found: value}
+
+
+def remove_property(run: Run, subject: Value, name: Value) -> Value:
+    properties = mapping("removeProperty", 0, subject)
+    gone = find_key(properties, text("removeProperty", 1, name))
+    run.check_items(len(properties), "removeProperty")
+    return {key: value for key, value in properties.items() if key != gone}
+
+
+def merge_objects(run: Run, values: list[Value]) -> Value:
+    merged: dict[str, Value] = {}
+    for place, value in enumerate(values):
+        properties = mapping("mergeObjects", place, value)
+        run.check_items(len(merged) + len(properties), "mergeObjects")
+        merged.update(properties)
+    return merged
+
+
+def coalesce(run: Run, values: list[Value]) -> Value:
+    return next((value for value in values if value is not None), None)
+
+
+_json = Family("json")
+
+OBJECTS: tuple[FunctionEntry, ...] = (
+    _json("addProperty(object, property, value)", add_property, "with a property that is new"),
+    _json("setProperty(object, property, value)", set_property, "with a property changed or new"),
+    _json("removeProperty(object, property)", remove_property, "without a property"),
+    _json.collecting("mergeObjects(object)", merge_objects, "all properties; the later value wins"),
+    _json.collecting(
+        "coalesce(value)", coalesce, "the first value that is not null; stops when it is found"
+    ),
+)
+
+
+_SHOWN_MAX = 100
+# What null becomes when it is put into a variable of a type.
+_NULLS: dict[str, Value] = {"string": "", "array": [], "object": None}
+
+
+def typed(run: Run, name: Value, kind: Value, value: Value) -> Value:
+    """Return what a variable of a type holds when it is given a value; raise where it cannot."""
+    wanted = text("$typed", 1, kind).lower()
+    if value is None and wanted in _NULLS:
+        return _NULLS[wanted]
+    if wanted == "float" and is_number(value):
+        return float(value)  # type: ignore[arg-type]
+    if wanted == type_name(value).lower() and not isinstance(value, Decimal):
+        return value
+    shown = run.text(value) if isinstance(value, str | int | float) else type_name(value)
+    only = wanted.capitalize()
+    raise EvaluationError(
+        f"The variable {name!r} of type {only!r} cannot be initialized or updated with value "
+        f"{shown[:_SHOWN_MAX]!r} of type {type_name(value)!r}. The variable {name!r} only "
+        f"supports values of types {only!r}"
+    )
+
+
+def typed_or_null(run: Run, name: Value, kind: Value, value: Value) -> Value:
+    """Do the same where null is a value of every type."""
+    return None if value is None else typed(run, name, kind, value)
+
+
+def declared(run: Run, name: Value, value: Value) -> Value:
+    """Return the value that a variable is set to; raise where nothing has declared it."""
+    table = run.lookup("$variables")
+    if isinstance(table, dict) and find_key(table, text("$declared", 0, name)) is not None:
+        return value
+    raise EvaluationError(
+        f"The variable {name!r} must be initialized before it can be used",
+        help="add an InitializeVariable action before this one",
+    )
+
+
+_internal = Family("internal")
+
+TYPING: tuple[FunctionEntry, ...] = (
+    _internal("$typed(name, type, value)", typed, "a value of the variable's type"),
+    _internal("$typedOrNull(name, type, value)", typed_or_null, "the same, or null"),
+    _internal(
+        "$declared(name, value)",
+        declared,
+        "a value for a variable that is declared",
+        reads="$variables",
+    ),
+)
+
+
+@lru_cache(maxsize=16)
+def condition_check(function: str, place: int) -> FunctionEntry:
+    """Return the function that lets booleans through, for the arguments of `and`, `or`, `if`."""
+
+    def check(run: Run, value: Value) -> Value:
+        return boolean(function, place, value)
+
+    return FunctionEntry("function", "logical", function, check, "the boolean", ("value",))
+
+
+def _booleans(function: str, values: list[Value]) -> list[bool]:
+    return [boolean(function, place, value) for place, value in enumerate(values)]
+
+
+def every(run: Run, values: list[Value]) -> Value:
+    return _booleans("and", values).count(False) == 0
+
+
+def some(run: Run, values: list[Value]) -> Value:
+    return _booleans("or", values).count(True) > 0
+
+
+def negated(run: Run, value: Value) -> Value:
+    return not boolean("not", None, value)
+
+
+def chosen(run: Run, test: Value, then: Value, otherwise: Value) -> Value:
+    return then if boolean("if", 0, test) else otherwise
+
+
+def ordered(name: str, compare: Callable[[int], bool], run: Run, left: Value, right: Value) -> bool:
+    if isinstance(left, str) and isinstance(right, str):
+        run.spend(min(len(left), len(right)) >> 8)
+        return compare((left > right) - (left < right))
+    if not is_number(left) or not is_number(right):
+        place = 0 if not is_number(left) and not isinstance(left, str) else 1
+        wanted = "be of type string" if isinstance(left, str) else "be a number"
+        raise wrong(
+            name, place, wanted if place else "be a number or a string", right if place else left
+        )
+    assert isinstance(left, int | float | Decimal)
+    assert isinstance(right, int | float | Decimal)
+    if left != left or right != right:  # noqa: PLR0124
+        return False
+    return compare((left > right) - (left < right))
+
+
+_logical = Family("logical")
+
+LOGICAL: tuple[FunctionEntry, ...] = (
+    _logical.collecting("and(condition)", every, "whether all conditions are true; stops at false"),
+    _logical.collecting("or(condition)", some, "whether a condition is true; stops at true"),
+    _logical("not(condition)", negated, "the opposite of a boolean"),
+    _logical(
+        "if(condition, then, otherwise)", chosen, "one of two values; only that one is evaluated"
+    ),
+    _logical("equals(left, right)", same, "whether two values are the same; case matters"),
+    _logical(
+        "greater(left, right)",
+        partial(ordered, "greater", lambda order: order > 0),
+        "whether the first number or text comes after the second",
+    ),
+    _logical(
+        "greaterOrEquals(left, right)",
+        partial(ordered, "greaterOrEquals", lambda order: order >= 0),
+        "whether the first number or text comes after the second or is the same",
+    ),
+    _logical(
+        "less(left, right)",
+        partial(ordered, "less", lambda order: order < 0),
+        "whether the first number or text comes before the second",
+    ),
+    _logical(
+        "lessOrEquals(left, right)",
+        partial(ordered, "lessOrEquals", lambda order: order <= 0),
+        "whether the first number or text comes before the second or is the same",
+    ),
 )

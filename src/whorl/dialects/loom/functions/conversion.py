@@ -1,24 +1,47 @@
-"""Functions from one type to another."""
+"""Functions on numbers, from one type to another, and on XML.
+
+The parser of XML and XPath are imported when the first expression needs them.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from decimal import Decimal
-from typing import TYPE_CHECKING
+import operator
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.loom.values.arguments import Family, is_number, not_valid, text, wrong
-from whorl.dialects.loom.values.contents import content_text, is_envelope, is_xml
+from whorl.dialects.loom.values.arguments import (
+    Family,
+    Number,
+    is_number,
+    not_valid,
+    number,
+    text,
+    whole,
+    within_integers,
+    wrong,
+)
 from whorl.dialects.loom.values.cultures import culture_of
-from whorl.dialects.loom.values.numbers import read_decimal, read_float, to_decimal
-from whorl.dialects.loom.values.printing import print_text
+from whorl.dialects.loom.values.numbers import (
+    DECIMAL,
+    format_number,
+    read_decimal,
+    read_float,
+    to_decimal,
+)
+from whorl.dialects.loom.values.printing import content_text, is_envelope, is_xml, print_text
 from whorl.language.faults import LimitExceeded
 from whorl.language.values import INTEGER_MAX
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from whorl.language.entry import FunctionEntry
     from whorl.language.run import Run
     from whorl.language.values import Value
+
 
 _LOCALE = "en-US"
 _SHOWN_MAX = 40
@@ -95,7 +118,7 @@ def from_json(run: Run, value: Value) -> Value:
         return {}
     if isinstance(value, dict) and is_envelope(value):
         if is_xml(value):
-            from whorl.dialects.loom.functions.xml.to_json import json_of_xml
+            from whorl.dialects.loom.functions.xml import json_of_xml
 
             return json_of_xml(run, value)
         value = content_text(run, value)
@@ -182,4 +205,218 @@ CONVERSION: tuple[FunctionEntry, ...] = (
     _conversion("json(value)", from_json, "the value that a JSON text or XML holds"),
     _conversion("array(value)", to_array, "an array of the one value"),
     _conversion.collecting("createArray(value)", create_array, "an array of all the values"),
+)
+
+
+def calculate(
+    run: Run,
+    left: Value,
+    right: Value,
+    *,
+    name: str,
+    integers: Callable[[int, int], int],
+    floats: Callable[[float, float], float],
+    decimals: Callable[[Decimal, Decimal], Decimal],
+) -> Value:
+    first, second = number(name, 0, left), number(name, 1, right)
+    if isinstance(first, Decimal) or isinstance(second, Decimal):
+        return to_decimal(decimals(to_decimal(first), to_decimal(second)))
+    if isinstance(first, int) and isinstance(second, int):
+        return within_integers(name, integers(first, second))
+    return floats(float(first), float(second))
+
+
+def _calculating(
+    name: str,
+    operate: Callable[[Any, Any], Any],
+    decimals: Callable[[Decimal, Decimal], Decimal],
+) -> Callable[..., Value]:
+    # Floats have no overflow in Python either: a product that is too large is infinite.
+    return partial(calculate, name=name, integers=operate, floats=operate, decimals=decimals)
+
+
+def divide(run: Run, left: Value, right: Value) -> Value:
+    _check_divisor("div", right)
+    return calculate(
+        run,
+        left,
+        right,
+        name="div",
+        integers=_quotient,
+        floats=_float_quotient,
+        decimals=DECIMAL.divide,
+    )
+
+
+def remainder(run: Run, left: Value, right: Value) -> Value:
+    _check_divisor("mod", right)
+    return calculate(
+        run,
+        left,
+        right,
+        name="mod",
+        integers=lambda first, second: first - second * _quotient(first, second),
+        floats=_float_remainder,
+        decimals=DECIMAL.remainder,
+    )
+
+
+def _check_divisor(name: str, value: Value) -> None:
+    if number(name, 1, value) == 0:
+        raise not_valid(name, "attempt to divide an integer or decimal by zero")
+
+
+def _quotient(left: int, right: int) -> int:
+    """Divide and drop what is behind the point, as .NET does."""
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def _float_quotient(left: float, right: float) -> float:
+    try:
+        return left / right
+    except OverflowError:
+        return math.inf
+
+
+def _float_remainder(left: float, right: float) -> float:
+    return math.fmod(left, right) if math.isfinite(left) else math.nan
+
+
+def extreme(name: str, sign: int, run: Run, values: list[Value]) -> Value:
+    items: list[Value] = values
+    if len(values) == 1:
+        if not isinstance(values[0], list):
+            items = values
+        else:
+            items = values[0]
+            run.spend(len(items))
+    if not items:
+        raise not_valid(name, "the array is empty")
+    numbers = [number(name, place, item) for place, item in enumerate(items)]
+    best = max(numbers) if sign > 0 else min(numbers)
+    if any(isinstance(each, Decimal) for each in numbers):
+        return to_decimal(best)
+    return float(best) if any(isinstance(each, float) for each in numbers) else best
+
+
+def random_integer(run: Run, low: Value, high: Value) -> Value:
+    first, beyond = whole("rand", 0, low), whole("rand", 1, high)
+    if first >= beyond:
+        raise not_valid("rand", "the minimum has to be less than the maximum")
+    return first + int.from_bytes(run.draw()) % (beyond - first)
+
+
+def make_range(run: Run, start: Value, count: Value) -> Value:
+    first, length = whole("range", 0, start), whole("range", 1, count)
+    if length < 0:
+        raise not_valid("range", "the count cannot be below 0")
+    run.check_items(length, "range")
+    within_integers("range", first + length)
+    return list(range(first, first + length))
+
+
+def written_number(run: Run, value: Value, form: Value, locale: Value) -> Value:
+    culture = culture_of("en-US" if locale is None else text("formatNumber", 2, locale))
+    subject: Number = number("formatNumber", 0, value)
+    try:
+        return format_number(run, subject, text("formatNumber", 1, form), culture)
+    except InvalidOperation:
+        raise not_valid("formatNumber", "the number is too large for this format") from None
+
+
+_math = Family("math")
+
+MATH: tuple[FunctionEntry, ...] = (
+    _math(
+        "add(left, right)",
+        _calculating("add", operator.add, DECIMAL.add),
+        "the sum of two numbers",
+    ),
+    _math(
+        "sub(left, right)",
+        _calculating("sub", operator.sub, DECIMAL.subtract),
+        "the first number less the second",
+    ),
+    _math(
+        "mul(left, right)",
+        _calculating("mul", operator.mul, DECIMAL.multiply),
+        "the product of two numbers",
+    ),
+    _math("div(left, right)", divide, "the quotient; of two integers without its fraction"),
+    _math("mod(left, right)", remainder, "what is left of a division; it has the dividend's sign"),
+    _math.collecting(
+        "min(value)", partial(extreme, "min", -1), "the lowest of numbers or an array"
+    ),
+    _math.collecting(
+        "max(value)", partial(extreme, "max", 1), "the highest of numbers or an array"
+    ),
+    _math(
+        "rand(min, max)",
+        random_integer,
+        "an integer from min to below max, drawn from the seed of the run",
+        reads="$seed",
+    ),
+    _math("range(start, count)", make_range, "an array of integers that follow each other"),
+    _math(
+        "formatNumber(number, format, locale?)",
+        written_number,
+        "a number written by a .NET format such as '#,##0.00' or 'C2'",
+    ),
+)
+
+
+_ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("'", "&apos;"))
+
+
+def make_xml(run: Run, value: Value) -> Value:
+    from whorl.dialects.loom.functions.xml import to_xml
+
+    return to_xml(run, value)
+
+
+def find(run: Run, value: Value, path: Value) -> Value:
+    from whorl.dialects.loom.functions.xpath import select
+
+    return select(run, value, path)
+
+
+def encode_value(run: Run, value: Value) -> Value:
+    written = text("encodeXmlValue", None, value)
+    run.check_text(len(written) * 6, "encodeXmlValue")
+    for character, entity in _ESCAPES:
+        written = written.replace(character, entity)
+    return written
+
+
+def decode_value(run: Run, value: Value) -> Value:
+    written = text("decodeXmlValue", None, value)
+    for character, entity in reversed(_ESCAPES):
+        written = written.replace(entity, character)
+    return written
+
+
+def encode_element_name(run: Run, value: Value) -> Value:
+    written = text("encodeXmlName", None, value)
+    run.check_text(len(written) * 7, "encodeXmlName")
+    from whorl.dialects.loom.functions.xml import encode_name
+
+    return encode_name(written)
+
+
+def decode_element_name(run: Run, value: Value) -> Value:
+    from whorl.dialects.loom.functions.xml import decode_name
+
+    return decode_name(text("decodeXmlName", None, value))
+
+
+_xml = Family("xml")
+
+XML_FUNCTIONS: tuple[FunctionEntry, ...] = (
+    _xml("xml(value)", make_xml, "the XML that a text says or a JSON object means"),
+    _xml("xpath(xml, xpath)", find, "what an XPath expression finds in XML"),
+    _xml("encodeXmlValue(text)", encode_value, "escaped for use in XML"),
+    _xml("decodeXmlValue(text)", decode_value, "without the escapes of XML"),
+    _xml("encodeXmlName(text)", encode_element_name, "a name that XML allows"),
+    _xml("decodeXmlName(text)", decode_element_name, "the name that was made fit for XML"),
 )

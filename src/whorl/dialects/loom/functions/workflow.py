@@ -27,8 +27,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from whorl.dialects.loom.values.access import forgiving_item
-from whorl.dialects.loom.values.arguments import Family, find_key, not_valid, text, whole
+from whorl.dialects.loom.values.arguments import (
+    Family,
+    find_key,
+    forgiving_item,
+    not_valid,
+    text,
+    whole,
+)
 from whorl.errors import did_you_mean
 from whorl.language.faults import EvaluationError
 from whorl.language.values import UNDEFINED

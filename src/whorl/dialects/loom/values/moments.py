@@ -1,16 +1,181 @@
-"""Time zones by their Windows names, as CLDR maps them, or by their names in the tz database.
-
-Where a zone was renamed, the names follow each other, the newest first.
-"""
+"""Moments, spans of time and time zones, as .NET counts, writes and names them."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from whorl.errors import did_you_mean
 from whorl.language.faults import EvaluationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+SECOND = 10_000_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+TICKS_MAX = date.max.toordinal() * DAY
+_EPOCH = (date(1970, 1, 1).toordinal() - 1) * DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A date with a time; `utc` means that it is known to be in UTC."""
+
+    ticks: int
+    utc: bool
+
+    @property
+    def date(self) -> date:
+        """The day."""
+        return date.fromordinal(self.ticks // DAY + 1)
+
+    @property
+    def time(self) -> int:
+        """The ticks since midnight."""
+        return self.ticks % DAY
+
+    def plus(self, ticks: int) -> Moment:
+        """Return the moment that much later."""
+        return Moment(checked(self.ticks + ticks), self.utc)
+
+    def plus_months(self, months: int) -> Moment:
+        """Return the same day some months later, or the last one that the month has."""
+        if not -120_000 <= months <= 120_000:
+            raise _beyond()
+        day = self.date
+        count = day.year * 12 + day.month - 1 + months
+        year, month = count // 12, count % 12 + 1
+        if not 1 <= year <= 9999:
+            raise _beyond()
+        last = days_in_month(year, month)
+        moved = date(year, month, min(day.day, last))
+        return Moment((moved.toordinal() - 1) * DAY + self.time, self.utc)
+
+
+def days_in_month(year: int, month: int) -> int:
+    """Return how many days a month has."""
+    if month == 12:
+        return 31
+    return (date(year, month + 1, 1) - date(year, month, 1)).days
+
+
+def checked(ticks: int) -> int:
+    """Return ticks that are a date; refuse others."""
+    if 0 <= ticks < TICKS_MAX:
+        return ticks
+    raise _beyond()
+
+
+def _beyond() -> EvaluationError:
+    return EvaluationError("the result is a date outside the years 1 to 9999")
+
+
+def from_epoch(seconds: float) -> Moment:
+    """Return the moment so many seconds after 1970 in UTC, to the microsecond."""
+    return Moment(checked(_EPOCH + round(seconds * 1_000_000) * 10), utc=True)
+
+
+def in_zone(moment: Moment, zone: ZoneInfo) -> Moment:
+    """Return what clocks in a zone show at a moment in UTC."""
+    at = _datetime(moment).replace(tzinfo=UTC)
+    try:
+        offset = at.astimezone(zone).utcoffset()
+    except OverflowError:
+        raise _beyond() from None
+    return Moment(checked(moment.ticks + _ticks(offset)), utc=False)
+
+
+def from_zone(moment: Moment, zone: ZoneInfo) -> Moment:
+    """Return the moment in UTC at which clocks in a zone show this."""
+    offset = _datetime(moment).replace(tzinfo=zone).utcoffset()
+    return Moment(checked(moment.ticks - _ticks(offset)), utc=True)
+
+
+def _datetime(moment: Moment) -> datetime:
+    return datetime.min + timedelta(microseconds=moment.ticks // 10)
+
+
+def _ticks(offset: timedelta | None) -> int:
+    assert offset is not None
+    return round(offset.total_seconds()) * SECOND
+
+
+_SPAN = re.compile(
+    r"\s*(?P<sign>-)?(?:(?P<days>\d{1,8})(?:[.:](?=\d))?)?"
+    r"(?:(?P<hours>\d{1,2}):(?P<minutes>\d{1,2})(?::(?P<seconds>\d{1,2})(?:\.(?P<part>\d{1,7}))?)?)?"
+    r"\s*\Z"
+)
+_PIECE = re.compile(r"'(?P<quoted>[^']*)'|\\(?P<escaped>.)|(?P<letters>([dhmsfF])\4*)|(?P<other>.)")
+
+
+def write_span(ticks: int) -> str:
+    """Write a span; days and fractions of a second only where there are some."""
+    size = abs(ticks)
+    days, fraction = size // DAY, size % SECOND
+    clock = f"{size % DAY // HOUR:02d}:{size % HOUR // MINUTE:02d}:{size % MINUTE // SECOND:02d}"
+    sign = "-" * (ticks < 0)
+    return f"{sign}{f'{days}.' if days else ''}{clock}{f'.{fraction:07d}' if fraction else ''}"
+
+
+def read_span(text: str) -> int:
+    """Return the ticks of a span."""
+    found = _SPAN.match(text) if len(text) < 100 else None
+    if found is None or not text.strip(" -"):
+        raise EvaluationError(f"the value {text[:60]!r} is not a valid time span")
+    ticks = (
+        int(found["days"] or 0) * DAY
+        + int(found["hours"] or 0) * HOUR
+        + int(found["minutes"] or 0) * MINUTE
+        + int(found["seconds"] or 0) * SECOND
+        + int((found["part"] or "0").ljust(7, "0"))
+    )
+    return -ticks if found["sign"] else ticks
+
+
+def format_span(ticks: int, form: str) -> str:
+    """Write a span by `c`, `g`, `G` or a pattern such as `hh\\:mm`."""
+    if form in ("", "c", "t", "T"):
+        return write_span(ticks)
+    size = abs(ticks)
+    if form in ("g", "G"):
+        fraction = f".{size % SECOND:07d}"
+        days = f"{size // DAY}:" if form == "G" or size >= DAY else ""
+        hours = f"{size % DAY // HOUR:02d}" if form == "G" else str(size % DAY // HOUR)
+        rest = f":{size % HOUR // MINUTE:02d}:{size % MINUTE // SECOND:02d}"
+        tail = fraction if form == "G" else fraction.rstrip("0").rstrip(".")
+        return f"{'-' * (ticks < 0)}{days}{hours}{rest}{tail}"
+    return "".join(_piece(size, piece) for piece in _PIECE.finditer(form))
+
+
+def _piece(size: int, piece: re.Match[str]) -> str:
+    letters = piece["letters"]
+    if letters:
+        return (
+            _WRITERS[letters[0]](size).zfill(len(letters))
+            if letters[0] in "dhms"
+            else (f"{size % SECOND:07d}"[: len(letters)])
+        )
+    if piece["other"]:
+        raise EvaluationError(
+            f"the time span format has {piece['other']!r}, which needs a backslash before it"
+        )
+    return piece["quoted"] or piece["escaped"] or ""
+
+
+_WRITERS: dict[str, Callable[[int], str]] = {
+    "d": lambda size: str(size // DAY),
+    "h": lambda size: str(size % DAY // HOUR),
+    "m": lambda size: str(size % HOUR // MINUTE),
+    "s": lambda size: str(size % MINUTE // SECOND),
+}
+
 
 WINDOWS_ZONES: dict[str, str] = {
     "Dateline Standard Time": "Etc/GMT+12",

@@ -9,21 +9,22 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from whorl.dialects.loom.functions.dates.formatting import format_moment
-from whorl.dialects.loom.functions.dates.moment import (
+from whorl.dialects.loom.values.arguments import Family, not_valid, text, whole
+from whorl.dialects.loom.values.cultures import culture_of
+from whorl.dialects.loom.values.date_formats import format_moment, parse_exactly, parse_moment
+from whorl.dialects.loom.values.moments import (
     DAY,
     HOUR,
     MINUTE,
     SECOND,
     Moment,
+    format_span,
     from_epoch,
     from_zone,
     in_zone,
+    read_span,
+    write_span,
 )
-from whorl.dialects.loom.functions.dates.parsing import parse_exactly, parse_moment
-from whorl.dialects.loom.functions.dates.spans import format_span, read_span, write_span
-from whorl.dialects.loom.values.arguments import Family, not_valid, text, whole
-from whorl.dialects.loom.values.cultures import culture_of
 from whorl.language.faults import EvaluationError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from whorl.language.entry import FunctionEntry
     from whorl.language.run import Run
     from whorl.language.values import Value
+
 
 _UNITS = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY, "week": 7 * DAY}
 _MONTHS = {"month": 1, "year": 12}
@@ -112,7 +114,7 @@ def from_now(
 
 
 def _zone(function: str, place: int, name: Value) -> ZoneInfo:
-    from whorl.dialects.loom.functions.dates.zones import zone_named
+    from whorl.dialects.loom.values.moments import zone_named
 
     return zone_named(text(function, place, name))
 

@@ -13,12 +13,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from whorl.dialects.loom.functions import LENIENT_LOGIC_FUNCTIONS, LOGIC_FUNCTIONS
-from whorl.dialects.loom.functions.logical import condition_check
+from whorl.dialects.loom.functions.actions import ACTION_FUNCTIONS
+from whorl.dialects.loom.functions.collections import condition_check
+from whorl.dialects.loom.values.arguments import forgiving_item, strict_item
+from whorl.dialects.loom.values.printing import pay, print_text, to_plain_json
 from whorl.errors import did_you_mean
 from whorl.language import tree
 from whorl.language.entry import FunctionEntry
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
-from whorl.language.libraries import additions
+from whorl.language.libraries import Library, Semantics, additions
 from whorl.language.values import INTEGER_MAX, LIMITS
 
 if TYPE_CHECKING:
@@ -382,3 +385,21 @@ def next_token(source: str, position: int, *, lenient: bool) -> Token:
     kind = found.lastgroup
     assert kind is not None
     return Token(found[0] if kind == "mark" else kind, found[0], start, found.end())
+
+
+LOOM = Library(functions=ACTION_FUNCTIONS)
+LOGIC = Library(
+    functions=LOGIC_FUNCTIONS,
+    stands_alone=True,
+    read=read_logic,
+    semantics=Semantics(strict_item, strict_item, print_text, forgiving_item, pay, to_plain_json),
+)
+# Members that are missing are null, as if there were a `?` before each.
+LENIENT_LOGIC = Library(
+    functions=LENIENT_LOGIC_FUNCTIONS,
+    stands_alone=True,
+    read=read_lenient_logic,
+    semantics=Semantics(
+        forgiving_item, forgiving_item, print_text, forgiving_item, pay, to_plain_json
+    ),
+)

@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from whorl.dialects.loom.functions.xml.axes import AXES, node_test
-from whorl.dialects.loom.functions.xml.nodes import Element
-from whorl.dialects.loom.functions.xml.xpath_functions import FUNCTIONS
-from whorl.dialects.loom.functions.xml.xpath_values import (
+from whorl.dialects.loom.functions.xml import Element, drop_spaces, parse_xml, wrapped, xml_text
+from whorl.dialects.loom.functions.xpath_values import (
+    AXES,
+    FUNCTIONS,
     Attribute,
     Compute,
     Context,
@@ -21,7 +21,10 @@ from whorl.dialects.loom.functions.xml.xpath_values import (
     as_number,
     as_text,
     compare,
+    node_test,
 )
+from whorl.dialects.loom.values.arguments import text, wrong
+from whorl.dialects.loom.values.printing import is_xml
 from whorl.language.faults import EvaluationError, LimitExceeded
 
 if TYPE_CHECKING:
@@ -94,14 +97,20 @@ _DEPTH_MAX = 32
 _STEPS_MAX = 64
 
 
-def find_all(run: Run, root: Element, source: str) -> Value | list[Value | Element]:
-    """Return what an expression gives: nodes as a list (texts as strings), or one value."""
-    compute = _Parser(run, source).read()
+def select(run: Run, value: Value, path: Value) -> Value:
+    """Return what an expression gives: elements in envelopes, texts as strings, or one value."""
+    if not isinstance(value, dict) or not is_xml(value):
+        raise wrong("xpath", 0, "be an XML object", value)
+    root = parse_xml(run, xml_text(run, value))
+    drop_spaces(root)
+    compute = _Parser(run, text("xpath", 1, path)).read()
     outcome = compute(Context(run, Document(root), root, 1, 1))
     if not isinstance(outcome, list):
         return outcome
     run.check_items(len(outcome), "xpath")
-    return [node if isinstance(node, Element) else as_text(run, node) for node in outcome]
+    return [
+        wrapped(run, node) if isinstance(node, Element) else as_text(run, node) for node in outcome
+    ]
 
 
 class _Parser:
