@@ -14,7 +14,7 @@ from whorl.dialects.loom.functions.collections import (
 from whorl.dialects.loom.functions.conversion import CONVERSION, MATH, XML_FUNCTIONS
 from whorl.dialects.loom.functions.dates import DATES
 from whorl.dialects.loom.functions.strings import BINARY, STRINGS, URIS
-from whorl.dialects.loom.functions.workflow import WORKFLOW, lenient_entries
+from whorl.dialects.loom.functions.workflow import WORKFLOW, differing
 
 if TYPE_CHECKING:
     from whorl.language.entry import FunctionEntry
@@ -36,5 +36,5 @@ LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
 
 # Later entries take the place of earlier ones of the same name.
 LENIENT_LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
-    LOGIC_FUNCTIONS + LENIENT_COLLECTIONS + lenient_entries()
+    LOGIC_FUNCTIONS + LENIENT_COLLECTIONS + differing(lenient=True)
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from decimal import Decimal
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.loom.values.arguments import (
     Family,
@@ -22,7 +23,6 @@ from whorl.dialects.loom.values.arguments import (
     whole,
     wrong,
 )
-from whorl.dialects.loom.values.arguments import not_valid as failed
 from whorl.language.entry import FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.values import PATH_MAX
@@ -61,15 +61,7 @@ def empty(run: Run, collection: Value) -> Value:
     raise wrong("empty", None, "be an object, an array or a string", collection)
 
 
-def first(run: Run, collection: Value) -> Value:
-    return _end("first", collection, 0)
-
-
-def last(run: Run, collection: Value) -> Value:
-    return _end("last", collection, -1)
-
-
-def _end(function: str, collection: Value, index: int) -> Value:
+def end_of(run: Run, collection: Value, *, function: str, index: int) -> Value:
     if isinstance(collection, str):
         return collection[index] if collection else ""
     if isinstance(collection, list):
@@ -77,36 +69,26 @@ def _end(function: str, collection: Value, index: int) -> Value:
     raise wrong(function, None, "be an array or a string", collection)
 
 
-def take(run: Run, collection: Value, count: Value) -> Value:
+def part_of(run: Run, collection: Value, count: Value, *, function: str) -> Value:
     if not isinstance(collection, str | list):
-        raise wrong("take", 0, "be an array or a string", collection)
-    return collection[: _count("take", count)]
-
-
-def skip(run: Run, collection: Value, count: Value) -> Value:
-    if not isinstance(collection, str | list):
-        raise wrong("skip", 0, "be an array or a string", collection)
-    return collection[_count("skip", count) :]
-
-
-def _count(function: str, count: Value) -> int:
+        raise wrong(function, 0, "be an array or a string", collection)
     number = whole(function, 1, count)
     if number < 0:
         raise wrong(function, 1, "be a positive integer", count)
-    return number
+    return collection[:number] if function == "take" else collection[number:]
 
 
 def union(run: Run, collections: list[Value]) -> Value:
     if _kind_of_all("union", collections) is list:
-        found: dict[Hashable, Value] = {}
+        items: dict[Hashable, Value] = {}
         for item in _items(run, collections):
-            found.setdefault(identity(item), item)
-        return list(found.values())
+            items.setdefault(identity(item), item)
+        return list(items.values())
     merged: dict[str, Value] = {}
-    for one in collections:
-        assert isinstance(one, dict)
-        run.check_items(len(merged) + len(one), "union")
-        merged.update(one)
+    for properties in collections:
+        assert isinstance(properties, dict)
+        run.check_items(len(merged) + len(properties), "union")
+        merged.update(properties)
     return merged
 
 
@@ -116,32 +98,27 @@ def intersection(run: Run, collections: list[Value]) -> Value:
     head, *others = collections
     if kind is list:
         assert isinstance(head, list)
-        wanted = [{identity(item) for item in one} for one in others if isinstance(one, list)]
-        found: dict[Hashable, Value] = {}
+        wanted = [{identity(item) for item in each} for each in others if isinstance(each, list)]
+        items: dict[Hashable, Value] = {}
         for item in head:
-            key = identity(item)
-            if all(key in one for one in wanted):
-                found.setdefault(key, item)
-        return list(found.values())
+            items.setdefault(identity(item), item)
+        return [item for key, item in items.items() if all(key in each for each in wanted)]
     assert isinstance(head, dict)
+    tables = [each for each in others if isinstance(each, dict)]
     return {
         key: value
         for key, value in head.items()
-        if all(
-            key in one and identity(one[key]) == identity(value)
-            for one in others
-            if isinstance(one, dict)
-        )
+        if all(key in each and identity(each[key]) == identity(value) for each in tables)
     }
 
 
 def _kind_of_all(function: str, collections: list[Value]) -> type:
     for kind in (list, dict):
-        if all(isinstance(one, kind) for one in collections):
+        if all(isinstance(each, kind) for each in collections):
             return kind
-    for place, one in enumerate(collections):
-        if not isinstance(one, list | dict):
-            raise wrong(function, place, "be an array or an object", one)
+    for place, each in enumerate(collections):
+        if not isinstance(each, list | dict):
+            raise wrong(function, place, "be an array or an object", each)
     raise EvaluationError(
         f"The template language function {function!r} expects parameters of same type, "
         "either all arrays or all objects"
@@ -150,18 +127,17 @@ def _kind_of_all(function: str, collections: list[Value]) -> type:
 
 def _items(run: Run, collections: list[Value]) -> list[Value]:
     """Return the items of all arrays; pays for comparing all that the collections hold."""
-    found: list[Value] = []
-    for one in collections:
-        run.weigh(one)
-        if isinstance(one, list):
-            run.check_items(len(found) + len(one), "union")
-            found.extend(one)
-    return found
+    items: list[Value] = []
+    for each in collections:
+        run.weigh(each)
+        if isinstance(each, list):
+            run.check_items(len(items) + len(each), "union")
+            items.extend(each)
+    return items
 
 
 def reverse(run: Run, collection: Value) -> Value:
-    items = array("reverse", None, collection)
-    return items[::-1]
+    return array("reverse", None, collection)[::-1]
 
 
 def sort(run: Run, collection: Value, sort_by: Value) -> Value:
@@ -175,20 +151,12 @@ def sort(run: Run, collection: Value, sort_by: Value) -> Value:
     keyed = [(item if path is None else _property(item, path), item) for item in items]
     missing = [item for key, item in keyed if key is None]
     present = [pair for pair in keyed if pair[0] is not None]
-    for fits in (is_number, _is_text, _is_boolean):
+    for fits in (is_number, lambda key: isinstance(key, str), lambda key: isinstance(key, bool)):
         if all(fits(key) for key, _ in present):
             # All keys are of one kind, so Python can compare them.
             ordered = sorted(present, key=lambda pair: pair[0])  # type: ignore[arg-type,return-value]
             return [*missing, *(item for _, item in ordered)]
     raise not_valid("sort", "the values to sort by are not all numbers or all texts")
-
-
-def _is_text(value: Value) -> bool:
-    return isinstance(value, str)
-
-
-def _is_boolean(value: Value) -> bool:
-    return isinstance(value, bool)
 
 
 def _property(item: Value, path: str) -> Value:
@@ -214,10 +182,10 @@ COLLECTIONS: tuple[FunctionEntry, ...] = (
         "whether a text has the part, an array the item or an object the key; case matters",
     ),
     _collection("empty(collection)", empty, "whether there is nothing in it; null is empty"),
-    _collection("first(collection)", first, "the first item or character"),
-    _collection("last(collection)", last, "the last item or character"),
-    _collection("take(collection, count)", take, "the items or characters at the front"),
-    _collection("skip(collection, count)", skip, "the items after the first ones"),
+    _collection.named("first(collection)", end_of, "the first item or character", index=0),
+    _collection.named("last(collection)", end_of, "the last item or character", index=-1),
+    _collection.named("take(collection, count)", part_of, "the items or characters at the front"),
+    _collection.named("skip(collection, count)", part_of, "the items after the first ones"),
     _collection.collecting(
         "union(first, second)", union, "the items or properties of all; the later value of a key"
     ),
@@ -239,7 +207,9 @@ LENIENT_COLLECTIONS: tuple[FunctionEntry, ...] = (
 def add_property(run: Run, subject: Value, name: Value, value: Value) -> Value:
     properties, key = mapping("addProperty", 0, subject), text("addProperty", 1, name)
     if find_key(properties, key) is not None:
-        raise failed("addProperty", f"it expects the {key!r} property to not exist in the object")
+        raise not_valid(
+            "addProperty", f"it expects the {key!r} property to not exist in the object"
+        )
     run.check_items(len(properties) + 1, "addProperty")
     return {**properties, key: value}
 
@@ -247,11 +217,11 @@ def add_property(run: Run, subject: Value, name: Value, value: Value) -> Value:
 def set_property(run: Run, subject: Value, name: Value, value: Value) -> Value:
     properties, key = mapping("setProperty", 0, subject), text("setProperty", 1, name)
     run.check_items(len(properties) + 1, "setProperty")
-    found = find_key(properties, key)
-    if found is None:
+    own = find_key(properties, key)
+    if own is None:
         return {**properties, key: value}
     # The property moves to the end and keeps the case that it had.
-    return {**{other: properties[other] for other in properties if other != found}, found: value}
+    return {**{other: properties[other] for other in properties if other != own}, own: value}
 
 
 def remove_property(run: Run, subject: Value, name: Value) -> Value:
@@ -350,16 +320,14 @@ def condition_check(function: str, place: int) -> FunctionEntry:
     return FunctionEntry("function", "logical", function, check, "the boolean", ("value",))
 
 
-def _booleans(function: str, values: list[Value]) -> list[bool]:
-    return [boolean(function, place, value) for place, value in enumerate(values)]
-
-
 def every(run: Run, values: list[Value]) -> Value:
-    return _booleans("and", values).count(False) == 0
+    conditions = [boolean("and", place, value) for place, value in enumerate(values)]
+    return all(conditions)
 
 
 def some(run: Run, values: list[Value]) -> Value:
-    return _booleans("or", values).count(True) > 0
+    conditions = [boolean("or", place, value) for place, value in enumerate(values)]
+    return any(conditions)
 
 
 def negated(run: Run, value: Value) -> Value:
@@ -370,21 +338,20 @@ def chosen(run: Run, test: Value, then: Value, otherwise: Value) -> Value:
     return then if boolean("if", 0, test) else otherwise
 
 
-def ordered(name: str, compare: Callable[[int], bool], run: Run, left: Value, right: Value) -> bool:
+def ordered(
+    run: Run, left: Value, right: Value, *, function: str, compare: Callable[[Any, Any], bool]
+) -> bool:
     if isinstance(left, str) and isinstance(right, str):
         run.spend(min(len(left), len(right)) >> 8)
-        return compare((left > right) - (left < right))
-    if not is_number(left) or not is_number(right):
-        place = 0 if not is_number(left) and not isinstance(left, str) else 1
-        wanted = "be of type string" if isinstance(left, str) else "be a number"
-        raise wrong(
-            name, place, wanted if place else "be a number or a string", right if place else left
-        )
-    assert isinstance(left, int | float | Decimal)
-    assert isinstance(right, int | float | Decimal)
-    if left != left or right != right:  # noqa: PLR0124
-        return False
-    return compare((left > right) - (left < right))
+        return compare(left, right)
+    if is_number(left) and is_number(right):
+        # A decimal cannot be ordered beside NaN, which comes before and after nothing.
+        is_nan = left != left or right != right  # noqa: PLR0124
+        return not is_nan and compare(left, right)
+    if not is_number(left) and not isinstance(left, str):
+        raise wrong(function, 0, "be a number or a string", left)
+    wanted = "be of type string" if isinstance(left, str) else "be a number"
+    raise wrong(function, 1, wanted, right)
 
 
 _logical = Family("logical")
@@ -397,24 +364,18 @@ LOGICAL: tuple[FunctionEntry, ...] = (
         "if(condition, then, otherwise)", chosen, "one of two values; only that one is evaluated"
     ),
     _logical("equals(left, right)", same, "whether two values are the same; case matters"),
-    _logical(
-        "greater(left, right)",
-        partial(ordered, "greater", lambda order: order > 0),
-        "whether the first number or text comes after the second",
-    ),
-    _logical(
-        "greaterOrEquals(left, right)",
-        partial(ordered, "greaterOrEquals", lambda order: order >= 0),
-        "whether the first number or text comes after the second or is the same",
-    ),
-    _logical(
-        "less(left, right)",
-        partial(ordered, "less", lambda order: order < 0),
-        "whether the first number or text comes before the second",
-    ),
-    _logical(
-        "lessOrEquals(left, right)",
-        partial(ordered, "lessOrEquals", lambda order: order <= 0),
-        "whether the first number or text comes before the second or is the same",
+    *(
+        _logical.named(
+            f"{name}(left, right)",
+            ordered,
+            f"whether the first number or text comes {place}",
+            compare=compare,
+        )
+        for name, compare, place in (
+            ("greater", operator.gt, "after the second"),
+            ("greaterOrEquals", operator.ge, "after the second or is the same"),
+            ("less", operator.lt, "before the second"),
+            ("lessOrEquals", operator.le, "before the second or is the same"),
+        )
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -53,8 +54,8 @@ class Document:
                     waiting.extend(reversed(node.children))
             run.spend(4 * len(self.places))
         run.spend(4 * len(nodes))
-        found = {self._place(node): node for node in nodes}
-        return [found[place] for place in sorted(found)]
+        by_place = {self._place(node): node for node in nodes}
+        return [by_place[place] for place in sorted(by_place)]
 
     def _place(self, node: Found) -> tuple[int, int]:
         if isinstance(node, Attribute):
@@ -123,12 +124,7 @@ def as_boolean(outcome: Outcome) -> bool:
     return bool(outcome) and outcome == outcome  # noqa: PLR0124
 
 
-_ORDER: dict[str, Callable[[float, float], bool]] = {
-    "<": lambda left, right: left < right,
-    "<=": lambda left, right: left <= right,
-    ">": lambda left, right: left > right,
-    ">=": lambda left, right: left >= right,
-}
+_ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 def compare(run: Run, symbol: str, left: Outcome, right: Outcome) -> bool:
@@ -146,7 +142,7 @@ def _each(run: Run, outcome: Outcome) -> list[Outcome]:
 
 def _compared(run: Run, symbol: str, left: Outcome, right: Outcome) -> bool:
     if symbol in _ORDER:
-        return _ORDER[symbol](as_number(run, left), as_number(run, right))
+        return bool(_ORDER[symbol](as_number(run, left), as_number(run, right)))
     if isinstance(left, float) or isinstance(right, float):
         equal = as_number(run, left) == as_number(run, right)
     else:
@@ -178,10 +174,6 @@ def _descendants(node: Found) -> Iterator[Found]:
             waiting.extend(reversed(each.children))
 
 
-def _self(node: Found) -> Iterator[Found]:
-    yield node
-
-
 def _parent(node: Found) -> Iterator[Found]:
     above = node.owner if isinstance(node, Attribute) else node.parent
     if above is not None:
@@ -202,22 +194,13 @@ def _attributes(node: Found) -> Iterator[Found]:
                 yield Attribute(node, position, name, text)
 
 
-def _siblings(node: Found) -> tuple[list[Node], int]:
+def _siblings(node: Found) -> tuple[list[Node], list[Node]]:
+    """Return the siblings before a node and those after it."""
     if isinstance(node, Attribute) or node.parent is None:
-        return [], 0
-    return node.parent.children, next(
-        index for index, child in enumerate(node.parent.children) if child is node
-    )
-
-
-def _following_siblings(node: Found) -> Iterator[Found]:
-    siblings, index = _siblings(node)
-    yield from siblings[index + 1 :]
-
-
-def _preceding_siblings(node: Found) -> Iterator[Found]:
-    siblings, index = _siblings(node)
-    yield from reversed(siblings[:index])
+        return [], []
+    siblings = node.parent.children
+    index = next(index for index, child in enumerate(siblings) if child is node)
+    return siblings[:index], siblings[index + 1 :]
 
 
 def _with_self(axis: Axis) -> Axis:
@@ -232,13 +215,13 @@ AXES: dict[str, Axis] = {
     "child": _children,
     "descendant": _descendants,
     "descendant-or-self": _with_self(_descendants),
-    "self": _self,
+    "self": lambda node: iter((node,)),
     "parent": _parent,
     "ancestor": _ancestors,
     "ancestor-or-self": _with_self(_ancestors),
     "attribute": _attributes,
-    "following-sibling": _following_siblings,
-    "preceding-sibling": _preceding_siblings,
+    "following-sibling": lambda node: iter(_siblings(node)[1]),
+    "preceding-sibling": lambda node: reversed(_siblings(node)[0]),
 }
 
 _KINDS: dict[str, type] = {"text": Text, "comment": Comment}
@@ -273,16 +256,8 @@ def _kind_test(name: str, arguments: str) -> Callable[[Found, str], bool]:
 Call: TypeAlias = Callable[[Context, list[Outcome]], Outcome]
 
 
-@dataclass(frozen=True, slots=True)
-class XPathFunction:
-    """A function, and how many arguments it takes."""
-
-    call: Call
-    least: int
-    most: int
-
-
-def _nodes(outcome: Outcome) -> list[Found]:
+def only_nodes(outcome: Outcome) -> list[Found]:
+    """Return a node set; refuse other values."""
     if isinstance(outcome, list):
         return outcome
     raise EvaluationError("XPath expects nodes here, not a value")
@@ -293,19 +268,15 @@ def _own(context: Context, arguments: list[Outcome]) -> Outcome:
 
 
 def _name(context: Context, arguments: list[Outcome]) -> str:
-    nodes = _nodes(_own(context, arguments))
+    nodes = only_nodes(_own(context, arguments))
     node = nodes[0] if nodes else None
     if isinstance(node, Element | Attribute | Instruction) and node.name != DOCUMENT:
         return node.name
     return ""
 
 
-def _local_name(context: Context, arguments: list[Outcome]) -> str:
-    return _name(context, arguments).rpartition(":")[2]
-
-
 def _namespace(context: Context, arguments: list[Outcome]) -> str:
-    nodes = _nodes(_own(context, arguments))
+    nodes = only_nodes(_own(context, arguments))
     node = nodes[0] if nodes else None
     if not isinstance(node, Element | Attribute):
         return ""
@@ -322,7 +293,7 @@ def _namespace(context: Context, arguments: list[Outcome]) -> str:
 
 
 def _sum(context: Context, arguments: list[Outcome]) -> float:
-    return math.fsum(as_number(context.run, node) for node in _nodes(arguments[0]))
+    return math.fsum(as_number(context.run, node) for node in only_nodes(arguments[0]))
 
 
 def _concat(context: Context, arguments: list[Outcome]) -> str:
@@ -365,42 +336,43 @@ def _on_texts(call: Callable[[str, str], Outcome]) -> Call:
     )
 
 
-FUNCTIONS: dict[str, XPathFunction] = {
-    "position": XPathFunction(lambda context, _: float(context.position), 0, 0),
-    "last": XPathFunction(lambda context, _: float(context.size), 0, 0),
-    "count": XPathFunction(lambda _, arguments: float(len(_nodes(arguments[0]))), 1, 1),
-    "sum": XPathFunction(_sum, 1, 1),
-    "name": XPathFunction(_name, 0, 1),
-    "local-name": XPathFunction(_local_name, 0, 1),
-    "namespace-uri": XPathFunction(_namespace, 0, 1),
-    "string": XPathFunction(
-        lambda context, given: as_text(context.run, _own(context, given)), 0, 1
+def _on_own_text(call: Callable[[str], Outcome]) -> Call:
+    return lambda context, arguments: call(as_text(context.run, _own(context, arguments)))
+
+
+# By name: what it does, how many arguments it takes at least and at most.
+FUNCTIONS: dict[str, tuple[Call, int, int]] = {
+    "position": (lambda context, _: float(context.position), 0, 0),
+    "last": (lambda context, _: float(context.size), 0, 0),
+    "count": (lambda _, arguments: float(len(only_nodes(arguments[0]))), 1, 1),
+    "sum": (_sum, 1, 1),
+    "name": (_name, 0, 1),
+    "local-name": (lambda *given: _name(*given).rpartition(":")[2], 0, 1),
+    "namespace-uri": (_namespace, 0, 1),
+    "string": (_on_own_text(str), 0, 1),
+    "number": (lambda context, given: as_number(context.run, _own(context, given)), 0, 1),
+    "boolean": (lambda _, arguments: as_boolean(arguments[0]), 1, 1),
+    "not": (lambda _, arguments: not as_boolean(arguments[0]), 1, 1),
+    "true": (lambda *_: True, 0, 0),
+    "false": (lambda *_: False, 0, 0),
+    "concat": (_concat, 2, 100),
+    "contains": (_on_texts(operator.contains), 2, 2),
+    "starts-with": (_on_texts(str.startswith), 2, 2),
+    "substring-before": (
+        _on_texts(lambda text, part: text.partition(part)[0] if part and part in text else ""),
+        2,
+        2,
     ),
-    "number": XPathFunction(
-        lambda context, given: as_number(context.run, _own(context, given)), 0, 1
+    "substring-after": (
+        _on_texts(lambda text, part: text.partition(part)[2] if part else text),
+        2,
+        2,
     ),
-    "boolean": XPathFunction(lambda _, arguments: as_boolean(arguments[0]), 1, 1),
-    "not": XPathFunction(lambda _, arguments: not as_boolean(arguments[0]), 1, 1),
-    "true": XPathFunction(lambda *_: True, 0, 0),
-    "false": XPathFunction(lambda *_: False, 0, 0),
-    "concat": XPathFunction(_concat, 2, 100),
-    "contains": XPathFunction(_on_texts(lambda text, part: part in text), 2, 2),
-    "starts-with": XPathFunction(_on_texts(lambda text, part: text.startswith(part)), 2, 2),
-    "substring-before": XPathFunction(
-        _on_texts(lambda text, part: text.partition(part)[0] if part in text and part else ""), 2, 2
-    ),
-    "substring-after": XPathFunction(
-        _on_texts(lambda text, part: text.partition(part)[2] if part else text), 2, 2
-    ),
-    "substring": XPathFunction(_substring, 2, 3),
-    "string-length": XPathFunction(
-        lambda context, given: float(len(as_text(context.run, _own(context, given)))), 0, 1
-    ),
-    "normalize-space": XPathFunction(
-        lambda context, given: " ".join(as_text(context.run, _own(context, given)).split()), 0, 1
-    ),
-    "translate": XPathFunction(_translate, 3, 3),
-    "round": XPathFunction(lambda context, given: _rounded(as_number(context.run, given[0])), 1, 1),
-    "floor": XPathFunction(_whole(math.floor), 1, 1),
-    "ceiling": XPathFunction(_whole(math.ceil), 1, 1),
+    "substring": (_substring, 2, 3),
+    "string-length": (_on_own_text(lambda text: float(len(text))), 0, 1),
+    "normalize-space": (_on_own_text(lambda text: " ".join(text.split())), 0, 1),
+    "translate": (_translate, 3, 3),
+    "round": (lambda context, given: _rounded(as_number(context.run, given[0])), 1, 1),
+    "floor": (_whole(math.floor), 1, 1),
+    "ceiling": (_whole(math.ceil), 1, 1),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.language import entry
@@ -122,6 +123,20 @@ class Family(entry.Family):
 
     def __init__(self, name: str) -> None:
         super().__init__("function", name)
+
+    def named(
+        self,
+        signature: str,
+        call: Callable[..., Value],
+        doc: str,
+        *,
+        reads: str = "",
+        borrows: bool = False,
+        **bound: object,
+    ) -> FunctionEntry:
+        """Make an entry whose call is given its own name as `function`, and what is bound."""
+        own = partial(call, function=signature.partition("(")[0], **bound)
+        return self(signature, own, doc, reads=reads, borrows=borrows)
 
     def collecting(self, signature: str, call: Collected, doc: str) -> FunctionEntry:
         """Make an entry that takes its parameters and any number after them as one list."""

@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.values.cultures import culture_of
-from whorl.dialects.loom.values.moments import DAY, HOUR, MINUTE, SECOND, Moment, checked
+from whorl.dialects.loom.values.moments import DAY, HOUR, MINUTE, SECOND, Moment, checked, clock
 from whorl.language.faults import EvaluationError
 
 if TYPE_CHECKING:
@@ -102,20 +102,12 @@ def _year(moment: Moment, count: int, culture: Culture) -> str:
     return str(year % 100).zfill(count) if count <= 2 else str(year).zfill(count)
 
 
-def _hour(moment: Moment, count: int, culture: Culture) -> str:
-    return str(moment.time // HOUR).zfill(min(count, 2))
+def _count(moment: Moment, count: int, unit: str) -> str:
+    return str(clock(moment.time)[unit]).zfill(min(count, 2))
 
 
 def _half_hour(moment: Moment, count: int, culture: Culture) -> str:
     return str((moment.time // HOUR + 11) % 12 + 1).zfill(min(count, 2))
-
-
-def _minute(moment: Moment, count: int, culture: Culture) -> str:
-    return str(moment.time % HOUR // MINUTE).zfill(min(count, 2))
-
-
-def _second(moment: Moment, count: int, culture: Culture) -> str:
-    return str(moment.time % MINUTE // SECOND).zfill(min(count, 2))
 
 
 def _fraction(moment: Moment, count: int, culture: Culture) -> str:
@@ -129,23 +121,19 @@ def _half(moment: Moment, count: int, culture: Culture) -> str:
     return name[:1] if count == 1 else name
 
 
-def _offset(moment: Moment, count: int, culture: Culture) -> str:
-    return {1: "+0", 2: "+00"}.get(count, "+00:00")
-
-
 _WRITERS: dict[str, Callable[[Moment, int, Culture], str]] = {
     "d": _day,
     "M": _month,
     "y": _year,
-    "H": _hour,
+    "H": lambda moment, count, culture: _count(moment, count, "h"),
     "h": _half_hour,
-    "m": _minute,
-    "s": _second,
+    "m": lambda moment, count, culture: _count(moment, count, "m"),
+    "s": lambda moment, count, culture: _count(moment, count, "s"),
     "f": _fraction,
     "F": lambda moment, count, culture: _fraction(moment, count, culture).rstrip("0"),
     "t": _half,
     "K": lambda moment, count, culture: "Z" * moment.utc,
-    "z": _offset,
+    "z": lambda moment, count, culture: {1: "+0", 2: "+00"}.get(count, "+00:00"),
     "g": lambda moment, count, culture: "A.D.",
 }
 
@@ -174,23 +162,18 @@ _WORDS = re.compile(
 
 def parse_moment(text: str, culture: Culture) -> Moment:
     """Read a date, with or without a time and a zone."""
-    if len(text) <= _TEXT_MAX:
-        for pattern in (_ISO, _COMPACT):
-            found = pattern.match(text)
-            if found is not None:
-                day = found["day"] or "1"
-                return _moment(text, (found["year"], found["month"], day), found)
-        found = _NUMBERS.match(text)
-        if found is not None:
-            parts = (found["first"], found["second_part"], found["third"])
-            return _moment(text, _by_culture(parts, culture), found)
-        found = _WORDS.match(text)
-        if found is not None:
-            named = found["month"] or found["month_first"]
-            month = _month_number(named, culture)
-            if month:
-                day = found["day"] or found["day_after"]
-                return _moment(text, (found["year"], str(month), day), found)
+    if len(text) > _TEXT_MAX:
+        raise _not_a_date(text)
+    if match := _ISO.match(text) or _COMPACT.match(text):
+        return _moment(text, (match["year"], match["month"], match["day"] or "1"), match)
+    if match := _NUMBERS.match(text):
+        parts = (match["first"], match["second_part"], match["third"])
+        return _moment(text, _by_culture(parts, culture), match)
+    if match := _WORDS.match(text):
+        month = _month_number(match["month"] or match["month_first"], culture)
+        if month:
+            day = match["day"] or match["day_after"]
+            return _moment(text, (match["year"], str(month), day), match)
     raise _not_a_date(text)
 
 
@@ -199,8 +182,8 @@ def _by_culture(parts: tuple[str, str, str], culture: Culture) -> tuple[str, str
     if len(parts[0]) == 4:
         return parts
     order = re.sub(r"[^dMy]", "", re.sub(r"(.)\1+", r"\1", culture.short_date))
-    found = dict(zip(order if order[0] != "y" else "dMy", parts, strict=False))
-    return _full_year(found["y"]), found["M"], found["d"]
+    fields = dict(zip(order if order[0] != "y" else "dMy", parts, strict=False))
+    return _full_year(fields["y"]), fields["M"], fields["d"]
 
 
 def _full_year(year: str) -> str:
@@ -219,36 +202,40 @@ def _month_number(name: str, culture: Culture) -> int:
     return 0
 
 
-def _moment(text: str, day: tuple[str, str, str], found: re.Match[str]) -> Moment:
-    hour = int(found["hour"] or 0)
-    if found["half"]:
+def _moment(text: str, day: tuple[str, str, str], match: re.Match[str]) -> Moment:
+    hour = int(match["hour"] or 0)
+    if match["half"]:
         if not 1 <= hour <= 12:
             raise _not_a_date(text)
-        hour = hour % 12 + 12 * (found["half"][0] in "Pp")
-    clock = (hour, int(found["minute"] or 0), int(found["second"] or 0))
-    fraction = int((found["fraction"] or "0")[:7].ljust(7, "0"))
-    ticks = to_ticks(text, (int(day[0]), int(day[1]), int(day[2])), clock, fraction)
-    zone = found["zone"]
-    if zone is None:
-        return Moment(ticks, utc=False)
-    return Moment(checked(ticks - zone_ticks(text, zone)), utc=True)
+        hour = hour % 12 + 12 * (match["half"][0] in "Pp")
+    time = (hour, int(match["minute"] or 0), int(match["second"] or 0))
+    year, month, number = map(int, day)
+    return _in_utc(text, (year, month, number), time, (match["fraction"] or "")[:7], match["zone"])
 
 
-def to_ticks(
-    text: str, day: tuple[int, int, int], clock: tuple[int, int, int], fraction: int
-) -> int:
-    """Return the ticks of a day and a time of day."""
-    hour, minute, second = clock
+def _in_utc(
+    text: str,
+    day: tuple[int, int, int],
+    time: tuple[int, int, int],
+    fraction: str,
+    zone: str | None,
+) -> Moment:
+    """Return the moment of a day and a time, in UTC where there is a zone."""
+    hour, minute, second = time
     try:
         days = date(*day).toordinal() - 1
     except (ValueError, OverflowError):
         raise _not_a_date(text) from None
     if hour > 23 or minute > 59 or second > 59:
         raise _not_a_date(text)
-    return days * DAY + hour * HOUR + minute * MINUTE + second * SECOND + fraction
+    ticks = days * DAY + hour * HOUR + minute * MINUTE + second * SECOND
+    ticks += int(fraction.ljust(7, "0"))
+    if zone is None:
+        return Moment(ticks, utc=False)
+    return Moment(checked(ticks - _zone_ticks(text, zone)), utc=True)
 
 
-def zone_ticks(text: str, zone: str) -> int:
+def _zone_ticks(text: str, zone: str) -> int:
     """Return the offset that a zone such as `Z` or `+02:00` says."""
     if zone[0] not in "+-":
         return 0
@@ -269,21 +256,9 @@ def _not_a_date(text: str) -> EvaluationError:
 
 # What the letters of a pattern match; names of days and months are matched by the culture.
 _FIELDS = {
-    "d": r"\d{1,2}",
-    "dd": r"\d{2}",
-    "M": r"\d{1,2}",
-    "MM": r"\d{2}",
-    "y": r"\d{1,2}",
-    "yy": r"\d{2}",
+    **dict.fromkeys("dMyHhms", r"\d{1,2}"),
+    **{letter * 2: r"\d{2}" for letter in "dMyHhms"},
     "yyyy": r"\d{4}",
-    "H": r"\d{1,2}",
-    "HH": r"\d{2}",
-    "h": r"\d{1,2}",
-    "hh": r"\d{2}",
-    "m": r"\d{1,2}",
-    "mm": r"\d{2}",
-    "s": r"\d{1,2}",
-    "ss": r"\d{2}",
     "K": r"Z|[+-]\d{2}:\d{2}|",
     "z": r"[+-]\d{1,2}",
     "zz": r"[+-]\d{2}",
@@ -301,21 +276,18 @@ def parse_exactly(text: str, form: str, culture: Culture) -> Moment:
     for piece in PIECE.finditer(pattern):
         if piece["letters"]:
             # Each part of a date once: reading then cannot try ways without end.
-            if any(other[0] == piece["letter"] for other in fields if _is_value(other)):
+            values = [field for field in fields if field not in ("ddd", "dddd")]
+            if any(field[0] == piece["letter"] for field in values):
                 raise EvaluationError(f"the date format has {piece['letters']!r} twice")
             fields.append(piece["letters"])
             out.append(f"({_field(piece['letters'], culture)})")
         else:
             literal = piece["quoted"][1:-1] if piece["quoted"] else piece["escaped"]
             out.append(re.escape(literal or piece["other"] or ""))
-    found = re.fullmatch("".join(out), text.strip(), re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch("".join(out), text.strip(), re.IGNORECASE)
+    if match is None:
         raise _not_a_date(text)
-    return _assembled(text, dict(zip(fields, found.groups(), strict=True)), culture)
-
-
-def _is_value(letters: str) -> bool:
-    return letters not in ("ddd", "dddd")
+    return _assembled(text, dict(zip(fields, match.groups(), strict=True)), culture)
 
 
 def _field(letters: str, culture: Culture) -> str:
@@ -337,28 +309,26 @@ def _field(letters: str, culture: Culture) -> str:
 
 
 def _assembled(text: str, fields: dict[str, str], culture: Culture) -> Moment:
-    def value(*letters: str, default: int) -> int:
-        found = next((fields[each] for each in letters if each in fields), None)
-        return default if not found else int(found)
+    def value(*letters: str, default: int = 0) -> int:
+        digits = next((fields[each] for each in letters if each in fields), None)
+        return int(digits) if digits else default
 
-    month = value("M", "MM", default=0)
+    month = value("M", "MM")
     for letters in ("MMM", "MMMM"):
         if letters in fields:
             month = _month_number(fields[letters], culture)
     year = next((_full_year(fields[each]) for each in ("yyyy", "yy", "y") if each in fields), "1")
-    hour = value("H", "HH", "h", "hh", default=0)
+    hour = value("H", "HH", "h", "hh")
     half = fields.get("tt") or fields.get("t")
     if half:
         afternoon = half.lower().startswith(culture.halves[1][:1].lower())
         hour = hour % 12 + 12 * (afternoon and half[:1].lower() != culture.halves[0][:1].lower())
     fraction = next((part for name, part in fields.items() if name[0] in "fF"), "")
-    ticks = to_ticks(
+    zone = next((fields[each] for each in ("K", "z", "zz", "zzz") if fields.get(each)), None)
+    return _in_utc(
         text,
         (int(year), month or 1, value("d", "dd", default=1)),
-        (hour, value("m", "mm", default=0), value("s", "ss", default=0)),
-        int(fraction.ljust(7, "0") or 0),
+        (hour, value("m", "mm"), value("s", "ss")),
+        fraction,
+        zone.upper() if zone else None,
     )
-    zone = next((fields[each] for each in ("K", "z", "zz", "zzz") if fields.get(each)), None)
-    if zone is None:
-        return Moment(ticks, utc=False)
-    return Moment(checked(ticks - zone_ticks(text, zone.upper())), utc=True)

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from whorl.errors import did_you_mean
 from whorl.language.faults import EvaluationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from zoneinfo import ZoneInfo
 
 SECOND = 10_000_000
 MINUTE = 60 * SECOND
@@ -54,16 +52,9 @@ class Moment:
         year, month = count // 12, count % 12 + 1
         if not 1 <= year <= 9999:
             raise _beyond()
-        last = days_in_month(year, month)
+        last = 31 if month == 12 else (date(year, month + 1, 1) - date(year, month, 1)).days
         moved = date(year, month, min(day.day, last))
         return Moment((moved.toordinal() - 1) * DAY + self.time, self.utc)
-
-
-def days_in_month(year: int, month: int) -> int:
-    """Return how many days a month has."""
-    if month == 12:
-        return 31
-    return (date(year, month + 1, 1) - date(year, month, 1)).days
 
 
 def checked(ticks: int) -> int:
@@ -115,53 +106,50 @@ _SPAN = re.compile(
 _PIECE = re.compile(r"'(?P<quoted>[^']*)'|\\(?P<escaped>.)|(?P<letters>([dhmsfF])\4*)|(?P<other>.)")
 
 
-def write_span(ticks: int) -> str:
-    """Write a span; days and fractions of a second only where there are some."""
-    size = abs(ticks)
-    days, fraction = size // DAY, size % SECOND
-    clock = f"{size % DAY // HOUR:02d}:{size % HOUR // MINUTE:02d}:{size % MINUTE // SECOND:02d}"
-    sign = "-" * (ticks < 0)
-    return f"{sign}{f'{days}.' if days else ''}{clock}{f'.{fraction:07d}' if fraction else ''}"
+def clock(ticks: int) -> dict[str, int]:
+    """Return the days, hours, minutes and seconds of a span, and the ticks beyond them."""
+    return {
+        "d": ticks // DAY,
+        "h": ticks % DAY // HOUR,
+        "m": ticks % HOUR // MINUTE,
+        "s": ticks % MINUTE // SECOND,
+        "f": ticks % SECOND,
+    }
 
 
 def read_span(text: str) -> int:
-    """Return the ticks of a span."""
-    found = _SPAN.match(text) if len(text) < 100 else None
-    if found is None or not text.strip(" -"):
+    """Return the ticks of a span written as .NET does: `[-][d.]hh:mm:ss[.fffffff]`."""
+    match = _SPAN.match(text) if len(text) < 100 else None
+    if match is None or not text.strip(" -"):
         raise EvaluationError(f"the value {text[:60]!r} is not a valid time span")
-    ticks = (
-        int(found["days"] or 0) * DAY
-        + int(found["hours"] or 0) * HOUR
-        + int(found["minutes"] or 0) * MINUTE
-        + int(found["seconds"] or 0) * SECOND
-        + int((found["part"] or "0").ljust(7, "0"))
-    )
-    return -ticks if found["sign"] else ticks
+    units = {"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND}
+    ticks = sum(int(match[name] or 0) * unit for name, unit in units.items())
+    ticks += int((match["part"] or "0").ljust(7, "0"))
+    return -ticks if match["sign"] else ticks
 
 
 def format_span(ticks: int, form: str) -> str:
     """Write a span by `c`, `g`, `G` or a pattern such as `hh\\:mm`."""
-    if form in ("", "c", "t", "T"):
-        return write_span(ticks)
-    size = abs(ticks)
-    if form in ("g", "G"):
-        fraction = f".{size % SECOND:07d}"
-        days = f"{size // DAY}:" if form == "G" or size >= DAY else ""
-        hours = f"{size % DAY // HOUR:02d}" if form == "G" else str(size % DAY // HOUR)
-        rest = f":{size % HOUR // MINUTE:02d}:{size % MINUTE // SECOND:02d}"
-        tail = fraction if form == "G" else fraction.rstrip("0").rstrip(".")
-        return f"{'-' * (ticks < 0)}{days}{hours}{rest}{tail}"
-    return "".join(_piece(size, piece) for piece in _PIECE.finditer(form))
+    parts = clock(abs(ticks))
+    if form not in ("", "c", "t", "T", "g", "G"):
+        return "".join(_piece(parts, piece) for piece in _PIECE.finditer(form))
+    # Days and fractions of a second are written only where there are some, but for `G`.
+    days = str(parts["d"]) if parts["d"] or form == "G" else ""
+    hours = f"{parts['h']:{'d' if form == 'g' else '02d'}}"
+    fraction = f".{parts['f']:07d}" if parts["f"] or form == "G" else ""
+    if form == "g":
+        fraction = fraction.rstrip("0")
+    mark = ":" if form in ("g", "G") else "."
+    lead = f"{'-' * (ticks < 0)}{days}{mark if days else ''}"
+    return f"{lead}{hours}:{parts['m']:02d}:{parts['s']:02d}{fraction}"
 
 
-def _piece(size: int, piece: re.Match[str]) -> str:
+def _piece(parts: dict[str, int], piece: re.Match[str]) -> str:
     letters = piece["letters"]
     if letters:
-        return (
-            _WRITERS[letters[0]](size).zfill(len(letters))
-            if letters[0] in "dhms"
-            else (f"{size % SECOND:07d}"[: len(letters)])
-        )
+        is_fraction = letters[0] in "fF"
+        digits = f"{parts['f']:07d}" if is_fraction else str(parts[letters[0]])
+        return digits[: len(letters)] if is_fraction else digits.zfill(len(letters))
     if piece["other"]:
         raise EvaluationError(
             f"the time span format has {piece['other']!r}, which needs a backslash before it"
@@ -169,174 +157,84 @@ def _piece(size: int, piece: re.Match[str]) -> str:
     return piece["quoted"] or piece["escaped"] or ""
 
 
-_WRITERS: dict[str, Callable[[int], str]] = {
-    "d": lambda size: str(size // DAY),
-    "h": lambda size: str(size % DAY // HOUR),
-    "m": lambda size: str(size % HOUR // MINUTE),
-    "s": lambda size: str(size % MINUTE // SECOND),
-}
-
-
+# Windows name = name in the tz database; ST is "Standard Time". As CLDR maps them; where a zone was
+# renamed, the names follow each other, the newest first.
+_ZONES_TEXT = """
+Dateline ST = Etc/GMT+12; UTC-11 = Etc/GMT+11; Aleutian ST = America/Adak;
+Hawaiian ST = Pacific/Honolulu; Marquesas ST = Pacific/Marquesas; Alaskan ST = America/Anchorage;
+UTC-09 = Etc/GMT+9; Pacific ST (Mexico) = America/Tijuana; UTC-08 = Etc/GMT+8;
+Pacific ST = America/Los_Angeles; US Mountain ST = America/Phoenix;
+Mountain ST (Mexico) = America/Mazatlan; Mountain ST = America/Denver;
+Yukon ST = America/Whitehorse; Central America ST = America/Guatemala;
+Central ST = America/Chicago; Easter Island ST = Pacific/Easter;
+Central ST (Mexico) = America/Mexico_City; Canada Central ST = America/Regina;
+SA Pacific ST = America/Bogota; Eastern ST (Mexico) = America/Cancun;
+Eastern ST = America/New_York; Haiti ST = America/Port-au-Prince; Cuba ST = America/Havana;
+US Eastern ST = America/Indiana/Indianapolis America/Indianapolis;
+Turks And Caicos ST = America/Grand_Turk; Paraguay ST = America/Asuncion;
+Atlantic ST = America/Halifax; Venezuela ST = America/Caracas;
+Central Brazilian ST = America/Cuiaba; SA Western ST = America/La_Paz;
+Pacific SA ST = America/Santiago; Newfoundland ST = America/St_Johns;
+Tocantins ST = America/Araguaina; E. South America ST = America/Sao_Paulo;
+SA Eastern ST = America/Cayenne;
+Argentina ST = America/Argentina/Buenos_Aires America/Buenos_Aires;
+Greenland ST = America/Nuuk America/Godthab; Montevideo ST = America/Montevideo;
+Magallanes ST = America/Punta_Arenas; Saint Pierre ST = America/Miquelon; Bahia ST = America/Bahia;
+UTC-02 = Etc/GMT+2; Mid-Atlantic ST = Etc/GMT+2; Azores ST = Atlantic/Azores;
+Cape Verde ST = Atlantic/Cape_Verde; UTC = Etc/UTC; Coordinated Universal Time = Etc/UTC;
+GMT ST = Europe/London; Greenwich ST = Atlantic/Reykjavik Africa/Abidjan;
+Sao Tome ST = Africa/Sao_Tome; Morocco ST = Africa/Casablanca; W. Europe ST = Europe/Berlin;
+Central Europe ST = Europe/Budapest; Romance ST = Europe/Paris;
+Central European ST = Europe/Warsaw; W. Central Africa ST = Africa/Lagos; Jordan ST = Asia/Amman;
+GTB ST = Europe/Bucharest; Middle East ST = Asia/Beirut; Egypt ST = Africa/Cairo;
+E. Europe ST = Europe/Chisinau; Syria ST = Asia/Damascus; West Bank ST = Asia/Hebron;
+South Africa ST = Africa/Johannesburg; FLE ST = Europe/Kyiv Europe/Kiev;
+Israel ST = Asia/Jerusalem; South Sudan ST = Africa/Juba; Kaliningrad ST = Europe/Kaliningrad;
+Sudan ST = Africa/Khartoum; Libya ST = Africa/Tripoli; Namibia ST = Africa/Windhoek;
+Arabic ST = Asia/Baghdad; Turkey ST = Europe/Istanbul; Arab ST = Asia/Riyadh;
+Belarus ST = Europe/Minsk; Russian ST = Europe/Moscow; E. Africa ST = Africa/Nairobi;
+Iran ST = Asia/Tehran; Arabian ST = Asia/Dubai; Astrakhan ST = Europe/Astrakhan;
+Azerbaijan ST = Asia/Baku; Russia Time Zone 3 = Europe/Samara; Mauritius ST = Indian/Mauritius;
+Saratov ST = Europe/Saratov; Georgian ST = Asia/Tbilisi; Volgograd ST = Europe/Volgograd;
+Caucasus ST = Asia/Yerevan; Afghanistan ST = Asia/Kabul; West Asia ST = Asia/Tashkent;
+Ekaterinburg ST = Asia/Yekaterinburg; Pakistan ST = Asia/Karachi; Qyzylorda ST = Asia/Qyzylorda;
+India ST = Asia/Kolkata Asia/Calcutta; Sri Lanka ST = Asia/Colombo;
+Nepal ST = Asia/Kathmandu Asia/Katmandu; Central Asia ST = Asia/Bishkek;
+Bangladesh ST = Asia/Dhaka; Omsk ST = Asia/Omsk; Myanmar ST = Asia/Yangon Asia/Rangoon;
+SE Asia ST = Asia/Bangkok; Altai ST = Asia/Barnaul; W. Mongolia ST = Asia/Hovd;
+North Asia ST = Asia/Krasnoyarsk; N. Central Asia ST = Asia/Novosibirsk; Tomsk ST = Asia/Tomsk;
+China ST = Asia/Shanghai; North Asia East ST = Asia/Irkutsk; Singapore ST = Asia/Singapore;
+W. Australia ST = Australia/Perth; Taipei ST = Asia/Taipei; Ulaanbaatar ST = Asia/Ulaanbaatar;
+Aus Central W. ST = Australia/Eucla; Transbaikal ST = Asia/Chita; Tokyo ST = Asia/Tokyo;
+North Korea ST = Asia/Pyongyang; Korea ST = Asia/Seoul; Yakutsk ST = Asia/Yakutsk;
+Cen. Australia ST = Australia/Adelaide; AUS Central ST = Australia/Darwin;
+E. Australia ST = Australia/Brisbane; AUS Eastern ST = Australia/Sydney;
+West Pacific ST = Pacific/Port_Moresby; Tasmania ST = Australia/Hobart;
+Vladivostok ST = Asia/Vladivostok; Lord Howe ST = Australia/Lord_Howe;
+Bougainville ST = Pacific/Bougainville; Russia Time Zone 10 = Asia/Srednekolymsk;
+Magadan ST = Asia/Magadan; Norfolk ST = Pacific/Norfolk; Sakhalin ST = Asia/Sakhalin;
+Central Pacific ST = Pacific/Guadalcanal; Russia Time Zone 11 = Asia/Kamchatka;
+Kamchatka ST = Asia/Kamchatka; New Zealand ST = Pacific/Auckland; UTC+12 = Etc/GMT-12;
+Fiji ST = Pacific/Fiji; Chatham Islands ST = Pacific/Chatham; UTC+13 = Etc/GMT-13;
+Tonga ST = Pacific/Tongatapu; Samoa ST = Pacific/Apia; Line Islands ST = Pacific/Kiritimati
+"""
 WINDOWS_ZONES: dict[str, str] = {
-    "Dateline Standard Time": "Etc/GMT+12",
-    "UTC-11": "Etc/GMT+11",
-    "Aleutian Standard Time": "America/Adak",
-    "Hawaiian Standard Time": "Pacific/Honolulu",
-    "Marquesas Standard Time": "Pacific/Marquesas",
-    "Alaskan Standard Time": "America/Anchorage",
-    "UTC-09": "Etc/GMT+9",
-    "Pacific Standard Time (Mexico)": "America/Tijuana",
-    "UTC-08": "Etc/GMT+8",
-    "Pacific Standard Time": "America/Los_Angeles",
-    "US Mountain Standard Time": "America/Phoenix",
-    "Mountain Standard Time (Mexico)": "America/Mazatlan",
-    "Mountain Standard Time": "America/Denver",
-    "Yukon Standard Time": "America/Whitehorse",
-    "Central America Standard Time": "America/Guatemala",
-    "Central Standard Time": "America/Chicago",
-    "Easter Island Standard Time": "Pacific/Easter",
-    "Central Standard Time (Mexico)": "America/Mexico_City",
-    "Canada Central Standard Time": "America/Regina",
-    "SA Pacific Standard Time": "America/Bogota",
-    "Eastern Standard Time (Mexico)": "America/Cancun",
-    "Eastern Standard Time": "America/New_York",
-    "Haiti Standard Time": "America/Port-au-Prince",
-    "Cuba Standard Time": "America/Havana",
-    "US Eastern Standard Time": "America/Indiana/Indianapolis America/Indianapolis",
-    "Turks And Caicos Standard Time": "America/Grand_Turk",
-    "Paraguay Standard Time": "America/Asuncion",
-    "Atlantic Standard Time": "America/Halifax",
-    "Venezuela Standard Time": "America/Caracas",
-    "Central Brazilian Standard Time": "America/Cuiaba",
-    "SA Western Standard Time": "America/La_Paz",
-    "Pacific SA Standard Time": "America/Santiago",
-    "Newfoundland Standard Time": "America/St_Johns",
-    "Tocantins Standard Time": "America/Araguaina",
-    "E. South America Standard Time": "America/Sao_Paulo",
-    "SA Eastern Standard Time": "America/Cayenne",
-    "Argentina Standard Time": "America/Argentina/Buenos_Aires America/Buenos_Aires",
-    "Greenland Standard Time": "America/Nuuk America/Godthab",
-    "Montevideo Standard Time": "America/Montevideo",
-    "Magallanes Standard Time": "America/Punta_Arenas",
-    "Saint Pierre Standard Time": "America/Miquelon",
-    "Bahia Standard Time": "America/Bahia",
-    "UTC-02": "Etc/GMT+2",
-    "Mid-Atlantic Standard Time": "Etc/GMT+2",
-    "Azores Standard Time": "Atlantic/Azores",
-    "Cape Verde Standard Time": "Atlantic/Cape_Verde",
-    "UTC": "Etc/UTC",
-    "Coordinated Universal Time": "Etc/UTC",
-    "GMT Standard Time": "Europe/London",
-    "Greenwich Standard Time": "Atlantic/Reykjavik Africa/Abidjan",
-    "Sao Tome Standard Time": "Africa/Sao_Tome",
-    "Morocco Standard Time": "Africa/Casablanca",
-    "W. Europe Standard Time": "Europe/Berlin",
-    "Central Europe Standard Time": "Europe/Budapest",
-    "Romance Standard Time": "Europe/Paris",
-    "Central European Standard Time": "Europe/Warsaw",
-    "W. Central Africa Standard Time": "Africa/Lagos",
-    "Jordan Standard Time": "Asia/Amman",
-    "GTB Standard Time": "Europe/Bucharest",
-    "Middle East Standard Time": "Asia/Beirut",
-    "Egypt Standard Time": "Africa/Cairo",
-    "E. Europe Standard Time": "Europe/Chisinau",
-    "Syria Standard Time": "Asia/Damascus",
-    "West Bank Standard Time": "Asia/Hebron",
-    "South Africa Standard Time": "Africa/Johannesburg",
-    "FLE Standard Time": "Europe/Kyiv Europe/Kiev",
-    "Israel Standard Time": "Asia/Jerusalem",
-    "South Sudan Standard Time": "Africa/Juba",
-    "Kaliningrad Standard Time": "Europe/Kaliningrad",
-    "Sudan Standard Time": "Africa/Khartoum",
-    "Libya Standard Time": "Africa/Tripoli",
-    "Namibia Standard Time": "Africa/Windhoek",
-    "Arabic Standard Time": "Asia/Baghdad",
-    "Turkey Standard Time": "Europe/Istanbul",
-    "Arab Standard Time": "Asia/Riyadh",
-    "Belarus Standard Time": "Europe/Minsk",
-    "Russian Standard Time": "Europe/Moscow",
-    "E. Africa Standard Time": "Africa/Nairobi",
-    "Iran Standard Time": "Asia/Tehran",
-    "Arabian Standard Time": "Asia/Dubai",
-    "Astrakhan Standard Time": "Europe/Astrakhan",
-    "Azerbaijan Standard Time": "Asia/Baku",
-    "Russia Time Zone 3": "Europe/Samara",
-    "Mauritius Standard Time": "Indian/Mauritius",
-    "Saratov Standard Time": "Europe/Saratov",
-    "Georgian Standard Time": "Asia/Tbilisi",
-    "Volgograd Standard Time": "Europe/Volgograd",
-    "Caucasus Standard Time": "Asia/Yerevan",
-    "Afghanistan Standard Time": "Asia/Kabul",
-    "West Asia Standard Time": "Asia/Tashkent",
-    "Ekaterinburg Standard Time": "Asia/Yekaterinburg",
-    "Pakistan Standard Time": "Asia/Karachi",
-    "Qyzylorda Standard Time": "Asia/Qyzylorda",
-    "India Standard Time": "Asia/Kolkata Asia/Calcutta",
-    "Sri Lanka Standard Time": "Asia/Colombo",
-    "Nepal Standard Time": "Asia/Kathmandu Asia/Katmandu",
-    "Central Asia Standard Time": "Asia/Bishkek",
-    "Bangladesh Standard Time": "Asia/Dhaka",
-    "Omsk Standard Time": "Asia/Omsk",
-    "Myanmar Standard Time": "Asia/Yangon Asia/Rangoon",
-    "SE Asia Standard Time": "Asia/Bangkok",
-    "Altai Standard Time": "Asia/Barnaul",
-    "W. Mongolia Standard Time": "Asia/Hovd",
-    "North Asia Standard Time": "Asia/Krasnoyarsk",
-    "N. Central Asia Standard Time": "Asia/Novosibirsk",
-    "Tomsk Standard Time": "Asia/Tomsk",
-    "China Standard Time": "Asia/Shanghai",
-    "North Asia East Standard Time": "Asia/Irkutsk",
-    "Singapore Standard Time": "Asia/Singapore",
-    "W. Australia Standard Time": "Australia/Perth",
-    "Taipei Standard Time": "Asia/Taipei",
-    "Ulaanbaatar Standard Time": "Asia/Ulaanbaatar",
-    "Aus Central W. Standard Time": "Australia/Eucla",
-    "Transbaikal Standard Time": "Asia/Chita",
-    "Tokyo Standard Time": "Asia/Tokyo",
-    "North Korea Standard Time": "Asia/Pyongyang",
-    "Korea Standard Time": "Asia/Seoul",
-    "Yakutsk Standard Time": "Asia/Yakutsk",
-    "Cen. Australia Standard Time": "Australia/Adelaide",
-    "AUS Central Standard Time": "Australia/Darwin",
-    "E. Australia Standard Time": "Australia/Brisbane",
-    "AUS Eastern Standard Time": "Australia/Sydney",
-    "West Pacific Standard Time": "Pacific/Port_Moresby",
-    "Tasmania Standard Time": "Australia/Hobart",
-    "Vladivostok Standard Time": "Asia/Vladivostok",
-    "Lord Howe Standard Time": "Australia/Lord_Howe",
-    "Bougainville Standard Time": "Pacific/Bougainville",
-    "Russia Time Zone 10": "Asia/Srednekolymsk",
-    "Magadan Standard Time": "Asia/Magadan",
-    "Norfolk Standard Time": "Pacific/Norfolk",
-    "Sakhalin Standard Time": "Asia/Sakhalin",
-    "Central Pacific Standard Time": "Pacific/Guadalcanal",
-    "Russia Time Zone 11": "Asia/Kamchatka",
-    "Kamchatka Standard Time": "Asia/Kamchatka",
-    "New Zealand Standard Time": "Pacific/Auckland",
-    "UTC+12": "Etc/GMT-12",
-    "Fiji Standard Time": "Pacific/Fiji",
-    "Chatham Islands Standard Time": "Pacific/Chatham",
-    "UTC+13": "Etc/GMT-13",
-    "Tonga Standard Time": "Pacific/Tongatapu",
-    "Samoa Standard Time": "Pacific/Apia",
-    "Line Islands Standard Time": "Pacific/Kiritimati",
+    name.strip().replace(" ST", " Standard Time"): zone.strip()
+    for name, _, zone in (entry.partition("=") for entry in _ZONES_TEXT.split(";"))
 }
-
-
 _DATABASE_NAME = re.compile(r"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+){0,2}\Z")
 
 
 @lru_cache(maxsize=256)
 def zone_named(name: str) -> ZoneInfo:
     """Return a zone; case does not matter in Windows names."""
-    lowered = name.strip().lower()
-    windows = next((key for key in WINDOWS_ZONES if key.lower() == lowered), None)
-    if windows is not None:
-        # Some zones were renamed; databases know one of the names, or both.
-        candidates = WINDOWS_ZONES[windows].split()
-    else:
-        candidates = [name.strip()] if _DATABASE_NAME.match(name.strip()) else []
-    for candidate in candidates:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    given = name.strip()
+    windows = next((key for key in WINDOWS_ZONES if key.lower() == given.lower()), None)
+    # Some zones were renamed; databases know one of the names, or both.
+    names = WINDOWS_ZONES[windows] if windows else given if _DATABASE_NAME.match(given) else ""
+    for candidate in names.split():
         try:
             return ZoneInfo(candidate)
         except (ZoneInfoNotFoundError, ValueError, OSError):

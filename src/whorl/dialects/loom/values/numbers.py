@@ -41,15 +41,15 @@ def read_digits(
     """Return a number in the writing of Python, or None if the text is no number."""
     if len(text) > _DIGITS_MAX:
         return None
-    found = _pattern(culture.point, culture.group, exponent, trailing).match(text)
-    if found is None or (found["before"] and found["after"]):
+    match = _pattern(culture.point, culture.group, exponent, trailing).match(text)
+    if match is None or (match["before"] and match["after"]):
         return None
-    whole = (found["whole"] or "").replace(culture.group, "")
-    if not whole and not found["places"]:
+    whole = (match["whole"] or "").replace(culture.group, "")
+    if not whole and not match["places"]:
         return None
-    sign = "-" if "-" in (found["before"], found["after"]) else ""
-    power = f"e{found['power']}" if found["power"] else ""
-    return f"{sign}{whole or 0}.{found['places'] or 0}{power}"
+    sign = "-" if "-" in (match["before"], match["after"]) else ""
+    power = f"e{match['power']}" if match["power"] else ""
+    return f"{sign}{whole or 0}.{match['places'] or 0}{power}"
 
 
 def read_float(text: str, culture: Culture, *, trailing: bool = True) -> float | None:
@@ -68,11 +68,8 @@ def read_decimal(text: str, culture: Culture) -> Decimal | None:
     digits = read_digits(text, culture, exponent=False)
     if digits is None:
         return None
-    written = digits if culture.point in text else digits.removesuffix(".0")
     places = text.partition(culture.point)[2].strip().rstrip("+-").strip()
-    if culture.point in text and not places:
-        written = digits.removesuffix(".0")
-    return to_decimal(Decimal(written))
+    return to_decimal(Decimal(digits if places else digits.removesuffix(".0")))
 
 
 def to_decimal(number: int | float | Decimal) -> Decimal:
@@ -123,9 +120,9 @@ def exact(number: Number) -> Decimal:
     return Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
 
 
-def rounded(number: Decimal, places: int) -> str:
-    """Write the size of a number with a number of decimal places, halves away from zero."""
-    quantum = Decimal(1).scaleb(-places)
+def rounded(number: Decimal, places: int | None, usual: int = 2) -> str:
+    """Write the size of a number with so many decimal places, halves away from zero."""
+    quantum = Decimal(1).scaleb(-(usual if places is None else places))
     return format(abs(number).quantize(quantum, context=EXACT), "f")
 
 
@@ -140,24 +137,15 @@ def _signed(number: Decimal, digits: str) -> str:
     return f"-{digits}" if number < 0 and any(digit in "123456789" for digit in digits) else digits
 
 
-def _number(number: Decimal, places: int | None, culture: Culture) -> str:
-    return _signed(number, grouped(rounded(number, 2 if places is None else places), culture))
-
-
-def _fixed(number: Decimal, places: int | None, culture: Culture) -> str:
-    digits = rounded(number, 2 if places is None else places)
-    return _signed(number, digits.replace(".", culture.point))
-
-
 def _currency(number: Decimal, places: int | None, culture: Culture) -> str:
-    digits = grouped(rounded(number, 2 if places is None else places), culture)
+    digits = grouped(rounded(number, places), culture)
     if culture.point == ".":
         return _signed(number, culture.currency + digits)
     return _signed(number, f"{digits}\u00a0{culture.currency}")
 
 
 def _percent(number: Decimal, places: int | None, culture: Culture) -> str:
-    digits = grouped(rounded(number * 100, 2 if places is None else places), culture)
+    digits = grouped(rounded(number * 100, places), culture)
     gap = "" if culture.point == "." else "\u00a0"
     return _signed(number, f"{digits}{gap}%")
 
@@ -170,10 +158,10 @@ def _digits(number: Decimal, places: int | None, culture: Culture) -> str:
 
 def _exponential(number: Decimal, places: int | None, culture: Culture) -> str:
     power = number.adjusted() if number else 0
-    digits = rounded(number.scaleb(-power), 6 if places is None else places)
+    digits = rounded(number.scaleb(-power), places, 6)
     if digits.startswith("10"):
         power += 1
-        digits = rounded(number.scaleb(-power), 6 if places is None else places)
+        digits = rounded(number.scaleb(-power), places, 6)
     sign = "-" if power < 0 else "+"
     return _signed(number, f"{digits.replace('.', culture.point)}E{sign}{abs(power):03d}")
 
@@ -199,8 +187,10 @@ def _hexadecimal(number: Number, places: int | None, *, upper: bool) -> str:
 
 
 _WRITERS: dict[str, Callable[[Decimal, int | None, Culture], str]] = {
-    "N": _number,
-    "F": _fixed,
+    "N": lambda number, places, culture: _signed(number, grouped(rounded(number, places), culture)),
+    "F": lambda number, places, culture: _signed(
+        number, rounded(number, places).replace(".", culture.point)
+    ),
     "C": _currency,
     "P": _percent,
     "D": _digits,
@@ -211,12 +201,11 @@ _WRITERS: dict[str, Callable[[Decimal, int | None, Culture], str]] = {
 
 
 _PIECE = re.compile(r"""'[^']*'|"[^"]*"|\\.|[eE][+-]?0+|.""", re.DOTALL)
-_EXACT = Context(prec=1_400, rounding=ROUND_HALF_UP)
 
 
 def fill_picture(number: Number, form: str, culture: Culture) -> str:
     """Write a number into a picture."""
-    value = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
+    value = exact(number)
     sections = _sections(form)
     sign = "-" if value < 0 and len(sections) == 1 else ""
     if value == 0 and len(sections) > 2:
@@ -240,7 +229,6 @@ def _sections(form: str) -> list[list[str]]:
 
 
 def _filled(value: Decimal, pieces: list[str], culture: Culture) -> str:
-    marks = [piece for piece in pieces if piece in ("0", "#", ".", ",")]
     point = pieces.index(".") if "." in pieces else len(pieces)
     slots = [index for index, piece in enumerate(pieces) if piece in ("0", "#")]
     before = [index for index in slots if index < point]
@@ -252,29 +240,21 @@ def _filled(value: Decimal, pieces: list[str], culture: Culture) -> str:
         exponent = value.adjusted() - max(0, len(before) - 1)
         value = value.scaleb(-exponent)
     # Commas right before the point divide by a thousand each; others group the digits.
-    scaling = _commas_before(pieces, before[-1] if before else -1, point)
+    scaling = pieces[before[-1] + 1 : point].count(",") if before else 0
     value = value.scaleb(-3 * scaling)
-    digits = format(value.quantize(Decimal(1).scaleb(-len(after)), context=_EXACT), "f")
+    digits = format(value.quantize(Decimal(1).scaleb(-len(after)), context=EXACT), "f")
     whole, _, places = digits.partition(".")
     least = len(before) - next((at for at, i in enumerate(before) if pieces[i] == "0"), len(before))
     whole = whole.lstrip("0").rjust(least, "0")
     needed = max((at + 1 for at, i in enumerate(after) if pieces[i] == "0"), default=0)
     places = places[:needed] + places[needed:].rstrip("0")
-    groups = "," in marks and _groups(pieces, before)
+    groups = len(before) > 1 and "," in pieces[before[0] : before[-1]]
     return _assembled(
         pieces,
         _slots(whole, before, culture.group if groups else ""),
         {**dict(zip(after, places, strict=False)), point: culture.point if places else ""},
         exponent,
     )
-
-
-def _commas_before(pieces: list[str], last: int, point: int) -> int:
-    return pieces[last + 1 : point].count(",") if last >= 0 else 0
-
-
-def _groups(pieces: list[str], before: list[int]) -> bool:
-    return len(before) > 1 and "," in pieces[before[0] : before[-1]]
 
 
 def _slots(whole: str, before: list[int], group: str) -> dict[int, str]:
