@@ -80,10 +80,7 @@ def part_of(run: Run, collection: Value, count: Value, *, function: str) -> Valu
 
 def union(run: Run, collections: list[Value]) -> Value:
     if _kind_of_all("union", collections) is list:
-        items: dict[Hashable, Value] = {}
-        for item in _items(run, collections):
-            items.setdefault(identity(item), item)
-        return list(items.values())
+        return list(_distinct(_items(run, collections)).values())
     merged: dict[str, Value] = {}
     for properties in collections:
         assert isinstance(properties, dict)
@@ -99,9 +96,7 @@ def intersection(run: Run, collections: list[Value]) -> Value:
     if kind is list:
         assert isinstance(head, list)
         wanted = [{identity(item) for item in each} for each in others if isinstance(each, list)]
-        items: dict[Hashable, Value] = {}
-        for item in head:
-            items.setdefault(identity(item), item)
+        items = _distinct(head)
         return [item for key, item in items.items() if all(key in each for each in wanted)]
     assert isinstance(head, dict)
     tables = [each for each in others if isinstance(each, dict)]
@@ -110,6 +105,14 @@ def intersection(run: Run, collections: list[Value]) -> Value:
         for key, value in head.items()
         if all(key in each and identity(each[key]) == identity(value) for each in tables)
     }
+
+
+def _distinct(items: list[Value]) -> dict[Hashable, Value]:
+    """Return the first of all items that are equal, by what they have in common."""
+    first: dict[Hashable, Value] = {}
+    for item in items:
+        first.setdefault(identity(item), item)
+    return first
 
 
 def _kind_of_all(function: str, collections: list[Value]) -> type:

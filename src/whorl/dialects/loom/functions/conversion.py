@@ -122,7 +122,7 @@ def is_float(run: Run, value: Value, locale: Value) -> Value:
 def from_json(run: Run, value: Value) -> Value:
     if value is None:
         return {}
-    if isinstance(value, dict) and is_envelope(value):
+    if is_envelope(value):
         if is_xml(value):
             from whorl.dialects.loom.functions.xml import json_of_xml
 
@@ -279,7 +279,7 @@ def make_range(run: Run, start: Value, count: Value) -> Value:
 
 def written_number(run: Run, value: Value, form: Value, locale: Value) -> Value:
     culture = culture_of("en-US" if locale is None else text("formatNumber", 2, locale))
-    subject: Number = number("formatNumber", 0, value)
+    subject = number("formatNumber", 0, value)
     try:
         return format_number(run, subject, text("formatNumber", 1, form), culture)
     except InvalidOperation:

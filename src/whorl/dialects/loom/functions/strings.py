@@ -336,7 +336,7 @@ def _content(run: Run, value: Value, function: str) -> bytes:
 
 
 def to_base64(run: Run, value: Value) -> Value:
-    if isinstance(value, dict) and is_envelope(value):
+    if is_envelope(value):
         return value["$content"]
     return encode(_content(run, value, "base64"))
 
@@ -354,13 +354,13 @@ def base64_to_binary(run: Run, value: Value) -> Value:
 def binary(run: Run, value: Value) -> Value:
     if value is None:
         raise wrong("binary", None, "not be null", value)
-    if isinstance(value, dict) and is_envelope(value):
+    if is_envelope(value):
         return envelope(content_bytes(run, value))
     return envelope(_content(run, value, "binary"))
 
 
 def data_uri(run: Run, value: Value) -> Value:
-    if isinstance(value, dict) and is_envelope(value):
+    if is_envelope(value):
         return f"data:{value['$content-type']};base64,{value['$content']}"
     kind = "text/plain" if isinstance(value, str) else "application/json"
     return f"data:{kind};charset=utf-8;base64,{encode(_content(run, value, 'dataUri'))}"

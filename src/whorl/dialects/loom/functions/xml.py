@@ -78,7 +78,9 @@ def parse_xml(run: Run, source: str) -> Element:
     """Read a document; the result holds its declaration, comments and root element."""
     run.check_text(len(source), "xml")
     run.spend(len(source) >> 4)
-    return _Reader(run, source).read()
+    document = _Reader(run, source).read()
+    _drop_spaces(document)
+    return document
 
 
 class _Reader:
@@ -103,9 +105,9 @@ class _Reader:
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self.pieces.append
         self.parser.CommentHandler = lambda text: self._add(Comment(text))
-        self.parser.ProcessingInstructionHandler = self._instruction
-        self.parser.StartCdataSectionHandler = self._start_cdata
-        self.parser.EndCdataSectionHandler = self._end_cdata
+        self.parser.ProcessingInstructionHandler = lambda *given: self._add(Instruction(*given))
+        self.parser.StartCdataSectionHandler = lambda: self._set_cdata(True)
+        self.parser.EndCdataSectionHandler = lambda: self._set_cdata(False)
 
     def read(self) -> Element:
         try:
@@ -149,16 +151,9 @@ class _Reader:
         assert element.parent is not None
         self.current = element.parent
 
-    def _instruction(self, name: str, text: str) -> None:
-        self._add(Instruction(name, text))
-
-    def _start_cdata(self) -> None:
+    def _set_cdata(self, inside: bool) -> None:
         self._flush()
-        self.cdata = True
-
-    def _end_cdata(self) -> None:
-        self._flush()
-        self.cdata = False
+        self.cdata = inside
 
     def _flush(self) -> None:
         if self.pieces or self.cdata:
@@ -219,17 +214,17 @@ def _escape(text: str, entities: dict[str, str]) -> str:
     return text
 
 
-def drop_spaces(element: Element) -> None:
+def _drop_spaces(element: Element) -> None:
     """Drop texts of white space alone, as .NET does when it loads a document."""
     waiting = [element]
     while waiting:
         each = waiting.pop()
-        each.children = [child for child in each.children if not _is_space(child)]
+        each.children = [
+            child
+            for child in each.children
+            if not isinstance(child, Text) or child.cdata or child.text.strip(" \t\r\n")
+        ]
         waiting.extend(child for child in each.children if isinstance(child, Element))
-
-
-def _is_space(node: Node) -> bool:
-    return isinstance(node, Text) and not node.cdata and not node.text.strip(" \t\r\n")
 
 
 _NAME_START = "A-Z_a-z\u00c0-\u02ff\u0370-\u1fff\u2c00-\ud7ff:"
@@ -238,7 +233,7 @@ _NOT_IN_NAME = re.compile(rf"[^{_NAME_START}\-.0-9\u00b7\u0300-\u036f]")
 
 def encode_name(name: str) -> str:
     """Return a name that XML allows: other characters become `_x0020_`."""
-    encoded = _NOT_IN_NAME.sub(lambda found: f"_x{ord(found[0]):04X}_", name)
+    encoded = _NOT_IN_NAME.sub(lambda match: f"_x{ord(match[0]):04X}_", name)
     if encoded and not re.match(f"[{_NAME_START}]", encoded):
         encoded = f"_x{ord(encoded[0]):04X}_{encoded[1:]}"
     return encoded
@@ -246,7 +241,7 @@ def encode_name(name: str) -> str:
 
 def decode_name(name: str) -> str:
     """Return the name that `encode_name` was given."""
-    return re.sub(r"_x([0-9A-Fa-f]{4})_", lambda found: chr(int(found[1], 16)), name)
+    return re.sub(r"_x([0-9A-Fa-f]{4})_", lambda match: chr(int(match[1], 16)), name)
 
 
 _PART = re.compile(r"""(?<![\w:.-])([\w:.-]++)\s*+=\s*+(?:"([^"]*)"|'([^']*)')""")
@@ -269,7 +264,6 @@ def xml_text(run: Run, envelope: dict[str, Value]) -> str:
 def json_of_xml(run: Run, envelope: dict[str, Value]) -> Value:
     """Turn XML into a JSON object."""
     document = parse_xml(run, xml_text(run, envelope))
-    drop_spaces(document)
     result: dict[str, Value] = {}
     _add_children(document, result)
     run.weigh(result)
@@ -302,15 +296,11 @@ def _add_children(element: Element, result: dict[str, Value]) -> None:
 
 
 def _key(node: Node) -> str:
-    match node:
-        case Element():
-            return decode_name(node.name)
-        case Text():
-            return "#cdata-section" if node.cdata else "#text"
-        case Comment():
-            return "#comment"
-        case Instruction():
-            return f"?{node.name}"
+    if isinstance(node, Element):
+        return decode_name(node.name)
+    if isinstance(node, Text):
+        return "#cdata-section" if node.cdata else "#text"
+    return "#comment" if isinstance(node, Comment) else f"?{node.name}"
 
 
 def _content(node: Node) -> Value:
@@ -378,8 +368,7 @@ def _scalar(run: Run, value: Value) -> str:
 def to_xml(run: Run, value: Value) -> Value:
     if isinstance(value, str):
         document = parse_xml(run, value)
-        drop_spaces(document)
-    elif isinstance(value, dict) and is_envelope(value):
+    elif is_envelope(value):
         # Azure takes content at its word; whether it is XML shows when it is read.
         return envelope(content_bytes(run, value), XML)
     elif isinstance(value, dict):

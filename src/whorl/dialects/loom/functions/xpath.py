@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from whorl.dialects.loom.functions.xml import Element, drop_spaces, parse_xml, wrapped, xml_text
+from whorl.dialects.loom.functions.xml import Element, parse_xml, wrapped, xml_text
 from whorl.dialects.loom.functions.xpath_values import (
     AXES,
     FUNCTIONS,
@@ -101,10 +101,9 @@ _STEPS_MAX = 64
 
 def select(run: Run, value: Value, path: Value) -> Value:
     """Return what an expression gives: elements in envelopes, texts as strings, or one value."""
-    if not isinstance(value, dict) or not is_xml(value):
+    if not is_xml(value):
         raise wrong("xpath", 0, "be an XML object", value)
     root = parse_xml(run, xml_text(run, value))
-    drop_spaces(root)
     compute = _Parser(run, text("xpath", 1, path)).read()
     outcome = compute(Context(run, Document(root), root, 1, 1))
     if not isinstance(outcome, list):
@@ -167,10 +166,15 @@ class _Parser:
             self.depth -= 1
         return left
 
+    def _accept(self, symbol: str) -> bool:
+        """Tell whether an operator follows, and go past it."""
+        follows = self.token.kind == "operator" and self.token.text == symbol
+        self.position += follows
+        return follows
+
     def _unary(self) -> Compute:
         negations = 0
-        while self.token.kind == "operator" and self.token.text == "-":
-            self._advance()
+        while self._accept("-"):
             negations += 1
         value = self._union()
         if not negations:
@@ -180,8 +184,7 @@ class _Parser:
 
     def _union(self) -> Compute:
         parts = [self._path()]
-        while self.token.kind == "operator" and self.token.text == "|":
-            self._advance()
+        while self._accept("|"):
             parts.append(self._path())
         if len(parts) == 1:
             return parts[0]
@@ -191,7 +194,11 @@ class _Parser:
 
     def _path(self) -> Compute:
         if self.token.kind in ("/", "//"):
-            return self._absolute()
+            if self.token.kind == "/" and self.tokens[self.position + 1].kind not in _STEP_KINDS:
+                self._advance()
+                return lambda context: [context.document.root]
+            steps = self._steps(leading=True)
+            return lambda context: _walk(context, [context.document.root], steps)
         if self._is_primary():
             start = self._primary()
             while self.token.kind == "[":
@@ -202,13 +209,6 @@ class _Parser:
             return lambda context: _walk(context, only_nodes(start(context)), steps)
         steps = self._steps(leading=False)
         return lambda context: _walk(context, [context.node], steps)
-
-    def _absolute(self) -> Compute:
-        if self.token.kind == "/" and self.tokens[self.position + 1].kind not in _STEP_KINDS:
-            self._advance()
-            return lambda context: [context.document.root]
-        steps = self._steps(leading=True)
-        return lambda context: _walk(context, [context.document.root], steps)
 
     def _is_primary(self) -> bool:
         following = self.tokens[min(self.position + 1, len(self.tokens) - 1)]

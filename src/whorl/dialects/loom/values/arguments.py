@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from whorl.language import entry
 from whorl.language.faults import EvaluationError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 Number: TypeAlias = int | float | Decimal
+Kind = TypeVar("Kind")
 
 ORDINALS = ("first", "second", "third", "fourth")
 
@@ -59,11 +60,21 @@ def is_number(value: Value) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-def text(function: str, place: int | None, value: Value) -> str:
-    """Return a string."""
-    if isinstance(value, str):
-        return value
-    raise wrong(function, place, "be of type string", value)
+def _checker(kind: type[Kind], name: str) -> Callable[[str, int | None, Value], Kind]:
+    """Return the check that an argument (of a function, at a place) is of a type."""
+
+    def check(function: str, place: int | None, value: Value) -> Kind:
+        if isinstance(value, kind):
+            return value
+        raise wrong(function, place, f"be of type {name}", value)
+
+    return check
+
+
+text = _checker(str, "string")
+boolean = _checker(bool, "boolean")
+array: Callable[[str, int | None, Value], list[Value]] = _checker(list, "array")
+mapping: Callable[[str, int | None, Value], dict[str, Value]] = _checker(dict, "object")
 
 
 def whole(function: str, place: int | None, value: Value) -> int:
@@ -80,27 +91,6 @@ def number(function: str, place: int | None, value: Value) -> Number:
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         return value
     raise wrong(function, place, "be a number", value)
-
-
-def array(function: str, place: int | None, value: Value) -> list[Value]:
-    """Return an array."""
-    if isinstance(value, list):
-        return value
-    raise wrong(function, place, "be of type array", value)
-
-
-def mapping(function: str, place: int | None, value: Value) -> dict[str, Value]:
-    """Return an object."""
-    if isinstance(value, dict):
-        return value
-    raise wrong(function, place, "be of type object", value)
-
-
-def boolean(function: str, place: int | None, value: Value) -> bool:
-    """Return a boolean."""
-    if isinstance(value, bool):
-        return value
-    raise wrong(function, place, "be of type boolean", value)
 
 
 def within_integers(function: str, result: int) -> int:
@@ -156,11 +146,10 @@ _SHOWN_MAX = 20
 def strict_item(value: Value, key: Value) -> Value:
     """Return `value[key]`, or say what there is instead."""
     if isinstance(value, dict) and isinstance(key, str):
-        found = find_key(value, key)
-        if found is not None:
-            return value[found]
-        names = list(value)
-        shown = ", ".join(names[:_SHOWN_MAX]) + ", ..." * (len(names) > _SHOWN_MAX)
+        own = find_key(value, key)
+        if own is not None:
+            return value[own]
+        shown = ", ".join(list(value)[:_SHOWN_MAX]) + ", ..." * (len(value) > _SHOWN_MAX)
         raise EvaluationError(
             f"property {key!r} doesn't exist, available properties are {shown!r}",
             help=f"write ?[{key!r}] where it may be missing",
@@ -182,8 +171,8 @@ def strict_item(value: Value, key: Value) -> Value:
 def forgiving_item(value: Value, key: Value) -> Value:
     """Return `value?[key]`: null where it is missing."""
     if isinstance(value, dict) and isinstance(key, str):
-        found = find_key(value, key)
-        return None if found is None else value[found]
+        own = find_key(value, key)
+        return None if own is None else value[own]
     if isinstance(value, list) and isinstance(key, int) and not isinstance(key, bool):
         return value[key] if 0 <= key < len(value) else None
     if value is None or value is UNDEFINED:
@@ -193,18 +182,16 @@ def forgiving_item(value: Value, key: Value) -> Value:
 
 def _unsupported(value: Value, key: Value) -> EvaluationError:
     if isinstance(value, list):
-        return EvaluationError(
+        reason = (
             f"array elements can only be selected using an integer index, "
             f"and {_written(key)!r} is of type {type_name(key)!r}"
         )
-    if isinstance(value, dict):
-        return EvaluationError(
-            "object properties can only be selected using a string, "
-            f"and the key is of type {type_name(key)!r}"
-        )
-    return EvaluationError(
-        f"Property selection is not supported on values of type {type_name(value)!r}"
-    )
+    elif isinstance(value, dict):
+        reason = "object properties can only be selected using a string, and the key "
+        reason += f"is of type {type_name(key)!r}"
+    else:
+        reason = f"Property selection is not supported on values of type {type_name(value)!r}"
+    return EvaluationError(reason)
 
 
 def _written(key: Value) -> str:

@@ -16,16 +16,16 @@ class Culture:
 
     point: str
     group: str
-    infinity: str
-    months: tuple[str, ...]
-    short_months: tuple[str, ...]
-    days: tuple[str, ...]
-    short_days: tuple[str, ...]
-    halves: tuple[str, str]
     short_date: str
     long_date: str
     short_time: str
     currency: str
+    days: tuple[str, ...]
+    months: tuple[str, ...]
+    short_months: tuple[str, ...]
+    short_days: tuple[str, ...]
+    halves: tuple[str, str]
+    infinity: str
 
 
 # By language: its code, its days, its months, the short names of months and of days.
@@ -130,19 +130,9 @@ def culture_of(locale: str) -> Culture:
             f"the locale {locale!r} is not supported", help=did_you_mean(locale, list(_NAMES))
         )
     days, months, short_months, short_days = _NAMES[language]
-    forms = _FORMS.get(name, _FORMS[language]) if locale else _EVERYWHERE
-    point, group, short_date, long_date, short_time, currency = forms
     return Culture(
-        point=point,
-        group=group,
-        infinity="∞" if locale else "Infinity",
-        months=months,
-        short_months=short_months,
-        days=days,
-        short_days=short_days,
+        *(_FORMS.get(name, _FORMS[language]) if locale else _EVERYWHERE),
+        *(days, months, short_months, short_days),
         halves=("午前", "午後") if language == "ja" else ("AM", "PM"),
-        short_date=short_date,
-        long_date=long_date,
-        short_time=short_time,
-        currency=currency,
+        infinity="∞" if locale else "Infinity",
     )

@@ -25,10 +25,8 @@ PIECE = re.compile(
 ROUND_TRIP = "yyyy-MM-dd'T'HH:mm:ss.fffffffK"
 # Formats that are the same in every culture, which then is the invariant one.
 FIXED = {
-    "o": ROUND_TRIP,
-    "O": ROUND_TRIP,
-    "r": "ddd, dd MMM yyyy HH:mm:ss 'GMT'",
-    "R": "ddd, dd MMM yyyy HH:mm:ss 'GMT'",
+    **dict.fromkeys("oO", ROUND_TRIP),
+    **dict.fromkeys("rR", "ddd, dd MMM yyyy HH:mm:ss 'GMT'"),
     "s": "yyyy-MM-dd'T'HH:mm:ss",
     "u": "yyyy-MM-dd HH:mm:ss'Z'",
 }
@@ -51,14 +49,11 @@ def pattern_of(form: str, culture: Culture) -> tuple[str, Culture]:
         "t": culture.short_time,
         "T": long_time,
         "f": f"{culture.long_date} {culture.short_time}",
-        "F": f"{culture.long_date} {long_time}",
-        "U": f"{culture.long_date} {long_time}",
+        **dict.fromkeys("FU", f"{culture.long_date} {long_time}"),
         "g": f"{culture.short_date} {culture.short_time}",
         "G": f"{culture.short_date} {long_time}",
-        "m": month_day,
-        "M": month_day,
-        "y": "MMMM yyyy",
-        "Y": "MMMM yyyy",
+        **dict.fromkeys("mM", month_day),
+        **dict.fromkeys("yY", "MMMM yyyy"),
     }
     if form not in patterns:
         raise EvaluationError(
@@ -87,8 +82,7 @@ def format_moment(moment: Moment, form: str, culture: Culture) -> str:
 def _day(moment: Moment, count: int, culture: Culture) -> str:
     if count <= 2:
         return str(moment.date.day).zfill(count)
-    names = culture.short_days if count == 3 else culture.days
-    return names[moment.date.isoweekday() % 7]
+    return (culture.short_days if count == 3 else culture.days)[moment.date.isoweekday() % 7]
 
 
 def _month(moment: Moment, count: int, culture: Culture) -> str:

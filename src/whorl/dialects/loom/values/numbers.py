@@ -145,9 +145,8 @@ def _currency(number: Decimal, places: int | None, culture: Culture) -> str:
 
 
 def _percent(number: Decimal, places: int | None, culture: Culture) -> str:
-    digits = grouped(rounded(number * 100, places), culture)
     gap = "" if culture.point == "." else "\u00a0"
-    return _signed(number, f"{digits}{gap}%")
+    return _signed(number, f"{grouped(rounded(number * 100, places), culture)}{gap}%")
 
 
 def _digits(number: Decimal, places: int | None, culture: Culture) -> str:

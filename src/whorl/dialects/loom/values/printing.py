@@ -13,7 +13,7 @@ import json
 import math
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 from urllib.parse import parse_qsl
 
 from whorl.language.faults import EvaluationError
@@ -29,19 +29,11 @@ XML = "application/xml;charset=utf-8"
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}\Z")
 # Names of text encodings that content may have; a decoder is never looked up by a name from data.
-_CHARSETS = {
-    "utf-8": "utf-8",
-    "utf8": "utf-8",
-    "us-ascii": "ascii",
-    "ascii": "ascii",
-    "iso-8859-1": "latin-1",
-    "latin1": "latin-1",
-    "windows-1252": "cp1252",
-    "utf-16": "utf-16",
-    "utf-16le": "utf-16-le",
-    "utf-16be": "utf-16-be",
-    "utf-32": "utf-32",
-}
+_CHARSETS_TEXT = (
+    "utf-8=utf-8 utf8=utf-8 us-ascii=ascii ascii=ascii iso-8859-1=latin-1 latin1=latin-1 "
+    "windows-1252=cp1252 utf-16=utf-16 utf-16le=utf-16-le utf-16be=utf-16-be utf-32=utf-32"
+)
+_CHARSETS = dict(pair.split("=") for pair in _CHARSETS_TEXT.split())
 
 
 def envelope(content: bytes, content_type: str = OCTETS) -> dict[str, Value]:
@@ -49,7 +41,7 @@ def envelope(content: bytes, content_type: str = OCTETS) -> dict[str, Value]:
     return {"$content-type": content_type, "$content": encode(content)}
 
 
-def is_envelope(value: Value) -> bool:
+def is_envelope(value: Value) -> TypeGuard[dict[str, Value]]:
     """Tell whether a value wraps content."""
     return (
         isinstance(value, dict)
@@ -58,9 +50,9 @@ def is_envelope(value: Value) -> bool:
     )
 
 
-def is_xml(value: Value) -> bool:
+def is_xml(value: Value) -> TypeGuard[dict[str, Value]]:
     """Tell whether a value wraps XML."""
-    if not isinstance(value, dict) or not is_envelope(value):
+    if not is_envelope(value):
         return False
     kind = str(value["$content-type"]).partition(";")[0].strip().lower()
     return kind in ("application/xml", "text/xml") or kind.endswith("+xml")
@@ -84,14 +76,15 @@ def decode_text(content: bytes, encoding: str) -> str:
 
 def charset(content_type: str) -> str:
     """Return the Python name of the encoding that a content type gives, UTF-8 if none."""
-    found = "utf-8"
-    for parameter in content_type.split(";")[1:]:
-        name, equals, value = parameter.partition("=")
-        if not equals:
-            raise EvaluationError(f"the content type {content_type!r} is not valid")
-        if name.strip().lower() == "charset":
-            found = value.strip().strip('"').lower()
-    return charset_named(found)
+    if any("=" not in parameter for parameter in content_type.split(";")[1:]):
+        raise EvaluationError(f"the content type {content_type!r} is not valid")
+    return charset_named(["utf-8", *_parameter(content_type, "charset")][-1].lower())
+
+
+def _parameter(content_type: str, name: str) -> list[str]:
+    """Return the values that a content type gives for a parameter."""
+    pairs = (parameter.partition("=") for parameter in content_type.split(";")[1:])
+    return [value.strip().strip('"') for key, _, value in pairs if key.strip().lower() == name]
 
 
 def charset_named(name: str) -> str:
@@ -134,39 +127,28 @@ def form_pairs(run: Run, text: str) -> list[Value]:
 
 def multipart_bodies(run: Run, content: bytes, content_type: str) -> list[Value]:
     """Return the parts of a message; each has headers and wrapped content."""
-    boundary = _boundary(content_type)
+    boundary = next(iter(_parameter(content_type, "boundary")), "")
     if not boundary:
         raise EvaluationError("content of several parts names no boundary")
     run.spend(len(content) >> 6)
     mark = b"--" + boundary.encode("utf-8", "replace")
     parts = content.split(mark)[1:]
     run.check_items(len(parts), "message")
-    found: list[Value] = []
+    bodies: list[Value] = []
     for part in parts[:_PARTS_MAX]:
         if part.startswith(b"--"):
             break
         head, _, body = part.removeprefix(b"\r\n").partition(b"\r\n\r\n")
         headers = _headers(head)
         kind = headers.get("content-type") or OCTETS
-        found.append({"headers": dict(headers), "body": envelope(body.removesuffix(b"\r\n"), kind)})
-    return found
-
-
-def _boundary(content_type: str) -> str:
-    for piece in content_type.split(";")[1:]:
-        name, _, value = piece.partition("=")
-        if name.strip().lower() == "boundary":
-            return value.strip().strip('"')
-    return ""
+        wrapped = envelope(body.removesuffix(b"\r\n"), kind)
+        bodies.append({"headers": dict(headers), "body": wrapped})
+    return bodies
 
 
 def _headers(head: bytes) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for line in head.decode("utf-8", "replace").split("\r\n"):
-        name, mark, value = line.partition(":")
-        if mark:
-            found[name.strip().lower()] = value.strip()
-    return found
+    lines = (line.partition(":") for line in head.decode("utf-8", "replace").split("\r\n"))
+    return {name.strip().lower(): value.strip() for name, mark, value in lines if mark}
 
 
 _ESCAPED = {"\u0085": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -186,7 +168,7 @@ def print_text(run: Run, value: Value) -> str:
         return float_text(value)
     if isinstance(value, Decimal):
         return format(value, "f")
-    if isinstance(value, dict) and is_envelope(value):
+    if is_envelope(value):
         return content_text(run, value)
     if isinstance(value, list | dict):
         return json_text(run, value)
