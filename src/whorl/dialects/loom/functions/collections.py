@@ -61,7 +61,7 @@ def empty(run: Run, collection: Value) -> Value:
     raise wrong("empty", None, "be an object, an array or a string", collection)
 
 
-def end_of(run: Run, collection: Value, *, function: str, index: int) -> Value:
+def end_of(function: str, index: int, run: Run, collection: Value) -> Value:
     if isinstance(collection, str):
         return collection[index] if collection else ""
     if isinstance(collection, list):
@@ -69,7 +69,7 @@ def end_of(run: Run, collection: Value, *, function: str, index: int) -> Value:
     raise wrong(function, None, "be an array or a string", collection)
 
 
-def part_of(run: Run, collection: Value, count: Value, *, function: str) -> Value:
+def part_of(function: str, run: Run, collection: Value, count: Value) -> Value:
     if not isinstance(collection, str | list):
         raise wrong(function, 0, "be an array or a string", collection)
     number = whole(function, 1, count)
@@ -185,8 +185,8 @@ COLLECTIONS: tuple[FunctionEntry, ...] = (
         "whether a text has the part, an array the item or an object the key; case matters",
     ),
     _collection("empty(collection)", empty, "whether there is nothing in it; null is empty"),
-    _collection.named("first(collection)", end_of, "the first item or character", index=0),
-    _collection.named("last(collection)", end_of, "the last item or character", index=-1),
+    _collection.named("first(collection)", end_of, "the first item or character", 0),
+    _collection.named("last(collection)", end_of, "the last item or character", -1),
     _collection.named("take(collection, count)", part_of, "the items or characters at the front"),
     _collection.named("skip(collection, count)", part_of, "the items after the first ones"),
     _collection.collecting(
@@ -342,7 +342,7 @@ def chosen(run: Run, test: Value, then: Value, otherwise: Value) -> Value:
 
 
 def ordered(
-    run: Run, left: Value, right: Value, *, function: str, compare: Callable[[Any, Any], bool]
+    function: str, compare: Callable[[Any, Any], bool], run: Run, left: Value, right: Value
 ) -> bool:
     if isinstance(left, str) and isinstance(right, str):
         run.spend(min(len(left), len(right)) >> 8)
@@ -372,7 +372,7 @@ LOGICAL: tuple[FunctionEntry, ...] = (
             f"{name}(left, right)",
             ordered,
             f"whether the first number or text comes {place}",
-            compare=compare,
+            compare,
         )
         for name, compare, place in (
             ("greater", operator.gt, "after the second"),

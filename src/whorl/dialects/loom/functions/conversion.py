@@ -210,7 +210,7 @@ CONVERSION: tuple[FunctionEntry, ...] = (
 )
 
 
-def calculate(run: Run, left: Value, right: Value, *, function: str, kinds: Operations) -> Value:
+def calculate(function: str, kinds: Operations, run: Run, left: Value, right: Value) -> Value:
     """Calculate by the wider kind of two numbers: decimal, float or integer."""
     if function in ("div", "mod") and number(function, 1, right) == 0:
         raise not_valid(function, "attempt to divide an integer or decimal by zero")
@@ -308,7 +308,7 @@ _ARITHMETIC: tuple[tuple[str, Operations, str], ...] = (
 
 MATH: tuple[FunctionEntry, ...] = (
     *(
-        _math.named(f"{name}(left, right)", calculate, doc, kinds=kinds)
+        _math.named(f"{name}(left, right)", calculate, doc, kinds)
         for name, kinds, doc in _ARITHMETIC
     ),
     _math.collecting("min(value)", extreme("min", min), "the lowest of numbers or an array"),

@@ -6,6 +6,7 @@ in UTC or had an offset.
 
 from __future__ import annotations
 
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -142,11 +143,11 @@ def date_difference(run: Run, start: Value, end: Value) -> Value:
     return format_span(second.ticks - first.ticks, "")
 
 
-def part_of(run: Run, value: Value, *, function: str, part: Callable[[Moment], int]) -> Value:
+def part_of(function: str, part: Callable[[Moment], int], run: Run, value: Value) -> Value:
     return part(read(function, value, None))
 
 
-def start_of(run: Run, value: Value, form: Value, *, function: str, ticks: int) -> Value:
+def start_of(function: str, ticks: int, run: Run, value: Value, form: Value) -> Value:
     moment = read(function, value)
     return write(function, Moment(moment.ticks - moment.ticks % ticks, moment.utc), form)
 
@@ -183,28 +184,30 @@ _date = Family("date")
 DATES: tuple[FunctionEntry, ...] = (
     _date("utcNow(format?)", utc_now, "the time of the evaluation", reads="$now"),
     *(
-        _date.named(
+        _date(
             f"add{noun.capitalize()}(timestamp, {noun}, format?)",
-            add,
+            partial(add, function=f"add{noun.capitalize()}", ticks=_UNITS[noun[:-1]]),
             f"a time some {noun} later",
-            ticks=_UNITS[noun.removesuffix("s")],
         )
         for noun in ("days", "hours", "minutes", "seconds")
     ),
-    _date.named(
+    _date(
         "addToTime(timestamp, interval, unit, format?)",
-        shift,
+        partial(shift, function="addToTime", sign=1),
         "a time some units later: Second, Minute, Hour, Day, Week, Month, Year",
-        sign=1,
     ),
-    _date.named(
+    _date(
         "subtractFromTime(timestamp, interval, unit, format?)",
-        shift,
+        partial(shift, function="subtractFromTime", sign=-1),
         "a time some units earlier",
-        sign=-1,
     ),
     *(
-        _date.named(f"{name}(interval, unit, format?)", from_now, doc, sign=sign, reads="$now")
+        _date(
+            f"{name}(interval, unit, format?)",
+            partial(from_now, function=name, sign=sign),
+            doc,
+            reads="$now",
+        )
         for name, sign, doc in (
             ("getFutureTime", 1, "the time some units from now"),
             ("getPastTime", -1, "the time some units ago"),
@@ -219,7 +222,7 @@ DATES: tuple[FunctionEntry, ...] = (
     ),
     _date("dateDifference(start, end)", date_difference, "the span between two times"),
     *(
-        _date.named(f"{name}(timestamp)", part_of, doc, part=part)
+        _date.named(f"{name}(timestamp)", part_of, doc, part)
         for name, doc, part in (
             (
                 "dayOfWeek",
@@ -230,11 +233,11 @@ DATES: tuple[FunctionEntry, ...] = (
             ("dayOfYear", "the day of the year", lambda moment: moment.date.timetuple().tm_yday),
         )
     ),
-    _date.named("startOfDay(timestamp, format?)", start_of, "midnight before", ticks=DAY),
-    _date.named("startOfHour(timestamp, format?)", start_of, "the full hour before", ticks=HOUR),
+    _date.named("startOfDay(timestamp, format?)", start_of, "midnight before", DAY),
+    _date.named("startOfHour(timestamp, format?)", start_of, "the full hour before", HOUR),
     _date("startOfMonth(timestamp, format?)", start_of_month, "the first day of its month"),
     _date.named(
-        "ticks(timestamp)", part_of, "how many 100 ns since the year 1", part=attrgetter("ticks")
+        "ticks(timestamp)", part_of, "how many 100 ns since the year 1", attrgetter("ticks")
     ),
     _date(
         "formatDateTime(timestamp, format?, locale?)", format_date_time, "a time in another form"

@@ -30,20 +30,7 @@ if TYPE_CHECKING:
     from whorl.language.values import Value
 
 
-def concat(run: Run, values: list[Value]) -> str:
-    return _joined(run, values, "", "concat")
-
-
-def join(run: Run, collection: Value, delimiter: Value) -> Value:
-    if not isinstance(collection, list):
-        raise wrong("join", 0, "be an array", collection)
-    between = text("join", 1, delimiter)
-    run.spend(len(collection))
-    run.limit_text(len(between) * max(0, len(collection) - 1), "join")
-    return _joined(run, collection, between, "join")
-
-
-def _joined(run: Run, values: list[Value], between: str, function: str) -> str:
+def concat(run: Run, values: list[Value], between: str = "", function: str = "concat") -> str:
     parts: list[str] = []
     size = len(between) * max(0, len(values) - 1)
     for value in values:
@@ -52,6 +39,15 @@ def _joined(run: Run, values: list[Value], between: str, function: str) -> str:
         run.limit_text(size, function)
         parts.append(part)
     return between.join(parts)
+
+
+def join(run: Run, collection: Value, delimiter: Value) -> Value:
+    if not isinstance(collection, list):
+        raise wrong("join", 0, "be an array", collection)
+    between = text("join", 1, delimiter)
+    run.spend(len(collection))
+    run.limit_text(len(between) * max(0, len(collection) - 1), "join")
+    return concat(run, collection, between, "join")
 
 
 def ends_with(run: Run, value: Value, search: Value) -> Value:
@@ -286,7 +282,7 @@ def component_to_binary(run: Run, value: Value) -> Value:
 
 
 def uri_part(
-    run: Run, value: Value, *, function: str, part: Callable[[re.Match[str]], Value]
+    function: str, part: Callable[[re.Match[str]], Value], run: Run, value: Value
 ) -> Value:
     match = _ADDRESS.match(text(function, None, value).strip())
     if match is None:
@@ -309,7 +305,7 @@ URIS: tuple[FunctionEntry, ...] = (
     _uri("decodeUriComponent(text)", decode_component, "without its escapes"),
     _uri("uriComponentToBinary(text)", component_to_binary, "an escaped text as content"),
     *(
-        _uri.named(f"{name}(uri)", uri_part, doc, part=part)
+        _uri.named(f"{name}(uri)", uri_part, doc, part)
         for name, doc, part in (
             ("uriHost", "the host", lambda uri: (uri["host"] or "").lower()),
             ("uriPath", "the path, / if it has none", lambda uri: uri["path"] or "/"),

@@ -49,7 +49,7 @@ _FAILED = ("Failed", "TimedOut", "Cancelled")
 
 
 def named(
-    run: Run, name: Value, *, function: str, place: str, noun: str, lenient: bool = False
+    function: str, place: str, noun: str, run: Run, name: Value, *, lenient: bool = False
 ) -> Value:
     """Return the value of a name in one of the tables of the scope."""
     key = text(function, None, name)
@@ -70,19 +70,19 @@ def named(
     )
 
 
-def variable(run: Run, name: Value, *, function: str, lenient: bool) -> Value:
+def variable(function: str, lenient: bool, run: Run, name: Value) -> Value:
     loop = run.lookup("$loop")
     if isinstance(loop, dict):
         own = find_key(loop, text(function, None, name))
         if own is not None:
             return loop[own]
-    return named(run, name, function=function, place="$variables", noun="variable", lenient=lenient)
+    return named(function, "$variables", "variable", run, name, lenient=lenient)
 
 
-def result(run: Run, name: Value, *, function: str) -> Value:
+def result(function: str, run: Run, name: Value) -> Value:
     if run.lookup("$scopes") is UNDEFINED:
-        return named(run, name, function=function, place="$results", noun="scope")
-    inside = named(run, name, function=function, place="$scopes", noun="scope")
+        return named(function, "$results", "scope", run, name)
+    inside = named(function, "$scopes", "scope", run, name)
     records = run.lookup("$actions")
     if not isinstance(inside, list) or not isinstance(records, dict):
         return None
@@ -91,10 +91,13 @@ def result(run: Run, name: Value, *, function: str) -> Value:
     return [record for record in each if record is not None]
 
 
-def _record(run: Run, name: Value, function: str) -> Value:
+def _record(function: str, run: Run, name: Value) -> Value:
     """Return the record of an action, or of the trigger where it bears the name."""
+    records = run.lookup("$actions")
+    if isinstance(records, dict) and isinstance(name, str) and name in records:
+        return records[name]
     try:
-        return named(run, name, function=function, place="$actions", noun="workflow action")
+        return named(function, "$actions", "workflow action", run, name)
     except EvaluationError:
         started = run.lookup("$trigger")
         own = started.get("name") if isinstance(started, dict) else None
@@ -103,12 +106,12 @@ def _record(run: Run, name: Value, function: str) -> Value:
         raise
 
 
-def outputs(run: Run, name: Value, *, function: str) -> Value:
-    return forgiving_item(_record(run, name, function), "outputs")
+def outputs(function: str, run: Run, name: Value) -> Value:
+    return forgiving_item(_record(function, run, name), "outputs")
 
 
-def body(run: Run, name: Value, *, function: str, lenient: bool) -> Value:
-    given = outputs(run, name, function=function)
+def body(function: str, lenient: bool, run: Run, name: Value) -> Value:
+    given = forgiving_item(_record(function, run, name), "outputs")
     if lenient and not (isinstance(given, dict) and find_key(given, "body") is not None):
         # Whatever an action gives is its body there, unless it says which part of it is.
         return given
@@ -121,7 +124,7 @@ def _body_of(given: Value) -> Value:
 
 
 def actions(run: Run, name: Value, part: Value) -> Value:
-    record = _record(run, name, "actions")
+    record = _record("actions", run, name)
     return record if part is None else forgiving_item(record, text("actions", 1, part))
 
 
@@ -135,7 +138,7 @@ def settled(run: Run, name: Value, function: Value) -> bool:
     return function != "body" and record.get("outputs") is not None
 
 
-def scoped(run: Run, *, function: str, place: str) -> Value:
+def scoped(function: str, place: str, run: Run) -> Value:
     """Return what the scope says under a name; raise where it says nothing."""
     value = run.lookup(place)
     if value is UNDEFINED:
@@ -146,29 +149,29 @@ def scoped(run: Run, *, function: str, place: str) -> Value:
     return value
 
 
-def trigger_outputs(run: Run, *, function: str, place: str) -> Value:
-    return forgiving_item(scoped(run, function=function, place=place), "outputs")
+def trigger_outputs(function: str, place: str, run: Run) -> Value:
+    return forgiving_item(scoped(function, place, run), "outputs")
 
 
-def trigger_body(run: Run, *, function: str, place: str) -> Value:
-    return _body_of(trigger_outputs(run, function=function, place=place))
+def trigger_body(function: str, place: str, run: Run) -> Value:
+    return _body_of(trigger_outputs(function, place, run))
 
 
-def current_action(run: Run, part: Value, *, function: str, place: str) -> Value:
-    record = scoped(run, function=function, place=place)
+def current_action(function: str, place: str, run: Run, part: Value) -> Value:
+    record = scoped(function, place, run)
     return record if part is None else forgiving_item(record, text(function, None, part))
 
 
 def _wrapped(run: Run, function: str, action: list[Value], key: str) -> Value:
     """Return what the body of an action, or else of the trigger, has under a key."""
     if action:
-        given = body(run, action[0], function=function, lenient=False)
+        given = body(function, False, run, action[0])
     else:
-        given = trigger_body(run, function="triggerBody", place="$trigger")
+        given = trigger_body("triggerBody", "$trigger", run)
     return forgiving_item(given, key) if isinstance(given, dict) else None
 
 
-def form_values(run: Run, *arguments: Value, function: str) -> list[Value]:
+def form_values(function: str, run: Run, *arguments: Value) -> list[Value]:
     *action, key = arguments
     pairs = _wrapped(run, function, action, "$formdata")
     wanted = text(function, None, key).lower()
@@ -182,15 +185,15 @@ def form_values(run: Run, *arguments: Value, function: str) -> list[Value]:
     ]
 
 
-def form_value(run: Run, *arguments: Value, function: str) -> Value:
-    values = form_values(run, *arguments, function=function)
+def form_value(function: str, run: Run, *arguments: Value) -> Value:
+    values = form_values(function, run, *arguments)
     if len(values) > 1:
         key = arguments[-1]
         raise not_valid(function, f"the form has {len(values)} values for the key {key!r}")
     return values[0] if values else None
 
 
-def multipart(run: Run, *arguments: Value, function: str) -> Value:
+def multipart(function: str, run: Run, *arguments: Value) -> Value:
     *action, index = arguments
     parts = _wrapped(run, function, action, "$multipart")
     number = whole(function, None, index)
@@ -216,7 +219,7 @@ def differing(lenient: bool) -> tuple[FunctionEntry, ...]:
         ("actionBody(action)", body, "the body of an action's outputs; an old name", "$actions"),
     )
     return tuple(
-        _workflow.named(signature, call, doc, reads=place, borrows=True, lenient=lenient)
+        _workflow.named(signature, call, doc, lenient, reads=place, borrows=True)
         for signature, call, doc, place in rows
     )
 
@@ -229,7 +232,7 @@ WORKFLOW: tuple[FunctionEntry, ...] = (
         reads="$actions",
     ),
     *(
-        _workflow.named(signature, named, doc, reads=place, borrows=True, place=place, noun=noun)
+        _workflow.named(signature, named, doc, place, noun, reads=place, borrows=True)
         for signature, place, noun, doc in (
             ("parameters(name)", "$parameters", "workflow parameter", "the value of a parameter"),
             ("items(loop)", "$items", "loop", "the current item of a loop"),
@@ -250,7 +253,7 @@ WORKFLOW: tuple[FunctionEntry, ...] = (
     _workflow("actions(action, part?)", actions, "a record", reads="$actions", borrows=True),
     *differing(lenient=False),
     *(
-        _workflow.named(signature, call, doc, reads=place, borrows=True, place=place)
+        _workflow.named(signature, call, doc, place, reads=place, borrows=True)
         for signature, call, doc, place in (
             ("trigger()", scoped, "the record of the trigger", "$trigger"),
             ("triggerOutputs()", trigger_outputs, "the outputs of the trigger", "$trigger"),
@@ -264,8 +267,8 @@ WORKFLOW: tuple[FunctionEntry, ...] = (
         "listCallbackUrl()",
         scoped,
         "the address that starts this workflow",
+        "$callback_url",
         reads="$callback_url",
-        place="$callback_url",
     ),
     *(
         _workflow.named(signature, call, doc, reads="$actions" if "(action" in signature else "")

@@ -119,13 +119,12 @@ class Family(entry.Family):
         signature: str,
         call: Callable[..., Value],
         doc: str,
-        *,
+        *bound: object,
         reads: str = "",
         borrows: bool = False,
-        **bound: object,
     ) -> FunctionEntry:
-        """Make an entry whose call is given its own name as `function`, and what is bound."""
-        own = partial(call, function=signature.partition("(")[0], **bound)
+        """Make an entry whose call is given its own name first, then what is bound."""
+        own = partial(call, signature.partition("(")[0], *bound)
         return self(signature, own, doc, reads=reads, borrows=borrows)
 
     def collecting(self, signature: str, call: Collected, doc: str) -> FunctionEntry:

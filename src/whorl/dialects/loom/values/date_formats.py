@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.values.cultures import culture_of
-from whorl.dialects.loom.values.moments import DAY, HOUR, MINUTE, SECOND, Moment, checked, clock
+from whorl.dialects.loom.values.moments import DAY, HOUR, MINUTE, SECOND, Moment, checked
 from whorl.language.faults import EvaluationError
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ def _year(moment: Moment, count: int, culture: Culture) -> str:
     return str(year % 100).zfill(count) if count <= 2 else str(year).zfill(count)
 
 
-def _count(moment: Moment, count: int, unit: str) -> str:
-    return str(clock(moment.time)[unit]).zfill(min(count, 2))
+def _count(moment: Moment, count: int, whole: int, unit: int) -> str:
+    return str(moment.time % whole // unit).zfill(min(count, 2))
 
 
 def _half_hour(moment: Moment, count: int, culture: Culture) -> str:
@@ -119,10 +119,10 @@ _WRITERS: dict[str, Callable[[Moment, int, Culture], str]] = {
     "d": _day,
     "M": _month,
     "y": _year,
-    "H": lambda moment, count, culture: _count(moment, count, "h"),
+    "H": lambda moment, count, culture: _count(moment, count, DAY, HOUR),
     "h": _half_hour,
-    "m": lambda moment, count, culture: _count(moment, count, "m"),
-    "s": lambda moment, count, culture: _count(moment, count, "s"),
+    "m": lambda moment, count, culture: _count(moment, count, HOUR, MINUTE),
+    "s": lambda moment, count, culture: _count(moment, count, MINUTE, SECOND),
     "f": _fraction,
     "F": lambda moment, count, culture: _fraction(moment, count, culture).rstrip("0"),
     "t": _half,

@@ -106,7 +106,7 @@ _SPAN = re.compile(
 _PIECE = re.compile(r"'(?P<quoted>[^']*)'|\\(?P<escaped>.)|(?P<letters>([dhmsfF])\4*)|(?P<other>.)")
 
 
-def clock(ticks: int) -> dict[str, int]:
+def _clock(ticks: int) -> dict[str, int]:
     """Return the days, hours, minutes and seconds of a span, and the ticks beyond them."""
     return {
         "d": ticks // DAY,
@@ -130,7 +130,7 @@ def read_span(text: str) -> int:
 
 def format_span(ticks: int, form: str) -> str:
     """Write a span by `c`, `g`, `G` or a pattern such as `hh\\:mm`."""
-    parts = clock(abs(ticks))
+    parts = _clock(abs(ticks))
     if form not in ("", "c", "t", "T", "g", "G"):
         return "".join(_piece(parts, piece) for piece in _PIECE.finditer(form))
     # Days and fractions of a second are written only where there are some, but for `G`.
