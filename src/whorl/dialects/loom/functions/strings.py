@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def concat(run: Run, values: list[Value], between: str = "", function: str = "concat") -> str:
     parts: list[str] = []
-    size = len(between) * max(0, len(values) - 1)
+    size = len(between) * (len(values) - 1) if between and values else 0
     for value in values:
         part = print_text(run, value)
         size += len(part)
