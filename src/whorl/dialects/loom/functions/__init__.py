@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.dialects.loom.functions.binary import BINARY
-from whorl.dialects.loom.functions.collections import COLLECTIONS, LENIENT_COLLECTIONS
-from whorl.dialects.loom.functions.conversion import CONVERSION
+from whorl.dialects.loom.functions.collections import (
+    COLLECTIONS,
+    LENIENT_COLLECTIONS,
+    LOGICAL,
+    OBJECTS,
+    TYPING,
+)
+from whorl.dialects.loom.functions.conversion import CONVERSION, MATH, XML_FUNCTIONS
 from whorl.dialects.loom.functions.dates import DATES
-from whorl.dialects.loom.functions.logical import LOGICAL
-from whorl.dialects.loom.functions.math import MATH
-from whorl.dialects.loom.functions.objects import OBJECTS, TYPING
-from whorl.dialects.loom.functions.strings import STRINGS, URIS
-from whorl.dialects.loom.functions.workflow import WORKFLOW, lenient_entries
-from whorl.dialects.loom.functions.xml import XML_FUNCTIONS
+from whorl.dialects.loom.functions.strings import BINARY, STRINGS, URIS
+from whorl.dialects.loom.functions.workflow import WORKFLOW, differing
 
 if TYPE_CHECKING:
     from whorl.language.entry import FunctionEntry
@@ -35,5 +36,5 @@ LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
 
 # Later entries take the place of earlier ones of the same name.
 LENIENT_LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
-    LOGIC_FUNCTIONS + LENIENT_COLLECTIONS + lenient_entries()
+    LOGIC_FUNCTIONS + LENIENT_COLLECTIONS + differing(lenient=True)
 )

@@ -8,8 +8,9 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
+from whorl.dialects.loom.functions.strings import join
 from whorl.dialects.loom.values.arguments import type_name
-from whorl.dialects.loom.values.contents import (
+from whorl.dialects.loom.values.printing import (
     OCTETS,
     content_bytes,
     decode,
@@ -17,6 +18,7 @@ from whorl.dialects.loom.values.contents import (
     form_pairs,
     is_envelope,
     multipart_bodies,
+    print_text,
 )
 from whorl.language.core.conversion import from_json
 from whorl.language.entry import FunctionEntry
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
     from whorl.language.values import Json, Value
 
 _MISFITS_SHOWN = 3
-_TOLD_MAX = 4_000
-_TOLD_LIMITS = Limits(items_max=500)
+_SHOWN_MAX = 4_000
+_SHOWN_LIMITS = Limits(items_max=500)
 # The statuses of calls that failed.
 _FAILED_FROM = 400
 _QUOTED = (",", '"', "\n", "\r")
@@ -40,8 +42,8 @@ _QUOTED = (",", '"', "\n", "\r")
 def fact(run: Run, name: Value) -> Value:
     """What the scope says under a name that no expression can spell; null where it says nothing."""
     assert isinstance(name, str)
-    found = run.lookup(name)
-    return None if found is UNDEFINED else found
+    value = run.lookup(name)
+    return None if value is UNDEFINED else value
 
 
 def last_of(run: Run, results: Value, ends: Value) -> Value:
@@ -66,9 +68,9 @@ def own_result(run: Run, ends: Value) -> Value:
     assert isinstance(ends, list)
     result = last_of(run, {name: fact(run, name) for name, _ in ends}, ends)
     if isinstance(result, str):
-        return result if len(result) <= _TOLD_MAX else f"{result[:_TOLD_MAX]}..."
+        return result if len(result) <= _SHOWN_MAX else f"{result[:_SHOWN_MAX]}..."
     try:
-        measure(result, _TOLD_LIMITS, _TOLD_MAX)
+        measure(result, _SHOWN_LIMITS, _SHOWN_MAX)
     except LimitExceeded:
         return f"({kind_of(result)}, too large to be told here)"
     return result
@@ -121,8 +123,8 @@ def final_of(run: Run, ends: Value) -> Value:
 def response_of(run: Run, names: Value) -> Value:
     """The body of the response that came first."""
     assert isinstance(names, list)
-    found = [record for record in (_record(run, name) for name in names) if record is not None]
-    sent = [record for record in found if "outputs" in record and "error" not in record]
+    records = [record for record in (_record(run, name) for name in names) if record is not None]
+    sent = [record for record in records if "outputs" in record and "error" not in record]
     sent.sort(key=lambda record: str(record.get("endTime")))
     return _unwrapped(sent[0].get("outputs"), False) if sent else None
 
@@ -147,7 +149,6 @@ def checked_content(run: Run, inputs: Value) -> Value:
     assert isinstance(inputs, dict)
     content, schema = inputs.get("content"), inputs.get("schema")
     if is_envelope(content):
-        assert isinstance(content, dict)
         content = content_bytes(run, content).decode("utf-8-sig", "replace")
     value = from_json(run, content) if isinstance(content, str) else content
     if not schema:
@@ -223,30 +224,22 @@ def fail_with(run: Run, message: Value) -> Value:
 
 def joined(run: Run, inputs: Value) -> Value:
     """The items of an array as one text."""
-    from whorl.dialects.loom.functions.strings import join
-
     assert isinstance(inputs, dict)
     return join(run, inputs.get("from"), inputs.get("joinWith"))
 
 
 def table_of(run: Run, inputs: Value) -> str:
     """An array of objects as a table, in HTML or CSV."""
-    from whorl.dialects.loom.values.printing import print_text
-
     assert isinstance(inputs, dict)
     rows = inputs.get("rows")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise EvaluationError(f"a table needs an array of objects, not {kind_of(rows)}")
-    headers: dict[str, None] = {}
-    for row in rows:
-        assert isinstance(row, dict)
-        headers.update(dict.fromkeys(row))
-    run.check_items(len(rows) * max(1, len(headers)), "table")
-    run.spend(len(rows) * max(1, len(headers)))
-    lines = [[*headers]]
-    for row in rows:
-        assert isinstance(row, dict)
-        lines.append([print_text(run, row.get(name)) for name in headers])
+    objects = [row for row in rows if isinstance(row, dict)]
+    headers = list(dict.fromkeys(name for row in objects for name in row))
+    cells = len(rows) * max(1, len(headers))
+    run.check_items(cells, "table")
+    run.spend(cells)
+    lines = [headers, *([print_text(run, row.get(name)) for name in headers] for row in objects)]
     text = _csv(lines) if str(inputs.get("format")).upper() == "CSV" else _html(lines)
     run.check_text(len(text), "table")
     return text
@@ -257,9 +250,8 @@ def _csv(lines: list[list[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    if not any(mark in text for mark in _QUOTED):
-        return text
-    return '"' + text.replace('"', '""') + '"'
+    is_plain = not any(mark in text for mark in _QUOTED)
+    return text if is_plain else '"' + text.replace('"', '""') + '"'
 
 
 def _html(lines: list[list[str]]) -> str:
@@ -272,8 +264,8 @@ def _html(lines: list[list[str]]) -> str:
 
 
 def _record(run: Run, name: Value) -> dict[str, Json] | None:
-    known = run.lookup("$actions")
-    record = known.get(name) if isinstance(known, dict) and isinstance(name, str) else None
+    records = run.lookup("$actions")
+    record = records.get(name) if isinstance(records, dict) and isinstance(name, str) else None
     return record if isinstance(record, dict) else None
 
 
@@ -299,8 +291,8 @@ def appended(run: Run, sets: Value, name: Value) -> Value:
 def given_of(run: Run, names: Value) -> Value:
     """The names among these that the run was given something for, with it."""
     assert isinstance(names, list)
-    found = {str(name): fact(run, name) for name in names}
-    return {name: value for name, value in found.items() if value is not None}
+    values = {str(name): fact(run, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def given_beside(run: Run, place: Value, names: Value) -> Value:

@@ -1,27 +1,35 @@
-"""Functions on arrays and objects; most take a text as well."""
+"""Functions on arrays and objects, on booleans and order, and on variables, which have types."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import operator
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.loom.values.access import forgiving_item, identity
 from whorl.dialects.loom.values.arguments import (
     Family,
     array,
+    boolean,
     find_key,
+    forgiving_item,
+    identity,
     is_number,
+    mapping,
     not_valid,
+    same,
     text,
+    type_name,
     whole,
     wrong,
 )
+from whorl.language.entry import FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.values import PATH_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
-    from whorl.language.entry import FunctionEntry
     from whorl.language.run import Run
     from whorl.language.values import Value
 
@@ -53,15 +61,7 @@ def empty(run: Run, collection: Value) -> Value:
     raise wrong("empty", None, "be an object, an array or a string", collection)
 
 
-def first(run: Run, collection: Value) -> Value:
-    return _end("first", collection, 0)
-
-
-def last(run: Run, collection: Value) -> Value:
-    return _end("last", collection, -1)
-
-
-def _end(function: str, collection: Value, index: int) -> Value:
+def end_of(function: str, index: int, run: Run, collection: Value) -> Value:
     if isinstance(collection, str):
         return collection[index] if collection else ""
     if isinstance(collection, list):
@@ -69,36 +69,23 @@ def _end(function: str, collection: Value, index: int) -> Value:
     raise wrong(function, None, "be an array or a string", collection)
 
 
-def take(run: Run, collection: Value, count: Value) -> Value:
+def part_of(function: str, run: Run, collection: Value, count: Value) -> Value:
     if not isinstance(collection, str | list):
-        raise wrong("take", 0, "be an array or a string", collection)
-    return collection[: _count("take", count)]
-
-
-def skip(run: Run, collection: Value, count: Value) -> Value:
-    if not isinstance(collection, str | list):
-        raise wrong("skip", 0, "be an array or a string", collection)
-    return collection[_count("skip", count) :]
-
-
-def _count(function: str, count: Value) -> int:
+        raise wrong(function, 0, "be an array or a string", collection)
     number = whole(function, 1, count)
     if number < 0:
         raise wrong(function, 1, "be a positive integer", count)
-    return number
+    return collection[:number] if function == "take" else collection[number:]
 
 
 def union(run: Run, collections: list[Value]) -> Value:
     if _kind_of_all("union", collections) is list:
-        found: dict[Hashable, Value] = {}
-        for item in _items(run, collections):
-            found.setdefault(identity(item), item)
-        return list(found.values())
+        return list(_distinct(_items(run, collections)).values())
     merged: dict[str, Value] = {}
-    for one in collections:
-        assert isinstance(one, dict)
-        run.check_items(len(merged) + len(one), "union")
-        merged.update(one)
+    for properties in collections:
+        assert isinstance(properties, dict)
+        run.check_items(len(merged) + len(properties), "union")
+        merged.update(properties)
     return merged
 
 
@@ -108,32 +95,33 @@ def intersection(run: Run, collections: list[Value]) -> Value:
     head, *others = collections
     if kind is list:
         assert isinstance(head, list)
-        wanted = [{identity(item) for item in one} for one in others if isinstance(one, list)]
-        found: dict[Hashable, Value] = {}
-        for item in head:
-            key = identity(item)
-            if all(key in one for one in wanted):
-                found.setdefault(key, item)
-        return list(found.values())
+        wanted = [{identity(item) for item in each} for each in others if isinstance(each, list)]
+        items = _distinct(head)
+        return [item for key, item in items.items() if all(key in each for each in wanted)]
     assert isinstance(head, dict)
+    tables = [each for each in others if isinstance(each, dict)]
     return {
         key: value
         for key, value in head.items()
-        if all(
-            key in one and identity(one[key]) == identity(value)
-            for one in others
-            if isinstance(one, dict)
-        )
+        if all(key in each and identity(each[key]) == identity(value) for each in tables)
     }
+
+
+def _distinct(items: list[Value]) -> dict[Hashable, Value]:
+    """Return the first of all items that are equal, by what they have in common."""
+    first: dict[Hashable, Value] = {}
+    for item in items:
+        first.setdefault(identity(item), item)
+    return first
 
 
 def _kind_of_all(function: str, collections: list[Value]) -> type:
     for kind in (list, dict):
-        if all(isinstance(one, kind) for one in collections):
+        if all(isinstance(each, kind) for each in collections):
             return kind
-    for place, one in enumerate(collections):
-        if not isinstance(one, list | dict):
-            raise wrong(function, place, "be an array or an object", one)
+    for place, each in enumerate(collections):
+        if not isinstance(each, list | dict):
+            raise wrong(function, place, "be an array or an object", each)
     raise EvaluationError(
         f"The template language function {function!r} expects parameters of same type, "
         "either all arrays or all objects"
@@ -142,18 +130,17 @@ def _kind_of_all(function: str, collections: list[Value]) -> type:
 
 def _items(run: Run, collections: list[Value]) -> list[Value]:
     """Return the items of all arrays; pays for comparing all that the collections hold."""
-    found: list[Value] = []
-    for one in collections:
-        run.weigh(one)
-        if isinstance(one, list):
-            run.check_items(len(found) + len(one), "union")
-            found.extend(one)
-    return found
+    items: list[Value] = []
+    for each in collections:
+        run.weigh(each)
+        if isinstance(each, list):
+            run.check_items(len(items) + len(each), "union")
+            items.extend(each)
+    return items
 
 
 def reverse(run: Run, collection: Value) -> Value:
-    items = array("reverse", None, collection)
-    return items[::-1]
+    return array("reverse", None, collection)[::-1]
 
 
 def sort(run: Run, collection: Value, sort_by: Value) -> Value:
@@ -167,20 +154,12 @@ def sort(run: Run, collection: Value, sort_by: Value) -> Value:
     keyed = [(item if path is None else _property(item, path), item) for item in items]
     missing = [item for key, item in keyed if key is None]
     present = [pair for pair in keyed if pair[0] is not None]
-    for fits in (is_number, _is_text, _is_boolean):
+    for fits in (is_number, lambda key: isinstance(key, str), lambda key: isinstance(key, bool)):
         if all(fits(key) for key, _ in present):
             # All keys are of one kind, so Python can compare them.
             ordered = sorted(present, key=lambda pair: pair[0])  # type: ignore[arg-type,return-value]
             return [*missing, *(item for _, item in ordered)]
     raise not_valid("sort", "the values to sort by are not all numbers or all texts")
-
-
-def _is_text(value: Value) -> bool:
-    return isinstance(value, str)
-
-
-def _is_boolean(value: Value) -> bool:
-    return isinstance(value, bool)
 
 
 def _property(item: Value, path: str) -> Value:
@@ -206,10 +185,10 @@ COLLECTIONS: tuple[FunctionEntry, ...] = (
         "whether a text has the part, an array the item or an object the key; case matters",
     ),
     _collection("empty(collection)", empty, "whether there is nothing in it; null is empty"),
-    _collection("first(collection)", first, "the first item or character"),
-    _collection("last(collection)", last, "the last item or character"),
-    _collection("take(collection, count)", take, "the items or characters at the front"),
-    _collection("skip(collection, count)", skip, "the items after the first ones"),
+    _collection.named("first(collection)", end_of, "the first item or character", 0),
+    _collection.named("last(collection)", end_of, "the last item or character", -1),
+    _collection.named("take(collection, count)", part_of, "the items or characters at the front"),
+    _collection.named("skip(collection, count)", part_of, "the items after the first ones"),
     _collection.collecting(
         "union(first, second)", union, "the items or properties of all; the later value of a key"
     ),
@@ -225,4 +204,181 @@ COLLECTIONS: tuple[FunctionEntry, ...] = (
 # Azure has no such function; files of the seed's dialect use it.
 LENIENT_COLLECTIONS: tuple[FunctionEntry, ...] = (
     _collection("append(collection, value)", append, "an array with one item more; not in Azure"),
+)
+
+
+def add_property(run: Run, subject: Value, name: Value, value: Value) -> Value:
+    properties, key = mapping("addProperty", 0, subject), text("addProperty", 1, name)
+    if find_key(properties, key) is not None:
+        raise not_valid(
+            "addProperty", f"it expects the {key!r} property to not exist in the object"
+        )
+    run.check_items(len(properties) + 1, "addProperty")
+    return {**properties, key: value}
+
+
+def set_property(run: Run, subject: Value, name: Value, value: Value) -> Value:
+    properties, key = mapping("setProperty", 0, subject), text("setProperty", 1, name)
+    run.check_items(len(properties) + 1, "setProperty")
+    own = find_key(properties, key)
+    if own is None:
+        return {**properties, key: value}
+    # The property moves to the end and keeps the case that it had.
+    return {**{other: properties[other] for other in properties if other != own}, own: value}
+
+
+def remove_property(run: Run, subject: Value, name: Value) -> Value:
+    properties = mapping("removeProperty", 0, subject)
+    gone = find_key(properties, text("removeProperty", 1, name))
+    run.check_items(len(properties), "removeProperty")
+    return {key: value for key, value in properties.items() if key != gone}
+
+
+def merge_objects(run: Run, values: list[Value]) -> Value:
+    merged: dict[str, Value] = {}
+    for place, value in enumerate(values):
+        properties = mapping("mergeObjects", place, value)
+        run.check_items(len(merged) + len(properties), "mergeObjects")
+        merged.update(properties)
+    return merged
+
+
+def coalesce(run: Run, values: list[Value]) -> Value:
+    return next((value for value in values if value is not None), None)
+
+
+_json = Family("json")
+
+OBJECTS: tuple[FunctionEntry, ...] = (
+    _json("addProperty(object, property, value)", add_property, "with a property that is new"),
+    _json("setProperty(object, property, value)", set_property, "with a property changed or new"),
+    _json("removeProperty(object, property)", remove_property, "without a property"),
+    _json.collecting("mergeObjects(object)", merge_objects, "all properties; the later value wins"),
+    _json.collecting(
+        "coalesce(value)", coalesce, "the first value that is not null; stops when it is found"
+    ),
+)
+
+
+_SHOWN_MAX = 100
+# What null becomes when it is put into a variable of a type.
+_NULLS: dict[str, Value] = {"string": "", "array": [], "object": None}
+
+
+def typed(run: Run, name: Value, kind: Value, value: Value) -> Value:
+    """Return what a variable of a type holds when it is given a value; raise where it cannot."""
+    wanted = text("$typed", 1, kind).lower()
+    if value is None and wanted in _NULLS:
+        return _NULLS[wanted]
+    if wanted == "float" and is_number(value):
+        return float(value)  # type: ignore[arg-type]
+    if wanted == type_name(value).lower() and not isinstance(value, Decimal):
+        return value
+    shown = run.text(value) if isinstance(value, str | int | float) else type_name(value)
+    only = wanted.capitalize()
+    raise EvaluationError(
+        f"The variable {name!r} of type {only!r} cannot be initialized or updated with value "
+        f"{shown[:_SHOWN_MAX]!r} of type {type_name(value)!r}. The variable {name!r} only "
+        f"supports values of types {only!r}"
+    )
+
+
+def typed_or_null(run: Run, name: Value, kind: Value, value: Value) -> Value:
+    """Do the same where null is a value of every type."""
+    return None if value is None else typed(run, name, kind, value)
+
+
+def declared(run: Run, name: Value, value: Value) -> Value:
+    """Return the value that a variable is set to; raise where nothing has declared it."""
+    table = run.lookup("$variables")
+    if isinstance(table, dict) and find_key(table, text("$declared", 0, name)) is not None:
+        return value
+    raise EvaluationError(
+        f"The variable {name!r} must be initialized before it can be used",
+        help="add an InitializeVariable action before this one",
+    )
+
+
+_internal = Family("internal")
+
+TYPING: tuple[FunctionEntry, ...] = (
+    _internal("$typed(name, type, value)", typed, "a value of the variable's type"),
+    _internal("$typedOrNull(name, type, value)", typed_or_null, "the same, or null"),
+    _internal(
+        "$declared(name, value)",
+        declared,
+        "a value for a variable that is declared",
+        reads="$variables",
+    ),
+)
+
+
+@lru_cache(maxsize=16)
+def condition_check(function: str, place: int) -> FunctionEntry:
+    """Return the function that lets booleans through, for the arguments of `and`, `or`, `if`."""
+
+    def check(run: Run, value: Value) -> Value:
+        return boolean(function, place, value)
+
+    return FunctionEntry("function", "logical", function, check, "the boolean", ("value",))
+
+
+def every(run: Run, values: list[Value]) -> Value:
+    conditions = [boolean("and", place, value) for place, value in enumerate(values)]
+    return all(conditions)
+
+
+def some(run: Run, values: list[Value]) -> Value:
+    conditions = [boolean("or", place, value) for place, value in enumerate(values)]
+    return any(conditions)
+
+
+def negated(run: Run, value: Value) -> Value:
+    return not boolean("not", None, value)
+
+
+def chosen(run: Run, test: Value, then: Value, otherwise: Value) -> Value:
+    return then if boolean("if", 0, test) else otherwise
+
+
+def ordered(
+    function: str, compare: Callable[[Any, Any], bool], run: Run, left: Value, right: Value
+) -> bool:
+    if isinstance(left, str) and isinstance(right, str):
+        run.spend(min(len(left), len(right)) >> 8)
+        return compare(left, right)
+    if is_number(left) and is_number(right):
+        # A decimal cannot be ordered beside NaN, which comes before and after nothing.
+        is_nan = left != left or right != right  # noqa: PLR0124
+        return not is_nan and compare(left, right)
+    if not is_number(left) and not isinstance(left, str):
+        raise wrong(function, 0, "be a number or a string", left)
+    wanted = "be of type string" if isinstance(left, str) else "be a number"
+    raise wrong(function, 1, wanted, right)
+
+
+_logical = Family("logical")
+
+LOGICAL: tuple[FunctionEntry, ...] = (
+    _logical.collecting("and(condition)", every, "whether all conditions are true; stops at false"),
+    _logical.collecting("or(condition)", some, "whether a condition is true; stops at true"),
+    _logical("not(condition)", negated, "the opposite of a boolean"),
+    _logical(
+        "if(condition, then, otherwise)", chosen, "one of two values; only that one is evaluated"
+    ),
+    _logical("equals(left, right)", same, "whether two values are the same; case matters"),
+    *(
+        _logical.named(
+            f"{name}(left, right)",
+            ordered,
+            f"whether the first number or text comes {place}",
+            compare,
+        )
+        for name, compare, place in (
+            ("greater", operator.gt, "after the second"),
+            ("greaterOrEquals", operator.ge, "after the second or is the same"),
+            ("less", operator.lt, "before the second"),
+            ("lessOrEquals", operator.le, "before the second or is the same"),
+        )
+    ),
 )

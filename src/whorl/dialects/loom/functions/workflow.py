@@ -24,11 +24,16 @@ the scope does not know is undefined, and the function that needs it says so.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from whorl.dialects.loom.values.access import forgiving_item
-from whorl.dialects.loom.values.arguments import Family, find_key, not_valid, text, whole
+from whorl.dialects.loom.values.arguments import (
+    Family,
+    find_key,
+    forgiving_item,
+    not_valid,
+    text,
+    whole,
+)
 from whorl.errors import did_you_mean
 from whorl.language.faults import EvaluationError
 from whorl.language.values import UNDEFINED
@@ -53,42 +58,44 @@ def named(
         if key in table:
             return table[key]
         run.spend(len(table) >> 4)
-        found = find_key(table, key)
-        if found is not None:
-            return table[found]
+        own = find_key(table, key)
+        if own is not None:
+            return table[own]
     if lenient:
         return None
-    known = list(table)[:_NAMES_MAX] if isinstance(table, dict) else []
     raise EvaluationError(
         f"The template language function {function!r} cannot be evaluated: "
         f"the {noun} {key!r} is not defined",
-        help=did_you_mean(key, known),
+        help=did_you_mean(key, list(table)[:_NAMES_MAX] if isinstance(table, dict) else []),
     )
 
 
-def variable(lenient: bool, run: Run, name: Value) -> Value:
+def variable(function: str, lenient: bool, run: Run, name: Value) -> Value:
     loop = run.lookup("$loop")
     if isinstance(loop, dict):
-        found = find_key(loop, text("variables", None, name))
-        if found is not None:
-            return loop[found]
-    return named("variables", "$variables", "variable", run, name, lenient=lenient)
+        own = find_key(loop, text(function, None, name))
+        if own is not None:
+            return loop[own]
+    return named(function, "$variables", "variable", run, name, lenient=lenient)
 
 
-def result(run: Run, name: Value) -> Value:
+def result(function: str, run: Run, name: Value) -> Value:
     if run.lookup("$scopes") is UNDEFINED:
-        return named("result", "$results", "scope", run, name)
-    inside = named("result", "$scopes", "scope", run, name)
-    known = run.lookup("$actions")
-    if not isinstance(inside, list) or not isinstance(known, dict):
+        return named(function, "$results", "scope", run, name)
+    inside = named(function, "$scopes", "scope", run, name)
+    records = run.lookup("$actions")
+    if not isinstance(inside, list) or not isinstance(records, dict):
         return None
     run.spend(len(inside))
-    records = [known.get(action) for action in inside if isinstance(action, str)]
-    return [record for record in records if record is not None]
+    each = [records.get(action) for action in inside if isinstance(action, str)]
+    return [record for record in each if record is not None]
 
 
 def _record(function: str, run: Run, name: Value) -> Value:
     """Return the record of an action, or of the trigger where it bears the name."""
+    records = run.lookup("$actions")
+    if isinstance(records, dict) and isinstance(name, str) and name in records:
+        return records[name]
     try:
         return named(function, "$actions", "workflow action", run, name)
     except EvaluationError:
@@ -104,7 +111,7 @@ def outputs(function: str, run: Run, name: Value) -> Value:
 
 
 def body(function: str, lenient: bool, run: Run, name: Value) -> Value:
-    given = outputs(function, run, name)
+    given = forgiving_item(_record(function, run, name), "outputs")
     if lenient and not (isinstance(given, dict) and find_key(given, "body") is not None):
         # Whatever an action gives is its body there, unless it says which part of it is.
         return given
@@ -131,19 +138,8 @@ def settled(run: Run, name: Value, function: Value) -> bool:
     return function != "body" and record.get("outputs") is not None
 
 
-def trigger(run: Run) -> Value:
-    return _scope("trigger", "$trigger", run)
-
-
-def trigger_outputs(run: Run) -> Value:
-    return forgiving_item(_scope("triggerOutputs", "$trigger", run), "outputs")
-
-
-def trigger_body(run: Run) -> Value:
-    return _body_of(forgiving_item(_scope("triggerBody", "$trigger", run), "outputs"))
-
-
-def _scope(function: str, place: str, run: Run) -> Value:
+def scoped(function: str, place: str, run: Run) -> Value:
+    """Return what the scope says under a name; raise where it says nothing."""
     value = run.lookup(place)
     if value is UNDEFINED:
         raise EvaluationError(
@@ -153,35 +149,32 @@ def _scope(function: str, place: str, run: Run) -> Value:
     return value
 
 
-def scoped(function: str, place: str, run: Run) -> Value:
-    return _scope(function, place, run)
+def trigger_outputs(function: str, place: str, run: Run) -> Value:
+    return forgiving_item(scoped(function, place, run), "outputs")
 
 
-def current_action(run: Run, part: Value) -> Value:
-    record = _scope("action", "$action", run)
-    return record if part is None else forgiving_item(record, text("action", None, part))
+def trigger_body(function: str, place: str, run: Run) -> Value:
+    return _body_of(trigger_outputs(function, place, run))
 
 
-def form_value(function: str, run: Run, name: Value, key: Value) -> Value:
-    found = _form(function, run, body(function, False, run, name), key)
-    return _single(function, found, key)
+def current_action(function: str, place: str, run: Run, part: Value) -> Value:
+    record = scoped(function, place, run)
+    return record if part is None else forgiving_item(record, text(function, None, part))
 
 
-def form_values(function: str, run: Run, name: Value, key: Value) -> Value:
-    return _form(function, run, body(function, False, run, name), key)
+def _wrapped(run: Run, function: str, action: list[Value], key: str) -> Value:
+    """Return what the body of an action, or else of the trigger, has under a key."""
+    if action:
+        given = body(function, False, run, action[0])
+    else:
+        given = trigger_body("triggerBody", "$trigger", run)
+    return forgiving_item(given, key) if isinstance(given, dict) else None
 
 
-def trigger_form_value(run: Run, key: Value) -> Value:
-    return _single("triggerFormDataValue", trigger_form_values(run, key), key)
-
-
-def trigger_form_values(run: Run, key: Value) -> Value:
-    return _form("triggerFormDataMultiValues", run, trigger_body(run), key)
-
-
-def _form(function: str, run: Run, given: Value, key: Value) -> list[Value]:
+def form_values(function: str, run: Run, *arguments: Value) -> list[Value]:
+    *action, key = arguments
+    pairs = _wrapped(run, function, action, "$formdata")
     wanted = text(function, None, key).lower()
-    pairs = forgiving_item(given, "$formdata") if isinstance(given, dict) else None
     if not isinstance(pairs, list):
         raise not_valid(function, "the body is not a form")
     run.spend(len(pairs))
@@ -192,23 +185,17 @@ def _form(function: str, run: Run, given: Value, key: Value) -> list[Value]:
     ]
 
 
-def _single(function: str, found: Value, key: Value) -> Value:
-    assert isinstance(found, list)
-    if len(found) > 1:
-        raise not_valid(function, f"the form has {len(found)} values for the key {key!r}")
-    return found[0] if found else None
+def form_value(function: str, run: Run, *arguments: Value) -> Value:
+    values = form_values(function, run, *arguments)
+    if len(values) > 1:
+        key = arguments[-1]
+        raise not_valid(function, f"the form has {len(values)} values for the key {key!r}")
+    return values[0] if values else None
 
 
-def multipart(function: str, run: Run, name: Value, index: Value) -> Value:
-    return _part(function, body(function, False, run, name), index)
-
-
-def trigger_multipart(run: Run, index: Value) -> Value:
-    return _part("triggerMultipartBody", trigger_body(run), index)
-
-
-def _part(function: str, given: Value, index: Value) -> Value:
-    parts = forgiving_item(given, "$multipart") if isinstance(given, dict) else None
+def multipart(function: str, run: Run, *arguments: Value) -> Value:
+    *action, index = arguments
+    parts = _wrapped(run, function, action, "$multipart")
     number = whole(function, None, index)
     if not isinstance(parts, list) or not 0 <= number < len(parts):
         raise not_valid(function, f"the body has no part with the index '{number}'")
@@ -216,105 +203,24 @@ def _part(function: str, given: Value, index: Value) -> Value:
 
 
 _workflow = Family("workflow")
+_IN_TRIGGER = "of a key in the trigger's form"
 
 
-def _differing(lenient: bool) -> tuple[FunctionEntry, ...]:
+def differing(lenient: bool) -> tuple[FunctionEntry, ...]:
     """Return the functions that differ where what is missing is null."""
-    variables = _workflow(
-        "variables(name)",
-        partial(variable, lenient),
-        "the value of a variable, or of a variable of the loop",
-        reads="$variables",
-        borrows=True,
-    )
-    bodies = (
-        ("body(action)", "the body of an action's outputs"),
-        ("actionBody(action)", "the body of an action's outputs; an old name"),
-    )
-    reading = (
-        _workflow(
-            signature,
-            partial(body, signature.partition("(")[0], lenient),
-            doc,
-            reads="$actions",
-            borrows=True,
-        )
-        for signature, doc in bodies
-    )
-    return (variables, *reading)
-
-
-def lenient_entries() -> tuple[FunctionEntry, ...]:
-    """Return the functions that differ where what is missing is null."""
-    return _differing(lenient=True)
-
-
-def _by_name() -> tuple[FunctionEntry, ...]:
-    """Return the functions that take the name of something."""
-    tables = (
-        ("parameters(name)", "$parameters", "workflow parameter", "the value of a parameter"),
-        ("items(loop)", "$items", "loop", "the current item of a loop"),
-        ("iterationIndexes(loop)", "$iterations", "loop", "the index of a loop, from 0"),
-        ("appsetting(name)", "$settings", "app setting", "the value of an app setting"),
-        ("secret(name)", "$secrets", "secret", "the value of a secret; not in Azure"),
-        ("agentParameters(name)", "$agent_parameters", "agent parameter", "what a model chose"),
-    )
-    entries = [
-        _workflow(
-            signature,
-            partial(named, signature.partition("(")[0], place, noun),
-            doc,
-            reads=place,
-            borrows=True,
-        )
-        for signature, place, noun, doc in tables
-    ]
-    reading = (
-        ("outputs(action)", partial(outputs, "outputs"), "the outputs of an action"),
+    rows = (
         (
-            "actionOutputs(action)",
-            partial(outputs, "actionOutputs"),
-            "the outputs of an action; an old name",
+            "variables(name)",
+            variable,
+            "the value of a variable, or of a variable of the loop",
+            "$variables",
         ),
-        ("result(scope)", result, "the records of the actions in a scope or loop"),
-        ("actions(action, part?)", actions, "a record"),
+        ("body(action)", body, "the body of an action's outputs", "$actions"),
+        ("actionBody(action)", body, "the body of an action's outputs; an old name", "$actions"),
     )
-    for signature, call, doc in reading:
-        entries.append(_workflow(signature, call, doc, reads="$actions", borrows=True))
-    return tuple(entries)
-
-
-def _form_entries() -> tuple[FunctionEntry, ...]:
-    return (
-        _workflow(
-            "formDataValue(action, key)",
-            partial(form_value, "formDataValue"),
-            "the one value of a key in a form",
-            reads="$actions",
-        ),
-        _workflow(
-            "formDataMultiValues(action, key)",
-            partial(form_values, "formDataMultiValues"),
-            "all values of a key in a form",
-            reads="$actions",
-        ),
-        _workflow(
-            "multipartBody(action, index)",
-            partial(multipart, "multipartBody"),
-            "a part of a body that has several",
-            reads="$actions",
-        ),
-        _workflow(
-            "triggerFormDataValue(key)",
-            trigger_form_value,
-            "the one value of a key in the trigger's form",
-        ),
-        _workflow(
-            "triggerFormDataMultiValues(key)",
-            trigger_form_values,
-            "all values of a key in the trigger's form",
-        ),
-        _workflow("triggerMultipartBody(index)", trigger_multipart, "a part of the trigger's body"),
+    return tuple(
+        _workflow.named(signature, call, doc, lenient, reads=place, borrows=True)
+        for signature, call, doc, place in rows
     )
 
 
@@ -325,37 +231,62 @@ WORKFLOW: tuple[FunctionEntry, ...] = (
         "whether an action has not failed, for the condition of a loop",
         reads="$actions",
     ),
-    *_by_name(),
-    *_differing(lenient=False),
-    _workflow("trigger()", trigger, "the record of the trigger", reads="$trigger", borrows=True),
-    _workflow(
-        "triggerOutputs()",
-        trigger_outputs,
-        "the outputs of the trigger",
-        reads="$trigger",
-        borrows=True,
+    *(
+        _workflow.named(signature, named, doc, place, noun, reads=place, borrows=True)
+        for signature, place, noun, doc in (
+            ("parameters(name)", "$parameters", "workflow parameter", "the value of a parameter"),
+            ("items(loop)", "$items", "loop", "the current item of a loop"),
+            ("iterationIndexes(loop)", "$iterations", "loop", "the index of a loop, from 0"),
+            ("appsetting(name)", "$settings", "app setting", "the value of an app setting"),
+            ("secret(name)", "$secrets", "secret", "the value of a secret; not in Azure"),
+            ("agentParameters(name)", "$agent_parameters", "agent parameter", "what a model chose"),
+        )
     ),
-    _workflow(
-        "triggerBody()", trigger_body, "the body of the trigger", reads="$trigger", borrows=True
+    *(
+        _workflow.named(signature, call, doc, reads="$actions", borrows=True)
+        for signature, call, doc in (
+            ("outputs(action)", outputs, "the outputs of an action"),
+            ("actionOutputs(action)", outputs, "the outputs of an action; an old name"),
+            ("result(scope)", result, "the records of the actions in a scope or loop"),
+        )
     ),
-    _workflow(
-        "item()", partial(scoped, "item", "$item"), "the current item", reads="$item", borrows=True
+    _workflow("actions(action, part?)", actions, "a record", reads="$actions", borrows=True),
+    *differing(lenient=False),
+    *(
+        _workflow.named(signature, call, doc, place, reads=place, borrows=True)
+        for signature, call, doc, place in (
+            ("trigger()", scoped, "the record of the trigger", "$trigger"),
+            ("triggerOutputs()", trigger_outputs, "the outputs of the trigger", "$trigger"),
+            ("triggerBody()", trigger_body, "the body of the trigger", "$trigger"),
+            ("item()", scoped, "the current item", "$item"),
+            ("workflow()", scoped, "the run", "$workflow"),
+            ("action(part?)", current_action, "the record of this action", "$action"),
+        )
     ),
-    _workflow(
-        "workflow()",
-        partial(scoped, "workflow", "$workflow"),
-        "the run",
-        reads="$workflow",
-        borrows=True,
-    ),
-    _workflow(
-        "action(part?)", current_action, "the record of this action", reads="$action", borrows=True
-    ),
-    _workflow(
+    _workflow.named(
         "listCallbackUrl()",
-        partial(scoped, "listCallbackUrl", "$callback_url"),
+        scoped,
         "the address that starts this workflow",
+        "$callback_url",
         reads="$callback_url",
     ),
-    *_form_entries(),
+    *(
+        _workflow.named(signature, call, doc, reads="$actions" if "(action" in signature else "")
+        for signature, call, doc in (
+            ("formDataValue(action, key)", form_value, "the one value of a key in a form"),
+            ("formDataMultiValues(action, key)", form_values, "all values of a key in a form"),
+            ("multipartBody(action, index)", multipart, "a part of a body that has several"),
+            (
+                "triggerFormDataValue(key)",
+                form_value,
+                "the one value of a key in the trigger's form",
+            ),
+            (
+                "triggerFormDataMultiValues(key)",
+                form_values,
+                "all values of a key in the trigger's form",
+            ),
+            ("triggerMultipartBody(index)", multipart, "a part of the trigger's body"),
+        )
+    ),
 )

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from whorl.dialects.loom.values.printing import float_text
 from whorl.language.faults import EvaluationError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.dialects.loom.values.arguments import Number
     from whorl.dialects.loom.values.cultures import Culture
+    from whorl.language.run import Run
+
 
 DECIMAL_MAX = Decimal("79228162514264337593543950335")
 DECIMAL = Context(prec=29, rounding=ROUND_HALF_EVEN)
@@ -35,15 +41,15 @@ def read_digits(
     """Return a number in the writing of Python, or None if the text is no number."""
     if len(text) > _DIGITS_MAX:
         return None
-    found = _pattern(culture.point, culture.group, exponent, trailing).match(text)
-    if found is None or (found["before"] and found["after"]):
+    match = _pattern(culture.point, culture.group, exponent, trailing).match(text)
+    if match is None or (match["before"] and match["after"]):
         return None
-    whole = (found["whole"] or "").replace(culture.group, "")
-    if not whole and not found["places"]:
+    whole = (match["whole"] or "").replace(culture.group, "")
+    if not whole and not match["places"]:
         return None
-    sign = "-" if "-" in (found["before"], found["after"]) else ""
-    power = f"e{found['power']}" if found["power"] else ""
-    return f"{sign}{whole or 0}.{found['places'] or 0}{power}"
+    sign = "-" if "-" in (match["before"], match["after"]) else ""
+    power = f"e{match['power']}" if match["power"] else ""
+    return f"{sign}{whole or 0}.{match['places'] or 0}{power}"
 
 
 def read_float(text: str, culture: Culture, *, trailing: bool = True) -> float | None:
@@ -62,11 +68,8 @@ def read_decimal(text: str, culture: Culture) -> Decimal | None:
     digits = read_digits(text, culture, exponent=False)
     if digits is None:
         return None
-    written = digits if culture.point in text else digits.removesuffix(".0")
     places = text.partition(culture.point)[2].strip().rstrip("+-").strip()
-    if culture.point in text and not places:
-        written = digits.removesuffix(".0")
-    return to_decimal(Decimal(written))
+    return to_decimal(Decimal(digits if places else digits.removesuffix(".0")))
 
 
 def to_decimal(number: int | float | Decimal) -> Decimal:
@@ -83,3 +86,207 @@ def to_decimal(number: int | float | Decimal) -> Decimal:
     if exponent < -_PLACES_MAX:
         exact = exact.quantize(Decimal(1).scaleb(-_PLACES_MAX), context=DECIMAL)
     return exact if exponent <= 0 else exact.quantize(Decimal(1), context=DECIMAL)
+
+
+_STANDARD = re.compile(r"([A-Za-z])([0-9]{0,3})\Z")
+_PICTURE_MAX = 200
+# Wide enough for any float written out with 999 places.
+EXACT = Context(prec=1_400, rounding=ROUND_HALF_UP)
+
+
+def format_number(run: Run, number: Number, form: str, culture: Culture) -> str:
+    """Write a number."""
+    run.check_text(len(form) + 1_400, "formatNumber")
+    if isinstance(number, float) and not math.isfinite(number):
+        return float_text(number).replace("Infinity", culture.infinity)
+    standard = _STANDARD.match(form) if form else _STANDARD.match("G")
+    if standard is None:
+        if len(form) > _PICTURE_MAX:
+            raise EvaluationError(f"a number format has at most {_PICTURE_MAX} characters")
+        return fill_picture(number, form, culture)
+    letter = standard[1].upper()
+    places = int(standard[2]) if standard[2] else None
+    if letter == "X":
+        return _hexadecimal(number, places, upper=standard[1] == "X")
+    write = _WRITERS.get(letter)
+    if write is None:
+        raise EvaluationError(f"the number format {form!r} is not valid")
+    written = write(exact(number), places, culture)
+    return written.lower() if standard[1] == "e" else written
+
+
+def exact(number: Number) -> Decimal:
+    """Return a number as its shortest decimal digits."""
+    return Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
+
+
+def rounded(number: Decimal, places: int | None, usual: int = 2) -> str:
+    """Write the size of a number with so many decimal places, halves away from zero."""
+    quantum = Decimal(1).scaleb(-(usual if places is None else places))
+    return format(abs(number).quantize(quantum, context=EXACT), "f")
+
+
+def grouped(digits: str, culture: Culture) -> str:
+    """Put the marks of a culture into plain digits."""
+    whole, _, places = digits.partition(".")
+    parts = [whole[max(0, end - 3) : end] for end in range(len(whole), 0, -3)]
+    return culture.group.join(reversed(parts)) + (f"{culture.point}{places}" if places else "")
+
+
+def _signed(number: Decimal, digits: str) -> str:
+    return f"-{digits}" if number < 0 and any(digit in "123456789" for digit in digits) else digits
+
+
+def _currency(number: Decimal, places: int | None, culture: Culture) -> str:
+    digits = grouped(rounded(number, places), culture)
+    if culture.point == ".":
+        return _signed(number, culture.currency + digits)
+    return _signed(number, f"{digits}\u00a0{culture.currency}")
+
+
+def _percent(number: Decimal, places: int | None, culture: Culture) -> str:
+    gap = "" if culture.point == "." else "\u00a0"
+    return _signed(number, f"{grouped(rounded(number * 100, places), culture)}{gap}%")
+
+
+def _digits(number: Decimal, places: int | None, culture: Culture) -> str:
+    if number != number.to_integral_value():
+        raise EvaluationError("the number format 'D' is for integers")
+    return _signed(number, format(abs(number), "f").partition(".")[0].zfill(places or 1))
+
+
+def _exponential(number: Decimal, places: int | None, culture: Culture) -> str:
+    power = number.adjusted() if number else 0
+    digits = rounded(number.scaleb(-power), places, 6)
+    if digits.startswith("10"):
+        power += 1
+        digits = rounded(number.scaleb(-power), places, 6)
+    sign = "-" if power < 0 else "+"
+    return _signed(number, f"{digits.replace('.', culture.point)}E{sign}{abs(power):03d}")
+
+
+def _general(number: Decimal, places: int | None, culture: Culture) -> str:
+    if places:
+        number = Context(prec=places, rounding=ROUND_HALF_UP).create_decimal(number)
+        if not -5 <= number.adjusted() < places:
+            power = number.adjusted()
+            digits = format(number.scaleb(-power).normalize(), "f").replace(".", culture.point)
+            return f"{digits}E{'-' if power < 0 else '+'}{abs(power):02d}"
+    digits = format(number, "f")
+    if "." in digits:
+        digits = digits.rstrip("0").rstrip(".")
+    return digits.replace(".", culture.point)
+
+
+def _hexadecimal(number: Number, places: int | None, *, upper: bool) -> str:
+    if isinstance(number, float | Decimal) and number != int(number):
+        raise EvaluationError("the number format 'X' is for integers")
+    digits = format(int(number) % 2**64, "X" if upper else "x")
+    return digits.zfill(places or 1)
+
+
+_WRITERS: dict[str, Callable[[Decimal, int | None, Culture], str]] = {
+    "N": lambda number, places, culture: _signed(number, grouped(rounded(number, places), culture)),
+    "F": lambda number, places, culture: _signed(
+        number, rounded(number, places).replace(".", culture.point)
+    ),
+    "C": _currency,
+    "P": _percent,
+    "D": _digits,
+    "E": _exponential,
+    "G": _general,
+    "R": lambda number, places, culture: _general(number, None, culture),
+}
+
+
+_PIECE = re.compile(r"""'[^']*'|"[^"]*"|\\.|[eE][+-]?0+|.""", re.DOTALL)
+
+
+def fill_picture(number: Number, form: str, culture: Culture) -> str:
+    """Write a number into a picture."""
+    value = exact(number)
+    sections = _sections(form)
+    sign = "-" if value < 0 and len(sections) == 1 else ""
+    if value == 0 and len(sections) > 2:
+        pieces = sections[2]
+    elif value < 0 and len(sections) > 1 and sections[1]:
+        pieces = sections[1]
+    else:
+        pieces = sections[0]
+    written = _filled(abs(value), pieces, culture)
+    return sign + written if any(digit in "123456789" for digit in written) else written
+
+
+def _sections(form: str) -> list[list[str]]:
+    sections: list[list[str]] = [[]]
+    for piece in _PIECE.findall(form):
+        if piece == ";":
+            sections.append([])
+        else:
+            sections[-1].append(piece)
+    return sections[:3]
+
+
+def _filled(value: Decimal, pieces: list[str], culture: Culture) -> str:
+    point = pieces.index(".") if "." in pieces else len(pieces)
+    slots = [index for index, piece in enumerate(pieces) if piece in ("0", "#")]
+    before = [index for index in slots if index < point]
+    after = [index for index in slots if index > point]
+    value *= Decimal(100) ** pieces.count("%") * Decimal(1000) ** pieces.count("‰")
+    power = next((piece for piece in pieces if piece[0] in "eE" and len(piece) > 1), None)
+    exponent = 0
+    if power is not None and value:
+        exponent = value.adjusted() - max(0, len(before) - 1)
+        value = value.scaleb(-exponent)
+    # Commas right before the point divide by a thousand each; others group the digits.
+    scaling = pieces[before[-1] + 1 : point].count(",") if before else 0
+    value = value.scaleb(-3 * scaling)
+    digits = format(value.quantize(Decimal(1).scaleb(-len(after)), context=EXACT), "f")
+    whole, _, places = digits.partition(".")
+    least = len(before) - next((at for at, i in enumerate(before) if pieces[i] == "0"), len(before))
+    whole = whole.lstrip("0").rjust(least, "0")
+    needed = max((at + 1 for at, i in enumerate(after) if pieces[i] == "0"), default=0)
+    places = places[:needed] + places[needed:].rstrip("0")
+    groups = len(before) > 1 and "," in pieces[before[0] : before[-1]]
+    return _assembled(
+        pieces,
+        _slots(whole, before, culture.group if groups else ""),
+        {**dict(zip(after, places, strict=False)), point: culture.point if places else ""},
+        exponent,
+    )
+
+
+def _slots(whole: str, before: list[int], group: str) -> dict[int, str]:
+    """Give each place before the point its digits; the first takes all that are left."""
+    filled: dict[int, str] = {}
+    for count, index in enumerate(reversed(before)):
+        first = count == len(before) - 1
+        end = len(whole) - count
+        digits = whole[:end] if first else whole[max(0, end - 1) : max(0, end)]
+        marked = ""
+        for at, digit in enumerate(digits):
+            behind = len(digits) - at - 1 + count
+            marked += digit + (group if behind and behind % 3 == 0 else "")
+        filled[index] = marked
+    return filled
+
+
+def _assembled(
+    pieces: list[str], before: dict[int, str], after: dict[int, str], exponent: int
+) -> str:
+    out: list[str] = []
+    for index, piece in enumerate(pieces):
+        if piece in ("0", "#"):
+            out.append(before.get(index, after.get(index, "")))
+        elif piece == ".":
+            out.append(after.get(index, ""))
+        elif piece == ",":
+            continue
+        elif piece[0] in "eE" and len(piece) > 1:
+            sign = "-" if exponent < 0 else "+" if piece[1] == "+" else ""
+            out.append(f"{piece[0]}{sign}{str(abs(exponent)).zfill(piece.count('0'))}")
+        elif len(piece) > 1:
+            out.append(piece[1:] if piece[0] == "\\" else piece[1:-1])
+        else:
+            out.append(piece)
+    return "".join(out)

@@ -7,18 +7,149 @@ as its content.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import math
+import re
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
+from urllib.parse import parse_qsl
 
-from whorl.dialects.loom.values.contents import content_text, is_envelope
 from whorl.language.faults import EvaluationError
 from whorl.language.values import UNDEFINED, kind_of, measure, to_result
 
 if TYPE_CHECKING:
     from whorl.language.run import Run
     from whorl.language.values import Json, Limits, Value
+
+
+OCTETS = "application/octet-stream"
+XML = "application/xml;charset=utf-8"
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}\Z")
+# Names of text encodings that content may have; a decoder is never looked up by a name from data.
+_CHARSETS_TEXT = (
+    "utf-8=utf-8 utf8=utf-8 us-ascii=ascii ascii=ascii iso-8859-1=latin-1 latin1=latin-1 "
+    "windows-1252=cp1252 utf-16=utf-16 utf-16le=utf-16-le utf-16be=utf-16-be utf-32=utf-32"
+)
+_CHARSETS = dict(pair.split("=") for pair in _CHARSETS_TEXT.split())
+
+
+def envelope(content: bytes, content_type: str = OCTETS) -> dict[str, Value]:
+    """Wrap bytes."""
+    return {"$content-type": content_type, "$content": encode(content)}
+
+
+def is_envelope(value: Value) -> TypeGuard[dict[str, Value]]:
+    """Tell whether a value wraps content."""
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("$content-type"), str)
+        and isinstance(value.get("$content"), str)
+    )
+
+
+def is_xml(value: Value) -> TypeGuard[dict[str, Value]]:
+    """Tell whether a value wraps XML."""
+    if not is_envelope(value):
+        return False
+    kind = str(value["$content-type"]).partition(";")[0].strip().lower()
+    return kind in ("application/xml", "text/xml") or kind.endswith("+xml")
+
+
+def content_bytes(run: Run, value: dict[str, Value]) -> bytes:
+    """Return the bytes that an envelope wraps."""
+    return decode(run, str(value["$content"]))
+
+
+def content_text(run: Run, value: dict[str, Value]) -> str:
+    """Return the text that an envelope wraps."""
+    return decode_text(content_bytes(run, value), charset(str(value["$content-type"])))
+
+
+def decode_text(content: bytes, encoding: str) -> str:
+    """Decode bytes; what is not text in that encoding becomes U+FFFD."""
+    text = content.decode(encoding, "replace")
+    return text.removeprefix("\ufeff") if encoding == "utf-8" else text
+
+
+def charset(content_type: str) -> str:
+    """Return the Python name of the encoding that a content type gives, UTF-8 if none."""
+    if any("=" not in parameter for parameter in content_type.split(";")[1:]):
+        raise EvaluationError(f"the content type {content_type!r} is not valid")
+    return charset_named(["utf-8", *_parameter(content_type, "charset")][-1].lower())
+
+
+def _parameter(content_type: str, name: str) -> list[str]:
+    """Return the values that a content type gives for a parameter."""
+    pairs = (parameter.partition("=") for parameter in content_type.split(";")[1:])
+    return [value.strip().strip('"') for key, _, value in pairs if key.strip().lower() == name]
+
+
+def charset_named(name: str) -> str:
+    """Return the Python name of an encoding."""
+    encoding = _CHARSETS.get(name.lower())
+    if encoding is None:
+        raise EvaluationError(f"the character set {name!r} is not supported")
+    return encoding
+
+
+def encode(content: bytes) -> str:
+    """Write bytes as base64."""
+    return base64.b64encode(content).decode("ascii")
+
+
+def decode(run: Run, text: str) -> bytes:
+    """Read base64, white space aside."""
+    run.check_text(len(text), "base64")
+    compact = "".join(text.split())
+    if not _BASE64.match(compact) or len(compact) % 4:
+        raise EvaluationError(
+            "the value is not a valid base64 string", help="base64 has 4 characters for 3 bytes"
+        )
+    try:
+        return base64.b64decode(compact)
+    except binascii.Error as error:
+        raise EvaluationError(f"the value is not a valid base64 string: {error}") from None
+
+
+_PARTS_MAX = 1_000
+
+
+def form_pairs(run: Run, text: str) -> list[Value]:
+    """Return the pairs of a form, in order."""
+    run.check_text(len(text), "form")
+    pairs = parse_qsl(text, keep_blank_values=True)
+    run.check_items(len(pairs), "form")
+    return [{"key": key, "value": value} for key, value in pairs]
+
+
+def multipart_bodies(run: Run, content: bytes, content_type: str) -> list[Value]:
+    """Return the parts of a message; each has headers and wrapped content."""
+    boundary = next(iter(_parameter(content_type, "boundary")), "")
+    if not boundary:
+        raise EvaluationError("content of several parts names no boundary")
+    run.spend(len(content) >> 6)
+    mark = b"--" + boundary.encode("utf-8", "replace")
+    parts = content.split(mark)[1:]
+    run.check_items(len(parts), "message")
+    bodies: list[Value] = []
+    for part in parts[:_PARTS_MAX]:
+        if part.startswith(b"--"):
+            break
+        head, _, body = part.removeprefix(b"\r\n").partition(b"\r\n\r\n")
+        headers = _headers(head)
+        kind = headers.get("content-type") or OCTETS
+        wrapped = envelope(body.removesuffix(b"\r\n"), kind)
+        bodies.append({"headers": dict(headers), "body": wrapped})
+    return bodies
+
+
+def _headers(head: bytes) -> dict[str, str]:
+    lines = (line.partition(":") for line in head.decode("utf-8", "replace").split("\r\n"))
+    return {name.strip().lower(): value.strip() for name, mark, value in lines if mark}
+
 
 _ESCAPED = {"\u0085": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
@@ -37,7 +168,7 @@ def print_text(run: Run, value: Value) -> str:
         return float_text(value)
     if isinstance(value, Decimal):
         return format(value, "f")
-    if isinstance(value, dict) and is_envelope(value):
+    if is_envelope(value):
         return content_text(run, value)
     if isinstance(value, list | dict):
         return json_text(run, value)

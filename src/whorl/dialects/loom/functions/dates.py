@@ -7,31 +7,35 @@ in UTC or had an offset.
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from whorl.dialects.loom.functions.dates.formatting import format_moment
-from whorl.dialects.loom.functions.dates.moment import (
+from whorl.dialects.loom.values.arguments import Family, not_valid, text, whole
+from whorl.dialects.loom.values.cultures import culture_of
+from whorl.dialects.loom.values.date_formats import format_moment, parse_exactly, parse_moment
+from whorl.dialects.loom.values.moments import (
     DAY,
     HOUR,
     MINUTE,
     SECOND,
     Moment,
+    format_span,
     from_epoch,
     from_zone,
     in_zone,
+    read_span,
+    zone_named,
 )
-from whorl.dialects.loom.functions.dates.parsing import parse_exactly, parse_moment
-from whorl.dialects.loom.functions.dates.spans import format_span, read_span, write_span
-from whorl.dialects.loom.values.arguments import Family, not_valid, text, whole
-from whorl.dialects.loom.values.cultures import culture_of
 from whorl.language.faults import EvaluationError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from zoneinfo import ZoneInfo
 
     from whorl.language.entry import FunctionEntry
     from whorl.language.run import Run
     from whorl.language.values import Value
+
 
 _UNITS = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY, "week": 7 * DAY}
 _MONTHS = {"month": 1, "year": 12}
@@ -112,8 +116,6 @@ def from_now(
 
 
 def _zone(function: str, place: int, name: Value) -> ZoneInfo:
-    from whorl.dialects.loom.functions.dates.zones import zone_named
-
     return zone_named(text(function, place, name))
 
 
@@ -138,19 +140,11 @@ def convert_time_zone(run: Run, value: Value, source: Value, target: Value, form
 
 def date_difference(run: Run, start: Value, end: Value) -> Value:
     first, second = read("dateDifference", start), read("dateDifference", end, 1)
-    return write_span(second.ticks - first.ticks)
+    return format_span(second.ticks - first.ticks, "")
 
 
-def day_of_week(run: Run, value: Value) -> Value:
-    return read("dayOfWeek", value, None).date.isoweekday() % 7
-
-
-def day_of_month(run: Run, value: Value) -> Value:
-    return read("dayOfMonth", value, None).date.day
-
-
-def day_of_year(run: Run, value: Value) -> Value:
-    return read("dayOfYear", value, None).date.timetuple().tm_yday
+def part_of(function: str, part: Callable[[Moment], int], run: Run, value: Value) -> Value:
+    return part(read(function, value, None))
 
 
 def start_of(function: str, ticks: int, run: Run, value: Value, form: Value) -> Value:
@@ -164,10 +158,6 @@ def start_of_month(run: Run, value: Value, form: Value) -> Value:
     return write("startOfMonth", Moment(days * DAY, moment.utc), form)
 
 
-def ticks_of(run: Run, value: Value) -> Value:
-    return read("ticks", value, None).ticks
-
-
 def format_date_time(run: Run, value: Value, form: Value, locale: Value) -> Value:
     return write("formatDateTime", read("formatDateTime", value), form, locale)
 
@@ -175,11 +165,12 @@ def format_date_time(run: Run, value: Value, form: Value, locale: Value) -> Valu
 def parse_date_time(run: Run, value: Value, locale: Value, form: Value) -> Value:
     source = text("parseDateTime", 0, value)
     culture = culture_of("en-US" if locale is None else text("parseDateTime", 1, locale))
-    if form is None:
-        return write("parseDateTime", parse_moment(source, culture), None)
-    return write(
-        "parseDateTime", parse_exactly(source, text("parseDateTime", 2, form), culture), None
+    moment = (
+        parse_moment(source, culture)
+        if form is None
+        else parse_exactly(source, text("parseDateTime", 2, form), culture)
     )
+    return write("parseDateTime", moment, None)
 
 
 def format_time_span(run: Run, value: Value, form: Value, locale: Value) -> Value:
@@ -190,17 +181,16 @@ def format_time_span(run: Run, value: Value, form: Value, locale: Value) -> Valu
 _date = Family("date")
 
 
-def _adding(name: str, ticks: int, noun: str) -> FunctionEntry:
-    signature = f"{name}(timestamp, {noun}, format?)"
-    return _date(signature, partial(add, function=name, ticks=ticks), f"a time some {noun} later")
-
-
 DATES: tuple[FunctionEntry, ...] = (
     _date("utcNow(format?)", utc_now, "the time of the evaluation", reads="$now"),
-    _adding("addDays", DAY, "days"),
-    _adding("addHours", HOUR, "hours"),
-    _adding("addMinutes", MINUTE, "minutes"),
-    _adding("addSeconds", SECOND, "seconds"),
+    *(
+        _date(
+            f"add{noun.capitalize()}(timestamp, {noun}, format?)",
+            partial(add, function=f"add{noun.capitalize()}", ticks=_UNITS[noun[:-1]]),
+            f"a time some {noun} later",
+        )
+        for noun in ("days", "hours", "minutes", "seconds")
+    ),
     _date(
         "addToTime(timestamp, interval, unit, format?)",
         partial(shift, function="addToTime", sign=1),
@@ -211,17 +201,17 @@ DATES: tuple[FunctionEntry, ...] = (
         partial(shift, function="subtractFromTime", sign=-1),
         "a time some units earlier",
     ),
-    _date(
-        "getFutureTime(interval, unit, format?)",
-        partial(from_now, function="getFutureTime", sign=1),
-        "the time some units from now",
-        reads="$now",
-    ),
-    _date(
-        "getPastTime(interval, unit, format?)",
-        partial(from_now, function="getPastTime", sign=-1),
-        "the time some units ago",
-        reads="$now",
+    *(
+        _date(
+            f"{name}(interval, unit, format?)",
+            partial(from_now, function=name, sign=sign),
+            doc,
+            reads="$now",
+        )
+        for name, sign, doc in (
+            ("getFutureTime", 1, "the time some units from now"),
+            ("getPastTime", -1, "the time some units ago"),
+        )
     ),
     _date("convertFromUtc(timestamp, zone, format?)", convert_from_utc, "UTC in a time zone"),
     _date("convertToUtc(timestamp, zone, format?)", convert_to_utc, "the time of a zone in UTC"),
@@ -231,19 +221,24 @@ DATES: tuple[FunctionEntry, ...] = (
         "the time of a zone in another; Windows names such as 'Pacific Standard Time'",
     ),
     _date("dateDifference(start, end)", date_difference, "the span between two times"),
-    _date("dayOfWeek(timestamp)", day_of_week, "the day of the week, from Sunday, which is 0"),
-    _date("dayOfMonth(timestamp)", day_of_month, "the day of the month"),
-    _date("dayOfYear(timestamp)", day_of_year, "the day of the year"),
-    _date(
-        "startOfDay(timestamp, format?)", partial(start_of, "startOfDay", DAY), "midnight before"
+    *(
+        _date.named(f"{name}(timestamp)", part_of, doc, part)
+        for name, doc, part in (
+            (
+                "dayOfWeek",
+                "the day of the week, from Sunday, which is 0",
+                lambda moment: moment.date.isoweekday() % 7,
+            ),
+            ("dayOfMonth", "the day of the month", lambda moment: moment.date.day),
+            ("dayOfYear", "the day of the year", lambda moment: moment.date.timetuple().tm_yday),
+        )
     ),
-    _date(
-        "startOfHour(timestamp, format?)",
-        partial(start_of, "startOfHour", HOUR),
-        "the full hour before",
-    ),
+    _date.named("startOfDay(timestamp, format?)", start_of, "midnight before", DAY),
+    _date.named("startOfHour(timestamp, format?)", start_of, "the full hour before", HOUR),
     _date("startOfMonth(timestamp, format?)", start_of_month, "the first day of its month"),
-    _date("ticks(timestamp)", ticks_of, "how many 100 ns since the year 1"),
+    _date.named(
+        "ticks(timestamp)", part_of, "how many 100 ns since the year 1", attrgetter("ticks")
+    ),
     _date(
         "formatDateTime(timestamp, format?, locale?)", format_date_time, "a time in another form"
     ),

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Literal
 
 from whorl.dialects.loom.functions import LENIENT_LOGIC_FUNCTIONS, LOGIC_FUNCTIONS
-from whorl.dialects.loom.functions.logical import condition_check
+from whorl.dialects.loom.functions.actions import ACTION_FUNCTIONS
+from whorl.dialects.loom.functions.collections import condition_check
+from whorl.dialects.loom.values.arguments import forgiving_item, strict_item
+from whorl.dialects.loom.values.printing import pay, print_text, to_plain_json
 from whorl.errors import did_you_mean
 from whorl.language import tree
 from whorl.language.entry import FunctionEntry
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
-from whorl.language.libraries import additions
+from whorl.language.libraries import Library, Semantics, additions
 from whorl.language.values import INTEGER_MAX, LIMITS
 
 if TYPE_CHECKING:
@@ -28,25 +31,17 @@ if TYPE_CHECKING:
     from whorl.language.values import Value
 
 
-def read_logic(source: str, library: str) -> tree.Tree:
-    """Read a string by Azure's rules."""
-    return _read(source, library, lenient=False)
+def read(source: str, library: str, *, lenient: bool) -> tree.Tree:
+    """Read a string by Azure's rules, or leniently by Loom's.
 
-
-def read_lenient_logic(source: str, library: str) -> tree.Tree:
-    """Read a string by Loom's rules.
-
-    `@` may stand before a nested call, texts also in double quotes, and what is missing is null.
+    Then `@` may stand before a nested call, texts also in double quotes, and what is missing is
+    null.
     """
-    return _read(source, library, lenient=True)
-
-
-def _read(source: str, library: str, *, lenient: bool) -> tree.Tree:
     syntax = "logic-lenient" if lenient else "logic"
     if source.startswith("@@"):
         return tree.Tree(syntax, library, None, (tree.Text(source[1:]),), frozenset())
     if len(source) > 1 and source[0] == "@" and source[1] != "{":
-        value = ExpressionReader(source, library, lenient=lenient).whole(1)
+        value, _ = ExpressionReader(source, library, lenient=lenient).read(1, "end")
         return tree.Tree(syntax, library, value, (), frozenset())
     body = _interpolated(source, library, lenient=lenient)
     return tree.Tree(syntax, library, None, body, frozenset())
@@ -63,7 +58,7 @@ def _interpolated(source: str, library: str, *, lenient: bool) -> tree.Body:
             continue
         literal.append(source[end:start])
         reader = ExpressionReader(source, library, lenient=lenient)
-        value, end = reader.braced(start + 2)
+        value, end = reader.read(start + 2, "}")
         if any(literal):
             body.append(tree.Text("".join(literal)))
         literal = []
@@ -109,22 +104,14 @@ class ExpressionReader:
         self.start = 0
         self.token = Token("end", "", 0, 0)
 
-    def whole(self, start: int) -> tree.Expr:
-        """Read an expression that takes the rest of the source."""
-        return self._read(start, "end")
-
-    def braced(self, start: int) -> tuple[tree.Expr, int]:
-        """Read an expression up to its closing brace; returns also where the text goes on."""
-        value = self._read(start, "}")
-        return value, self.token.end
-
-    def _read(self, start: int, closing: str) -> tree.Expr:
+    def read(self, start: int, closing: str) -> tuple[tree.Expr, int]:
+        """Read an expression up to a token, `end` or a brace; also where the text goes on."""
         self.start = start
         self._advance(start)
         value = self._expression()
         if self.token.kind != closing:
             raise self._unexpected("EndOfData" if closing == "end" else "RightCurlyBrace")
-        return value
+        return value, self.token.end
 
     def _advance(self, position: int | None = None) -> Token:
         """Go to the next token; returns the one before it."""
@@ -148,10 +135,9 @@ class ExpressionReader:
         return passed
 
     def _advice(self) -> str:
-        if self.token.text not in ("'", '"'):
-            return ""
-        is_other = self.token.text == '"' and not self.lenient
-        return "texts stand in single quotes" if is_other else "the text has no closing quote"
+        if self.token.text == '"' and not self.lenient:
+            return "texts stand in single quotes"
+        return "the text has no closing quote" if self.token.text in ("'", '"') else ""
 
     def _take(self, kind: str, name: str) -> Token:
         if self.token.kind != kind:
@@ -159,20 +145,20 @@ class ExpressionReader:
         return self._advance()
 
     def _expression(self) -> tree.Expr:
-        self._descend(1)
+        self._descend()
         try:
             value, steps = self._primary(), 0
             while self.token.kind in (".", "[", "?"):
                 steps += 1
-                self._descend(1)
+                self._descend()
                 value = self._access(value)
             self.depth -= steps
         finally:
             self.depth -= 1
         return value
 
-    def _descend(self, levels: int) -> None:
-        self.depth += levels
+    def _descend(self) -> None:
+        self.depth += 1
         if self.depth > LIMITS.depth_max:
             raise LimitExceeded(
                 f"expression is nested more than {LIMITS.depth_max} levels deep",
@@ -264,10 +250,10 @@ class ExpressionReader:
 
 
 def _problem(
-    name: str, entry: FunctionEntry | None, count: int, known: Mapping[str, FunctionEntry]
+    name: str, entry: FunctionEntry | None, count: int, functions: Mapping[str, FunctionEntry]
 ) -> LanguageError | None:
     if entry is None:
-        names = {other.name for other in known.values()}
+        names = {other.name for other in functions.values()}
         return LanguageError(
             f"The template function {name!r} is not defined or not valid",
             help=_INSTEAD.get(name.lower()) or did_you_mean(name, names),
@@ -282,10 +268,9 @@ def _problem(
 
 
 def _counted(least: int, most: int | None) -> str:
-    if most is None:
-        return f"at least {_WORDS[least]} parameter{'s' * (least != 1)}"
-    if least == most:
-        return f"{_WORDS[least]} parameter{'s' * (least != 1)}"
+    plural = "s" * (least != 1)
+    if most is None or least == most:
+        return f"{'at least ' * (most is None)}{_WORDS[least]} parameter{plural}"
     return f"{_WORDS[least]} {'or' if most == least + 1 else 'to'} {_WORDS[most]} parameters"
 
 
@@ -336,21 +321,16 @@ _LENIENT_TOKEN = re.compile(f"(?P<text>{_SINGLE}|{_DOUBLE}){_OTHERS}", re.VERBOS
 _SPACE = re.compile(r"\s*")
 
 CLOSING = frozenset(("end", "}"))
+_MARKS = (
+    "Dot Comma LeftParenthesis RightParenthesis LeftCurlyBrace RightCurlyBrace At "
+    "LeftSquareBracket RightSquareBracket QuestionMark"
+)
 _DESCRIPTIONS = {
     "end": "EndOfData",
     "text": "StringLiteral",
     "number": "Number",
     "name": "Identifier",
-    ".": "Dot",
-    ",": "Comma",
-    "(": "LeftParenthesis",
-    ")": "RightParenthesis",
-    "{": "LeftCurlyBrace",
-    "}": "RightCurlyBrace",
-    "@": "At",
-    "[": "LeftSquareBracket",
-    "]": "RightSquareBracket",
-    "?": "QuestionMark",
+    **dict(zip(".,(){}@[]?", _MARKS.split(), strict=True)),
 }
 
 
@@ -376,9 +356,27 @@ def next_token(source: str, position: int, *, lenient: bool) -> Token:
     start = space.end()
     if start == len(source):
         return Token("end", "", start, start)
-    found = (_LENIENT_TOKEN if lenient else _TOKEN).match(source, start)
-    if found is None:
+    match = (_LENIENT_TOKEN if lenient else _TOKEN).match(source, start)
+    if match is None:
         return Token("invalid", source[start], start, start + 1)
-    kind = found.lastgroup
+    kind = match.lastgroup
     assert kind is not None
-    return Token(found[0] if kind == "mark" else kind, found[0], start, found.end())
+    return Token(match[0] if kind == "mark" else kind, match[0], start, match.end())
+
+
+LOOM = Library(functions=ACTION_FUNCTIONS, recorder="whorl.dialects.loom.records:RECORDER")
+LOGIC = Library(
+    functions=LOGIC_FUNCTIONS,
+    stands_alone=True,
+    read=partial(read, lenient=False),
+    semantics=Semantics(strict_item, strict_item, print_text, forgiving_item, pay, to_plain_json),
+)
+# Members that are missing are null, as if there were a `?` before each.
+LENIENT_LOGIC = Library(
+    functions=LENIENT_LOGIC_FUNCTIONS,
+    stands_alone=True,
+    read=partial(read, lenient=True),
+    semantics=Semantics(
+        forgiving_item, forgiving_item, print_text, forgiving_item, pay, to_plain_json
+    ),
+)

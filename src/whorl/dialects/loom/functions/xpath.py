@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from whorl.dialects.loom.functions.xml.axes import AXES, node_test
-from whorl.dialects.loom.functions.xml.nodes import Element
-from whorl.dialects.loom.functions.xml.xpath_functions import FUNCTIONS
-from whorl.dialects.loom.functions.xml.xpath_values import (
+from whorl.dialects.loom.functions.xml import Element, parse_xml, wrapped, xml_text
+from whorl.dialects.loom.functions.xpath_values import (
+    AXES,
+    FUNCTIONS,
     Attribute,
     Compute,
     Context,
@@ -21,7 +22,11 @@ from whorl.dialects.loom.functions.xml.xpath_values import (
     as_number,
     as_text,
     compare,
+    node_test,
+    only_nodes,
 )
+from whorl.dialects.loom.values.arguments import text, wrong
+from whorl.dialects.loom.values.printing import is_xml
 from whorl.language.faults import EvaluationError, LimitExceeded
 
 if TYPE_CHECKING:
@@ -61,21 +66,21 @@ def tokenize(source: str) -> list[Token]:
     tokens: list[Token] = []
     position = 0
     while source[position:].strip():
-        found = _TOKEN.match(source, position)
-        if found is None:
+        match = _TOKEN.match(source, position)
+        if match is None:
             raise EvaluationError(
                 f"the XPath expression {source[:60]!r} is not valid at position '{position}'"
             )
-        kind = found.lastgroup
+        kind = match.lastgroup
         assert kind is not None
-        text = found[kind]
+        word, start = match[kind], match.start(kind)
         is_operand = not tokens or tokens[-1].kind in _BEFORE_OPERAND
         if kind == "mark":
-            kind = "operator" if text in _OPERATORS or (text == "*" and not is_operand) else text
-        elif kind == "name" and text in _WORDS and not is_operand:
+            kind = "operator" if word in _OPERATORS or (word == "*" and not is_operand) else word
+        elif kind == "name" and word in _WORDS and not is_operand:
             kind = "operator"
-        tokens.append(Token(kind, text, found.start(found.lastgroup or 0)))
-        position = found.end()
+        tokens.append(Token(kind, word, start))
+        position = match.end()
     tokens.append(Token("end", "", len(source)))
     return tokens
 
@@ -94,14 +99,19 @@ _DEPTH_MAX = 32
 _STEPS_MAX = 64
 
 
-def find_all(run: Run, root: Element, source: str) -> Value | list[Value | Element]:
-    """Return what an expression gives: nodes as a list (texts as strings), or one value."""
-    compute = _Parser(run, source).read()
+def select(run: Run, value: Value, path: Value) -> Value:
+    """Return what an expression gives: elements in envelopes, texts as strings, or one value."""
+    if not is_xml(value):
+        raise wrong("xpath", 0, "be an XML object", value)
+    root = parse_xml(run, xml_text(run, value))
+    compute = _Parser(run, text("xpath", 1, path)).read()
     outcome = compute(Context(run, Document(root), root, 1, 1))
     if not isinstance(outcome, list):
         return outcome
     run.check_items(len(outcome), "xpath")
-    return [node if isinstance(node, Element) else as_text(run, node) for node in outcome]
+    return [
+        wrapped(run, node) if isinstance(node, Element) else as_text(run, node) for node in outcome
+    ]
 
 
 class _Parser:
@@ -156,10 +166,15 @@ class _Parser:
             self.depth -= 1
         return left
 
+    def _accept(self, symbol: str) -> bool:
+        """Tell whether an operator follows, and go past it."""
+        follows = self.token.kind == "operator" and self.token.text == symbol
+        self.position += follows
+        return follows
+
     def _unary(self) -> Compute:
         negations = 0
-        while self.token.kind == "operator" and self.token.text == "-":
-            self._advance()
+        while self._accept("-"):
             negations += 1
         value = self._union()
         if not negations:
@@ -169,33 +184,31 @@ class _Parser:
 
     def _union(self) -> Compute:
         parts = [self._path()]
-        while self.token.kind == "operator" and self.token.text == "|":
-            self._advance()
+        while self._accept("|"):
             parts.append(self._path())
         if len(parts) == 1:
             return parts[0]
         return lambda context: context.document.ordered(
-            context.run, [node for part in parts for node in _nodes(part(context))]
+            context.run, [node for part in parts for node in only_nodes(part(context))]
         )
 
     def _path(self) -> Compute:
         if self.token.kind in ("/", "//"):
-            return self._absolute()
+            if self.token.kind == "/" and self.tokens[self.position + 1].kind not in _STEP_KINDS:
+                self._advance()
+                return lambda context: [context.document.root]
+            steps = self._steps(leading=True)
+            return lambda context: _walk(context, [context.document.root], steps)
         if self._is_primary():
-            start = self._filtered(self._primary())
+            start = self._primary()
+            while self.token.kind == "[":
+                start = _filtering(start, self._predicate())
             if self.token.kind not in ("/", "//"):
                 return start
             steps = self._steps(leading=True)
-            return lambda context: _walk(context, _nodes(start(context)), steps)
+            return lambda context: _walk(context, only_nodes(start(context)), steps)
         steps = self._steps(leading=False)
         return lambda context: _walk(context, [context.node], steps)
-
-    def _absolute(self) -> Compute:
-        if self.token.kind == "/" and self.tokens[self.position + 1].kind not in _STEP_KINDS:
-            self._advance()
-            return lambda context: [context.document.root]
-        steps = self._steps(leading=True)
-        return lambda context: _walk(context, [context.document.root], steps)
 
     def _is_primary(self) -> bool:
         following = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
@@ -225,18 +238,13 @@ class _Parser:
                 self._take(",")
             arguments.append(self._level(0))
         self._take(")")
-        known = FUNCTIONS.get(name)
-        if known is None or not known.least <= len(arguments) <= known.most:
+        call, least, most = FUNCTIONS.get(name, (None, 0, 0))
+        if call is None or not least <= len(arguments) <= most:
             raise EvaluationError(
                 f"XPath has no function {name!r} with {len(arguments)} arguments",
                 help=f"it has {', '.join(sorted(FUNCTIONS))}",
             )
-        return _calling(known.call, arguments)
-
-    def _filtered(self, start: Compute) -> Compute:
-        while self.token.kind == "[":
-            start = _filtering(start, self._predicate())
-        return start
+        return _calling(call, arguments)
 
     def _predicate(self) -> Compute:
         self._take("[")
@@ -283,36 +291,32 @@ class _Parser:
         return _Step(axis, node_test(name, arguments), predicates)
 
 
+@dataclass(frozen=True, slots=True)
 class _Step:
     """One step of a path: where to go, what to keep of it."""
 
-    __slots__ = ("axis", "predicates", "test")
-
-    def __init__(
-        self, axis: str, test: Callable[[Found, str], bool], predicates: list[Compute]
-    ) -> None:
-        self.axis = axis
-        self.test = test
-        self.predicates = predicates
+    axis: str
+    test: Callable[[Found, str], bool]
+    predicates: list[Compute]
 
     def take(self, context: Context, node: Found) -> list[Found]:
         """Return the nodes that the step leads to, in the order of its axis."""
         if self.axis.endswith("sibling") and not isinstance(node, Attribute):
             # To find its own place among them, a node passes its siblings.
             context.run.spend(len(node.parent.children) >> 1 if node.parent else 4)
-        found: list[Found] = []
+        nodes: list[Found] = []
         for candidate in AXES[self.axis](node):
             context.run.spend(4)
             if self.test(candidate, self.axis):
-                found.append(candidate)
+                nodes.append(candidate)
         for predicate in self.predicates:
-            found = _kept(context, found, predicate)
-        return found
+            nodes = _kept(context, nodes, predicate)
+        return nodes
 
 
 def _walk(context: Context, nodes: list[Found], steps: list[_Step]) -> list[Found]:
     for step in steps:
-        reached = [found for node in nodes for found in step.take(context, node)]
+        reached = [target for node in nodes for target in step.take(context, node)]
         nodes = context.document.ordered(context.run, reached)
     return nodes
 
@@ -329,7 +333,7 @@ def _kept(context: Context, nodes: list[Found], predicate: Compute) -> list[Foun
 
 
 def _filtering(start: Compute, predicate: Compute) -> Compute:
-    return lambda context: _kept(context, _nodes(start(context)), predicate)
+    return lambda context: _kept(context, only_nodes(start(context)), predicate)
 
 
 def _calling(
@@ -338,18 +342,11 @@ def _calling(
     def called(context: Context) -> Outcome:
         values = [argument(context) for argument in arguments]
         outcome = call(context, values)
-        context.run.spend(
-            1 + sum(len(one) >> 5 for one in (*values, outcome) if isinstance(one, str))
-        )
+        texts = [value for value in (*values, outcome) if isinstance(value, str)]
+        context.run.spend(1 + sum(len(text) >> 5 for text in texts))
         return outcome
 
     return called
-
-
-def _nodes(outcome: Outcome) -> list[Found]:
-    if isinstance(outcome, list):
-        return outcome
-    raise EvaluationError("XPath expects nodes here, not a value")
 
 
 def _joined(symbol: str, left: Compute, right: Compute) -> Compute:
@@ -368,12 +365,12 @@ def _joined(symbol: str, left: Compute, right: Compute) -> Compute:
 def _divided(left: float, right: float) -> float:
     if right:
         return left / right
-    return float("nan") if not left or left != left else float("inf") * left  # noqa: PLR0124
+    return math.inf * left  # Of zero and of NaN that is NaN.
 
 
 def _remainder(left: float, right: float) -> float:
-    if not right or left in (float("inf"), float("-inf")):
-        return float("nan")
+    if not right or math.isinf(left):
+        return math.nan
     return left - right * int(left / right) if right - right == 0 else left
 
 
