@@ -75,6 +75,22 @@ def test_iterations_replace_each_other_and_leave_rows() -> None:
     assert (loop.exit_reason, loop.stopped_by, loop.returned) == ("condition_met", "score", 2)
 
 
+def test_iteration_that_goes_on_with_more_money_stays_one_row() -> None:
+    progress = _told(
+        LOOP,
+        ("iteration.finished", "l[1]", 1.0, {"status": "succeeded", "score": 0.9}),
+        ("iteration.finished", "l[2]", 2.0, {"status": "succeeded", "score": 0.8, **_usage(0.1)}),
+        ("loop.continued", "l", 3.0, {"limits": {"iterations": 3}}),
+        ("iteration.finished", "l[2]", 4.0, {"status": "succeeded", "score": 0.8, **_usage(0.3)}),
+    )
+
+    rows = progress.loops["l"].iterations
+    assert [(row.number, row.before, row.cost_usd) for row in rows] == [
+        (1, None, 0.0),
+        (2, 0.9, 0.3),
+    ]
+
+
 def test_iteration_that_never_began_is_no_row() -> None:
     progress = _told(
         LOOP,
