@@ -50,6 +50,22 @@ def test_call_in_doubt_counts_what_was_reserved() -> None:
     assert progress.in_doubt == 1
 
 
+def test_call_that_is_cancelled_counts_until_its_reply_comes() -> None:
+    charge = {"calls": 1, "input_tokens": 10, "output_tokens": 40, "cost_usd": 0.5, "in_doubt": 1}
+    progress = _told(
+        ("task.started", "a", 1.0, {}),
+        ("node.finished", "a", 2.0, {"status": "cancelled", "usage": charge}),
+    )
+    assert (progress.calls, progress.tokens, progress.in_doubt) == (1, 50, 1)
+
+    progress.take(Event("task.in_doubt", "a", 2.0, {"reserve": {"calls": 1, "tokens": 50}}))
+    assert (progress.calls, progress.tokens, progress.in_doubt) == (1, 50, 1)
+
+    progress.take(Event("task.finished", "a", 2.0, {**_usage(0.1)}))
+    assert (progress.calls, progress.tokens, progress.in_doubt) == (1, 10, 0)
+    assert round(progress.cost_usd, 9) == 0.1
+
+
 def test_iterations_replace_each_other_and_leave_rows() -> None:
     progress = _told(
         LOOP,

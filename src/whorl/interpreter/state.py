@@ -293,8 +293,10 @@ class State:
         """Takes a frame and everything below it away, and cancels what is under way there."""
         doomed = [key]
         for doomed_key in doomed:
+            doomed.extend(children_of(self.frames[doomed_key]))
+        # What calls inside are charged with belongs to what is said of the loops around them.
+        for doomed_key in reversed(doomed):
             frame = self.frames[doomed_key]
-            doomed.extend(children_of(frame))
             self._behaviours[frame["kind"]].abandon(self, doomed_key)
             if frame.get("waits"):
                 for address in list(frame["waits"]):

@@ -71,7 +71,8 @@ class Estimate:
 
     It is the most where `cap` is None. Else it holds the least that the answer is given, and the
     machine says with `Request.cap` how much it may be. `at_worst` is what a server may use that
-    does not keep to the limit of an answer, where that is not known of it.
+    does not keep to the limit of an answer, where that is not known of it. `input_tokens` are those
+    of the `tokens` that are read.
     """
 
     calls: int = 0
@@ -79,6 +80,7 @@ class Estimate:
     cost_usd: float | None = 0.0
     cap: Cap | None = None
     at_worst: Worst | None = None
+    input_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

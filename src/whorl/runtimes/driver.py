@@ -289,6 +289,7 @@ class Driver:
         reserve: dict[str, Json] = {
             "cost_usd": estimate.cost_usd,
             "tokens": estimate.tokens,
+            "input_tokens": estimate.input_tokens,
             "calls": estimate.calls,
         }
         body: dict[str, Json] = {"kind": perform.kind}

@@ -77,7 +77,7 @@ class Models:
             [self._prices.cost(candidate, read, tokens) for candidate in candidates]
             for tokens in (least, most)
         )
-        estimate = Estimate(1, read + least, _dearest(costs))
+        estimate = Estimate(1, read + least, _dearest(costs), input_tokens=read)
         if not all(candidate.provider.keeps_max_tokens for candidate in candidates):
             estimate = replace(estimate, at_worst=Worst(read + most, _dearest(dearer)))
         if conversation.max_tokens is not None:
