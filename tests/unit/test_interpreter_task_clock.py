@@ -109,6 +109,19 @@ def test_a_call_that_the_time_of_a_loop_cuts_off_is_charged_everywhere() -> None
     assert usage == pytest.approx({"calls": 1, "input_tokens": 9, "cost_usd": 0.1})
 
 
+@pytest.mark.parametrize(("kinds", "calls"), [(("held",), 0), (("held", "sent"), 1)])
+def test_a_call_that_its_provider_holds_back_is_free(kinds: tuple[str, ...], calls: int) -> None:
+    machine = in_loop()
+    machine.feed(Event("task.started", "l[1]/a", 0.0, RESERVE))
+    for kind in kinds:
+        machine.feed(Event(f"task.{kind}", "l[1]/a", 1.0))
+    machine.feed(Event("timer.fired", "l/:time", 3.0))
+
+    usage = machine.state["usage"]
+    assert (usage.get("calls", 0), usage.get("in_doubt", 0)) == (calls, calls)
+    assert not any(machine.state["reserved"].values())
+
+
 def test_an_attempt_that_times_out_earlier_is_tried_again() -> None:
     machine = begun(timeout_s=3.0)
     send(machine, "a", 0.0)

@@ -143,6 +143,7 @@ def release(machine: State, frame: TaskFrame) -> dict[str, Any]:
         for name, number in amounts.items():
             rest = held.get(name, 0) - number
             held[name] = rest if rest > _NOTHING else 0
+    frame.pop("unsent", None)
     reserved: dict[str, Any] = frame.pop("reserve", {})
     return reserved
 
@@ -165,15 +166,30 @@ def charge_reserve(machine: State, frame: TaskFrame) -> dict[str, float]:
     return usage
 
 
+def hold(machine: State, key: str, event: Event) -> None:
+    """The provider holds a call back that may go out, or has sent it."""
+    frame = machine.task_frames[key]
+    if event.kind == "task.held":
+        frame["unsent"] = True
+    else:
+        frame.pop("unsent", None)
+
+
 def abandon(machine: State, frame: TaskFrame) -> Values:
-    """A call that was sent is no longer wanted: its reservation counts until its reply comes."""
+    """A call that was sent is no longer wanted: its reservation counts until its reply comes.
+
+    One that its provider holds back is free. Gives what is to be said of that.
+    """
+    if "unsent" in frame:
+        release(machine, frame)
+        return {}
     usage = charge_reserve(machine, frame)
     abandoned = machine.state["abandoned"]
     loops = [key for key, _ in keyed_scopes(machine, frame["loop"])][:-1]
     abandoned[frame["address"]] = {"loops": loops, "usage": usage}
     if len(abandoned) > _ABANDONED_MAX:
         del abandoned[next(iter(abandoned))]
-    return {**usage}
+    return {"usage": {**usage}}
 
 
 def add_late_usage(machine: State, address: str, usage: dict[str, Any]) -> None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 FedKind: TypeAlias = Literal[
     "run.started",  # run, seed, input, limits, iterations, memory, refused
     "task.started",  # the intent: kind, inputs, reserve {cost_usd, tokens, input_tokens, calls}
+    "task.held",  # the limits of the provider hold the call back: nothing is sent yet
+    "task.sent",  # a call that was held back is on its way
     "task.finished",  # the reply: value, usage, and what the provider tells about it
     "task.failed",  # error {code, message, retryable, retry_after_s, detail}, value, usage
     "task.in_doubt",  # an intent without a reply was found after a crash: reserve

@@ -188,6 +188,7 @@ class TaskFrame(FrameFields):
     reserve: NotRequired[Amounts]
     held: NotRequired[Amounts]
     cap: NotRequired[int]
+    unsent: NotRequired[bool]
     # Tools.
     turns: NotRequired[Turns]
     turn: NotRequired[Json]

@@ -86,8 +86,8 @@ class TaskBehaviour(Behaviour):
         """What is reserved for a call that is under way counts as spent."""
         frame = machine.task_frames[key]
         if "reserve" in frame:
-            facts: Values = {"status": "cancelled", "usage": budget.abandon(machine, frame)}
-            machine.note("node.finished", frame["address"], facts)
+            facts = budget.abandon(machine, frame)
+            machine.note("node.finished", frame["address"], {**facts, "status": "cancelled"})
 
     def time_out(self, machine: State, key: str) -> None:
         """What is under way is cancelled, and counts as far as it was reserved."""
@@ -103,7 +103,7 @@ class TaskBehaviour(Behaviour):
         error = error_at(frame["address"], "R101", message)
         facts: Values = {"status": "failed", "error": error}
         if "reserve" in frame:
-            facts["usage"] = budget.abandon(machine, frame)
+            facts |= budget.abandon(machine, frame)
         for address in list(frame["waits"]):
             machine.forget(address)
         machine.note("node.finished", frame["address"], facts)
@@ -489,6 +489,8 @@ def _too_many(frame: TaskFrame) -> Error:
 
 _RECEIVERS = {
     "task.started": _started,
+    "task.held": budget.hold,
+    "task.sent": budget.hold,
     "task.finished": _finished,
     "task.failed": _failed,
     "task.in_doubt": _in_doubt,

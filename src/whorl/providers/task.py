@@ -27,6 +27,11 @@ T = TypeVar("T")
 Effect: TypeAlias = Literal["none", "outside", "priced"]
 
 Emit: TypeAlias = Callable[[str], None]
+Held: TypeAlias = Callable[[bool], None]
+
+
+def _ignore(is_held: bool) -> None:
+    """Nobody wants to know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +101,8 @@ class Request:
     """One attempt at a task.
 
     `key` is the same when a call is sent again of which nobody knows what came of it. `cap` is how
-    many output tokens the budget allows, where the inputs do not limit them.
+    many output tokens the budget allows, where the inputs do not limit them. `held` is called with
+    True when the call has to wait before anything is sent, and with False when that is over.
     """
 
     run: str
@@ -110,6 +116,7 @@ class Request:
     session: str = ""
     repair: Json = None
     cap: int | None = None
+    held: Held = field(default=_ignore, repr=False, compare=False)
 
 
 @dataclass(slots=True)
