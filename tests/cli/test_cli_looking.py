@@ -132,6 +132,14 @@ def test_why_of_a_failure_and_of_a_limit(whorl: Whorl) -> None:
     assert "it reached its limit of iterations: max_iterations" in whorl("why", "last").out
 
 
+def test_why_of_an_iteration_that_nothing_judged(whorl: Whorl, project: Path) -> None:
+    steps = "steps: {l: {repeat: {at_most: 1, steps: {a: {value: 1}}}}}"
+    (project / "plain.yaml").write_text(f"whorl: 1\n{steps}\n")
+    whorl("run", "plain.yaml")
+
+    assert "no verdict" in whorl("why", "last").out
+
+
 def test_diff(whorl: Whorl, run: str) -> None:
     text = whorl("diff", "last", "1", "2").out
 

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,6 +87,22 @@ def test_a_call_in_doubt_costs_what_was_reserved(tmp_path: Path) -> None:
 
     assert (total["calls"], total["output_tokens"], total["cost_usd"]) == (1, 50, 0.25)
     assert total["in_doubt"] == 1
+
+
+def test_a_call_that_was_cancelled_costs_its_charge_until_a_reply_comes(tmp_path: Path) -> None:
+    charge: Any = {"calls": 1, "input_tokens": 5, "cost_usd": 0.25, "in_doubt": 1}
+    used: Any = {"calls": 1, "input_tokens": 4, "cost_usd": 0.1}
+    cancelled: Any = {"status": "cancelled", "usage": charge}
+    events = [Event("task.started", name, 1.0, {"inputs": {"model": "p/m"}}) for name in "ab"]
+    events += [Event("node.finished", name, 2.0, cancelled) for name in "ab"]
+    late = Event("task.finished", "b", 2.0, {"value": 1, "usage": used, "model": "p/m"})
+    asyncio.run(_store_run(tmp_path, *events, late))
+    told = json.loads(whorl(tmp_path, "cost", "--json").stdout)
+
+    assert [line["name"] for line in told["lines"]] == ["p/m"]
+    total = told["total"]
+    assert (total["calls"], total["input_tokens"], total["in_doubt"]) == (2, 9, 1)
+    assert total["cost_usd"] == pytest.approx(0.35)
 
 
 def test_the_same_workflow_replays_the_same(place: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from provider_server import Seen, ask, completion, providers_for, send, serve, settings_for
 
 from waiting import PATIENCE_S
@@ -89,6 +90,29 @@ def test_max_concurrent_is_first_come_first_served() -> None:
     asyncio.run(main())
     assert order == list(range(8))
     assert told == [("p", "max_concurrent", None)] * 6
+
+
+@pytest.mark.parametrize(
+    ("limits", "heard"),
+    [
+        ({"max_concurrent": 1}, [(1, True), (1, False)]),
+        ({"requests_per_minute": 1}, [(1, True), (1, False)]),
+        ({"max_concurrent": 2}, []),
+    ],
+)
+def test_a_call_that_has_to_wait_says_so(limits: dict[str, int], heard: list[Any]) -> None:
+    limited = pace(Time(), **limits)
+    told: list[Any] = []
+
+    async def work(number: int) -> None:
+        async with limited.turn(1, lambda is_held: told.append((number, is_held))):
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        await asyncio.gather(work(0), work(1))
+
+    asyncio.run(main())
+    assert told == heard
 
 
 def test_a_call_that_is_cancelled_while_it_waits_takes_no_room() -> None:

@@ -50,6 +50,22 @@ def test_call_in_doubt_counts_what_was_reserved() -> None:
     assert progress.in_doubt == 1
 
 
+def test_call_that_is_cancelled_counts_until_its_reply_comes() -> None:
+    charge = {"calls": 1, "input_tokens": 10, "output_tokens": 40, "cost_usd": 0.5, "in_doubt": 1}
+    progress = _told(
+        ("task.started", "a", 1.0, {}),
+        ("node.finished", "a", 2.0, {"status": "cancelled", "usage": charge}),
+    )
+    assert (progress.calls, progress.tokens, progress.in_doubt) == (1, 50, 1)
+
+    progress.take(Event("task.in_doubt", "a", 2.0, {"reserve": {"calls": 1, "tokens": 50}}))
+    assert (progress.calls, progress.tokens, progress.in_doubt) == (1, 50, 1)
+
+    progress.take(Event("task.finished", "a", 2.0, {**_usage(0.1)}))
+    assert (progress.calls, progress.tokens, progress.in_doubt) == (1, 10, 0)
+    assert round(progress.cost_usd, 9) == 0.1
+
+
 def test_iterations_replace_each_other_and_leave_rows() -> None:
     progress = _told(
         LOOP,
@@ -73,6 +89,22 @@ def test_iterations_replace_each_other_and_leave_rows() -> None:
     ]
     assert loop.best == (1, 0.4)
     assert (loop.exit_reason, loop.stopped_by, loop.returned) == ("condition_met", "score", 2)
+
+
+def test_iteration_that_goes_on_with_more_money_stays_one_row() -> None:
+    progress = _told(
+        LOOP,
+        ("iteration.finished", "l[1]", 1.0, {"status": "succeeded", "score": 0.9}),
+        ("iteration.finished", "l[2]", 2.0, {"status": "succeeded", "score": 0.8, **_usage(0.1)}),
+        ("loop.continued", "l", 3.0, {"limits": {"iterations": 3}}),
+        ("iteration.finished", "l[2]", 4.0, {"status": "succeeded", "score": 0.8, **_usage(0.3)}),
+    )
+
+    rows = progress.loops["l"].iterations
+    assert [(row.number, row.before, row.cost_usd) for row in rows] == [
+        (1, None, 0.0),
+        (2, 0.9, 0.3),
+    ]
 
 
 def test_iteration_that_never_began_is_no_row() -> None:

@@ -23,6 +23,15 @@ def begun(**fields: Any) -> Machine:
     return machine
 
 
+def in_loop() -> Machine:
+    """A run whose only task is in a loop that has three seconds."""
+    task = ir.Task(name="a", kind="ask")
+    loop = ir.Loop(name="l", body=ir.Block((task,)), limits=ir.LoopLimits(time_s=3.0))
+    machine = Machine(Plan(ir.Workflow(name="w", body=ir.Block((loop,)))))
+    machine.feed(Event("run.started", "", 0.0, {}))
+    return machine
+
+
 def performs(machine: Machine) -> list[Perform]:
     return [command for command in machine.poll() if isinstance(command, Perform)]
 
@@ -68,12 +77,49 @@ def test_the_end_of_the_clock_tells_what_the_call_is_charged_with() -> None:
     assert [(note.address, note.body["status"]) for note in ends] == [("a", "failed")]
     assert ends[0].body["usage"] == {
         "calls": 1,
+        "input_tokens": 0,
         "output_tokens": 0,
         "cost_usd": 0.5,
         "in_doubt": 1,
     }
     assert error(machine)["code"] == "R101"
     assert machine.pending == {}
+
+
+def test_a_call_that_the_time_of_a_loop_cuts_off_is_charged_everywhere() -> None:
+    machine = in_loop()
+    body: Any = {"reserve": {"calls": 1, "tokens": 30, "input_tokens": 10, "cost_usd": 0.5}}
+    machine.feed(Event("task.started", "l[1]/a", 0.0, body))
+    machine.take_notes()
+    machine.feed(Event("timer.fired", "l/:time", 3.0))
+    notes = {note.kind: note for note in machine.take_notes()}
+
+    used = {"calls": 1, "input_tokens": 10, "output_tokens": 20, "cost_usd": 0.5, "in_doubt": 1}
+    ends = ("node.finished", "iteration.finished", "loop.finished", "run.finished")
+    assert [notes[kind].body["usage"] for kind in ends] == [used] * 4
+    assert list(notes)[:3] == list(ends[:3])
+    assert (notes["node.finished"].address, notes["node.finished"].body["status"]) == (
+        "l[1]/a",
+        "cancelled",
+    )
+
+    late: Any = {"value": 1, "usage": {"calls": 1, "input_tokens": 9, "cost_usd": 0.1}}
+    machine.feed(Event("task.finished", "l[1]/a", 3.0, late))
+    usage = {name: amount for name, amount in machine.state["usage"].items() if amount}
+    assert usage == pytest.approx({"calls": 1, "input_tokens": 9, "cost_usd": 0.1})
+
+
+@pytest.mark.parametrize(("kinds", "calls"), [(("held",), 0), (("held", "sent"), 1)])
+def test_a_call_that_its_provider_holds_back_is_free(kinds: tuple[str, ...], calls: int) -> None:
+    machine = in_loop()
+    machine.feed(Event("task.started", "l[1]/a", 0.0, RESERVE))
+    for kind in kinds:
+        machine.feed(Event(f"task.{kind}", "l[1]/a", 1.0))
+    machine.feed(Event("timer.fired", "l/:time", 3.0))
+
+    usage = machine.state["usage"]
+    assert (usage.get("calls", 0), usage.get("in_doubt", 0)) == (calls, calls)
+    assert not any(machine.state["reserved"].values())
 
 
 def test_an_attempt_that_times_out_earlier_is_tried_again() -> None:

@@ -63,6 +63,7 @@ class Iteration:
     is_met: bool
     words: str
     shown_score: str = ""
+    address: str = ""
 
 
 @dataclass(slots=True)
@@ -84,6 +85,9 @@ class LoopProgress(LoopFold):
             case "iteration.started":
                 self.iteration_at = event.at
             case "iteration.finished" if event.body.get("status") != "not_begun":
+                if self.iterations and self.iterations[-1].address == event.address:
+                    # It was put aside for lack of money and has gone on.
+                    self.iterations.pop()
                 self.iterations.append(self._finished(event))
             case "loop.finished":
                 failed = self.exit_reason in ("failed", "cancelled")
@@ -107,6 +111,7 @@ class LoopProgress(LoopFold):
             is_met=bool(body.get("met")),
             words=verdict_words(body, 200),
             shown_score=score_cell(body, self.score),
+            address=event.address,
         )
 
 

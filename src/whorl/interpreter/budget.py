@@ -10,18 +10,19 @@ where nothing can be returned.
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
-
-from whorl.interpreter.events import Send
+from typing import (Any, TYPE_CHECKING)
+from whorl.interpreter.events import (Send, amount_in, charged)
 from whorl.interpreter.state import ENDED
+
+import math
+
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Budgeted, LoopFrame, TaskFrame, Values
+    from whorl.interpreter.frames import (Budgeted, LoopFrame, TaskFrame, Values)
     from whorl.interpreter.state import State
+
 
 
 # What is limited, in the words of messages and fields.
@@ -53,7 +54,7 @@ def shortage(machine: State, loop: str | None, amount: dict[str, Any]) -> tuple[
     """
     for key, scope in keyed_scopes(machine, loop):
         for name, limit in _limits(scope):
-            if _spent(scope, name) + _number(amount.get(name)) > limit + _NOTHING:
+            if _spent(scope, name) + amount_in(amount.get(name)) > limit + _NOTHING:
                 return key, name
     return None
 
@@ -61,13 +62,13 @@ def shortage(machine: State, loop: str | None, amount: dict[str, Any]) -> tuple[
 def missing(scope: Budgeted, name: str, amount: dict[str, Any]) -> float:
     """How much more a limit would have to be for an amount to fit beside what is spent."""
     limit = scope["limits"].get(name)
-    return 0.0 if limit is None else _spent(scope, name) + _number(amount.get(name)) - limit
+    return 0.0 if limit is None else _spent(scope, name) + amount_in(amount.get(name)) - limit
 
 
 def fits(scope: Budgeted, amount: dict[str, Any]) -> bool:
     """Whether an amount fits into a scope beside what is spent and reserved."""
     return all(
-        _number(amount.get(name)) <= _free(scope, name, limit) + _NOTHING
+        amount_in(amount.get(name)) <= _free(scope, name, limit) + _NOTHING
         for name, limit in _limits(scope)
     )
 
@@ -84,7 +85,7 @@ def reserve(
     if not all(fits(scope, amount) for scope in scopes):
         return False
     frame["reserve"] = amount
-    kept = {name: max(_number(amount.get(name)), _number(at_worst.get(name))) for name in NAMES}
+    kept = {name: max(amount_in(amount.get(name)), amount_in(at_worst.get(name))) for name in NAMES}
     frame["held"] = {name: number for name, number in kept.items() if number}
     for scope in scopes:
         scope["begun"] = True
@@ -105,7 +106,7 @@ def allowance(
     """
     if cap is None:
         return None, amount
-    least, price = int(cap["least"]), _number(cap.get("usd_per_token"))
+    least, price = int(cap["least"]), amount_in(cap.get("usd_per_token"))
     most: float | None = None
     for key, scope in keyed_scopes(machine, loop):
         calls = machine.open_tasks if key == "run" else max(1, scope.get("open", 0))
@@ -113,7 +114,7 @@ def allowance(
             each = {"cost_usd": price, "tokens": 1}.get(name, 0)
             if each:
                 share = (limit - _spent(scope, name)) / calls
-                left = min(share, _free(scope, name, limit)) - _number(amount.get(name))
+                left = min(share, _free(scope, name, limit)) - amount_in(amount.get(name))
                 paid = least + int(left / each)
                 most = paid if most is None else min(most, paid)
     if most is None:
@@ -127,8 +128,10 @@ def with_cap(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The cap of an answer that may have just so many tokens, and what that reserves."""
     added = tokens - int(cap["least"])
-    more = {"tokens": added, "cost_usd": added * _number(cap.get("usd_per_token"))}
-    reserved = {name: _number(amount.get(name)) + number for name, number in more.items() if number}
+    more = {"tokens": added, "cost_usd": added * amount_in(cap.get("usd_per_token"))}
+    reserved = {
+        name: amount_in(amount.get(name)) + number for name, number in more.items() if number
+    }
     return cap | {"least": tokens, "most": tokens}, amount | reserved
 
 
@@ -141,6 +144,7 @@ def release(machine: State, frame: TaskFrame) -> dict[str, Any]:
         for name, number in amounts.items():
             rest = held.get(name, 0) - number
             held[name] = rest if rest > _NOTHING else 0
+    frame.pop("unsent", None)
     reserved: dict[str, Any] = frame.pop("reserve", {})
     return reserved
 
@@ -156,50 +160,48 @@ def excess(scope: Budgeted) -> dict[str, float]:
     return {name: amount for name, amount in over.items() if amount > _NOTHING}
 
 
-def charge_reserve(machine: State, frame: TaskFrame, *, in_doubt: bool) -> dict[str, Any]:
+def charge_reserve(machine: State, frame: TaskFrame) -> dict[str, float]:
     """Counts a reservation as spent: the call was sent, and nobody will say what it used."""
-    amount = release(machine, frame)
-    add_usage(machine, frame["loop"], _used(amount) | {"in_doubt": int(in_doubt)})
-    return amount
+    usage = charged(release(machine, frame))
+    add_usage(machine, frame["loop"], usage)
+    return usage
 
 
-def abandon(machine: State, frame: TaskFrame) -> None:
-    """A call that was sent is no longer wanted: its reservation counts until its reply comes."""
-    amount = charge_reserve(machine, frame, in_doubt=False)
+def hold(machine: State, key: str, event: Event) -> None:
+    """The provider holds a call back that may go out, or has sent it."""
+    frame = machine.task_frames[key]
+    if event.kind == "task.held":
+        frame["unsent"] = True
+    else:
+        frame.pop("unsent", None)
+
+
+def abandon(machine: State, frame: TaskFrame) -> Values:
+    """A call that was sent is no longer wanted: its reservation counts until its reply comes.
+
+    One that its provider holds back is free. Gives what is to be said of that.
+    """
+    if "unsent" in frame:
+        release(machine, frame)
+        return {}
+    usage = charge_reserve(machine, frame)
     abandoned = machine.state["abandoned"]
     loops = [key for key, _ in keyed_scopes(machine, frame["loop"])][:-1]
-    abandoned[frame["address"]] = {"loops": loops, "amount": amount}
+    abandoned[frame["address"]] = {"loops": loops, "usage": usage}
     if len(abandoned) > _ABANDONED_MAX:
         del abandoned[next(iter(abandoned))]
-
-
-def abandon_in_doubt(machine: State, frame: TaskFrame) -> Values:
-    """Counts a call that got no answer in time: gives its reservation, in doubt."""
-    reserve = frame["reserve"]
-    names = {"calls": "calls", "output_tokens": "tokens", "cost_usd": "cost_usd"}
-    abandon(machine, frame)
-    add_late_doubt(machine, frame["address"])
-    used: Values = {name: reserve.get(held, 0) for name, held in names.items()}
-    return used | {"in_doubt": 1}
+    return {"usage": {**usage}}
 
 
 def add_late_usage(machine: State, address: str, usage: dict[str, Any]) -> None:
     """Adds what a call used that nobody waits for any more, instead of its reservation."""
-    call = machine.state["abandoned"].pop(address, {"loops": [], "amount": {}})
-    counted, charged = _sane(usage), _sane(_used(call["amount"]))
+    call = machine.state["abandoned"].pop(address, {"loops": [], "usage": {}})
+    counted, charge = _sane(usage), _sane(call["usage"])
     for scope in (*_loops(machine, call["loops"]), machine.state):
         total = scope["usage"]
-        for name in dict.fromkeys((*counted, *charged)):
-            rest = total.get(name, 0) + counted.get(name, 0) - charged.get(name, 0)
+        for name in dict.fromkeys((*counted, *charge)):
+            rest = total.get(name, 0) + counted.get(name, 0) - charge.get(name, 0)
             total[name] = max(0, rest)
-
-
-def add_late_doubt(machine: State, address: str) -> None:
-    """A call that is no longer wanted turns out to be in doubt; its reservation is charged."""
-    call = machine.state["abandoned"].get(address)
-    if call is not None:
-        for scope in (*_loops(machine, call["loops"]), machine.state):
-            scope["usage"]["in_doubt"] = scope["usage"].get("in_doubt", 0) + 1
 
 
 def exhausted(machine: State, key: str) -> str | None:
@@ -412,14 +414,6 @@ def _loops(machine: State, keys: list[str]) -> list[LoopFrame]:
     return [machine.loop_frames[key] for key in keys if key in machine.frames]
 
 
-def _used(amount: dict[str, Any]) -> dict[str, float]:
-    return {
-        "calls": _number(amount.get("calls")),
-        "output_tokens": _number(amount.get("tokens")),
-        "cost_usd": _number(amount.get("cost_usd")),
-    }
-
-
 def _limits(scope: Budgeted) -> list[tuple[str, float]]:
     limits = scope["limits"]
     return [(name, limits[name]) for name in NAMES if limits.get(name) is not None]
@@ -447,14 +441,7 @@ def keyed_scopes(machine: State, loop: str | None) -> Iterator[tuple[str, Budget
 
 def _sane(usage: dict[str, Any]) -> dict[str, float]:
     names = ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt", "unpriced")
-    counted = {name: _number(usage.get(name)) for name in names if usage.get(name)}
+    counted = {name: amount_in(usage.get(name)) for name in names if usage.get(name)}
     if usage.get("calls") and usage.get("cost_usd", 0) is None:
-        counted["unpriced"] = counted.get("unpriced", 0) + _number(usage["calls"])
+        counted["unpriced"] = counted.get("unpriced", 0) + amount_in(usage["calls"])
     return counted
-
-
-def _number(value: object) -> float:
-    """A usage figure; what is negative, not finite or no number counts as nothing."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return 0
-    return value if math.isfinite(value) and value > 0 else 0

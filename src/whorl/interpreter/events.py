@@ -9,18 +9,23 @@ A part that begins with a colon belongs to the construct itself: `polish[3]/:jud
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from whorl.language import Json
 
 # What a person asks for may have a name, `request`: one of a name that came before is ignored.
 FedKind: TypeAlias = Literal[
     "run.started",  # run, seed, input, limits, iterations, memory, refused
-    "task.started",  # the intent: kind, inputs, reserve {cost_usd, tokens, calls}
+    "task.started",  # the intent: kind, inputs, reserve {cost_usd, tokens, input_tokens, calls}
+    "task.held",  # the limits of the provider hold the call back: nothing is sent yet
+    "task.sent",  # a call that was held back is on its way
     "task.finished",  # the reply: value, usage, and what the provider tells about it
     "task.failed",  # error {code, message, retryable, retry_after_s, detail}, value, usage
     "task.in_doubt",  # an intent without a reply was found after a crash: reserve
@@ -42,7 +47,8 @@ NoteKind: TypeAlias = Literal[
     "loop.continued",  # by a person, with these limits, run_limits
     "loop.finished",  # path, iterations, exit_reason, stopped_by, score, best_iteration, ...
     # of a branch: branch; of a failure that is tolerated: status, error; of a task whose time for
-    # all attempts is over: status, error, usage
+    # all attempts is over: status, error, usage; of a call that is cancelled on its way: status,
+    # usage, which counts until a reply comes all the same
     "node.finished",
     "node.skipped",  # cause
     "task.retrying",  # due, error
@@ -118,8 +124,29 @@ class Cancel:
     address: str
 
 
+def charged(reserve: Mapping[str, Json]) -> dict[str, float]:
+    """The usage that a call counts with of which nobody says what it used: what was reserved."""
+    amounts = {name: amount_in(reserve.get(name)) for name in _RESERVED}
+    read = min(amounts["input_tokens"], amounts["tokens"])
+    return {
+        "calls": amounts["calls"],
+        "input_tokens": read,
+        "output_tokens": amounts["tokens"] - read,
+        "cost_usd": amounts["cost_usd"],
+        "in_doubt": 1,
+    }
+
+
+def amount_in(value: object) -> float:
+    """What is negative, not finite or no number counts as nothing."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return value if math.isfinite(value) and value > 0 else 0
+
+
 Command: TypeAlias = Perform | Send | SetTimer | Cancel
 
+_RESERVED = ("calls", "tokens", "input_tokens", "cost_usd")
 _SPECIAL = re.compile(r"[%/\[\]#:]")
 _ITERATION = re.compile(r"(?P<loop>.*)\[(?P<number>[0-9]+)\](?:#[0-9]+)?")
 

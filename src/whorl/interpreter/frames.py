@@ -5,10 +5,11 @@ A frame is a construct that is under way. Its `kind` tells which fields it has.
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import (Any, Literal, NotRequired, TYPE_CHECKING, TypeAlias, TypedDict)
+from whorl.language import (Json, LimitExceeded)
 
-from whorl.language import Json, LimitExceeded
+import re
+
 
 if TYPE_CHECKING:
     from whorl.language import LanguageError
@@ -188,6 +189,7 @@ class TaskFrame(FrameFields):
     reserve: NotRequired[Amounts]
     held: NotRequired[Amounts]
     cap: NotRequired[int]
+    unsent: NotRequired[bool]
     # Tools.
     turns: NotRequired[Turns]
     turn: NotRequired[Json]

@@ -181,8 +181,8 @@ def cut_short(machine: State, key: str, status: str) -> None:
     """Ends the present iteration where it stands; what it has so far is not a result."""
     frame = machine.loop_frames[key]
     if frame["phase"] == "body":
-        close_iteration(machine, key, status=status)
         machine.drop_body(frame)
+        close_iteration(machine, key, status=status)
     elif frame["phase"] == "judging":
         drop_judge(machine, frame)
         if not frame.pop("before", False):

@@ -184,8 +184,6 @@ def settle_status(machine: State) -> None:
 def account_for_late(machine: State, event: Event) -> None:
     """A reply that nobody waits for any more was paid for all the same."""
     usage = event.body.get("usage")
-    if event.kind == "task.in_doubt":
-        budget.add_late_doubt(machine, event.address)
     if event.kind in ("task.finished", "task.failed") and isinstance(usage, dict):
         budget.add_late_usage(machine, event.address, usage)
 

@@ -5,34 +5,23 @@ Its whole content is one JSON value. `Machine` feeds it; the files of the constr
 
 from __future__ import annotations
 
-import json
 from collections import deque
-from typing import TYPE_CHECKING, Any, cast
-
+from typing import (Any, TYPE_CHECKING, cast)
 from whorl.errors import StoreError
 from whorl.interpreter.evaluation import FrameScope
-from whorl.interpreter.events import Cancel, Command, Event, SetTimer
-from whorl.interpreter.frames import children_of, error_at, failed
+from whorl.interpreter.events import (Cancel, Command, Event, SetTimer)
+from whorl.interpreter.frames import (children_of, error_at, failed)
+
+import json
+
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from whorl.interpreter.frames import (
-        BlockFrame,
-        Error,
-        ForEachFrame,
-        Frame,
-        FrameFields,
-        LoopFrame,
-        Outcome,
-        RunState,
-        TaskFrame,
-        Values,
-        Waiting,
-    )
+    from collections.abc import (Mapping, Sequence)
+    from whorl.interpreter.frames import (BlockFrame, Error, ForEachFrame, Frame, FrameFields, LoopFrame, Outcome, RunState, TaskFrame, Values, Waiting)
     from whorl.interpreter.plan import Plan
-    from whorl.ir import Loop, Node
+    from whorl.ir import (Loop, Node)
     from whorl.language import Json
+
 
 FORMAT = 1
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
@@ -302,8 +291,10 @@ class State:
         """Takes a frame and everything below it away, and cancels what is under way there."""
         doomed = [key]
         for doomed_key in doomed:
+            doomed.extend(children_of(self.frames[doomed_key]))
+        # What calls inside are charged with belongs to what is said of the loops around them.
+        for doomed_key in reversed(doomed):
             frame = self.frames[doomed_key]
-            doomed.extend(children_of(frame))
             self._behaviours[frame["kind"]].abandon(self, doomed_key)
             if frame.get("waits"):
                 for address in list(frame["waits"]):

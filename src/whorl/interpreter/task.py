@@ -86,7 +86,8 @@ class TaskBehaviour(Behaviour):
         """What is reserved for a call that is under way counts as spent."""
         frame = machine.task_frames[key]
         if "reserve" in frame:
-            budget.abandon(machine, frame)
+            facts = budget.abandon(machine, frame)
+            machine.note("node.finished", frame["address"], {**facts, "status": "cancelled"})
 
     def time_out(self, machine: State, key: str) -> None:
         """What is under way is cancelled, and counts as far as it was reserved."""
@@ -102,7 +103,7 @@ class TaskBehaviour(Behaviour):
         error = error_at(frame["address"], "R101", message)
         facts: Values = {"status": "failed", "error": error}
         if "reserve" in frame:
-            facts["usage"] = budget.abandon_in_doubt(machine, frame)
+            facts |= budget.abandon(machine, frame)
         for address in list(frame["waits"]):
             machine.forget(address)
         machine.note("node.finished", frame["address"], facts)
@@ -320,7 +321,7 @@ def _named(frame: TaskFrame) -> str:
 def _in_doubt(machine: State, key: str, event: Event) -> None:
     frame = machine.task_frames[key]
     node = machine.plan.tasks[frame["node"]]
-    budget.charge_reserve(machine, frame, in_doubt=True)
+    budget.charge_reserve(machine, frame)
     machine.pending[event.address].pop("sent", None)
     address = frame["address"]
     frame["doubts"] = frame.get("doubts", 0) + 1
@@ -488,6 +489,8 @@ def _too_many(frame: TaskFrame) -> Error:
 
 _RECEIVERS = {
     "task.started": _started,
+    "task.held": budget.hold,
+    "task.sent": budget.hold,
     "task.finished": _finished,
     "task.failed": _failed,
     "task.in_doubt": _in_doubt,

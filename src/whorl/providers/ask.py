@@ -60,7 +60,7 @@ class Ask(OwnTask):
         offered = await self._offered(request)
         conversation = conversation_of(request, tuple(offered.offers) if offered else ())
         outcome = await self._context.models.ask(
-            choice, conversation, timeout_s=request.timeout_s, emit=emit
+            choice, conversation, timeout_s=request.timeout_s, emit=emit, held=request.held
         )
         may_want = not (conversation.must_answer and outcome.answer.text)
         if offered is not None and outcome.answer.calls and may_want:
@@ -203,7 +203,11 @@ class Judge(OwnTask):
         """Asks once. Raises ProviderError."""
         conversation, left_out = judgement_of(request)
         outcome = await self._context.models.ask(
-            self._choice(request), conversation, timeout_s=request.timeout_s, emit=emit
+            self._choice(request),
+            conversation,
+            timeout_s=request.timeout_s,
+            emit=emit,
+            held=request.held,
         )
         verdict = verdict_of(outcome.answer.text)
         value: Json = {"verdict": verdict, "answer": outcome.answer.text}

@@ -27,6 +27,11 @@ T = TypeVar("T")
 Effect: TypeAlias = Literal["none", "outside", "priced"]
 
 Emit: TypeAlias = Callable[[str], None]
+Held: TypeAlias = Callable[[bool], None]
+
+
+def _ignore(is_held: bool) -> None:
+    """Nobody wants to know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,8 @@ class Estimate:
 
     It is the most where `cap` is None. Else it holds the least that the answer is given, and the
     machine says with `Request.cap` how much it may be. `at_worst` is what a server may use that
-    does not keep to the limit of an answer, where that is not known of it.
+    does not keep to the limit of an answer, where that is not known of it. `input_tokens` are those
+    of the `tokens` that are read.
     """
 
     calls: int = 0
@@ -79,6 +85,7 @@ class Estimate:
     cost_usd: float | None = 0.0
     cap: Cap | None = None
     at_worst: Worst | None = None
+    input_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +101,8 @@ class Request:
     """One attempt at a task.
 
     `key` is the same when a call is sent again of which nobody knows what came of it. `cap` is how
-    many output tokens the budget allows, where the inputs do not limit them.
+    many output tokens the budget allows, where the inputs do not limit them. `held` is called with
+    True when the call has to wait before anything is sent, and with False when that is over.
     """
 
     run: str
@@ -108,6 +116,7 @@ class Request:
     session: str = ""
     repair: Json = None
     cap: int | None = None
+    held: Held = field(default=_ignore, repr=False, compare=False)
 
 
 @dataclass(slots=True)

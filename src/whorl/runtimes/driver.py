@@ -12,6 +12,7 @@ import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
@@ -289,6 +290,7 @@ class Driver:
         reserve: dict[str, Json] = {
             "cost_usd": estimate.cost_usd,
             "tokens": estimate.tokens,
+            "input_tokens": estimate.input_tokens,
             "calls": estimate.calls,
         }
         body: dict[str, Json] = {"kind": perform.kind}
@@ -315,7 +317,13 @@ class Driver:
             session=perform.session,
             repair=perform.repair,
             cap=cap,
+            held=partial(self._hold, perform.address),
         )
+
+    def _hold(self, address: str, is_held: bool) -> None:
+        """A call waits for its provider, or no longer; if that is lost, it is in doubt."""
+        kind = "task.held" if is_held else "task.sent"
+        self._deliver_repeatable(Event(kind, address, self._clock.now()))
 
     def _start(
         self, perform: Perform, deliver: Callable[[Event], None], cap: int | None = None

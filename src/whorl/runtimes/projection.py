@@ -10,19 +10,19 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from whorl.interpreter.events import split_iteration
+from whorl.interpreter.events import Event, charged, split_iteration
 from whorl.runtimes.journal import LoopRow, RunId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.runtimes.journal import Entry, Journal
 
 _NUMBER_MAX: Final = 2**63
 _REQUESTS_KEPT: Final = 100
 _WARNINGS_MAX: Final = 1_000
+_ABANDONED_MAX: Final = 1_000
 _MARKS: Final = ("limit", "budget")
 _USAGE: Final = ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt")
 _WAKING: Final = frozenset(
@@ -152,6 +152,8 @@ class RunFold(Generic[AnyLoop]):
     status: str = "running"
     not_begun: tuple[str, ...] | None = None
     loops: dict[str, AnyLoop] = field(default_factory=dict)
+    # The charges of calls that were given up on their way, by their addresses.
+    abandoned: dict[str, dict[str, Json]] = field(default_factory=dict)
     # The requests of people that stand in the journal, by their names.
     requests: deque[str] = field(default_factory=lambda: deque(maxlen=_REQUESTS_KEPT))
 
@@ -218,6 +220,7 @@ class RunFold(Generic[AnyLoop]):
     def fork(self, event: Event) -> None:
         """What came before was paid for by another run."""
         self.go_on(event)
+        self.abandoned.clear()
         self.calls = self.input_tokens = self.output_tokens = self.in_doubt = 0
         self.cost_usd = 0.0
 
@@ -271,6 +274,7 @@ class RunFold(Generic[AnyLoop]):
             self._hold(tuple(one for one in self.not_begun if one not in around))
         usage = event.body.get("usage")
         if isinstance(usage, dict):
+            self._settle(event, usage)
             self.calls += count_of(usage.get("calls"))
             self.input_tokens += count_of(usage.get("input_tokens"))
             self.output_tokens += count_of(usage.get("output_tokens"))
@@ -279,12 +283,29 @@ class RunFold(Generic[AnyLoop]):
 
     def doubt(self, event: Event) -> None:
         """Nobody will say what a call used, so that what was reserved for it is charged."""
-        self.in_doubt += 1
         reserve = event.body.get("reserve")
-        if isinstance(reserve, dict):
-            self.calls += count_of(reserve.get("calls"))
-            self.output_tokens += count_of(reserve.get("tokens"))
-            self.cost_usd += amount_of(reserve.get("cost_usd")) or 0.0
+        if event.address not in self.abandoned:
+            usage: Json = {**charged(reserve if isinstance(reserve, dict) else {})}
+            self.spend(Event(event.kind, event.address, event.at, {"usage": usage}))
+
+    def begin(self, event: Event) -> None:
+        """A call that was given up at this address is asked for anew."""
+        self.abandoned.pop(event.address, None)
+
+    def _settle(self, event: Event, usage: dict[str, Json]) -> None:
+        """A reply that comes after all counts instead of what its call was charged with."""
+        if event.kind == "node.finished":
+            self.abandoned[event.address] = usage
+            if len(self.abandoned) > _ABANDONED_MAX:
+                del self.abandoned[next(iter(self.abandoned))]
+            return
+        charge = self.abandoned.pop(event.address, None)
+        if charge is not None:
+            self.calls -= count_of(charge.get("calls"))
+            self.input_tokens -= count_of(charge.get("input_tokens"))
+            self.output_tokens -= count_of(charge.get("output_tokens"))
+            self.cost_usd -= amount_of(charge.get("cost_usd")) or 0.0
+            self.in_doubt -= count_of(charge.get("in_doubt"))
 
 
 def _pause(run: RunFold[Any], event: Event) -> None:
@@ -305,6 +326,7 @@ _CHANGES: Final[dict[str, Callable[[RunFold[Any], Event], None]]] = {
     "task.failed": RunFold.spend,
     "node.finished": RunFold.spend,
     "task.in_doubt": RunFold.doubt,
+    "task.started": RunFold.begin,
 }
 LOOP_KINDS: Final = frozenset({"loop.started", "loop.continued", "loop.finished", *_OF_ITERATIONS})
 

@@ -12,6 +12,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from whorl.errors import ProviderError
+from whorl.interpreter.events import charged
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import HIDDEN
 from whorl.providers.task import Reply
@@ -186,12 +187,7 @@ def usage_of_failure(fault: ProviderError, reserve: dict[str, Json]) -> dict[str
     if isinstance(usage, dict):
         return usage | {"in_doubt": 1} if fault.is_doubtful and usage.get("calls") else usage
     if fault.is_doubtful and reserve:
-        return {
-            "calls": reserve.get("calls", 0),
-            "output_tokens": reserve.get("tokens", 0),
-            "cost_usd": reserve.get("cost_usd", 0),
-            "in_doubt": 1,
-        }
+        return {**charged(reserve)}
     return {"calls": reserve["calls"]} if reserve.get("calls") else {}
 
 

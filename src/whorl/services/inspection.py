@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.interpreter.events import numbered, split_iteration, unescape
+from whorl.interpreter.events import charged, numbered, split_iteration, unescape
 from whorl.services.redaction import hidden_names, shown, without
 from whorl.services.results import iteration_results, loop_frame, workflow_of
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 By: TypeAlias = Literal["model", "step", "loop", "iteration", "workflow", "run", "day"]
 WAYS: tuple[By, ...] = get_args(By)
 
-# A task whose time for all attempts is over tells what it is charged with when it ends.
-_PAID = ("task.finished", "task.failed", "node.finished")
+_PAID = ("task.finished", "task.failed")
 _NUMBERS = re.compile(r"\[[0-9]+\]|#[0-9]+")
 _ATTEMPT = re.compile(r"#([0-9]+)$")
 # So many loops are named where a person has to choose one.
@@ -190,6 +189,8 @@ def _take(attempt: StepAttempt, entry: Entry) -> None:
             attempt.ended_at = event.at
             attempt.status = str(body.get("status") or "succeeded")
             attempt.output, attempt.error = body.get("branch"), body.get("error")
+            attempt.usage = body.get("usage") or attempt.usage
+            attempt.in_doubt = attempt.in_doubt or bool(body.get("usage"))
 
 
 @dataclass(slots=True)
@@ -210,18 +211,11 @@ class Line:
         self.calls += calls
         self.input_tokens += int(usage.get("input_tokens") or 0)
         self.output_tokens += int(usage.get("output_tokens") or 0)
+        self.in_doubt += int(usage.get("in_doubt") or 0)
         if usage.get("cost_usd") is None:
             self.unpriced_calls += calls
         else:
             self.cost_usd += float(usage["cost_usd"])
-
-    def add_doubt(self, reserve: Any) -> None:
-        """Adds a call that nobody knows the use of: what was reserved for it is charged."""
-        self.in_doubt += 1
-        if isinstance(reserve, dict):
-            self.calls += int(reserve.get("calls") or 0)
-            self.output_tokens += int(reserve.get("tokens") or 0)
-            self.cost_usd += float(reserve.get("cost_usd") or 0.0)
 
 
 def roll_up(store: SqliteStore, runs: Iterable[RunId], by: By, at: str = "") -> list[Line]:
@@ -229,19 +223,43 @@ def roll_up(store: SqliteStore, runs: Iterable[RunId], by: By, at: str = "") -> 
     lines: dict[str, Line] = {}
     for run in runs:
         name = store.run(run).name
-        for event in _own_events(store, run):
-            if at and not _is_at(event.address, at):
-                continue
-            usage = event.body.get("usage")
-            if event.kind in _PAID and isinstance(usage, dict):
+        for event, usage in _payments(store, run):
+            if not at or _is_at(event.address, at):
                 heading = _heading(by, run, name, event)
                 lines.setdefault(heading, Line(heading)).add(usage)
-            elif event.kind == "task.in_doubt":
-                heading = _heading(by, run, name, event)
-                lines.setdefault(heading, Line(heading)).add_doubt(event.body.get("reserve"))
     if by == "iteration":
         return list(lines.values())
     return sorted(lines.values(), key=lambda line: (-line.cost_usd, -line.calls, line.name))
+
+
+def _payments(store: SqliteStore, run: RunId) -> Iterator[tuple[Event, dict[str, Any]]]:
+    """What each call of a run is charged with; of one that was given up, until a reply comes."""
+    abandoned: dict[str, tuple[Event, dict[str, Any]]] = {}
+    models: dict[str, dict[str, Json]] = {}
+    for event in _own_events(store, run):
+        address, body = event.address, event.body
+        usage: Any = body.get("usage")
+        reserve: Any = body.get("reserve")
+        if event.kind == "task.started":
+            models[address] = _model_asked(body.get("inputs"))
+            if address in abandoned:
+                yield abandoned.pop(address)
+        elif event.kind == "node.finished" and isinstance(usage, dict):
+            abandoned[address] = replace(event, body=models.pop(address, {})), usage
+        elif event.kind in _PAID:
+            models.pop(address, None)
+            if isinstance(usage, dict):
+                abandoned.pop(address, None)
+                yield event, usage
+        elif event.kind == "task.in_doubt" and address not in abandoned:
+            yield replace(event, body=models.get(address, {})), charged(reserve or {})
+    yield from abandoned.values()
+
+
+def _model_asked(inputs: Any) -> dict[str, Json]:
+    """The model that a call names, for one whose answer does not tell it."""
+    names = ("model", "provider") if isinstance(inputs, dict) else ()
+    return {name: inputs[name] for name in names if isinstance(inputs.get(name), str)}
 
 
 def _is_at(address: str, place: str) -> bool:

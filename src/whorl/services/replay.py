@@ -44,6 +44,7 @@ _STEERING = {
 # Gates that ask for ever are left where they are.
 DECISIONS_MAX = 1_000
 _DEPTH_MAX = 16
+_RESERVED = ("calls", "tokens", "input_tokens", "cost_usd")
 
 
 @dataclass(slots=True)
@@ -194,7 +195,7 @@ class _Playing:
         reserve, cap, at_worst = (call.get(name) for name in ("reserve", "cap", "at_worst"))
         amounts: dict[str, Any] = reserve if isinstance(reserve, dict) else {}
         return Estimate(
-            **{name: amounts[name] for name in ("calls", "tokens", "cost_usd") if name in amounts},
+            **{name: amounts[name] for name in _RESERVED if name in amounts},
             cap=Cap(**cap) if isinstance(cap, dict) else None,
             at_worst=Worst(**at_worst) if isinstance(at_worst, dict) else None,
         )

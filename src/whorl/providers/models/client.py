@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from whorl.providers.models.selection import Choice
     from whorl.providers.outbound import Outbound
     from whorl.providers.settings import ProviderSettings, Settings
-    from whorl.providers.task import Emit
+    from whorl.providers.task import Emit, Held
 
 
 WIRES = {
@@ -77,7 +77,7 @@ class Models:
             [self._prices.cost(candidate, read, tokens) for candidate in candidates]
             for tokens in (least, most)
         )
-        estimate = Estimate(1, read + least, _dearest(costs))
+        estimate = Estimate(1, read + least, _dearest(costs), input_tokens=read)
         if not all(candidate.provider.keeps_max_tokens for candidate in candidates):
             estimate = replace(estimate, at_worst=Worst(read + most, _dearest(dearer)))
         if conversation.max_tokens is not None:
@@ -89,7 +89,13 @@ class Models:
         return replace(estimate, cap=Cap(least, most, _dearest(each)))
 
     async def ask(
-        self, choice: Choice, conversation: Conversation, *, timeout_s: float | None, emit: Emit
+        self,
+        choice: Choice,
+        conversation: Conversation,
+        *,
+        timeout_s: float | None,
+        emit: Emit,
+        held: Held | None = None,
     ) -> Outcome:
         """Asks the models in order until one answers. Raises ProviderError, with its usage."""
         used = Usage()
@@ -98,7 +104,9 @@ class Models:
             # Another model is another request, also where the same server has both.
             key = conversation.key and f"{conversation.key}{f'~{at + 1}' if at else ''}"
             asked = replace(conversation, key=key)
-            answer, usage = await self._try(candidate, asked, timeout_s, emit)
+            answer, usage = await self._try(candidate, asked, timeout_s, emit, held)
+            # Whoever waits for the next model has sent something.
+            held = None
             used += usage
             if not isinstance(answer, ProviderError):
                 detail = _detail(candidate, answer, conversation)
@@ -121,18 +129,28 @@ class Models:
         return str(await check(provider))
 
     async def _try(
-        self, candidate: Candidate, conversation: Conversation, timeout_s: float | None, emit: Emit
+        self,
+        candidate: Candidate,
+        conversation: Conversation,
+        timeout_s: float | None,
+        emit: Emit,
+        held: Held | None,
     ) -> tuple[Answer | ProviderError, Usage]:
         """The answer of one model, or why there is none, and what it used in any case."""
         try:
-            answer = await self._converse(candidate, conversation, timeout_s, emit)
+            answer = await self._converse(candidate, conversation, timeout_s, emit, held)
         except ProviderError as fault:
             return fault, self._usage_of_fault(candidate, conversation, fault)
         usage = self._usage(candidate, conversation, answer)
         return fault_in(answer, conversation, candidate.name) or answer, usage
 
     async def _converse(
-        self, candidate: Candidate, conversation: Conversation, timeout_s: float | None, emit: Emit
+        self,
+        candidate: Candidate,
+        conversation: Conversation,
+        timeout_s: float | None,
+        emit: Emit,
+        held: Held | None,
     ) -> Answer:
         provider = candidate.provider
         wire = self._wire(provider)
@@ -146,7 +164,8 @@ class Models:
         async with AsyncExitStack() as stack:
             # A call that still waits was not sent.
             async with time_limit(timeout_s, late, {"unsent": True}):
-                turn = await stack.enter_async_context(self._rate_limit(provider).turn(expected))
+                turns = self._rate_limit(provider).turn(expected, held)
+                turn = await stack.enter_async_context(turns)
             answer = await wire.converse(candidate, conversation, timeout_s=limit_s, emit=emit)
             counts = self._usage(candidate, conversation, answer)
             turn.tokens = counts.input_tokens + counts.output_tokens

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from whorl.providers.settings import ProviderSettings
+    from whorl.providers.task import Held
 
 WINDOW_S = 60.0
 
@@ -53,15 +54,30 @@ class RateLimit:
         self._entry: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
 
     @asynccontextmanager
-    async def turn(self, tokens: int) -> AsyncIterator[Turn]:
-        """Waits for the call's turn; gives what `Turn.tokens` is settled on."""
+    async def turn(self, tokens: int, held: Held | None = None) -> AsyncIterator[Turn]:
+        """Waits for the call's turn; gives what `Turn.tokens` is settled on.
+
+        Where it has to wait, `held` is told so, and when that is over.
+        """
+        is_held = held is not None and self._is_busy(tokens)
+        if held is not None and is_held:
+            held(True)
         await self._enter()
         try:
             async with self._lock():
                 turn = await self._wait_for_room(tokens)
+            if held is not None and is_held:
+                held(False)
             yield turn
         finally:
             self._leave()
+
+    def _is_busy(self, tokens: int) -> bool:
+        """Whether a call would have to wait now."""
+        limit = self._provider.max_concurrent
+        is_full = limit is not None and (self._running >= limit or bool(self._queue))
+        is_locked = self._entry is not None and self._entry[1].locked()
+        return is_full or is_locked or self._shortage(self._clock(), tokens)[1] > 0
 
     def _lock(self) -> asyncio.Lock:
         loop = asyncio.get_running_loop()

@@ -29,6 +29,8 @@ KIND_NUMBERS: Final[dict[str, int]] = {
     "run.continued": 11,
     "run.accepted": 12,
     "run.forked": 13,
+    "task.held": 14,
+    "task.sent": 15,
     "loop.started": 32,
     "iteration.started": 33,
     "iteration.finished": 34,

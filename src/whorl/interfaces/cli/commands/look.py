@@ -247,7 +247,7 @@ def _loop_lines(
 
 def _cells(iteration: IterationRow, loop: LoopRow) -> tuple[str, ...]:
     note, star = iteration.note, "★" if iteration.number == loop.best_iteration else ""
-    verdict = "met" if note.get("met") else "not met" if note.get("facts") else "diteration"
+    verdict = "met" if note.get("met") else "not met" if note.get("facts") else "no verdict"
     if iteration.status != "succeeded":
         verdict = ending_words(iteration.status)
     measured = score_cell(note, iteration.score) + star
