@@ -10,19 +10,18 @@ where nothing can be returned.
 
 from __future__ import annotations
 
-from typing import (Any, TYPE_CHECKING)
-from whorl.interpreter.events import (Send, amount_in, charged)
-from whorl.interpreter.state import ENDED
-
 import math
+from typing import TYPE_CHECKING, Any
 
+from whorl.interpreter.events import Send, amount_in, charged
+from whorl.interpreter.state import ENDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import (Budgeted, LoopFrame, TaskFrame, Values)
-    from whorl.interpreter.state import State
 
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.frames import Budgeted, LoopFrame, TaskFrame, Values
+    from whorl.interpreter.state import State
 
 
 # What is limited, in the words of messages and fields.

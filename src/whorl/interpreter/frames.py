@@ -5,11 +5,10 @@ A frame is a construct that is under way. Its `kind` tells which fields it has.
 
 from __future__ import annotations
 
-from typing import (Any, Literal, NotRequired, TYPE_CHECKING, TypeAlias, TypedDict)
-from whorl.language import (Json, LimitExceeded)
-
 import re
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeAlias, TypedDict
 
+from whorl.language import Json, LimitExceeded
 
 if TYPE_CHECKING:
     from whorl.language import LanguageError
