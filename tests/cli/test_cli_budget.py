@@ -156,5 +156,24 @@ def test_more_iterations_without_money_are_refused(whorl: Whorl, many: str) -> N
     done = whorl("continue", run, "--calls", "+5", "--json")
 
     assert refused.code == 2
-    assert "the calls budget of loop 'polish' allows no call: add `--calls +1`" in refused.err
+    assert "the calls budget of loop 'polish' allows no call: add `--calls +2`" in refused.err
     assert [loop["iterations"] for loop in done.json["loops"]] == [3, 3, 3]
+
+
+def test_one_command_raises_all_that_is_short(whorl: Whorl, project: Path, many: str) -> None:
+    limited = FIVE.replace("steps:", "budget: {calls: 2, cost: 0.02}\nsteps:", 1)
+    (project / "five.yaml").write_text(limited)
+    ended = whorl("run", "five.yaml")
+    run = whorl("ls", "--json").json[0]["run"]
+    advice = next(line for line in ended.err.split("\n") if "next: " in line).partition("next: ")[2]
+
+    half = whorl("continue", run, "--at", "polish", "--budget", "+1")
+    done = whorl(*shlex.split(advice)[1:])
+
+    assert "--budget +" in advice
+    assert "--calls +" in advice
+    assert half.code == 2
+    assert half.err.startswith("error[W905]: the calls budget of the run allows no call: add")
+    assert "polish" in done.err
+    assert "2 more calls for the run" in done.err
+    assert whorl("show", run, "--json").json["usage"]["calls"] > 2

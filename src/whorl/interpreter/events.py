@@ -29,7 +29,7 @@ FedKind: TypeAlias = Literal[
     "run.paused",  # by
     "run.resumed",  # cost_usd, tokens, calls: so much more
     "run.cancelled",  # feedback
-    "run.continued",  # at, iterations, cost_usd, tokens, calls: so much more
+    "run.continued",  # at, iterations, cost_usd, tokens, calls: so much more; around
     "run.accepted",  # at, iteration, results, score, collected
     # exact: it stood where the iteration begins, at the time stood_at; workflow: the one until then
     "run.forked",  # at, run, seed, source, set, limits, exact, stood_at, workflow

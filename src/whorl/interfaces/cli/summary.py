@@ -206,19 +206,25 @@ def _advised(result: dict[str, Any], code: str) -> str:
 
 def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     """How the last loop that a limit or a person ended goes on, where it can."""
+    from whorl.services.steering import amounts_to_go_on
+
     advised = _advised(result, "R102")
     if advised and any(loop["exit_reason"] == "budget" for loop in result["loops"]):
-        return advised
+        # What was short when the loop ended may be less than what is short by now.
+        place = re.search(r"--at '([^']*)' ", advised)
+        amounts = amounts_to_go_on(store, run, place[1] if place else "")
+        return f"whorl continue {run} {place[0] if place else ''}{amounts}" if amounts else advised
     open_ones = [one for one in result["loops"] if "[" not in one["path"]]
     for loop in reversed(open_ones):
-        if loop["exit_reason"] in _TOO_FEW:
-            amount = "--iterations 3"
-        elif loop["exit_reason"] == "budget":
-            amount = f"--budget {as_much_again(budget_of(store, run, loop['path']))}"
-        else:
+        if loop["exit_reason"] not in (*_TOO_FEW, "budget"):
             continue
+        amounts = amounts_to_go_on(store, run, loop["path"])
+        if loop["exit_reason"] in _TOO_FEW:
+            amounts = f"--iterations 3 {amounts}".rstrip()
+        elif not amounts:
+            amounts = f"--budget {as_much_again(budget_of(store, run, loop['path']))}"
         at = f" --at {quote(loop['path'])}" if len(open_ones) > 1 else ""
-        return f"whorl continue {run}{at} {amount}"
+        return f"whorl continue {run}{at} {amounts}"
     return ""
 
 
