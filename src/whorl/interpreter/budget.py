@@ -408,12 +408,14 @@ def _warn_of_excess(machine: State) -> None:
         del over[key]
         if scope is None:
             continue
-        whose = "the run" if loop is None else f"loop {loop['name']!r}"
+        address = loop["address"] if loop else ""
+        whose = f"loop {address!r}" if loop else "the run"
         for name, amount in excess(scope).items():
             limit = NAMES[name]
             shown = f"${amount:.4g}" if name == "cost_usd" else f"{amount:g}"
             message = f"{whose} is over its {limit} budget by {shown}; nothing more is sent"
-            machine.warn(loop["address"] if loop else "", "R103", message)
+            # The loops of a list have one name, and each its own amount.
+            machine.warn(address, "R103", message, once=f"R103 {address} {message}")
     if not over:
         del machine.state["over"]
 
