@@ -183,7 +183,8 @@ def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
         case "failed":
             return _after_failure(store, run, result)
         case "waiting":
-            return "   or   ".join(_answers(run, result["waiting_for"]))
+            first, *others = _answers(run, result["waiting_for"])
+            return "   # or: ".join((first, *others))
         case "paused" if result["paused_by"] == "budget":
             again = as_much_again(store.run(run).budget_usd)
             return _advised(result, "R103") or f"whorl resume {run} --budget {again}"
@@ -237,8 +238,14 @@ def budget_of(store: SqliteStore, run: RunId, loop: str) -> float | None:
 
 
 def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
+    from whorl.interpreter.requests import objection
+    from whorl.runtimes.folding import fold
+    from whorl.services.steering import resumed
+
     error = result["error"] or {}
     if root_code(error) == "P118":
+        if "raise the budget" not in str(error.get("message")):
+            return "whorl explain P118"
         return _with_room(store, run, str(error.get("path")))
     match error.get("code"):
         case "R110" | "R111":
@@ -247,8 +254,10 @@ def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> st
             # Trying the loop again would only reach its limit again.
             return _more(store, run, result) or f"whorl why {run}"
         case "R108":
-            return _more(store, run, result) or f"whorl resume {run}   (asks again)"
-    return f"whorl resume {run}   (tries again only what failed)"
+            return _more(store, run, result) or f"whorl resume {run}   # asks again"
+    if objection(fold(store, run).machine, resumed()) is not None:
+        return f"whorl show {run}"
+    return f"whorl resume {run}   # tries again only what failed"
 
 
 def _with_room(store: SqliteStore, run: RunId, path: str) -> str:
