@@ -156,5 +156,56 @@ def test_more_iterations_without_money_are_refused(whorl: Whorl, many: str) -> N
     done = whorl("continue", run, "--calls", "+5", "--json")
 
     assert refused.code == 2
-    assert "the calls budget of loop 'polish' allows no call: add `--calls +1`" in refused.err
+    assert "the calls budget of loop 'polish' allows no call: add `--calls +2`" in refused.err
     assert [loop["iterations"] for loop in done.json["loops"]] == [3, 3, 3]
+
+
+def test_one_command_raises_all_that_is_short(whorl: Whorl, project: Path, many: str) -> None:
+    limited = FIVE.replace("steps:", "budget: {calls: 2, cost: 0.02}\nsteps:", 1)
+    (project / "five.yaml").write_text(limited)
+    ended = whorl("run", "five.yaml")
+    run = whorl("ls", "--json").json[0]["run"]
+    advice = next(line for line in ended.err.split("\n") if "next: " in line).partition("next: ")[2]
+
+    half = whorl("continue", run, "--at", "polish", "--budget", "+1")
+    done = whorl(*shlex.split(advice)[1:])
+
+    assert "--budget +" in advice
+    assert "--calls +" in advice
+    assert half.code == 2
+    assert half.err.startswith("error[W905]: the calls budget of the run allows no call: add")
+    assert "polish" in done.err
+    assert "2 more calls for the run" in done.err
+    assert whorl("show", run, "--json").json["usage"]["calls"] > 2
+
+
+def test_a_run_that_its_time_ended_is_not_to_be_resumed(whorl: Whorl, project: Path) -> None:
+    (project / "slow.yaml").write_text("whorl: 1\nbudget: {time: 1s}\nsteps: {a: {wait: 20s}}\n")
+    ended = whorl("run", "slow.yaml")
+
+    assert "the run reached its time limit" in ended.err
+    assert "next: whorl show" in ended.err
+
+
+def test_validating_says_what_a_budget_cannot_hold(whorl: Whorl, project: Path, many: str) -> None:
+    (project / "many.yaml").write_text(
+        MANY.replace("steps:", "budget: 1\nmodel: far/nope\nsteps:", 1)
+    )
+    far = '[providers.far]\nkind = "openai"\nbase_url = "http://127.0.0.1:1"\napi_key = "k"\n'
+    (project / "whorl.toml").write_text(f"{PRICED}{far}")
+
+    valid = whorl("validate", many)
+
+    words = "of a price that is not known, so the budget of $1.00 cannot hold them"
+    assert words in valid.out
+    assert "bounded by" not in valid.out
+
+
+@pytest.mark.parametrize(("wrong", "right"), [("iteraton", "iteration"), ("histry", "history")])
+def test_a_misspelt_name_of_a_loop_is_recognised(
+    whorl: Whorl, many: str, wrong: str, right: str
+) -> None:
+    with open(many, "w") as file:
+        file.write(MANY.replace("Write {{ item }}", f"Write {{{{ {wrong} }}}}"))
+
+    assert f"did you mean {right!r}?" in whorl("validate", many).err

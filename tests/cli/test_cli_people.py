@@ -127,7 +127,7 @@ def test_a_gate_that_failed_is_asked_again(whorl: Whorl, project: Path) -> None:
     (project / "rejecting.yaml").write_text(REJECTING)
     whorl("run", "rejecting.yaml")
 
-    assert "(asks again)" in whorl("reject", "last").err
+    assert "# asks again" in whorl("reject", "last").err
 
 
 def test_a_loop_without_money_says_so(whorl: Whorl) -> None:

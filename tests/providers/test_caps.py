@@ -14,6 +14,8 @@ from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.interpreter.events import Send
 from whorl.interpreter.machine import Machine
+from whorl.providers.models.answers import fault_in
+from whorl.providers.models.conversation import Answer, Conversation, Limit
 from whorl.providers.task import Cap, Request
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.sqlite import SqliteStore
@@ -134,14 +136,34 @@ def test_the_field_may_be_named_by_the_operator() -> None:
 
 @every_format
 def test_an_answer_that_is_cut_at_the_cap_is_none(form: Format) -> None:
-    fault = fault_of(form, saying(form, "half", cut=True), capped(700))
+    fault = fault_of(form, saying(form, "half", cut=True), capped(3))
 
     field = {"ollama": "num_predict"}.get(form.kind, "max_tokens")
     assert (fault.code, fault.retryable, fault.answered) == ("P118", False, True)
-    assert f"cut in the middle at 700 tokens, the {field} that was sent" in str(fault)
+    said = f"cut in the middle at 3 tokens, the {field} that was sent because the step sets none"
+    assert said in str(fault)
     assert "set max_tokens on the step, or raise the budget" in str(fault)
     assert fault.detail["partial"] == "half"
     assert fault.detail["usage"]["output_tokens"] == 3  # type: ignore[index]
+
+
+@every_format
+def test_an_answer_that_is_cut_below_what_was_sent_needs_no_budget(form: Format) -> None:
+    fault = fault_of(form, saying(form, "half", cut=True), capped(700))
+
+    field = {"ollama": "num_predict"}.get(form.kind, "max_tokens")
+    said = f"after 3 tokens, by a limit of the server: the {field} that was sent is 700; set"
+    assert said in str(fault)
+    assert "raise the budget" not in str(fault)
+
+
+@pytest.mark.parametrize(("tokens", "advice"), [(16_384, "ask for a shorter"), (99, "raise the")])
+def test_more_than_the_most_that_is_sent_needs_no_budget(tokens: int, advice: str) -> None:
+    answer = Answer("half", "length", output_tokens=tokens, limit=Limit("max_tokens", tokens))
+
+    fault = fault_in(answer, Conversation(messages=()), "m")
+
+    assert f"set max_tokens on the step, or {advice}" in str(fault)
 
 
 @every_format

@@ -86,9 +86,9 @@ def request_words(request: Request) -> str:
         case _:
             words = f"continued with {more_words(body)}"
     feedback = line(request.feedback, 400)
-    return (
-        f"{line(request.place, 60) or 'the run'} was {words}{f': {feedback}' if feedback else ''}"
-    )
+    # More money without a place is for the loops that lacked it.
+    nowhere = "what had stopped for its budget" if request.kind == "run.continued" else "the run"
+    return f"{line(request.place, 60) or nowhere} was {words}{f': {feedback}' if feedback else ''}"
 
 
 def reason_words(reason: str, stopped_by: str = "") -> str:

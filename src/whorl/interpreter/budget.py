@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 NAMES = {"cost_usd": "cost", "tokens": "tokens", "calls": "calls"}
 # The flags of the command line that raise a budget.
 FLAGS = {"cost": "--budget", "tokens": "--tokens", "calls": "--calls"}
+# A call needs at least one call and one token; what it costs is not known before.
+LEAST = {"calls": 1, "tokens": 1, "cost_usd": 1e-9}
 # A reply that comes after this many other calls were given up counts beside its reservation.
 _ABANDONED_MAX = 1_000
 # Sums of what was spent are exact to this.
@@ -62,6 +64,25 @@ def missing(scope: Budgeted, name: str, amount: dict[str, Any]) -> float:
     """How much more a limit would have to be for an amount to fit beside what is spent."""
     limit = scope["limits"].get(name)
     return 0.0 if limit is None else _spent(scope, name) + amount_in(amount.get(name)) - limit
+
+
+def lacking(machine: State, loop: str | None, amount: dict[str, Any]) -> dict[str, float]:
+    """By how much to raise each limit that an amount does not fit into, in a loop or around it.
+
+    That is at least as much again as the limit was.
+    """
+    more: dict[str, float] = {}
+    for _, scope in keyed_scopes(machine, loop):
+        for name, limit in _limits(scope):
+            if (lack := missing(scope, name, amount)) > _NOTHING:
+                more[name] = max(more.get(name, 0.0), lack, limit)
+    return more
+
+
+def per_iteration(frame: LoopFrame, iterations: int) -> dict[str, float]:
+    """What so many iterations of a loop would use if they were like those before."""
+    share = iterations / max(1, frame["count"])
+    return {name: max(LEAST[name], _spent(frame, name) * share) for name in NAMES}
 
 
 def fits(scope: Budgeted, amount: dict[str, Any]) -> bool:
@@ -315,11 +336,9 @@ def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, A
         },
     )
     limit = NAMES[name]
-    lacking = missing(budgeted, name, amount)
-    more = max(lacking, float(limits[name]))
     if loop is None or not ends:
-        flag = raising(limit, more)
-        _pause(machine, frame, limit, flag, None if is_run else machine.loop_frames[scope])
+        more = flags(lacking(machine, None if is_run else scope, amount))
+        _pause(machine, frame, limit, more, None if is_run else machine.loop_frames[scope])
         return
     machine.loop_frames[loop]["needs"] = {name: amount[name] for name in amount}
     whose = "the run" if is_run else repr(machine.loop_frames[scope]["name"])
@@ -328,7 +347,7 @@ def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, A
         "words": f"the {limit} budget of {whose}",
         "limit": limit,
         "of_run": is_run,
-        "more": more,
+        "more": max(missing(budgeted, name, amount), float(limits[name])),
     }
     machine.state.setdefault("out_of_budget", []).append(loop)
 
@@ -343,19 +362,19 @@ def _outermost_to_begin(machine: State, loop: str | None) -> str | None:
     return None
 
 
-def _pause(machine: State, call: TaskFrame, limit: str, flag: str, loop: LoopFrame | None) -> None:
+def _pause(machine: State, call: TaskFrame, limit: str, more: str, loop: LoopFrame | None) -> None:
     """There is nothing to return: the run waits for more money, with all that it has."""
     state = machine.state
     machine.pause("budget")
     state.pop("queue", None)
     note_pause(machine)
     whose = "the run"
-    advice = f"`whorl resume RUN {flag}`"
+    advice = f"`whorl resume RUN {more}`"
     if loop is not None:
         whose = f"loop {loop['name']!r}"
         state["short_loop"] = loop["address"]
         loop["short_of_run"] = False
-        advice = f"`whorl continue RUN --at '{loop['address']}' {flag}`"
+        advice = f"`whorl continue RUN --at '{loop['address']}' {more}`"
     message = f"the {limit} budget of {whose} does not allow {call['name']!r}; give it more: "
     machine.warn(call["address"], "R103", message + advice)
 
@@ -389,12 +408,14 @@ def _warn_of_excess(machine: State) -> None:
         del over[key]
         if scope is None:
             continue
-        whose = "the run" if loop is None else f"loop {loop['name']!r}"
+        address = loop["address"] if loop else ""
+        whose = f"loop {address!r}" if loop else "the run"
         for name, amount in excess(scope).items():
             limit = NAMES[name]
             shown = f"${amount:.4g}" if name == "cost_usd" else f"{amount:g}"
             message = f"{whose} is over its {limit} budget by {shown}; nothing more is sent"
-            machine.warn(loop["address"] if loop else "", "R103", message)
+            # The loops of a list have one name, and each its own amount.
+            machine.warn(address, "R103", message, once=f"R103 {address} {message}")
     if not over:
         del machine.state["over"]
 
@@ -407,6 +428,11 @@ def raising(limit: str, more: float) -> str:
     step = 10.0**-digits
     amount = f"{math.ceil(more / step - 1e-9) * step:.{max(digits, 1)}f}"
     return f"{FLAGS[limit]} +{amount.rstrip('0').rstrip('.')}"
+
+
+def flags(more: dict[str, float]) -> str:
+    """The flags that raise some limits by sensible amounts."""
+    return " ".join(raising(NAMES[name], more[name]) for name in NAMES if more.get(name))
 
 
 def _loops(machine: State, keys: list[str]) -> list[LoopFrame]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
 
+
 # What a person asks for may have a name, `request`: one of a name that came before is ignored.
 FedKind: TypeAlias = Literal[
     "run.started",  # run, seed, input, limits, iterations, memory, refused
@@ -34,7 +35,7 @@ FedKind: TypeAlias = Literal[
     "run.paused",  # by
     "run.resumed",  # cost_usd, tokens, calls: so much more
     "run.cancelled",  # feedback
-    "run.continued",  # at, iterations, cost_usd, tokens, calls: so much more
+    "run.continued",  # at, iterations, cost_usd, tokens, calls: so much more; around
     "run.accepted",  # at, iteration, results, score, collected
     # exact: it stood where the iteration begins, at the time stood_at; workflow: the one until then
     "run.forked",  # at, run, seed, source, set, limits, exact, stood_at, workflow

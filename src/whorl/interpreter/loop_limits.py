@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import LoopFrame
     from whorl.interpreter.state import State
-    from whorl.ir import Loop
+
+
+# How many more iterations are advised.
+MORE_ITERATIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ def reached(machine: State, key: str, what: Reached) -> None:
     reason = what.reason
     if reason == "budget":
         frame["short_of_run"] = what.of_run
-    message, advice = _words(loop, what, frame)
+    message, advice = _words(machine, key, what)
     disarm(machine, key)
     frame["phase"] = "limit"
     if loop.on_limit == "pause" or loop.ask == "at_limit":
@@ -134,19 +137,21 @@ def _ask_person(machine: State, key: str, message: str) -> None:
     machine.note("gate.waiting", address, {"reason": "limit", "message": question, "show": results})
 
 
-def _words(loop: Loop, what: Reached, frame: LoopFrame) -> tuple[str, str]:
+def _words(machine: State, key: str, what: Reached) -> tuple[str, str]:
     """What is reached, and that with what can be done about it."""
+    loop, frame = machine.loop(key), machine.loop_frames[key]
     own = dict(loop.limit_words).get(what.reason)
     if own is not None:
         own = own.replace("{iterations}", str(frame["limits"]["iterations"]))
         own = own.replace("{ms}", f"{float(frame['limits'].get('time_s') or 0) * 1_000:g}")
         return own, own
     message = f"loop {frame['name']!r} reached {what.words} before it was done{what.also}"
-    return message, f"{message}; raise {_raised_by(loop, what, frame)}"
+    return message, f"{message}; raise {_raised_by(machine, key, what)}"
 
 
-def _raised_by(loop: Loop, what: Reached, frame: LoopFrame) -> str:
+def _raised_by(machine: State, key: str, what: Reached) -> str:
     """The field that raises a limit, and the command where there is one."""
+    loop, frame = machine.loop(key), machine.loop_frames[key]
     fields = dict(loop.limit_fields)
     if what.of_run:
         # A dialect without a field for it has the flag of the command line.
@@ -159,10 +164,26 @@ def _raised_by(loop: Loop, what: Reached, frame: LoopFrame) -> str:
     if what.reason == "timeout" or frame["loop"] is not None:
         # The loop around it goes on: it cannot be opened again.
         return f"`{field}`"
-    flag = budget.raising(what.limit, what.more) if what.limit else "--iterations 3"
+    amounts = [] if what.limit else [f"--iterations {MORE_ITERATIONS}"]
+    amounts.append(budget.flags(to_go_on(machine, key, what)))
     # More money alone is for all loops that lack it: one of many need not be named.
     at = "" if what.limit and "[" in address else f"--at '{address}' "
-    return f"`{field}`, or `whorl continue RUN {at}{flag}`"
+    return f"`{field}`, or `whorl continue RUN {at}{' '.join(filter(None, amounts))}`"
+
+
+def to_go_on(machine: State, key: str, what: Reached | None = None) -> dict[str, float]:
+    """All budgets that a loop needs more of to go on, by limit: its own, and those around it.
+
+    Without a call that did not fit, more iterations are taken to need what those before did.
+    """
+    frame = machine.loop_frames[key]
+    iterations = 1 if "budget" in (what and what.reason, frame.get("reason")) else MORE_ITERATIONS
+    needs = frame.get("needs") or budget.per_iteration(frame, iterations)
+    more = budget.lacking(machine, key, needs)
+    for name, limit in budget.NAMES.items():
+        if what is not None and what.limit == limit:
+            more[name] = max(more.get(name, 0.0), what.more)
+    return more
 
 
 def decided(machine: State, key: str, event: Event) -> None:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from whorl.interpreter.frames import Budgeted, LoopFrame
     from whorl.interpreter.state import State
 
+    # Limits of loops and of the run, by whose they are and what they count.
+    _Limits = dict[tuple[str, str], Budgeted]
+
 _NOTHING_TO_RETRY = "nothing in this run can be tried again; start a new one"
 # How many requests a run remembers, and how much of the name of each.
 REQUESTS_KEPT = 100
@@ -24,8 +27,6 @@ REQUEST_LENGTH = 64
 _AT_LIMIT = frozenset({"max_iterations", "timeout", "budget"})
 # What budgets count.
 _AMOUNTS = tuple(budget.NAMES)
-# A call needs at least one call and one token; what it costs is not known before.
-_LEAST = {"calls": 1, "tokens": 1, "cost_usd": 1e-9}
 
 
 class Refused(ValueError):
@@ -142,14 +143,11 @@ def _paused(machine: State, body: dict[str, Any]) -> None:
 def _resumed(machine: State, body: dict[str, Any]) -> None:
     state = machine.state
     _may_resume(machine, body)
-    if state["status"] == "failed":
-        check(_began(machine), _NOTHING_TO_RETRY)
-        raise_limits([state], body)
-        set_going(machine)
+    has_failed = state["status"] == "failed"
+    raise_limits({("run", name): state for name in _AMOUNTS}, body)
+    set_going(machine)
+    if has_failed:
         machine.revive(state["root"])
-    else:
-        raise_limits([state], body)
-        set_going(machine)
 
 
 def _cancelled(machine: State, body: dict[str, Any]) -> None:
@@ -162,7 +160,7 @@ def _may_resume(machine: State, body: dict[str, Any]) -> None:
     status = machine.status
     if status in ("succeeded", "cancelled"):
         words = f"the run has ended already: {status}"
-        if any(_closed_by(machine, key) is None for key in ended_for_budget(machine)):
+        if open_to_money(machine):
             more = flags(body) or "--budget +1"
             words += f"; loops that stopped for their budget go on with `whorl continue RUN {more}`"
         check(False, words)
@@ -299,7 +297,7 @@ def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
         check(at in (None, "", short), f"the loop that is short of money is {short!r}")
         return [loop_at(machine, short)]
     if not at and not iterations and flags(body):
-        keys = [key for key in ended_for_budget(machine) if _closed_by(machine, key) is None]
+        keys = open_to_money(machine)
         check(bool(keys), "no loop of this run stopped for its budget")
     else:
         keys = [loop_at(machine, at, at_limit=True)]
@@ -310,22 +308,26 @@ def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
 
 
 def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
-    """Refuses to go on where the budgets allow no call."""
-    raised = _to_raise(machine, keys)
+    """Refuses to go on where the budgets allow no call: says all that is short at once."""
+    raised = to_raise(machine, keys, body)
     for key in keys:
         frame = machine.loop_frames[key]
         if "ended" not in frame and frame["phase"] != "limit":
             continue
+        needs = frame.get("needs") or budget.LEAST
+        short: dict[str, str] = {}
         for around, scope in budget.keyed_scopes(machine, key):
             for name in _AMOUNTS:
-                needed = budget.missing(scope, name, frame.get("needs") or _LEAST)
-                more = body.get(name, 0) if any(scope is other for other in raised) else 0
-                if needed <= more + 1e-12:
-                    continue
-                whose = "the run" if around == "run" else f"loop {machine.frames[around]['name']!r}"
-                limit = budget.NAMES[name]
-                flag = budget.raising(limit, max(needed, scope["limits"][name] / 2))
-                check(False, f"the {limit} budget of {whose} allows no call: add `{flag}`")
+                more = body.get(name, 0) if (around, name) in raised else 0
+                if budget.missing(scope, name, needs) > more + 1e-12:
+                    loop_name = machine.frames[around]["name"] if around != "run" else ""
+                    whose = f"loop {loop_name!r}" if loop_name else "the run"
+                    short.setdefault(name, f"the {budget.NAMES[name]} budget of {whose}")
+        if short:
+            amounts = budget.lacking(machine, key, needs)
+            more_flags = budget.flags({name: amounts[name] for name in short})
+            verb = "allows" if len(short) == 1 else "allow"
+            check(False, f"{' and '.join(short.values())} {verb} no call: add `{more_flags}`")
 
 
 def short_loop(machine: State) -> str:
@@ -335,20 +337,18 @@ def short_loop(machine: State) -> str:
     return short if any(frame["address"] == short for frame in loops) else ""
 
 
-def ended_for_budget(machine: State) -> list[str]:
+def open_to_money(machine: State) -> list[str]:
     """The loops that stopped for a budget; inner ones first, since opening one opens others."""
-    keys = [
-        key
-        for key, frame in machine.frames.items()
-        if frame["kind"] == "loop" and "ended" in frame and frame.get("reason") == "budget"
-    ]
-    return keys[::-1]
+    loops = [key for key, frame in machine.frames.items() if frame["kind"] == "loop"]
+    ended = [key for key in loops if "ended" in machine.loop_frames[key]]
+    for_budget = [key for key in ended if machine.loop_frames[key].get("reason") == "budget"]
+    return [key for key in for_budget[::-1] if _closed_by(machine, key) is None]
 
 
 def continued(machine: State, body: dict[str, Any]) -> None:
     """Carries out a request to continue."""
     keys = to_continue(machine, body)
-    raise_limits(_to_raise(machine, keys), body)
+    raise_limits(to_raise(machine, keys, body), body)
     for key in keys:
         discard(machine.loop_frames[key], "short_of_run", "needs")
         _continue_loop(machine, key, int(body.get("iterations") or 0))
@@ -385,28 +385,33 @@ def _continue_loop(machine: State, key: str, more: int) -> None:
         loop.next_iteration(machine, key)
 
 
-def _to_raise(machine: State, keys: list[str]) -> list[Budgeted]:
+def to_raise(machine: State, keys: list[str], body: dict[str, Any]) -> _Limits:
     """The budgets that stopped the loops: their own, or that of the run, once.
 
-    A loop that ended for another reason gets more of both.
+    A loop that ended for another reason gets more of both. A request that raises what is `around`
+    raises also those that would stop the loops next: they have less left than it gives.
     """
-    scopes: list[Budgeted] = []
+    raised: _Limits = {}
     for key in keys:
         frame = machine.loop_frames[key]
         of_run = frame.get("short_of_run")
-        if of_run is not True:
-            scopes.append(frame)
-        if of_run is not False and not any(scope is machine.state for scope in scopes):
-            scopes.append(machine.state)
-    return scopes
+        needs = frame.get("needs") or budget.LEAST
+        for around, scope in budget.keyed_scopes(machine, key):
+            stopped = of_run is not True if scope is frame else of_run is not False
+            for name in _AMOUNTS:
+                gives = needs if scope is frame else {name: body.get(name, 0)}
+                is_short = body.get("around") and budget.missing(scope, name, gives) > 0
+                is_own = scope is frame or around == "run"
+                if is_short or (stopped and is_own):
+                    raised[around, name] = scope
+    return raised
 
 
-def raise_limits(scopes: list[Budgeted], body: dict[str, Any]) -> None:
-    """Raises the limits of some scopes by what a request adds."""
-    for name in _AMOUNTS:
-        for scope in scopes:
-            if body.get(name) and name in scope["limits"]:
-                scope["limits"][name] += body[name]
+def raise_limits(raised: _Limits, body: dict[str, Any]) -> None:
+    """Raises some limits by what a request adds."""
+    for (_, name), scope in raised.items():
+        if body.get(name) and name in scope["limits"]:
+            scope["limits"][name] += body[name]
 
 
 def loop_at(machine: State, at: object, *, at_limit: bool = False) -> str:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from whorl.errors import UsageError, did_you_mean
+from whorl.interpreter.budget import flags
 from whorl.interpreter.events import Event, split_iteration
-from whorl.interpreter.requests import Refused, chosen_loop, to_continue
+from whorl.interpreter.loop_limits import to_go_on
+from whorl.interpreter.requests import Refused, chosen_loop, open_to_money, to_continue, to_raise
 from whorl.runtimes.folding import fold
 from whorl.services.preflight import check_allowed
 from whorl.services.results import (
@@ -76,6 +78,8 @@ def continued(
 ) -> Event:
     """More iterations for a loop, or more money: without a place, for all that lacked it."""
     body = more.amounts()
+    if body:
+        body["around"] = True
     if at or iterations is not None:
         body["at"] = loop_at(store, run, at, at_limit=True)
     elif not store.loops(run):
@@ -90,13 +94,39 @@ def resumed(more: More | None = None) -> Event:
     return asked("run.resumed", more.amounts() if more else {})
 
 
-def what_continues(store: SqliteStore, run: RunId, body: dict[str, Json]) -> list[str]:
-    """What will happen when a run is continued so, a line for each loop that had ended."""
+def amounts_to_go_on(store: SqliteStore, run: RunId, at: str = "") -> str:
+    """The flags for all that a loop lacks as the run stands, or every loop that lacks money."""
+    machine = fold(store, run).machine
+    keys = [key for key, frame in machine.frames.items() if frame["address"] == at]
+    more: dict[str, float] = {}
+    for key in keys if at else open_to_money(machine):
+        if machine.frames[key]["kind"] == "loop":
+            lacks = to_go_on(machine, key)
+            more |= {name: max(amount, more.get(name, 0.0)) for name, amount in lacks.items()}
+    return flags(more)
+
+
+def what_is_raised(store: SqliteStore, run: RunId, body: dict[str, Json]) -> list[str]:
+    """The loops whose budgets a request to continue raises, and the run (an empty name)."""
+    machine = fold(store, run).machine
+    raised = to_raise(machine, to_continue(machine, body), body)
+    places: dict[str, None] = {}
+    for (key, name), scope in raised.items():
+        if body.get(name) and name in scope["limits"]:
+            places["" if key == "run" else machine.frames[key]["address"]] = None
+    return sorted(places, key=lambda place: (not place, place))
+
+
+def what_continues(store: SqliteStore, run: RunId, body: dict[str, Json]) -> list[str] | None:
+    """What will happen when a run is continued so, a line for each loop that had ended.
+
+    None where that will be refused.
+    """
     machine = fold(store, run).machine
     try:
         keys = to_continue(machine, body)
     except Refused:
-        return []
+        return None
     rows = {row.address: row for row in store.loops(run)}
     lines = []
     for key in keys:

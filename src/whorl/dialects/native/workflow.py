@@ -29,6 +29,7 @@ from whorl.dialects.native.table import VALUE, fields
 from whorl.dialects.native.tasks import let_read_codes_pass, returns_schema
 from whorl.dialects.native.values import (
     CORE,
+    FACTS,
     NAMES,
     RESERVED,
     library_name,
@@ -82,7 +83,13 @@ def _check(context: Context, workflow: ir.Workflow) -> None:
     if not context.is_full:
         is_budget_needed = not context.exact
         context.adopt(
-            check(workflow, context.places, context.names, is_budget_needed=is_budget_needed)
+            check(
+                workflow,
+                context.places,
+                context.names,
+                is_budget_needed=is_budget_needed,
+                facts=tuple(FACTS),
+            )
         )
 
 

@@ -145,7 +145,7 @@ async def _more(question: Question) -> Event:
         case "budget":
             again = as_much_again(budget_of(question.store, question.run, question.place))
             words = f"how many dollars more (Enter for {again}): "
-            body["cost_usd"] = await _number(question, words, float(again))
+            body |= {"cost_usd": await _number(question, words, float(again)), "around": True}
     return asked("run.continued", body)
 
 

@@ -183,7 +183,8 @@ def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
         case "failed":
             return _after_failure(store, run, result)
         case "waiting":
-            return "   or   ".join(_answers(run, result["waiting_for"]))
+            first, *others = _answers(run, result["waiting_for"])
+            return "   # or: ".join((first, *others))
         case "paused" if result["paused_by"] == "budget":
             again = as_much_again(store.run(run).budget_usd)
             return _advised(result, "R103") or f"whorl resume {run} --budget {again}"
@@ -206,19 +207,25 @@ def _advised(result: dict[str, Any], code: str) -> str:
 
 def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     """How the last loop that a limit or a person ended goes on, where it can."""
+    from whorl.services.steering import amounts_to_go_on
+
     advised = _advised(result, "R102")
     if advised and any(loop["exit_reason"] == "budget" for loop in result["loops"]):
-        return advised
+        # What was short when the loop ended may be less than what is short by now.
+        place = re.search(r"--at '([^']*)' ", advised)
+        amounts = amounts_to_go_on(store, run, place[1] if place else "")
+        return f"whorl continue {run} {place[0] if place else ''}{amounts}" if amounts else advised
     open_ones = [one for one in result["loops"] if "[" not in one["path"]]
     for loop in reversed(open_ones):
-        if loop["exit_reason"] in _TOO_FEW:
-            amount = "--iterations 3"
-        elif loop["exit_reason"] == "budget":
-            amount = f"--budget {as_much_again(budget_of(store, run, loop['path']))}"
-        else:
+        if loop["exit_reason"] not in (*_TOO_FEW, "budget"):
             continue
+        amounts = amounts_to_go_on(store, run, loop["path"])
+        if loop["exit_reason"] in _TOO_FEW:
+            amounts = f"--iterations 3 {amounts}".rstrip()
+        elif not amounts:
+            amounts = f"--budget {as_much_again(budget_of(store, run, loop['path']))}"
         at = f" --at {quote(loop['path'])}" if len(open_ones) > 1 else ""
-        return f"whorl continue {run}{at} {amount}"
+        return f"whorl continue {run}{at} {amounts}"
     return ""
 
 
@@ -231,8 +238,14 @@ def budget_of(store: SqliteStore, run: RunId, loop: str) -> float | None:
 
 
 def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
+    from whorl.interpreter.requests import objection
+    from whorl.runtimes.folding import fold
+    from whorl.services.steering import resumed
+
     error = result["error"] or {}
     if root_code(error) == "P118":
+        if "raise the budget" not in str(error.get("message")):
+            return "whorl explain P118"
         return _with_room(store, run, str(error.get("path")))
     match error.get("code"):
         case "R110" | "R111":
@@ -241,8 +254,10 @@ def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> st
             # Trying the loop again would only reach its limit again.
             return _more(store, run, result) or f"whorl why {run}"
         case "R108":
-            return _more(store, run, result) or f"whorl resume {run}   (asks again)"
-    return f"whorl resume {run}   (tries again only what failed)"
+            return _more(store, run, result) or f"whorl resume {run}   # asks again"
+    if objection(fold(store, run).machine, resumed()) is not None:
+        return f"whorl show {run}"
+    return f"whorl resume {run}   # tries again only what failed"
 
 
 def _with_room(store: SqliteStore, run: RunId, path: str) -> str:

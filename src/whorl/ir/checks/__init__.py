@@ -51,13 +51,15 @@ def check(
     names: Names | None = None,
     *,
     is_budget_needed: bool = False,
+    facts: tuple[str, ...] = (),
 ) -> list[Diagnostic]:
     """What breaks a rule in a workflow, once each, up to a number that a person would read.
 
     A reader that has looked at the names of expressions already hands in what it knows. It also
-    says whether its format needs a budget where very many calls are possible, or only advises it.
+    says whether its format needs a budget where very many calls are possible, or only advises it,
+    and which names for `facts` each of its loops has where they are used.
     """
-    subject = Subject(workflow, places, names or Names(), is_budget_needed)
+    subject = Subject(workflow, places, names or Names(), is_budget_needed, facts)
     diagnostics: dict[Diagnostic, None] = {}
     for rule in _RULES:
         for diagnostic in rule(subject):

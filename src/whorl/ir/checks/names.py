@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from whorl.errors import Diagnostic
+from whorl.errors import Diagnostic, did_you_mean
 from whorl.ir.checks.scopes import uses_in
 from whorl.ir.checks.shapes import lacks, part_of
 from whorl.ir.checks.suggest import suggest
@@ -96,7 +96,9 @@ def _unknown(subject: Subject, use: Use, name: NameUse) -> Diagnostic:
         advice = f"put it behind {shown!r}, or add after: {shown}"
     else:
         message = f"unknown name {shown!r}"
-        advice = _dashed(use, name) or suggest(name.name, use.view.names())
+        names = [*use.view.names(), *(subject.facts if use.view.is_in_loop() else ())]
+        advice = _dashed(use, name) or did_you_mean(name.name, names)
+        advice = advice or suggest(name.name, use.view.names())
     span = _span(subject, use, name.offset, len(name.name))
     return Diagnostic("W005", message, span, "unknown name", advice or _nothing_known(name.name))
 

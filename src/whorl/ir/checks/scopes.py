@@ -90,6 +90,15 @@ class View:
             yield from view.bound
             view = view.around
 
+    def is_in_loop(self) -> bool:
+        """Whether this place is in an iteration of a loop."""
+        view: View | None = self
+        while view is not None:
+            if isinstance(view.holder, Loop):
+                return True
+            view = view.around
+        return False
+
     def later(self, name: str) -> bool:
         """Whether a name is that of a node around here which is not before this place."""
         view: View | None = self

@@ -24,6 +24,7 @@ class Subject:
     places: Places
     names: Names
     is_budget_needed: bool = False
+    facts: tuple[str, ...] = ()
 
     def nodes(self) -> Iterator[tuple[str, Node]]:
         """All nodes, each with its path."""

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from whorl.providers.models.conversation import Answer, Conversation
 
 CUT = "R120"
+# The longest answer that is asked for where neither the file nor the budget says less. No public
+# list has what each model can give; one that can give less says so, and is asked for that.
+ANSWER_MOST = 16_384
 PARTIAL_MAX = 2_000
 TRIES_MAX = 50
 # How many characters are read in all in search of a value that words stand around.
@@ -86,10 +89,18 @@ def _cut(
         why = "by the model's own limit; ask for less"
     elif conversation.max_tokens is not None:
         why = f"at {limit.field}, which is {limit.tokens:,}; raise max_tokens of the step"
+    elif answer.output_tokens is not None and 0 < answer.output_tokens < limit.tokens:
+        why = (
+            f"after {answer.output_tokens:,} tokens, by a limit of the server: the {limit.field} "
+            f"that was sent is {limit.tokens:,}; set max_tokens on the step, or ask for a shorter "
+            "answer"
+        )
     else:
+        is_most = limit.tokens >= ANSWER_MOST
         why = (
             f"at {limit.tokens:,} tokens, the {limit.field} that was sent because the step sets "
-            "none; set max_tokens on the step, or raise the budget"
+            "none; set max_tokens on the step, or "
+            f"{'ask for a shorter answer' if is_most else 'raise the budget'}"
         )
     return ProviderError(
         f"the answer of {model} was cut {what} {why}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins
-from whorl.providers.models.answers import fault_in, warnings_of
+from whorl.providers.models.answers import ANSWER_MOST, fault_in, warnings_of
 from whorl.providers.models.conversation import input_tokens, output_tokens
 from whorl.providers.models.rate_limit import RateLimit
 from whorl.providers.settings.providers import KNOWN_PROVIDERS
@@ -36,9 +36,6 @@ WIRES = {
 
 # Failures that cannot be mended by sending the same again, but may be by asking another model.
 _WORTH_ANOTHER = frozenset({"P101", "P104", "P110", "P119"})
-# The longest answer that is asked for where neither the file nor the budget says less. No public
-# list has what each model can give; one that can give less says so, and is asked for that.
-ANSWER_MOST = 16_384
 # Kinds of providers that run on one's own machine and send no bill.
 FREE_KINDS = frozenset({"scripted", "local", "ollama"})
 

@@ -6,7 +6,7 @@ import difflib
 import json
 import sys
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from whorl.dialects import Reading
     from whorl.errors import Diagnostic, Span
-    from whorl.ir import RunLimits, Workflow
+    from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
@@ -69,7 +69,7 @@ def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
     if not is_quiet:
         if warnings:
             _show_diagnostics(warnings, reading.sources)
-        words = ", ".join(_fact_words(facts, reading.workflow.limits))
+        words = ", ".join(_fact_words(facts, reading.workflow, project))
         click.echo(f"{safe(file)}: ok ({words})")
     return {"file": file, "ok": True, "diagnostics": [*map(diagnostic_json, warnings)], **facts}
 
@@ -122,12 +122,20 @@ def _facts(reading: Reading) -> dict[str, Any]:
     }
 
 
-def _fact_words(facts: dict[str, Any], limited: RunLimits) -> list[str]:
-    from whorl.interfaces.wording import calls_words
+def _fact_words(facts: dict[str, Any], workflow: Workflow, project: Project) -> list[str]:
+    from whorl.interfaces.wording import calls_words, forecast_words
+    from whorl.providers.registry import Providers
+    from whorl.services.preflight import forecast
 
     words = [str(facts["dialect"]), plural(facts["steps"], "step")]
     if facts["calls_max"] != 0:
         words.append(calls_words(facts["calls_max"], facts["calls_without_retries"]))
+    limited = workflow.limits
+    if limited.cost_usd is not None and facts["calls_max"] != 0:
+        foreseen = forecast(workflow, Providers(project.settings()))
+        if not foreseen.is_priced:
+            # The same words as before a run: money of unknown prices bounds nothing.
+            words[-1], limited = forecast_words(foreseen), replace(limited, cost_usd=None)
     limits = limit_words(limited)
     return [*words, f"bounded by {limits}"] if limits else words
 

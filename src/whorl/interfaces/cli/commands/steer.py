@@ -31,6 +31,7 @@ from whorl.interfaces.cli.session import (
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.figures import plural
 from whorl.interfaces.wording import ENDED, more_words
+from whorl.interpreter.budget import NAMES
 from whorl.interpreter.requests import flags, objection
 from whorl.runtimes.folding import fold
 from whorl.services import steering
@@ -208,17 +209,35 @@ async def continue_command(
 def _say_given(session: RunSession, run: RunId, event: Event) -> None:
     """Says what will happen, before anything does."""
     lines = steering.what_continues(session.store, run, event.body)
+    if lines is None:
+        return
     for line in lines[:LOOPS_MAX]:
         say(line)
     if len(lines) > LOOPS_MAX:
         say(f"and {plural(len(lines) - LOOPS_MAX, 'more loop')} like these")
     loop = event.body.get("at")
+    if lines:
+        _say_raised(session, run, event)
     if lines or not loop:
         return
     result = full_result(session.store, run)
     is_paused = result["status"] == "paused" and result.get("paused_by") != "budget"
     after = f"; the run stays paused until `whorl resume {run}`" if is_paused else ""
     say(f"{loop!r} gets {more_words(event.body)}{after}")
+
+
+def _say_raised(session: RunSession, run: RunId, event: Event) -> None:
+    """Says whose budgets get how much more."""
+    amounts = {name: event.body[name] for name in NAMES if event.body.get(name)}
+    if not amounts:
+        return
+    places = steering.what_is_raised(session.store, run, event.body)
+    shown = [repr(place) if place else "the run" for place in places]
+    if len(shown) > LOOPS_MAX + 1:
+        loops = [place for place in places if place]
+        shown = [f"{len(loops):,} loops", *shown[len(loops) :]]
+    if shown:
+        say(f"{more_words(amounts)} for {'each of ' if len(places) > 1 else ''}{', '.join(shown)}")
 
 
 @click.command()
