@@ -64,7 +64,6 @@ def check_end(world: World) -> None:
     for name in USAGE_NAMES:
         told, counted = usage.get(name, 0), world.spent.get(name, 0)
         assert abs(told - counted) < 1e-9, f"{name}: {told} are told, {counted} were used"
-    assert usage.get("in_doubt", 0) == world.doubts
     check_limits(world)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 RESERVE: dict[str, Json] = {"calls": 1, "tokens": 20, "cost_usd": 0.0625}
-USAGE_NAMES = ("calls", "input_tokens", "output_tokens", "cost_usd")
+USAGE_NAMES = ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt")
 _EVENTS_MAX = 3_000
 
 
@@ -51,7 +51,6 @@ class World:
     timers: dict[str, float] = field(default_factory=dict)
     performed: list[str] = field(default_factory=list)
     settled: set[str] = field(default_factory=set)
-    doubts: int = 0
     spent: dict[str, float] = field(default_factory=dict)
     charged: dict[str, dict[str, float]] = field(default_factory=dict)
     snapshot: tuple[int, str] = (0, "")
@@ -186,7 +185,6 @@ class World:
         self.machine = machine
         self.asked, self.sent, self.timers = {}, {}, {}
         for address in machine.in_flight():
-            self.doubts += 1
             self._charge(RESERVE)
             event = Event("task.in_doubt", address, self.now)
             self.fed.append(event)
@@ -278,6 +276,7 @@ class World:
 
     def _charge(self, reserve: dict[str, Any]) -> dict[str, float]:
         charged = {
+            "in_doubt": 1,
             "calls": reserve["calls"],
             "output_tokens": reserve["tokens"],
             "cost_usd": reserve["cost_usd"],
