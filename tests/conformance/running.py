@@ -67,7 +67,7 @@ def drive(
             script.forget_calls()
             run = runtime.fork(run, fork, run=f"fork-of-{run}")
         elif not later_s:
-            at = fold(runtime.journal, run, plan).machine.now
+            at = max(runtime.now(), fold(runtime.journal, run, plan).machine.now)
             events = events_for(request, runtime.journal, run, at)
         runtime.resume(run, tuple(events), plan=plan, later_s=later_s)
     return run

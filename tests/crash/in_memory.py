@@ -99,7 +99,7 @@ class CrashingCase:
         if "wait" in request or "fork" in request:
             self._drive(runtime, run, [], parse_duration(request.get("wait", 0)))
             return
-        at = max(entry.event.at for entry in runtime.journal.read(run))
+        at = max(runtime.now(), *(entry.event.at for entry in runtime.journal.read(run)))
         self._drive(runtime, run, events_for(request, runtime.journal, run, at), 0)
 
     def _drive(

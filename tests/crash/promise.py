@@ -98,11 +98,21 @@ def _doubts(crashed: Trace, crashes: int) -> list[str]:
 
 
 def _without_answer(crashed: Trace) -> int:
-    """How many calls are in doubt although nothing crashed, as no answer came in time."""
-    ends = ("task.failed", "node.finished")
-    failed = (e.event for e in _own(crashed.entries) if e.event.kind in ends)
-    usages: list[Any] = [event.body.get("usage") for event in failed]
-    return sum(usage.get("in_doubt", 0) for usage in usages if isinstance(usage, dict))
+    """How many calls are in doubt although nothing crashed, as no answer came in time.
+
+    An answer that comes after all takes the doubt away.
+    """
+    count, open_calls = 0, set()
+    for entry in _own(crashed.entries):
+        event = entry.event
+        usage: Any = event.body.get("usage")
+        in_doubt = usage.get("in_doubt", 0) if isinstance(usage, dict) else 0
+        if event.kind == "node.finished" and in_doubt:
+            open_calls.add(event.address)
+        elif event.kind in ("task.finished", "task.failed"):
+            open_calls.discard(event.address)
+            count += in_doubt if event.kind == "task.failed" else 0
+    return count + len(open_calls)
 
 
 def _own(entries: list[Entry]) -> list[Entry]:

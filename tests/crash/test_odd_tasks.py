@@ -184,7 +184,8 @@ def test_a_call_that_gave_no_answer_in_time_is_charged_as_reserved(tmp_path: Pat
     assert status == "paused"  # the third call would not fit
     assert len(workers.sent) == 2
     used: Any = [event.body["usage"] for event in events if event.kind == "task.failed"]
-    assert used == [{"calls": 1, "output_tokens": 100, "cost_usd": 0.4, "in_doubt": 1}] * 2
+    charged = {"calls": 1, "input_tokens": 0, "output_tokens": 100, "cost_usd": 0.4, "in_doubt": 1}
+    assert used == [charged] * 2
 
 
 async def _cut_before_two(path: Path) -> RunId:

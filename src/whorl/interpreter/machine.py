@@ -149,6 +149,10 @@ class Machine(State):
         if entry["what"] == "alarm" and self.stands:
             # It is set anew when the run goes on.
             return
+        if entry["what"] == "alarm" and event.at < entry["due"]:
+            # It was on its way when the clocks were moved on.
+            self.command(SetTimer(event.address, entry["due"]))
+            return
         behaviour = self._behaviours[self.frames[entry["frame"]]["kind"]]
         if entry["what"] == "alarm" and event.address.endswith("/:timeout"):
             self.settle(event.address)

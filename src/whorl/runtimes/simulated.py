@@ -103,8 +103,8 @@ class SimulatedRuntime:
 
     def fork(self, source: RunId, fork: Fork, *, run: str = "fork") -> RunId:
         """Makes a run that redoes an iteration of another one; `resume` drives it."""
-        now = EPOCH + self._passed_s
-        forked, _ = self._until_done(fork_run(self.journal, source, fork, run=RunId(run), now=now))
+        made = fork_run(self.journal, source, fork, run=RunId(run), now=self.now())
+        forked, _ = self._until_done(made)
         return forked
 
     def resume(
@@ -124,6 +124,10 @@ class SimulatedRuntime:
             return self._until_done(self._drive(loop, run, folded, requests, watcher), loop)
         finally:
             self._passed_s = loop.time()
+
+    def now(self) -> float:
+        """The virtual time, also while nothing is driven."""
+        return EPOCH + self._passed_s
 
     def deliver(self, event: Event) -> None:
         """Brings a request to the run that is being driven, as it is now."""
