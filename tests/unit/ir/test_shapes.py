@@ -9,6 +9,7 @@ from whorl.interpreter import loop_results
 from whorl.ir.checks.shapes import (
     LOOP_TOLD,
     PLAIN,
+    TEXT,
     Shape,
     Shapes,
     lacks,
@@ -28,7 +29,7 @@ def test_a_loop_tells_just_what_is_known_of_it() -> None:
 @pytest.mark.parametrize(
     ("schema", "expected"),
     [
-        ({"type": "string"}, PLAIN),
+        ({"type": "string"}, TEXT),
         ({"type": "array", "items": {"type": "number"}}, Shape("list", items=PLAIN)),
         ({"type": "array"}, Shape("list")),
         (
@@ -42,6 +43,10 @@ def test_a_loop_tells_just_what_is_known_of_it() -> None:
                 "additionalProperties": False,
             },
             OBJECT,
+        ),
+        (
+            {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
+            Shape("object", {"a": TEXT}, open=True),
         ),
         ({"type": "object"}, None),
         ({"type": ["string", "object"]}, None),
@@ -97,7 +102,7 @@ def test_what_shapes_a_result_anew_hides_what_was_known_of_it() -> None:
         name="a", kind="agent", inputs=ir.Fields((("whole", ir.Constant(True)),)), returns={}
     )
 
-    assert [Shapes({}).of(node) for node in (asked, shaped, whole)] == [PLAIN, None, None]
+    assert [Shapes({}).of(node) for node in (asked, shaped, whole)] == [TEXT, None, None]
 
 
 @pytest.mark.parametrize(

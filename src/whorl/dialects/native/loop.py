@@ -113,6 +113,8 @@ class _Score(Object):
         pattern = value.get("pattern") if isinstance(value, Mapping) else None
         if isinstance(pattern, Scalar) and score is not None:
             context.places.remember(score, pattern)
+        if isinstance(score, ir.Score) and isinstance(value, Mapping) and not context.exact:
+            _check_reach(context, score, value)
         return score
 
     def build(self, context: Context, found: dict[str, Any]) -> Any:
@@ -137,6 +139,23 @@ class _Score(Object):
         if not reads_as(context, self, written, value):
             raise CannotWriteError(value)
         return written
+
+
+def _check_reach(context: Context, score: ir.Score, written: Mapping) -> None:
+    """A goal above the highest score that counts is never reached, and no limit crosses another."""
+    if score.high is None:
+        return
+    for name, number in (("low", score.low), ("at_least", score.at_least)):
+        place = written.get(name)
+        if number is not None and number > score.high and place is not None:
+            context.report(
+                "W007",
+                f"'{name}: {number:g}' can never be reached: no score above "
+                f"'high: {score.high:g}' counts",
+                place.span,
+                label="above 'high'",
+                help=f"lower '{name}', or raise 'high'",
+            )
 
 
 class _Judge(Object):

@@ -81,14 +81,14 @@ def read_file(context: Context, root: Mapping) -> ir.Workflow:
 
 def _check(context: Context, workflow: ir.Workflow) -> None:
     if not context.is_full:
-        is_budget_needed = not context.exact
         context.adopt(
             check(
                 workflow,
                 context.places,
                 context.names,
-                is_budget_needed=is_budget_needed,
+                is_budget_needed=not context.exact,
                 facts=tuple(FACTS),
+                is_text_suspicious=not context.exact,
             )
         )
 

@@ -16,6 +16,7 @@ from whorl.ir.checks.order import check_order
 from whorl.ir.checks.patterns import check_patterns
 from whorl.ir.checks.subject import Subject
 from whorl.ir.checks.syntax import check_syntax
+from whorl.ir.checks.truths import check_truths
 from whorl.ir.checks.unique import check_unique
 from whorl.ir.checks.worst import check_worst_case
 from whorl.ir.expressions import Names
@@ -34,6 +35,7 @@ _RULES = (
     check_calls,
     check_syntax,
     check_names,
+    check_truths,
     check_patterns,
     check_commands,
     check_best,
@@ -52,14 +54,18 @@ def check(
     *,
     is_budget_needed: bool = False,
     facts: tuple[str, ...] = (),
+    is_text_suspicious: bool = False,
 ) -> list[Diagnostic]:
     """What breaks a rule in a workflow, once each, up to a number that a person would read.
 
     A reader that has looked at the names of expressions already hands in what it knows. It also
     says whether its format needs a budget where very many calls are possible, or only advises it,
-    and which names for `facts` each of its loops has where they are used.
+    which names for `facts` each of its loops has where they are used, and whether a model's text as
+    a condition is suspicious in it.
     """
-    subject = Subject(workflow, places, names or Names(), is_budget_needed, facts)
+    subject = Subject(
+        workflow, places, names or Names(), is_budget_needed, facts, is_text_suspicious
+    )
     diagnostics: dict[Diagnostic, None] = {}
     for rule in _RULES:
         for diagnostic in rule(subject):

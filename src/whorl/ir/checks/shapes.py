@@ -25,16 +25,18 @@ if TYPE_CHECKING:
 class Shape:
     """An object with just these names (more where it is `open`), a list, or a plain value.
 
+    A plain value that is a text for certain, as what a model answers, is a `text`.
     Where the shape of a part is None, nothing is known about it.
     """
 
-    kind: Literal["object", "list", "plain"]
+    kind: Literal["object", "list", "text", "plain"]
     fields: Mapping[str, Shape | None] = field(default_factory=dict)
     items: Shape | None = None
     open: bool = False
 
 
 PLAIN = Shape("plain")
+TEXT = Shape("text")
 # What the result of a loop tells about the loop itself.
 LOOP_TOLD = (
     "iterations",
@@ -47,8 +49,8 @@ LOOP_TOLD = (
 _LOOP = Shape("object", dict.fromkeys(LOOP_TOLD, PLAIN))
 _DECISION = Shape("object", {"approved": PLAIN, "feedback": None})
 _KINDS = {
-    "ask": PLAIN,
-    "agent": PLAIN,
+    "ask": TEXT,
+    "agent": TEXT,
     "run": Shape("object", dict.fromkeys(("stdout", "stderr", "exit_code"), PLAIN)),
     "http": Shape("object", {"status": PLAIN, "headers": None, "body": None, "encoding": PLAIN}),
 }
@@ -163,13 +165,18 @@ def shape_of_schema(schema: Json, depth: int = 0) -> Shape | None:
         return None
     kind = schema.get("type")
     if isinstance(kind, str) and kind in _PLAIN_TYPES:
-        return PLAIN
+        return TEXT if kind == "string" else PLAIN
     if kind == "array":
         return Shape("list", items=shape_of_schema(schema.get("items"), depth + 1))
     properties = schema.get("properties")
     if kind != "object" or not isinstance(properties, dict):
         return None
     fields = {name: shape_of_schema(part, depth + 1) for name, part in properties.items()}
+    required = schema.get("required")
+    for name, shape in fields.items():
+        if shape is TEXT and not (isinstance(required, list) and name in required):
+            # It may be absent, so it is no text for certain.
+            fields[name] = PLAIN
     return Shape("object", fields, open=schema.get("additionalProperties") is not False)
 
 

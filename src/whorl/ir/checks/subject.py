@@ -25,6 +25,7 @@ class Subject:
     names: Names
     is_budget_needed: bool = False
     facts: tuple[str, ...] = ()
+    is_text_suspicious: bool = False
 
     def nodes(self) -> Iterator[tuple[str, Node]]:
         """All nodes, each with its path."""
