@@ -26,19 +26,36 @@ TURN = {
 @pytest.mark.parametrize(
     ("field", "help_text"),
     [
-        ({"limits": {"count": 3}}, "did you mean 'limit'?"),
-        ({"limit": {"counts": 3}}, "did you mean 'count'?"),
-        ({"retry": {"type": "fixed", "intervall": "PT1S"}}, "did you mean 'interval'?"),
+        ({"limits": {"count": 3}, "limit": {"count": 3}}, "did you mean 'limit'?"),
+        ({"retry": {"type": "fixed", "colour": "red"}}, "known: type, count, interval"),
         ({"operationOptions": "FailWhenLimitReached"}, "did you mean 'FailWhenLimitsReached'?"),
     ],
 )
-def test_a_field_that_does_nothing_is_a_warning_with_the_nearest_one(
+def test_a_field_that_does_nothing_is_a_warning(field: dict[str, Any], help_text: str) -> None:
+    [warning] = read({"actions": {"turn": TURN | field}}).warnings
+
+    assert warning.code == "W004"
+    assert warning.help.startswith(help_text)
+    assert warning.span is not None
+
+
+@pytest.mark.parametrize(
+    ("field", "help_text"),
+    [
+        ({"limits": {"count": 3}}, "did you mean 'limit'?"),
+        ({"limit": {"counts": 3}}, "did you mean 'count'?"),
+        ({"retry": {"type": "fixed", "intervall": "PT1S"}}, "did you mean 'interval'?"),
+    ],
+)
+def test_a_misspelt_field_is_an_error_with_the_nearest_one(
     field: dict[str, Any], help_text: str
 ) -> None:
-    warnings = read({"actions": {"turn": TURN | field}}).warnings
+    with pytest.raises(InvalidWorkflow) as caught:
+        read({"actions": {"turn": TURN | field}})
 
-    assert [(found.code, found.help) for found in warnings] == [("W004", help_text)]
-    assert all(found.span is not None for found in warnings)
+    [error] = caught.value.diagnostics
+    assert (error.code, error.help) == ("W004", help_text)
+    assert error.span is not None
 
 
 def test_two_actions_of_one_name_are_a_warning_where_azure_is_not_meant() -> None:

@@ -17,7 +17,7 @@ from whorl.dialects.loom.references import (
     values_beside,
 )
 from whorl.dialects.loom.texts import LoomContext, computed, jinja, reads_inputs
-from whorl.dialects.loom.words import CONNECTORS, HOLDING, SETTING, TYPES, VOCABULARY
+from whorl.dialects.loom.words import CONNECTORS, HOLDING, OBJECT_FIELDS, SETTING, TYPES, VOCABULARY
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import did_you_mean
 from whorl.ir.walk import hides
@@ -105,6 +105,8 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
     definition = form.definition
     actions = find_mapping(definition, "actions")
     assert actions is not None
+    if not form.is_part:
+        _check_spelling(context, definition)
     context.static_results = find_mapping(definition, "staticResults")
     context.triggers = tuple(e.name for e in find_mapping(definition, "triggers") or ())
     context.reads_inputs = reads_inputs(definition)
@@ -145,6 +147,20 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
         vocabulary=VOCABULARY | {"loops": context.loops} if context.loops else VOCABULARY,
         workflows=tuple(context.workflows.items()),
     )
+
+
+def _check_spelling(context: LoomContext, definition: Mapping) -> None:
+    """Reports misspelt fields of a definition, its triggers, parameters and outputs."""
+    context.check_spelling(definition, OBJECT_FIELDS["definition"], "the definition")
+    for part, kind in (("triggers", "trigger"), ("parameters", "parameter"), ("outputs", "output")):
+        for entry in find_mapping(definition, part) or ():
+            # An output may be any object, unless it says its type or its value.
+            if kind != "output" or (find(entry.value, "type") or find(entry.value, "value")):
+                owner = f"{kind} {entry.name[:60]!r}"
+                context.check_spelling(entry.value, OBJECT_FIELDS[kind], owner)
+            if kind == "trigger" and text_at(entry.value, "type").lower() == "request":
+                owner = f"inputs of {kind} {entry.name[:60]!r}"
+                context.check_spelling(find(entry.value, "inputs"), OBJECT_FIELDS["request"], owner)
 
 
 def _facts(names: list[str]) -> ir.Value:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.loom.forms import find, text_at
 from whorl.dialects.loom.texts import LoomContext, has_expression
-from whorl.dialects.loom.words import OPTIONS, PART_FIELDS, RUN_AFTER, fields_of
+from whorl.dialects.loom.words import (
+    INPUT_FIELDS,
+    OBJECT_FIELDS,
+    OPTIONS,
+    PART_FIELDS,
+    RUN_AFTER,
+    fields_of,
+)
 from whorl.dialects.reading.fields import unknown_fields
 from whorl.dialects.reading.scalars import text_of
 from whorl.errors import did_you_mean
@@ -161,24 +168,40 @@ class Action:
         return _seed_retry(self.context, Mapping((), self.span), "exponential")
 
     def check(self) -> None:
-        """Warns about fields and options that do nothing where they stand."""
+        """Reports misspelt fields, and warns about fields and options that do nothing."""
         self._check_fields(self.fields, fields_of(self.type), repr(self.name))
         for name, known in PART_FIELDS.items():
             for holder in (self.fields, self.inputs):
                 part = find(holder, name)
                 if isinstance(part, Mapping) and not (name == "delay" and "count" in part):
                     self._check_fields(part, known, f"{name} of {self.name!r}")
+        self._check_objects()
         place = find(self.fields, "operationOptions") or self.fields
         for word in sorted(self.options - {option.lower() for option in OPTIONS}):
             message = f"{self.name!r} has the option {word!r}, which nobody knows"
             advice = did_you_mean(word, OPTIONS) or f"known: {', '.join(OPTIONS)}"
             self.context.warn("W004", message, place.span, label="unknown option", help=advice)
 
+    def _check_objects(self) -> None:
+        """Fields of these objects may be any but misspelt ones."""
+        check = self.context.check_spelling
+        if self.type in INPUT_FIELDS:
+            check(self.inputs, INPUT_FIELDS[self.type], f"inputs of {self.name!r}")
+        for path in (("runtimeConfiguration",), ("runtimeConfiguration", "concurrency")):
+            owner = f"{path[-1]} of {self.name!r}"
+            check(find(self.fields, *path), OBJECT_FIELDS[path[-1]], owner)
+        variables = self.setting("variables") if self.type == "initializevariable" else None
+        for item in variables if isinstance(variables, Sequence) else ():
+            check(item, OBJECT_FIELDS["variable"], f"a variable of {self.name!r}")
+
     def _check_fields(self, holder: Mapping, known: tuple[str, ...], where: str) -> None:
+        self.context.check_spelling(holder, known, where)
         entries = (entry for entry in holder if entry.name[:1] not in "$@")
         for entry, near in unknown_fields(entries, known, ignore_case=True):
+            if near:
+                continue
             message = f"{where} has the field {entry.name!r}, which does nothing there"
-            advice, span = near or f"known: {', '.join(known[:12])}", entry.key.span
+            advice, span = f"known: {', '.join(known[:12])}", entry.key.span
             self.context.warn("W004", message, span, label="unknown field", help=advice)
 
 

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.loom.forms import Template, find, is_deployed, text_at
-from whorl.dialects.loom.words import LIBRARY
+from whorl.dialects.loom.words import LIBRARY, OBJECT_FIELDS
 from whorl.dialects.reading.context import ReadContext
+from whorl.dialects.reading.fields import check_spelling
 from whorl.dialects.reading.scalars import duration_of
 from whorl.dialects.reading.texts import called, read_tree
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from whorl.errors import Span
     from whorl.language import Json
     from whorl.source import Value
@@ -284,12 +287,21 @@ class LoomContext(ReadContext):
         self.report("W007", "this is no duration", value.span, label="no duration", help=advice)
         return default
 
+    def check_spelling(self, item: Value | None, known: Collection[str], owner: str) -> bool:
+        """Whether no field of an object is misspelt; reports those that are."""
+        if not isinstance(item, Mapping):
+            return True
+        entries = tuple(entry for entry in item if entry.name[:1] not in "$@")
+        return check_spelling(self, Mapping(entries, item.span), known, owner, ignore_case=True)
+
     def interval(self, value: Value | None) -> ir.Value | None:
         """An interval `{count, unit}` as seconds."""
         if isinstance(value, Scalar) and isinstance(value.value, str):
             if has_expression(value.value):
                 return self.expression(value)
             return ir.Constant(self.seconds(value, 0))
+        if not self.check_spelling(value, OBJECT_FIELDS["interval"], "an interval"):
+            return None
         count, unit = find(value, "count"), text_at(value, "unit").lower().rstrip("s") or "second"
         if not isinstance(count, Scalar) or unit not in _UNITS_S:
             span = value.span if value is not None else self.document.root.span

@@ -78,6 +78,41 @@ PART_FIELDS = {
     "retry": _RETRY,
     "retryPolicy": _RETRY,
 }
+# The fields of `inputs` of the types that hand nothing else on.
+INPUT_FIELDS: dict[str, tuple[str, ...]] = {
+    "http": (*_FIELDS["http"], "authentication", "retryPolicy"),
+    "ai": (*_FIELDS["ai"], "input", "message", "retry", "retryPolicy"),
+    "response": words("statusCode headers body schema"),
+    "terminate": words("runStatus runError"),
+    "parsejson": words("content schema"),
+    "query": words("from where"),
+    "select": words("from select"),
+    "join": words("from joinWith"),
+    "table": words("from format columns"),
+    **dict.fromkeys(("wait", "delay"), words("interval until count unit")),
+    **dict.fromkeys(SETTING, words("name variableName value")),
+    "initializevariable": ("variables",),
+}
+# The fields of other objects of a file.
+OBJECT_FIELDS = {
+    "definition": words(
+        """contentVersion parameters triggers actions outputs staticResults description metadata
+        name version kind"""
+    ),
+    "trigger": words(
+        """type kind inputs recurrence conditions runtimeConfiguration operationOptions splitOn
+        correlation description metadata evaluatedRecurrence"""
+    ),
+    "request": words("schema method relativePath"),
+    "parameter": words("type defaultValue value allowedValues metadata"),
+    "output": words("type value description metadata"),
+    "variable": words("name type value"),
+    "interval": words("count unit"),
+    "runtimeConfiguration": words(
+        "concurrency paginationPolicy contentTransfer secureData staticResult requestOptions"
+    ),
+    "concurrency": words("runs repetitions maximumWaitingRuns"),
+}
 # What `operationOptions` may hold.
 OPTIONS = words(
     """Asynchronous DisableAsyncPattern DisableAutomaticDecompression EnableSchemaValidation

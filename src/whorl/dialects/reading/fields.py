@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Protocol
 
 from whorl.dialects.reading.scalars import span_of, text_of
-from whorl.errors import did_you_mean
+from whorl.errors import did_you_mean, nearest
 from whorl.ir.checks.suggest import suggest
 from whorl.source import Mapping, Scalar, Sequence
 
@@ -112,6 +112,34 @@ def unknown_fields(
     for entry in fields:
         if (entry.name.lower() if ignore_case else entry.name) not in names:
             yield entry, did_you_mean(entry.name, known)
+
+
+def check_spelling(
+    context: Findings,
+    item: Mapping,
+    known: Collection[str],
+    owner: str,
+    *,
+    ignore_case: bool = False,
+) -> bool:
+    """Whether no field is misspelt; reports each one that is nearly a known one.
+
+    Where that known one is there, too, the other is only warned of. All others are allowed.
+    """
+    fold = str.lower if ignore_case else str
+    written = {fold(entry.name) for entry in item}
+    is_right = True
+    for entry, question in unknown_fields(item, known, ignore_case=ignore_case):
+        if not question:
+            continue
+        message, label = f"{owner} has no field {entry.name[:60]!r}", "unknown field"
+        if fold(nearest(entry.name, known) or "") in written:
+            message += "; it is ignored"
+            context.warn("W004", message, entry.key.span, label=label, help=question)
+            continue
+        context.report("W004", message, entry.key.span, label=label, help=question)
+        is_right = False
+    return is_right
 
 
 def objects_of(context: Findings, item: Mapping, name: str, advice: str) -> list[Mapping]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, cast
 
-from whorl.dialects.reading.fields import check_id, check_node, objects_of, unknown_fields
+from whorl.dialects.reading.fields import check_id, check_node, check_spelling, objects_of
 from whorl.dialects.reading.scalars import scalar_of, span_of, text_of, words
 from whorl.dialects.shodan.outputs import TYPES
 from whorl.ir.checks.suggest import suggest
@@ -41,6 +41,20 @@ FIELDS = {
     ),
 }
 SHARED = words("nodeType label inputs outputs continueOnFailure")
+# The fields of the other objects of a file.
+PARTS = {
+    "file": words("version metadata interface nodes edges components viewport"),
+    "metadata": words("name description rootDirectory"),
+    "node": words("id type data parentId position style width height"),
+    "edge": words("id type source target sourceHandle targetHandle data"),
+    "port": words("name type label required default description extract arrayParent arrayIndex"),
+    "extract": words("type pattern"),
+    "condition": words("output operator value"),
+    "input mapping": words("source target iterations"),
+    "output mapping": words("source target take"),
+    "dock slot": words("name type label valueType"),
+    "forEach": words("items item parallel"),
+}
 COUNT = "iteration_count"
 _INDEXED = re.compile(r"(.+)\[(\d{1,4})\]")
 _EXTRACTS = ("full", "regex", "json_path")
@@ -58,6 +72,11 @@ def object_of(item: Mapping, name: str) -> Mapping | None:
     """A field that is an object."""
     value = item.get(name)
     return value if isinstance(value, Mapping) else None
+
+
+def check_part(context: Findings, item: Mapping, kind: str, owner: str = "") -> bool:
+    """Whether no field of one of the PARTS is misspelt; reports those that are."""
+    return check_spelling(context, item, PARTS[kind], owner or f"the {kind}")
 
 
 def items_of(context: Findings, item: Mapping, name: str) -> list[Mapping]:
@@ -193,6 +212,7 @@ class Graph:
 def read_graph(context: Findings, root: Mapping) -> Graph:
     """Reads all nodes and edges."""
     graph = Graph(span=root.span)
+    check_part(context, root, "file", "the workflow")
     for item in items_of(context, root, "nodes"):
         _read_node(context, graph, item)
     if len(graph.nodes) > NODES_MAX:
@@ -210,6 +230,7 @@ def _read_node(context: Findings, graph: Graph, item: Mapping) -> None:
     name = check_id(context, item, graph.nodes)
     if not name:
         return
+    check_part(context, item, "node", f"node {name!r}")
     span = span_of(item, "id")
     fields = object_of(item, "data") or Mapping((), span)
     kind = text_of(fields.get("nodeType")) or text_of(item.get("type"))
@@ -232,10 +253,7 @@ def _read_node(context: Findings, graph: Graph, item: Mapping) -> None:
         holder=text_of(item.get("parentId")),
     )
     # Editors add fields of their own: only a near miss is worth a word.
-    for entry, near in unknown_fields(fields, sorted((*FIELDS[kind], *SHARED))):
-        if near:
-            message = f"{kind} {name!r} has no field {entry.name[:60]!r}; it is ignored"
-            context.warn("W004", message, entry.key.span, label="unknown field", help=near)
+    check_spelling(context, fields, sorted((*FIELDS[kind], *SHARED)), f"{kind} {name!r}")
 
 
 def read_ports(context: Findings, fields: Mapping, name: str, node: str) -> tuple[PortSpec, ...]:
@@ -250,8 +268,11 @@ def read_ports(context: Findings, fields: Mapping, name: str, node: str) -> tupl
 
 def _read_port(context: Findings, item: Mapping, node: str) -> PortSpec | None:
     name = text_of(item.get("name"))
+    is_right = check_part(context, item, "port", f"a port of {node!r}")
     if not name:
-        context.report("W006", f"a port of {node!r} lacks its 'name'", item.span, label="this port")
+        if is_right:
+            message = f"a port of {node!r} lacks its 'name'"
+            context.report("W006", message, item.span, label="this port")
         return None
     kind = text_of(item.get("type")) or "any"
     if kind not in TYPES:
@@ -276,7 +297,7 @@ def _read_port(context: Findings, item: Mapping, node: str) -> PortSpec | None:
 
 def _read_extract(context: Findings, item: Mapping, node: str) -> tuple[str, str] | None:
     written = object_of(item, "extract")
-    if written is None:
+    if written is None or not check_part(context, written, "extract", f"'extract' of {node!r}"):
         return None
     kind, source = text_of(written.get("type")) or "full", text_of(written.get("pattern"))
     if kind not in _EXTRACTS:
@@ -323,6 +344,7 @@ def _read_edge(context: Findings, graph: Graph, item: Mapping) -> None:
     for end in ("source", "target"):
         if not check_node(context, item, end, graph.nodes, "connect it to a node"):
             return
+    check_part(context, item, "edge", "an edge")
     out = _read_handle(context, item, "sourceHandle", "output:output")
     into = _read_handle(context, item, "targetHandle", "input:input")
     if out is not None and into is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 from whorl import ir
 from whorl.dialects.reading.scalars import span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
-from whorl.dialects.shodan.graph import COUNT, PortSpec, items_of, object_of
+from whorl.dialects.shodan.graph import COUNT, PortSpec, check_part, items_of, object_of
 from whorl.dialects.shodan.levels import expression, given, output, packed
 from whorl.dialects.shodan.ports import slot_types
 from whorl.errors import nearest
@@ -59,9 +59,12 @@ def read_mappings(inner: Level) -> None:
 
 
 def _read_mapping(inner: Level, mapping: Mapping) -> None:
+    owner = f"an input mapping of loop {inner.scope.node.id!r}"
+    if not check_part(inner.context, mapping, "input mapping", owner):
+        return
     target, source = object_of(mapping, "target"), object_of(mapping, "source")
     if target is None or source is None:
-        message = f"an input mapping of loop {inner.scope.node.id!r} lacks its source or target"
+        message = f"{owner} lacks its source or target"
         advice = "write source: {type: outer, name: ...} and target: {node: ..., input: ...}"
         inner.context.report("W006", message, mapping.span, label="this mapping", help=advice)
         return
@@ -245,11 +248,14 @@ def _mapped_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Ta
     loop, report = inner.scope.node, inner.context.report
     outputs: dict[str, tuple[Take, str]] = {}
     for mapping in items_of(inner.context, loop.fields, "outputMappings"):
+        owner = f"an output mapping of loop {loop.id!r}"
+        is_right = check_part(inner.context, mapping, "output mapping", owner)
         source, target = object_of(mapping, "source"), text_of(mapping.get("target"))
         if source is None or not target:
-            message = f"an output mapping of loop {loop.id!r} lacks its source or target"
+            message = f"{owner} lacks its source or target"
             advice = "write source: {node: ..., output: ...} and target: NAME"
-            report("W006", message, mapping.span, label="this mapping", help=advice)
+            if is_right:
+                report("W006", message, mapping.span, label="this mapping", help=advice)
             continue
         if target in outputs:
             message = f"output {target[:60]!r} of loop {loop.id!r} has two mappings"

@@ -14,7 +14,7 @@ from whorl import ir
 from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.shodan.functions import OPERATORS
-from whorl.dialects.shodan.graph import COUNT, flag_of, object_of, read_graph
+from whorl.dialects.shodan.graph import COUNT, check_part, flag_of, object_of, read_graph
 from whorl.dialects.shodan.levels import Level, LoopScope, expression, given, literal, output
 from whorl.dialects.shodan.loop_values import (
     carry_inputs,
@@ -169,6 +169,8 @@ def _continue_source(inner: Level) -> str | None:
 
 def _comparison(inner: Level, written: Mapping, field: str) -> tuple[str, str, str] | None:
     """The node that decides, the comparison, and its opposite in words; mistakes are reported."""
+    if not check_part(inner.context, written, "condition", repr(field)):
+        return None
     name, span = text_of(written.get("output")), span_of(written, "output")
     node_name, _, port = name.partition(".")
     node = inner.named(node_name)
@@ -223,6 +225,7 @@ def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -
     """A for-each, behind a node that holds what the loop is given."""
     scope, node = inner.scope, inner.scope.node
     options = object_of(node.fields, "forEach") or Mapping((), node.span)
+    check_part(level.context, options, "forEach", f"'forEach' of loop {node.id!r}")
     scope.item = _read_item(inner, options)
     inputs = dict(loop_inputs(level, inner))
     items = text_of(options.get("items")) or next(iter(inputs), "")

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.scalars import text_of
-from whorl.dialects.shodan.graph import COUNT, PortSpec, items_of
+from whorl.dialects.shodan.graph import COUNT, PortSpec, check_part, items_of
 from whorl.dialects.shodan.levels import Reference
 from whorl.ir.checks.suggest import suggest
 
@@ -146,6 +146,8 @@ def _inputs_inside(scope: LoopScope) -> list[str]:
 
 def slot_types(context: GraphContext, loop: GraphNode, kind: str) -> dict[str, str]:
     """The dock slots of a loop of one kind, with the types of their values."""
+    for slot in items_of(context, loop.fields, "dockSlots"):
+        check_part(context, slot, "dock slot", f"a dock slot of loop {loop.id!r}")
     return {
         name: text_of(slot.get("valueType")) or "any"
         for slot in items_of(context, loop.fields, "dockSlots")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from whorl import ir
 from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
-from whorl.dialects.shodan.graph import object_of, read_graph, read_ports
+from whorl.dialects.shodan.graph import check_part, object_of, read_graph, read_ports
 from whorl.dialects.shodan.levels import GraphContext, Level, expression, given, output
 from whorl.dialects.shodan.loops import read_loop
 from whorl.dialects.shodan.nodes import NODE_READERS, common
@@ -82,6 +82,7 @@ class ShodanReader:
         root = context.root
         context.add_components(root)
         header = object_of(root, "metadata") or Mapping((), root.span)
+        check_part(context, header, "metadata")
         context.folder = _read_root_folder(context, header)
         stem = context.file.rpartition("/")[2].partition(".")[0]
         workflow = _read_workflow(context, root, text_of(header.get("name")) or stem)

@@ -11,12 +11,21 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from whorl.dialects.reading.fields import check_id, check_node, objects_of, unknown_fields
+from whorl.dialects.reading.fields import (
+    check_id,
+    check_node,
+    check_spelling,
+    objects_of,
+    unknown_fields,
+)
 from whorl.dialects.reading.scalars import span_of, text_of
 from whorl.dialects.studio.words import (
+    CANVAS_FIELDS,
     CLOSED_BY,
+    EDGE_FIELDS,
     FIELDS,
     LIMITS,
+    NODE_FIELDS,
     ROUTER_HANDLES,
     SHARED,
     SOURCE_HANDLES,
@@ -168,6 +177,7 @@ class Canvas:
 def read_canvas(context: ReadContext, root: Mapping) -> Canvas:
     """Reads all nodes and edges, and reports those that cannot be meant."""
     canvas = Canvas()
+    check_spelling(context, root, CANVAS_FIELDS, "the canvas")
     advice = 'write {"id": ..., ...}'
     nodes, edges = (objects_of(context, root, name, advice) for name in ("nodes", "edges"))
     if _is_too_large(context, root, nodes=len(nodes), edges=len(edges)):
@@ -196,6 +206,7 @@ def _read_node(context: ReadContext, canvas: Canvas, item: Mapping) -> None:
     if not name:
         return
     span = span_of(item, "id")
+    check_spelling(context, item, NODE_FIELDS, f"node {name!r}")
     if kind not in FIELDS:
         message = f"node {name!r} is of the type {kind[:60]!r}, which is not known"
         where, label, advice = span_of(item, "type"), "unknown type", suggest(kind, FIELDS)
@@ -229,6 +240,7 @@ def _read_edge(context: ReadContext, canvas: Canvas, item: Mapping) -> None:
     known = [check_node(context, item, end, canvas.nodes, advice) for end in ends]
     if not all(known):
         return
+    check_spelling(context, item, EDGE_FIELDS, "an edge")
     source, target = (canvas.nodes[text_of(item.get(end))] for end in ends)
     if "note" in (source.type, target.type):
         return

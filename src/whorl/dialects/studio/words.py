@@ -42,6 +42,10 @@ FIELDS: dict[str, frozenset[str] | None] = {
     "exit": frozenset(),
     **dict.fromkeys(("knowledge_base", "webhook_trigger", "cron_trigger", "email_send", "note")),
 }
+# The fields of a canvas, and of its nodes and edges beside what editors add.
+CANVAS_FIELDS = words("id name description version nodes edges variables timeout budget viewport")
+NODE_FIELDS = words("id type data position style width height")
+EDGE_FIELDS = words("id type source target sourceHandle targetHandle data label style")
 # What these do depends on their fields alone, so one that is nearly known can only be misspelt.
 STRICT = frozenset({"http_request", "transform"})
 
