@@ -193,6 +193,11 @@ class Action:
         variables = self.setting("variables") if self.type == "initializevariable" else None
         for item in variables if isinstance(variables, Sequence) else ():
             check(item, OBJECT_FIELDS["variable"], f"a variable of {self.name!r}")
+        columns = self.setting("columns") if self.type == "table" else None
+        for item in columns if isinstance(columns, Sequence) else ():
+            check(item, OBJECT_FIELDS["column"], f"a column of {self.name!r}")
+        if self.type == "terminate":
+            check(self.setting("runError"), OBJECT_FIELDS["runError"], f"runError of {self.name!r}")
 
     def _check_fields(self, holder: Mapping, known: tuple[str, ...], where: str) -> None:
         self.context.check_spelling(holder, known, where)

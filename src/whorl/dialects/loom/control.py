@@ -31,6 +31,7 @@ from whorl.dialects.loom.words import (
     AZURE_LIMIT_WORDS,
     LIMIT_WORDS,
     LOOP_NAMES,
+    OBJECT_FIELDS,
     SETTING,
     is_of_a_loop,
 )
@@ -119,6 +120,10 @@ def read_switch(action: Action) -> ir.Node:
         location = _inside(action, f"case.{entry.name}")
         body, order = _read_body(action, entry.value, location, entry.name)
         wanted, kind = find(entry.value, "case"), find(entry.value, "type")
+        # It may be a single action, or actions by their names.
+        if kind is None and (wanted or find(entry.value, "actions")):
+            owner = f"case {entry.name[:60]!r} of {action.name!r}"
+            action.context.check_spelling(entry.value, OBJECT_FIELDS["case"], owner)
         is_told = isinstance(wanted, Scalar) and not isinstance(kind, Scalar)
         value = ir.Constant(wanted.value if is_told else entry.name)  # type: ignore[union-attr]
         cases.append(ir.Case(entry.name, body, equals=value))

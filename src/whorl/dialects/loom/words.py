@@ -108,6 +108,9 @@ OBJECT_FIELDS = {
     "output": words("type value description metadata"),
     "variable": words("name type value"),
     "interval": words("count unit"),
+    "case": words("case actions"),
+    "column": words("header value"),
+    "runError": words("code message"),
     "runtimeConfiguration": words(
         "concurrency paginationPolicy contentTransfer secureData staticResult requestOptions"
     ),

@@ -45,6 +45,7 @@ SHARED = words("nodeType label inputs outputs continueOnFailure")
 PARTS = {
     "file": words("version metadata interface nodes edges components viewport"),
     "metadata": words("name description rootDirectory"),
+    "interface": words("inputs outputs"),
     "node": words("id type data parentId position style width height"),
     "edge": words("id type source target sourceHandle targetHandle data"),
     "port": words("name type label required default description extract arrayParent arrayIndex"),

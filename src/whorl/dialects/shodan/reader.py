@@ -133,6 +133,7 @@ def _read_workflow(context: GraphContext, root: Mapping, name: str) -> ir.Workfl
     level = Level(context, graph, ports=inputs, has_interface=has_interface)
     # The inputs that an interface names are there in its order, used or not.
     interface = object_of(root, "interface") or Mapping((), root.span)
+    check_part(context, interface, "interface")
     ports = [*read_ports(context, interface, "inputs", "interface")]
     for node in level.members:
         ports += node.outputs if node.type == "interface-input" else ()
