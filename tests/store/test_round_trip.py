@@ -17,8 +17,7 @@ from whorl.errors import InternalError, StoreError, UsageError
 from whorl.interpreter.events import FED_KINDS, NOTE_KINDS, Event
 from whorl.runtimes.journal import Record, RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.encoding import decode, encode, encode_whole
-from whorl.runtimes.sqlite.schema import KIND_NUMBERS
+from whorl.runtimes.sqlite.encoding import KIND_NUMBERS, decode, encode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +49,7 @@ def test_every_kind_of_event_has_a_number_of_its_own() -> None:
 @settings(max_examples=amount(100, 800), deadline=None)
 def test_any_body_survives_as_a_row(body: dict[str, Json]) -> None:
     made = Event("task.finished", "a[1]/b", START + 0.1, body)
-    row = encode_whole(made)
+    row = encode(made, is_split=False)
 
     assert decode(row.kind, row.at, row.address, row.body) == made
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from whorl.runtimes.sqlite.read_journal import MemoryRow, Sizes
-from whorl.runtimes.sqlite.read_runs import Total
-from whorl.runtimes.sqlite.shared_tables import Pruned
-from whorl.runtimes.sqlite.store import SqliteStore
+from whorl.runtimes.sqlite.reading import MemoryRow, Sizes, Total
+from whorl.runtimes.sqlite.store import Pruned, SqliteStore
 
 __all__ = ["MemoryRow", "Pruned", "Sizes", "SqliteStore", "Total"]

@@ -1,4 +1,9 @@
-"""How the file is made, checked and opened, and what SQLite reports, said in our words."""
+"""The tables of a store; how its file is made, checked and opened; errors of SQLite in our words.
+
+The journal is one log for all runs, in the order in which things happened, so that a commit touches
+few pages however many runs it serves; an index finds the entries of a run. The meaning of columns
+never changes within a format version.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ import random
 import threading
 import time
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -15,15 +20,73 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import apsw
 
 from whorl.errors import Fenced, InternalError, StoreError
-from whorl.runtimes.sqlite import schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 Column: TypeAlias = int | float | str | bytes | None
 
+_DEFINITIONS: Final = """
+CREATE TABLE runs(
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, key TEXT UNIQUE,
+    name TEXT NOT NULL, dialect TEXT NOT NULL, file TEXT NOT NULL, parent TEXT NOT NULL,
+    created_at REAL NOT NULL, workflow_hash TEXT NOT NULL, behaviour INTEGER NOT NULL,
+    workflow INTEGER NOT NULL, sources INTEGER NOT NULL, status TEXT NOT NULL
+);
+CREATE INDEX runs_by_status ON runs(status);
+CREATE TABLE progress(
+    run INTEGER PRIMARY KEY, owner INTEGER NOT NULL, process INTEGER,
+    last_seq INTEGER NOT NULL, updated_at REAL NOT NULL, cost_usd REAL NOT NULL,
+    calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+    in_doubt INTEGER NOT NULL, budget_usd REAL, error TEXT NOT NULL, not_begun TEXT NOT NULL,
+    loop TEXT NOT NULL, iteration INTEGER NOT NULL, score REAL, exit_reason TEXT NOT NULL,
+    stopped_by TEXT NOT NULL, mark TEXT NOT NULL
+);
+CREATE TABLE processes(
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    pid INTEGER NOT NULL, started TEXT NOT NULL, boot TEXT NOT NULL, namespace TEXT NOT NULL,
+    beat_at REAL NOT NULL, beat_monotonic REAL NOT NULL
+);
+CREATE TABLE journal(
+    id INTEGER PRIMARY KEY, run INTEGER NOT NULL, seq INTEGER NOT NULL, kind INTEGER NOT NULL,
+    at REAL NOT NULL, address TEXT NOT NULL, body NOT NULL, large TEXT, checksum INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX journal_by_run ON journal(run, seq);
+CREATE INDEX iterations_by_run ON journal(run, seq) WHERE kind = 34;
+CREATE TABLE loops(
+    run INTEGER NOT NULL, address TEXT NOT NULL, state TEXT NOT NULL,
+    started INTEGER NOT NULL, finished INTEGER,
+    iterations_max INTEGER NOT NULL DEFAULT 0, mark TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY(run, address)
+) WITHOUT ROWID;
+CREATE TABLE payloads(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, hash BLOB NOT NULL UNIQUE,
+    size INTEGER NOT NULL, deflated INTEGER NOT NULL, content BLOB NOT NULL
+);
+CREATE TABLE payload_uses(
+    run INTEGER NOT NULL, payload INTEGER NOT NULL, PRIMARY KEY(run, payload)
+) WITHOUT ROWID;
+CREATE INDEX payload_uses_by_payload ON payload_uses(payload);
+CREATE TABLE snapshots(
+    run INTEGER NOT NULL, seq INTEGER NOT NULL, state BLOB NOT NULL, PRIMARY KEY(run, seq)
+) WITHOUT ROWID;
+CREATE TABLE inbox(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL,
+    kind INTEGER NOT NULL, at REAL NOT NULL, address TEXT NOT NULL, body NOT NULL
+);
+CREATE TABLE memories(
+    key TEXT NOT NULL, number INTEGER NOT NULL, at REAL NOT NULL, record TEXT NOT NULL,
+    PRIMARY KEY(key, number)
+) WITHOUT ROWID;
+"""
+# SQLite keeps the text of a definition: without the indentation it fits into one page.
+_TABLES: Final = " ".join(_DEFINITIONS.split())
+
+FORMAT_VERSION: Final = 3
 BUSY_TIMEOUT_MS: Final = 5000
 LOCK_WAIT_S_MAX: Final = 30.0
+_APPLICATION_ID: Final = 0x57484F52  # "WHOR"
+_WAL_BYTES_MAX: Final = 64 * 1024 * 1024
 _READ_ONLY: Final = apsw.SQLITE_OPEN_READONLY
 _READ_WRITE: Final = apsw.SQLITE_OPEN_READWRITE
 _FSYNC_FAULTS = frozenset({apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC})
@@ -70,16 +133,18 @@ class Place:
     exclusive: bool = False
     checkpoint_pages: int = 4000
 
-    def exists(self) -> bool:
-        """Whether there is a file with something in it."""
-        return os.path.exists(self.path) and os.path.getsize(self.path) > 0
-
 
 def prepare(place: Place, *, create: bool) -> None:
     """Makes the store's file; refuses another format and what is not ours, without a change."""
+    path = Path(place.path)
     try:
-        if place.exists():
-            if _stored_version(place) == schema.FORMAT_VERSION:
+        if path.exists() and path.stat().st_size:
+            try:
+                version = _checked_version(place, _READ_ONLY)
+            except apsw.ReadOnlyError:
+                # The power went while the file was being made: SQLite has to roll that back first.
+                version = _checked_version(place, _READ_WRITE)
+            if version == FORMAT_VERSION:
                 return
         elif not create:
             raise StoreError(
@@ -87,7 +152,9 @@ def prepare(place: Place, *, create: bool) -> None:
                 help="start a run first, or name the store with --store",
             )
         else:
-            _make_file(Path(place.path))
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         _make_tables(place)
     except apsw.Error as error:
         raise store_error(error, place.path) from error
@@ -102,15 +169,8 @@ def open_writer(place: Place) -> apsw.Connection:
     """The connection of the writer thread."""
     connection = _open(place, _READ_WRITE)
     connection.pragma("synchronous", "FULL")
-    connection.pragma("journal_size_limit", schema.WAL_BYTES_MAX // 4)
+    connection.pragma("journal_size_limit", _WAL_BYTES_MAX // 4)
     connection.wal_autocheckpoint(0)
-    return connection
-
-
-def open_reader(place: Place) -> apsw.Connection:
-    """A connection that cannot write."""
-    connection = _open(place, _READ_ONLY)
-    connection.pragma("query_only", True)
     return connection
 
 
@@ -144,24 +204,8 @@ def patiently(action: Callable[[], object]) -> None:
             return
 
 
-def _make_file(path: Path) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        return
-
-
-def _stored_version(place: Place) -> int:
-    """The format of an existing store; looks without writing wherever that is possible."""
-    try:
-        return _examined(place, _READ_ONLY)
-    except apsw.ReadOnlyError:
-        # The power went while the file was being made: SQLite has to roll that back first.
-        return _examined(place, _READ_WRITE)
-
-
-def _examined(place: Place, flags: int) -> int:
+def _checked_version(place: Place, flags: int) -> int:
+    """The format of an existing store; one that is not ours is refused."""
     connection = apsw.Connection(place.path, flags=flags, vfs=place.vfs)
     try:
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
@@ -173,46 +217,39 @@ def _examined(place: Place, flags: int) -> int:
         patiently(lambda: stored.update({name: connection.pragma(name) for name in stored}))
         tables = fetch(connection, "SELECT count(*) FROM sqlite_schema")[0][0]
         connection.execute("ROLLBACK")
-        _refuse_strangers(place.path, stored["application_id"], tables)
+        if tables and stored["application_id"] != _APPLICATION_ID:
+            raise StoreError(
+                f"{place.path!r} is a database of another program",
+                help="name another place with --store",
+            )
         _refuse_other_formats(place.path, stored["user_version"])
-        _refuse_additions(connection, place.path)
+        added = "SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'view') LIMIT 1"
+        for (name,) in connection.execute(added):
+            raise StoreError(
+                f"the store {place.path!r} holds {name!r}, a trigger or view that Whorl did not"
+                " make",
+                code="R903",
+                help="restore the file from a backup, or name another place with --store",
+            )
         return stored["user_version"]
     finally:
         connection.close()
 
 
-def _refuse_strangers(path: str, application: int, tables: int) -> None:
-    if tables and application != schema.APPLICATION_ID:
-        raise StoreError(
-            f"{path!r} is a database of another program",
-            help="name another place with --store",
-        )
-
-
 def _refuse_other_formats(path: str, version: int) -> None:
-    if version not in (0, schema.FORMAT_VERSION):
+    if version not in (0, FORMAT_VERSION):
         raise StoreError(
             f"the store {path!r} has format {version}; this version of Whorl knows format"
-            f" {schema.FORMAT_VERSION}",
+            f" {FORMAT_VERSION}",
             code="R901",
             help="use the version of Whorl that wrote it, or name another place with --store",
-        )
-
-
-def _refuse_additions(connection: apsw.Connection, path: str) -> None:
-    added = "SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'view') LIMIT 1"
-    for (name,) in connection.execute(added):
-        raise StoreError(
-            f"the store {path!r} holds {name!r}, a trigger or view that Whorl did not make",
-            code="R903",
-            help="restore the file from a backup, or name another place with --store",
         )
 
 
 def _make_tables(place: Place) -> None:
     connection = _open(place, _READ_WRITE)
     try:
-        connection.pragma("page_size", schema.PAGE_SIZE)
+        connection.pragma("page_size", 4096)
         connection.pragma("auto_vacuum", "INCREMENTAL")
         patiently(lambda: connection.pragma("journal_mode", "WAL"))
         connection.pragma("synchronous", "FULL")
@@ -220,9 +257,9 @@ def _make_tables(place: Place) -> None:
         version = connection.pragma("user_version")
         _refuse_other_formats(place.path, version)
         if version == 0:
-            connection.execute(schema.TABLES)
-        connection.pragma("application_id", schema.APPLICATION_ID)
-        connection.pragma("user_version", schema.FORMAT_VERSION)
+            connection.execute(_TABLES)
+        connection.pragma("application_id", _APPLICATION_ID)
+        connection.pragma("user_version", FORMAT_VERSION)
         connection.execute("COMMIT")
     finally:
         connection.close()
@@ -269,7 +306,6 @@ class Reader:
                 self._idle.append(connection)
 
     def rows(self, statement: str, values: Sequence[Column] = ()) -> list[tuple[Any, ...]]:
-        """All rows of one query."""
         with self.lend() as connection:
             return fetch(connection, statement, values)
 
@@ -296,9 +332,11 @@ class Reader:
         if self._closed:
             raise StoreError(f"the store {self._place.path!r} is closed", help="open it again")
         try:
-            return open_reader(self._place)
+            connection = _open(self._place, _READ_ONLY)
+            connection.pragma("query_only", True)
         except apsw.Error as error:
             raise store_error(error, self._place.path) from error
+        return connection
 
 
 def _number(error: apsw.Error, name: str) -> int:
@@ -313,21 +351,13 @@ def is_fsync_fault(error: apsw.Error) -> bool:
 
 def store_error(error: apsw.Error, path: str, bytes_needed: int = 0) -> StoreError:
     """The StoreError that stands for an error of SQLite."""
-    what, remedy = _WORDS.get(
-        _number(error, "result") & 0xFF,
-        ("cannot be used", "run `whorl doctor` to look at the store"),
-    )
+    usual = ("cannot be used", "run `whorl doctor` to look at the store")
+    code, (what, remedy) = "R900", _WORDS.get(_number(error, "result") & 0xFF, usual)
     if is_fsync_fault(error):
-        what = "did not reach the disk (fsync failed)"
+        code, what = "R905", "did not reach the disk (fsync failed)"
         remedy = "check the disk, then start again: the store takes no writes until it is reopened"
     needed = f" ({bytes_needed} bytes are needed)" if bytes_needed else ""
-    code = "R905" if is_fsync_fault(error) else "R900"
     return StoreError(f"the store {path!r} {what}: {error}{needed}", code=code, help=remedy)
-
-
-def broken(error: StoreError) -> StoreError:
-    """The same error for a store that takes no writes any more until it is reopened."""
-    return StoreError(str(error), code="R905", help=error.help)
 
 
 def copy_of(error: StoreError | InternalError) -> StoreError | InternalError:
@@ -338,7 +368,6 @@ def copy_of(error: StoreError | InternalError) -> StoreError | InternalError:
 
 
 def fenced(run: str, owner: int, current: int) -> Fenced:
-    """Tells an owner that it is no longer the owner."""
     return Fenced(
         f"run {run!r} has another owner by now (owner number {owner}, current {current})",
         code="R902",
@@ -347,7 +376,6 @@ def fenced(run: str, owner: int, current: int) -> Fenced:
 
 
 def damaged(run: str, seq: int | None, what: str, code: str = "R903") -> StoreError:
-    """Tells which entry of which run cannot be read; other runs are not affected."""
     place = f"run {run!r}" if seq is None else f"run {run!r}, entry {seq}"
     return StoreError(
         f"{place}: {what}",

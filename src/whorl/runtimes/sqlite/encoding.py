@@ -2,7 +2,8 @@
 
 What is large is told by the column `large`, a list of (path, payload number); what is deflated, by
 the storage class of the column `body`. Nothing inside the JSON has a meaning of its own. A checksum
-over a whole row tells a damaged one from one that was written so.
+over a whole row tells a damaged one from one that was written so. Numbers of kinds never change
+within a format version.
 """
 
 from __future__ import annotations
@@ -11,11 +12,10 @@ import hashlib
 import json
 import struct
 import zlib
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from whorl.errors import InternalError
 from whorl.interpreter.events import Event
-from whorl.runtimes.sqlite.schema import BODY_BYTES_MAX, KIND_NAMES, KIND_NUMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
 
+BODY_BYTES_MAX: Final = 64 * 1024 * 1024
 INLINE_MAX: Final = 8192
 DEFLATE_MIN: Final = 512
 
@@ -34,27 +35,33 @@ _MEMORY_LEVEL: Final = 5
 # The number of an entry, its kind and its time.
 _PLACE: Final = struct.Struct("<qqd").pack
 
+_FED: Final = """
+run.started task.started task.finished task.failed task.in_doubt timer.fired gate.decided
+run.paused run.resumed run.cancelled run.continued run.accepted run.forked task.held task.sent
+"""
+_NOTES: Final = """
+loop.started iteration.started iteration.finished loop.finished node.finished node.skipped
+task.retrying gate.waiting budget.reached run.waiting run.finished warning loop.continued
+"""
+# In the order of their numbers; what the machine is fed is counted from 1, its notes from 32.
+KIND_NAMES: Final = dict(enumerate(_FED.split(), 1)) | dict(enumerate(_NOTES.split(), 32))
+KIND_NUMBERS: Final = {kind: number for number, kind in KIND_NAMES.items()}
+
 Path: TypeAlias = tuple[str | int, ...]
 Stored: TypeAlias = str | bytes
 
 _ENCODER: Final = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
 )
-
-
-def _chunks_of(encoder: json.JSONEncoder) -> Callable[[Json, int], Iterable[str]]:
-    """What `encoder.encode` uses, made once: making it takes longer than encoding a small body."""
-    make = json.encoder.c_make_encoder  # type: ignore[attr-defined]
-    if make is None:  # a Python without the C part of `json`
-        return lambda value, level: encoder.encode(value)
-    quote = json.encoder.encode_basestring
-    return cast(
-        "Callable[[Json, int], Iterable[str]]",
-        make(None, encoder.default, quote, None, ":", ",", False, False, encoder.allow_nan),
+_MAKE: Final = json.encoder.c_make_encoder  # type: ignore[attr-defined]
+# What `encode` uses, made once: making it takes longer than encoding a small body.
+_CHUNKS: Final[Callable[[Json, int], Iterable[str]]] = (
+    _MAKE(
+        None, _ENCODER.default, json.encoder.encode_basestring, None, ":", ",", False, False, False
     )
-
-
-_CHUNKS: Final = _chunks_of(_ENCODER)
+    if _MAKE is not None
+    else lambda value, _: _ENCODER.encode(value)  # a Python without the C part of `json`
+)
 
 
 class Encoded(NamedTuple):
@@ -71,23 +78,25 @@ class Unreadable(Exception):
     """A row that no version of this program wrote, or that was damaged since."""
 
 
-def encode(event: Event) -> Encoded:
-    """The row of an event."""
-    kind = _kind_number(event.kind)
-    text = _bounded(event)
-    if len(text) < DEFLATE_MIN:
-        return Encoded(kind, float(event.at), whole(event.address), text)
+def encode(event: Event, *, is_split: bool = True) -> Encoded:
+    """The row of an event; one that is not split stays in one piece, whatever its size."""
+    kind = KIND_NUMBERS.get(event.kind)
+    if kind is None:
+        raise InternalError(f"the journal has no number for events of kind {event.kind!r}")
+    text = to_text(event.body)
+    if len(text) > BODY_BYTES_MAX:
+        raise InternalError(
+            f"the event {event.kind!r} at {event.address!r} has {len(text)} characters;"
+            f" the journal takes {BODY_BYTES_MAX}"
+        )
     large: list[tuple[Path, str]] = []
-    if len(text) > INLINE_MAX:
-        text = _split(event.body, large)
+    if is_split and len(text) > INLINE_MAX:
+        text = to_text(_without_long_texts(event.body, (), large))
+        if len(text) > INLINE_MAX:
+            # Many short texts remain: all of it is large.
+            large.insert(0, ((), text))
+            text = "{}"
     return Encoded(kind, float(event.at), whole(event.address), deflate(text), tuple(large))
-
-
-def encode_whole(event: Event) -> Encoded:
-    """The row of an event that stays in one piece, whatever its size."""
-    text = _bounded(event)
-    kind = _kind_number(event.kind)
-    return Encoded(kind, float(event.at), whole(event.address), deflate(text))
 
 
 def decode(kind: int, at: float, address: str, body: Stored) -> Event:
@@ -122,7 +131,13 @@ def restore(body: Json, large: str, fetch: Callable[[int], Json]) -> Json:
     try:
         for path, number in json.loads(large):
             value = fetch(int(number))
-            body = value if not path else _put(body, path, value)
+            if not path:
+                body = value
+                continue
+            place: Any = body
+            for part in path[:-1]:
+                place = place[part]
+            place[path[-1]] = value
     except (ValueError, TypeError, KeyError, IndexError) as error:
         raise Unreadable(f"its list of large values is damaged ({error})") from error
     return body
@@ -195,7 +210,13 @@ def put_payload(connection: apsw.Connection, run: int, text: str) -> int:
     digest = hashlib.sha256(content).digest()
     number = connection.execute("SELECT id FROM payloads WHERE hash = ?", (digest,)).get
     if number is None:
-        number = _insert_payload(connection, digest, content)
+        packed = zlib.compress(content)
+        deflated = len(packed) < len(content)
+        connection.execute(
+            "INSERT INTO payloads(hash, size, deflated, content) VALUES(?, ?, ?, ?)",
+            (digest, len(content), deflated, packed if deflated else content),
+        )
+        number = connection.last_insert_rowid()
     connection.execute("INSERT OR IGNORE INTO payload_uses VALUES(?, ?)", (run, number))
     return int(number)
 
@@ -217,42 +238,6 @@ def payload(connection: apsw.Connection, number: int) -> Json:
     return from_text(text)
 
 
-def _insert_payload(connection: apsw.Connection, digest: bytes, content: bytes) -> int:
-    packed = zlib.compress(content)
-    deflated = len(packed) < len(content)
-    connection.execute(
-        "INSERT INTO payloads(hash, size, deflated, content) VALUES(?, ?, ?, ?)",
-        (digest, len(content), deflated, packed if deflated else content),
-    )
-    return connection.last_insert_rowid()
-
-
-def _kind_number(kind: str) -> int:
-    number = KIND_NUMBERS.get(kind)
-    if number is None:
-        raise InternalError(f"the journal has no number for events of kind {kind!r}")
-    return number
-
-
-def _bounded(event: Event) -> str:
-    text = to_text(event.body)
-    if len(text) > BODY_BYTES_MAX:
-        raise InternalError(
-            f"the event {event.kind!r} at {event.address!r} has {len(text)} characters;"
-            f" the journal takes {BODY_BYTES_MAX}"
-        )
-    return text
-
-
-def _split(body: dict[str, Json], large: list[tuple[Path, str]]) -> str:
-    """The JSON of a body without its long texts; if many short ones remain, all of it is large."""
-    text = to_text(_without_long_texts(body, (), large))
-    if len(text) <= INLINE_MAX:
-        return text
-    large.insert(0, ((), text))
-    return "{}"
-
-
 def _without_long_texts(value: Json, path: Path, large: list[tuple[Path, str]]) -> Json:
     if isinstance(value, str):
         if len(value) <= INLINE_MAX:
@@ -260,22 +245,10 @@ def _without_long_texts(value: Json, path: Path, large: list[tuple[Path, str]]) 
         large.append((path, to_text(value)))
         return None
     if isinstance(value, dict):
-        return {
-            name: _without_long_texts(item, (*path, name), large) for name, item in value.items()
-        }
+        return {k: _without_long_texts(v, (*path, k), large) for k, v in value.items()}
     if isinstance(value, list):
-        return [
-            _without_long_texts(item, (*path, index), large) for index, item in enumerate(value)
-        ]
+        return [_without_long_texts(v, (*path, i), large) for i, v in enumerate(value)]
     return value
-
-
-def _put(body: Json, path: list[str | int], value: Json) -> Json:
-    place: Any = body
-    for part in path[:-1]:
-        place = place[part]
-    place[path[-1]] = value
-    return body
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Writing to the journal, inside a transaction that the writer thread has begun.
+"""Writing to the tables, inside a transaction that the writer has begun.
 
 Owner and last entry of a run are read in the transaction; what is kept in memory beside them is
 derived from entries that only this owner can have written, and is dropped when they differ.
@@ -7,27 +7,20 @@ derived from entries that only this owner can have written, and is dropped when 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
+
+import apsw
 
 from whorl.errors import WhorlError
 from whorl.runtimes.sqlite.connection import fenced, fetch, refused
 from whorl.runtimes.sqlite.encoding import checksum, put_payload, to_text
-from whorl.runtimes.sqlite.run_record import record_of
-from whorl.runtimes.sqlite.schema import (
-    CHANGING,
-    INSERT_ENTRIES,
-    ROW_COUNTS,
-    SELECT_OWNERS,
-    UPSERT_PROGRESS,
-)
-from whorl.runtimes.sqlite.shared_tables import delete, remember
+from whorl.runtimes.sqlite.run_record import CHANGING, record_of
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    import apsw
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
@@ -37,11 +30,34 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite.ownership import Ownership
     from whorl.runtimes.sqlite.run_record import LoopChange, RunRecord
 
+RECORDS_MAX: Final = 10_000
 Outcome: TypeAlias = "tuple[Append, int | None, WhorlError | None]"
 
 _KNOWN_RUNS_MAX: Final = 20_000
 _SNAPSHOTS_KEPT: Final = 2
 _ATTEMPT: Final = re.compile(r"#[0-9]+")
+# Each call of SQLite gives up Python's lock, and a busy event loop is slow to give it back:
+# statements that take up to 64 rows keep the number of calls per commit small.
+ROW_COUNTS: Final = (64, 16, 8, 4, 3, 2, 1)
+
+
+def _by_row_count(head: str, row: str, tail: str = "") -> dict[int, str]:
+    """One constant statement for each number of rows that is bound at once."""
+    return {count: head + ",".join([row] * count) + tail for count in ROW_COUNTS}
+
+
+_INSERT_ENTRIES: Final = _by_row_count(
+    "INSERT INTO journal(run, seq, kind, at, address, body, large, checksum) VALUES",
+    "(?,?,?,?,?,?,?,?)",
+)
+_SELECT_OWNERS: Final = _by_row_count(
+    "SELECT run, owner, last_seq FROM progress WHERE run IN (", "?", ")"
+)
+_UPSERT_PROGRESS: Final = _by_row_count(
+    f"INSERT INTO progress(run, owner, {', '.join(CHANGING)}, mark) VALUES",
+    f"({'?,' * (len(CHANGING) + 2)}'')",
+    f" ON CONFLICT(run) DO UPDATE SET {', '.join(f'{name}=excluded.{name}' for name in CHANGING)}",
+)
 _LOAD: Final = f"""
 SELECT number, owner, status, mark, {", ".join(CHANGING)}
 FROM runs JOIN progress ON run = number WHERE id = ?
@@ -87,6 +103,26 @@ _TRIM_SNAPSHOTS: Final = """
 DELETE FROM snapshots WHERE run = ?1 AND seq NOT IN
     (SELECT seq FROM snapshots WHERE run = ?1 ORDER BY seq DESC LIMIT ?2)
 """
+_REMEMBER: Final = """
+INSERT INTO memories(key, number, at, record)
+VALUES(?1, coalesce((SELECT max(number) FROM memories WHERE key = ?1), 0) + 1, ?2, ?3)
+"""
+_TRIM_MEMORIES: Final = """
+DELETE FROM memories WHERE key = ?1
+    AND number <= (SELECT max(number) FROM memories WHERE key = ?1) - ?2
+"""
+_REMEMBERED: Final = """
+SELECT 1 FROM memories WHERE key = ?1 AND json_extract(record, '$.id') = ?2 LIMIT 1
+"""
+_STILL_OLD: Final = """
+SELECT number FROM runs JOIN progress ON run = number
+WHERE id = ? AND status = ? AND updated_at < ?
+"""
+_UNUSED_PAYLOADS: Final = """
+DELETE FROM payloads WHERE id IN (SELECT payload FROM payload_uses WHERE run = ?1)
+AND NOT EXISTS (SELECT 1 FROM payload_uses WHERE payload = payloads.id AND run <> ?1)
+"""
+_OF_RUNS: Final = ("payload_uses", "journal", "loops", "snapshots", "inbox", "progress")
 
 
 @dataclass(slots=True, eq=False)
@@ -111,16 +147,14 @@ class Append:
         return bodies + 64 * len(self.rows)
 
 
+@dataclass(slots=True, eq=False)
 class JournalTables:
-    """The tables as the writer thread sees them."""
+    """The tables as the writer sees them."""
 
-    def __init__(
-        self, connection: apsw.Connection, ownership: Ownership, clock: Callable[[], float]
-    ) -> None:
-        self.connection = connection
-        self.ownership = ownership
-        self.clock = clock
-        self._known: dict[str, RunRecord] = {}
+    connection: apsw.Connection
+    ownership: Ownership
+    clock: Callable[[], float]
+    _known: dict[str, RunRecord] = field(default_factory=dict)
 
     def append_all(self, jobs: Sequence[Append]) -> list[Outcome]:
         """Appends what may be appended; each job that may not gets its own refusal."""
@@ -131,9 +165,8 @@ class JournalTables:
         flat: list[Column] = []
         outcomes: list[Outcome] = []
         for job in jobs:
-            state = states.get(job.run)
             try:
-                state = self._admitted(job, state)
+                state = self._admitted(job, states.get(job.run))
             except WhorlError as error:
                 outcomes.append((job, None, error))
                 continue
@@ -143,7 +176,13 @@ class JournalTables:
                 state.take(event)
             self._take(job, state, flat, before)
             outcomes.append((job, state.last_seq, None))
-        self._write(touched.values(), flat)
+        self._write_entries(flat)
+        progress: list[Column] = []
+        for state in touched.values():
+            progress += (state.number, state.owner, *state.values())
+            self._write_changes(state)
+        for part, count in in_chunks(progress, len(CHANGING) + 2):
+            self.connection.execute(_UPSERT_PROGRESS[count], part)
         return outcomes
 
     def _append_one(self, job: Append) -> int | None:
@@ -167,8 +206,7 @@ class JournalTables:
         flat: list[Column] = []
         self._take(job, state, flat, before)
         self._write_entries(flat)
-        if state.status != state.status_stored or state.loop_changes:
-            self._write_changes(state)
+        self._write_changes(state)
         return state.last_seq
 
     def create(
@@ -206,23 +244,18 @@ class JournalTables:
 
     def snapshot(self, run: str, owner: int, seq: int, state: bytes) -> None:
         """Keeps the newest snapshot and the one before it."""
-        number = self.owned(run, owner, seq)
+        record = self._load(run)
+        if record is None:
+            raise refused(f"there is no run {run!r} in the store")
+        if record.owner != owner:
+            raise fenced(run, owner, record.owner)
+        if seq > record.last_seq:
+            raise refused(f"run {run!r} has no entry {seq} yet; its last one is {record.last_seq}")
         self.connection.execute(
             "INSERT OR REPLACE INTO snapshots(run, seq, state) VALUES(?, ?, ?)",
-            (number, seq, state),
+            (record.number, seq, state),
         )
-        self.connection.execute(_TRIM_SNAPSHOTS, (number, _SNAPSHOTS_KEPT))
-
-    def owned(self, run: str, owner: int, seq: int) -> int:
-        """The number of a run that this owner has, and that has an entry `seq`."""
-        state = self._load(run)
-        if state is None:
-            raise refused(f"there is no run {run!r} in the store")
-        if state.owner != owner:
-            raise fenced(run, owner, state.owner)
-        if seq > state.last_seq:
-            raise refused(f"run {run!r} has no entry {seq} yet; its last one is {state.last_seq}")
-        return state.number
+        self.connection.execute(_TRIM_SNAPSHOTS, (record.number, _SNAPSHOTS_KEPT))
 
     def settle(self, *, committed: bool) -> None:
         """Follows the database: after a rollback nothing that is kept in memory is believed."""
@@ -231,37 +264,80 @@ class JournalTables:
             self._known.clear()
 
     def delete(self, run: str, status: str, older_than: float) -> bool:
-        """Deletes a run, if it is still as old and nobody drives it."""
-        if self.ownership.is_driven(run) or not delete(self.connection, run, status, older_than):
+        """Deletes a run with all that only it uses, if it is still as old and nobody drives it."""
+        # A run is interrupted when the process that drove it is gone; its row does not know.
+        stored = "running" if status == "interrupted" else status
+        number = self.connection.execute(_STILL_OLD, (run, stored, older_than)).get
+        if number is None or self.ownership.is_driven(run):
             return False
+        self.connection.execute(_UNUSED_PAYLOADS, (number,))
+        for table in _OF_RUNS:
+            self.connection.execute(f"DELETE FROM {table} WHERE run = ?", (number,))
+        self.connection.execute("DELETE FROM runs WHERE number = ?", (number,))
         self._known.pop(run, None)
         return True
 
-    def _verified(self, jobs: Iterable[Append]) -> dict[RunId, RunRecord]:
-        states: dict[RunId, RunRecord] = {}
-        cached: dict[int, RunId] = {}
-        for run in dict.fromkeys(job.run for job in jobs):
-            state = self._known.get(run)
-            if state is not None:
-                cached[state.number] = run
-                states[run] = state
-            elif (state := self._load(run)) is not None:
-                self._known[run] = states[run] = state
-        for part, count in in_chunks(list(cached), 1):
-            for number, owner, last_seq in self.connection.execute(SELECT_OWNERS[count], part):
-                run = cached.pop(number)
-                if (owner, last_seq) != (states[run].owner, states[run].last_seq):
-                    self._reload(run, states)
-        for run in cached.values():  # deleted meanwhile
-            self._reload(run, states)
-        return states
+    def post(self, run: str, row: Encoded) -> int:
+        """Leaves a request for whoever owns the run, or will own it."""
+        number = self.connection.execute("SELECT number FROM runs WHERE id = ?", (run,)).get
+        if number is None:
+            raise refused(f"there is no run {run!r} in the store", "`whorl ls` lists the runs")
+        self.connection.execute(
+            "INSERT INTO inbox(run, kind, at, address, body) VALUES(?, ?, ?, ?, ?)",
+            (number, row.kind, row.at, row.address, row.body),
+        )
+        return self.connection.last_insert_rowid()
 
-    def _reload(self, run: RunId, states: dict[RunId, RunRecord]) -> None:
-        states.pop(run, None)
-        self._known.pop(run, None)
-        state = self._load(run)
-        if state is not None:
-            self._known[run] = states[run] = state
+    def discard(self, run: str, owner: int, messages: Sequence[int]) -> None:
+        """Deletes requests to a run. Raises Fenced."""
+        check_owner(self.connection, run, owner)
+        for message in messages:
+            self.connection.execute("DELETE FROM inbox WHERE id = ?", (message,))
+
+    def remember(self, record: Record, text: str, *, once: str | None = None) -> bool:
+        """Adds a record and lets go of the oldest ones above its limit.
+
+        False: one with the id `once` is there already; a repeated task remembers nothing twice.
+        """
+        known = once is not None and self.connection.execute(_REMEMBERED, (record.key, once)).get
+        if not known:
+            self.connection.execute(_REMEMBER, (record.key, self.clock(), text))
+            keep = min(max(0, record.keep), RECORDS_MAX)
+            self.connection.execute(_TRIM_MEMORIES, (record.key, keep))
+        return not known
+
+    def forget(self, key: str) -> int:
+        """Deletes all records of a key; gives their number."""
+        self.connection.execute("DELETE FROM memories WHERE key = ?", (key,))
+        return self.connection.changes()
+
+    def give_back(self) -> bool:
+        """Returns up to a thousand free pages to the file system; tells whether there are more."""
+        before = self.connection.pragma("freelist_count")
+        fetch(self.connection, "PRAGMA incremental_vacuum(1000)")
+        return bool(0 < self.connection.pragma("freelist_count") < before)
+
+    def empty_log(self) -> None:
+        """Moves all that is in the log into the file, unless a reader is in the way."""
+        with suppress(apsw.BusyError):
+            self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+    def _verified(self, jobs: Iterable[Append]) -> dict[RunId, RunRecord]:
+        """The records of runs as they are in this transaction; they may have been deleted."""
+        runs = dict.fromkeys(job.run for job in jobs)
+        numbers = {self._known[run].number: run for run in runs if run in self._known}
+        states: dict[RunId, RunRecord] = {}
+        for part, count in in_chunks(list(numbers), 1):
+            for number, owner, last_seq in self.connection.execute(_SELECT_OWNERS[count], part):
+                state = self._known[numbers[number]]
+                if (owner, last_seq) == (state.owner, state.last_seq):
+                    states[numbers[number]] = state
+        for run in runs:
+            if run not in states:
+                self._known.pop(run, None)
+                if (loaded := self._load(run)) is not None:
+                    self._known[run] = states[run] = loaded
+        return states
 
     def _load(self, run: str) -> RunRecord | None:
         rows = fetch(self.connection, _LOAD, (run,))
@@ -278,60 +354,39 @@ class JournalTables:
                 f"run {job.run!r} is at entry {state.last_seq}, not at {job.after}",
                 "read the journal again from there",
             )
-        if job.messages:
-            self._empty_inbox(job.messages, state.number)
-        return state
-
-    def _empty_inbox(self, messages: Sequence[int], run: int) -> None:
         waiting = "SELECT 1 FROM inbox WHERE id = ? AND run = ?"
-        for message in messages:
-            if not fetch(self.connection, waiting, (message, run)):
+        for message in job.messages:
+            if not fetch(self.connection, waiting, (message, state.number)):
                 raise refused(f"request {message} was delivered before", "read the inbox again")
-        for message in messages:
+        for message in job.messages:
             self.connection.execute("DELETE FROM inbox WHERE id = ?", (message,))
+        return state
 
     def _take(self, job: Append, state: RunRecord, flat: list[Column], seq: int) -> None:
         """Adds the rows of a job, which come after the entry `seq`."""
         number = state.number
         for row in job.rows:
             seq += 1
-            large = self._keep_large(number, row) if row.large else None
+            large = None
+            if row.large:
+                kept = [(path, put_payload(self.connection, number, t)) for path, t in row.large]
+                large = to_text(cast("Json", kept))
             stored = (row.kind, row.at, row.address, row.body, large)
             flat += (number, seq, *stored, checksum(seq, *stored))
         for record, text in job.memories:
-            remember(self.connection, record, text, self.clock())
-
-    def _keep_large(self, run: int, row: Encoded) -> str:
-        kept: list[Json] = [
-            [list(path), put_payload(self.connection, run, text)] for path, text in row.large
-        ]
-        return to_text(kept)
+            self.remember(record, text)
 
     def _write_entries(self, flat: list[Column]) -> None:
         for part, count in in_chunks(flat, 8):
-            self.connection.execute(INSERT_ENTRIES[count], part)
-
-    def _write(self, states: Iterable[RunRecord], flat: list[Column]) -> None:
-        self._write_entries(flat)
-        progress: list[Column] = []
-        for state in states:
-            progress += (state.number, state.owner, *state.values())
-            if state.status != state.status_stored or state.loop_changes:
-                self._write_changes(state)
-        for part, count in in_chunks(progress, len(CHANGING) + 2):
-            self.connection.execute(UPSERT_PROGRESS[count], part)
+            self.connection.execute(_INSERT_ENTRIES[count], part)
 
     def _write_changes(self, state: RunRecord) -> None:
+        """Writes the status, what became of loops, and the mark that the run has by them."""
         if state.status != state.status_stored:
             state.status_stored = state.status
             self.connection.execute(
                 "UPDATE runs SET status = ? WHERE number = ?", (state.status, state.number)
             )
-        if state.loop_changes:
-            self._write_loops(state)
-
-    def _write_loops(self, state: RunRecord) -> None:
-        """Writes what became of loops, and the mark that the run has by them."""
         before = state.mark
         for change in state.loop_changes:
             if self._write_loop(state, change):
@@ -353,8 +408,10 @@ class JournalTables:
         elif change.started is not None:
             began = (*place, change.started, change.limit or 0)
             self.connection.execute(_LOOP_STARTED, began)
-            for earlier, attempt in attempts_around(change.address) if state.mark else ():
-                self.connection.execute(_SUPERSEDED, (state.number, earlier, attempt))
+            for attempt in _ATTEMPT.finditer(change.address) if state.mark else ():
+                # A place that the loop lies in, and the further attempt at it.
+                around = (change.address[: attempt.start()], change.address[: attempt.end()])
+                self.connection.execute(_SUPERSEDED, (state.number, *around))
                 is_gone = is_gone or self.connection.changes() > 0
         else:
             self.connection.execute(_LOOP_REOPENED, (*place, change.limit))
@@ -374,7 +431,9 @@ def in_chunks(flat: Sequence[Column], width: int) -> Iterator[tuple[Sequence[Col
             left -= count
 
 
-def attempts_around(address: str) -> Iterator[tuple[str, str]]:
-    """The places that an address lies in a further attempt at, each with that attempt."""
-    for attempt in _ATTEMPT.finditer(address):
-        yield address[: attempt.start()], address[: attempt.end()]
+def check_owner(connection: apsw.Connection, run: str, owner: int) -> None:
+    """Raises Fenced where a run has another owner."""
+    current = "SELECT owner FROM progress JOIN runs ON number = run WHERE id = ?"
+    holder = connection.execute(current, (run,)).get
+    if holder != owner:
+        raise fenced(run, owner, holder or 0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -107,61 +107,60 @@ def _start_time(pid: int) -> str | None:
     return None if fields[0] in "ZX" else fields[19]
 
 
+@dataclass(slots=True, eq=False)
 class Ownership:
-    """The runs that this store has claimed, and the row that says it is alive."""
+    """The runs that this store has claimed with their owner numbers, and its sign of life."""
 
-    def __init__(
-        self, connection: apsw.Connection, here: Identity, pulse: Callable[[], Pulse]
-    ) -> None:
-        self._connection = connection
-        self._here = here
-        self._pulse = pulse
-        self._row: int | None = None
-        self._beaten = pulse().monotonic
-        self._runs: dict[str, int] = {}
-        self._unsure: list[str] = []
-        self._registered = False
-
-    @property
-    def has_runs(self) -> bool:
-        """Whether anybody relies on the heartbeat."""
-        return bool(self._runs)
-
-    @property
-    def runs_count(self) -> int:
-        """How many runs this store has claimed."""
-        return len(self._runs)
+    connection: apsw.Connection
+    here: Identity
+    pulse: Callable[[], Pulse]
+    runs: dict[str, int] = field(default_factory=dict)
+    _row: int | None = None
+    _beaten: float = 0.0
+    _unsure: list[str] = field(default_factory=list)
+    _registered: bool = False
 
     def claim(self, run: str) -> int:
         """Makes this store the owner of a run; gives the owner number."""
-        rows = fetch(self._connection, _OWNER, (run,))
+        rows = fetch(self.connection, _OWNER, (run,))
         if not rows:
             raise refused(f"there is no run {run!r} in the store", "`whorl ls` lists the runs")
         number, owner, behaviour, row, *process = rows[0]
         if behaviour > BEHAVIOUR:
-            raise _too_new(run, behaviour)
-        if has_living(process, self._here, self._pulse()):
-            raise self._owned(run, row, process[0])
+            raise StoreError(
+                f"run {run!r} was started by version {behaviour} of the machine; this version of"
+                f" Whorl has version {BEHAVIOUR}",
+                code="R901",
+                help="go on with the newer Whorl that started it",
+            )
+        if has_living(process, self.here, self.pulse()):
+            pid = process[0]
+            holder = "this very process" if row == self._row else f"process {pid}"
+            raise StoreError(
+                f"run {run!r} is owned by {holder}",
+                code="R902",
+                help=f"watch it with `whorl watch {run}`, steer it from here with `whorl pause` or"
+                f" `whorl cancel`, or end process {pid} and try again",
+            )
         if self._row is None:
-            self._bury_dead()
-            self._row = self._register()
-        self._connection.execute(
+            self._register()
+        self.connection.execute(
             "UPDATE progress SET owner = ?, process = ? WHERE run = ?",
             (owner + 1, self._row, number),
         )
-        self._runs[run] = owner + 1
+        self.runs[run] = owner + 1
         self._unsure.append(run)
         return int(owner) + 1
 
     def is_driven(self, run: str) -> bool:
         """Whether a living process has the run."""
-        rows = fetch(self._connection, _OWNER, (run,))
-        return bool(rows) and has_living(rows[0][4:], self._here, self._pulse())
+        rows = fetch(self.connection, _OWNER, (run,))
+        return bool(rows) and has_living(rows[0][4:], self.here, self.pulse())
 
     def release(self, run: str, owner: int) -> None:
         """Gives a run up, unless somebody else has claimed it."""
         self.forget(run, owner)
-        self._connection.execute(
+        self.connection.execute(
             "UPDATE progress SET process = NULL WHERE owner = ?"
             " AND run = (SELECT number FROM runs WHERE id = ?)",
             (owner, run),
@@ -169,14 +168,14 @@ class Ownership:
 
     def forget(self, run: str, owner: int) -> None:
         """Drops a run that this store no longer owns from its list."""
-        if self._runs.get(run) == owner:
-            del self._runs[run]
+        if self.runs.get(run) == owner:
+            del self.runs[run]
 
     def settle(self, *, committed: bool) -> None:
         """Keeps or undoes the claims of a transaction, as the database has done with them."""
         if not committed:
             for run in self._unsure:
-                self._runs.pop(run, None)
+                self.runs.pop(run, None)
             if self._registered:
                 self._row = None
         self._unsure.clear()
@@ -184,13 +183,13 @@ class Ownership:
 
     def is_beat_due(self, every_s: float, monotonic: float) -> bool:
         """Whether the heartbeat has to be written again at this time."""
-        return bool(self._runs) and monotonic - self._beaten >= every_s
+        return bool(self.runs) and monotonic - self._beaten >= every_s
 
     def beat(self) -> None:
         """Writes the heartbeat, for all runs at once."""
-        now = self._pulse()
+        now = self.pulse()
         self._beaten = now.monotonic
-        self._connection.execute(
+        self.connection.execute(
             "UPDATE processes SET beat_at = ?, beat_monotonic = ? WHERE id = ?",
             (now.at, now.monotonic, self._row),
         )
@@ -198,42 +197,22 @@ class Ownership:
     def leave(self) -> None:
         """Takes this store off the list of the living; its runs are free."""
         if self._row is not None:
-            self._connection.execute("DELETE FROM processes WHERE id = ?", (self._row,))
+            self.connection.execute("DELETE FROM processes WHERE id = ?", (self._row,))
             self._row = None
-            self._runs.clear()
+            self.runs.clear()
 
-    def _register(self) -> int:
-        now = self._pulse()
-        here = self._here
+    def _register(self) -> None:
+        """Puts this process on the list of the living, and takes the dead off it."""
+        known = "SELECT id, pid, started, boot, namespace FROM processes"
+        for row, *process in fetch(self.connection, known):
+            if is_gone(Identity(*process), self.here):
+                self.connection.execute("DELETE FROM processes WHERE id = ?", (row,))
+        now, here = self.pulse(), self.here
         self._beaten = now.monotonic
         self._registered = True
-        self._connection.execute(
+        self.connection.execute(
             "INSERT INTO processes(pid, started, boot, namespace, beat_at, beat_monotonic)"
             " VALUES(?, ?, ?, ?, ?, ?)",
             (here.pid, here.started, here.boot, here.namespace, now.at, now.monotonic),
         )
-        return self._connection.last_insert_rowid()
-
-    def _bury_dead(self) -> None:
-        known = "SELECT id, pid, started, boot, namespace FROM processes"
-        for row, *process in fetch(self._connection, known):
-            if is_gone(Identity(*process), self._here):
-                self._connection.execute("DELETE FROM processes WHERE id = ?", (row,))
-
-    def _owned(self, run: str, row: int, pid: int) -> StoreError:
-        owner = "this very process" if row == self._row else f"process {pid}"
-        return StoreError(
-            f"run {run!r} is owned by {owner}",
-            code="R902",
-            help=f"watch it with `whorl watch {run}`, steer it from here with `whorl pause` or"
-            f" `whorl cancel`, or end process {pid} and try again",
-        )
-
-
-def _too_new(run: str, behaviour: int) -> StoreError:
-    return StoreError(
-        f"run {run!r} was started by version {behaviour} of the machine; this version of Whorl has"
-        f" version {BEHAVIOUR}",
-        code="R901",
-        help="go on with the newer Whorl that started it",
-    )
+        self._row = self.connection.last_insert_rowid()

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.runtimes.sqlite.connection import Column
 
+# The columns of `progress` that each append changes.
+_COLUMNS: Final = """
+last_seq updated_at cost_usd calls input_tokens output_tokens in_doubt budget_usd error
+not_begun loop iteration score exit_reason stopped_by
+"""
+CHANGING: Final = _COLUMNS.split()
 _ERROR_LENGTH_MAX: Final = 500
 
 
@@ -48,49 +54,43 @@ class RunRecord(RunFold[LoopFold]):
     def take_of_loop(self, event: Event) -> None:
         """Takes an event of a loop in, and decides which loop the row shows."""
         address, limit = event.address, event.body.get("limits")
+        change: LoopChange | None = None
         match event.kind:
             case "loop.started":
-                started = LoopChange(address, started=self.last_seq, limit=iterations_in(limit))
-                self.loop_changes.append(started)
+                change = LoopChange(address, started=self.last_seq, limit=iterations_in(limit))
                 if not self.shown.address or self.shown.is_over:
-                    self._show(LoopFold(address))
+                    self.show(LoopFold(address))
             case "loop.continued":
-                self.loop_changes.append(LoopChange(address, limit=iterations_in(limit)))
+                change = LoopChange(address, limit=iterations_in(limit))
             case "loop.finished":
                 mark = mark_of(event.body.get("mark"))
-                self.loop_changes.append(LoopChange(address, finished=self.last_seq, mark=mark))
+                change = LoopChange(address, finished=self.last_seq, mark=mark)
             case "iteration.started" if self.shown.is_over:
                 loop = iteration_of(event)[0]
                 if loop == self.shown.address:
-                    self.loop_changes.append(LoopChange(loop))
+                    change = LoopChange(loop)
                 else:
-                    self._show(LoopFold(loop))
+                    self.show(LoopFold(loop))
+        if change is not None:
+            self.loop_changes.append(change)
         RunFold.take_of_loop(self, event)
 
-    def _show(self, loop: LoopFold) -> None:
+    def show(self, loop: LoopFold) -> None:
+        """Makes a loop the one that the row shows."""
         self.shown = loop
         self.loops = {loop.address: loop}
 
     def values(self) -> tuple[Column, ...]:
-        """The values of the columns of `schema.CHANGING`."""
+        """The values of the columns of `CHANGING`."""
         shown = self.shown
         reason = shown.exit_reason or ("failed" if shown.is_over else "")
         return (
-            self.last_seq,
-            self.updated_at,
-            self.cost_usd,
-            self.calls,
-            self.input_tokens,
-            self.output_tokens,
-            self.in_doubt,
-            self.budget_usd,
+            *(self.last_seq, self.updated_at, self.cost_usd, self.calls),
+            *(self.input_tokens, self.output_tokens, self.in_doubt, self.budget_usd),
             whole(self.error[:_ERROR_LENGTH_MAX]),
             "" if self.not_begun is None else json.dumps(self.not_begun),
-            whole(shown.address),
-            shown.number,
-            shown.score,
-            whole(reason),
-            whole(shown.stopped_by),
+            *(whole(shown.address), shown.number, shown.score),
+            *(whole(reason), whole(shown.stopped_by)),
         )
 
 
@@ -103,7 +103,7 @@ def record_of(row: tuple[Any, ...]) -> RunRecord:
     if address:
         shown = LoopFold(address, number=count, score=score, exit_reason=reason)
         shown.stopped_by, shown.is_over = stopped_by, bool(reason)
-        record._show(shown)
+        record.show(shown)
     return record
 
 

@@ -7,37 +7,52 @@ import re
 import threading
 import time
 import zlib
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final, cast
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import apsw
 
 from whorl.errors import StoreError, UsageError
-from whorl.runtimes.journal import Record
-from whorl.runtimes.sqlite import shared_tables
+from whorl.runtimes.journal import Record, RunId
 from whorl.runtimes.sqlite.connection import Place, copy_of, prepare, store_error
-from whorl.runtimes.sqlite.encoding import encode, encode_whole, to_text, whole
-from whorl.runtimes.sqlite.journal_tables import Append
-from whorl.runtimes.sqlite.read_journal import JournalReading
+from whorl.runtimes.sqlite.encoding import encode, to_text, whole
+from whorl.runtimes.sqlite.journal_tables import Append, JournalTables
+from whorl.runtimes.sqlite.reading import StoreReading
 from whorl.runtimes.sqlite.writer import Change, Writer, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-    from types import TracebackType
     from typing import Self
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
-    from whorl.runtimes.journal import NewRun, RunId
+    from whorl.runtimes.journal import NewRun
     from whorl.runtimes.sqlite.writer import CrashHook, Job
+
+T = TypeVar("T")
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
 # How many entries of a run with a past are made ready before others have their turn.
 _ENCODED_AT_ONCE: Final = 500
+_SIZE: Final = """
+SELECT coalesce(sum(octet_length(body) + octet_length(address) + 32), 0), count(*)
+FROM journal WHERE run = (SELECT number FROM runs WHERE id = ?)
+"""
 
 
-class SqliteStore(JournalReading):
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What was deleted, or would be. `bytes` counts the journal, without shared payloads."""
+
+    runs: tuple[RunId, ...]
+    entries: int
+    bytes: int
+    dry_run: bool
+
+
+class SqliteStore(StoreReading):
     """Implements `Journal`; the reading side works without an event loop.
 
     An append whose awaiting task is cancelled may or may not have been written.
@@ -76,8 +91,13 @@ class SqliteStore(JournalReading):
     ) -> tuple[RunId, bool]:
         """Stores a run with its first event; a known key gives the run that has it, and False."""
         _check_id(run.id)
-        texts = (self._text_of_workflow(run), to_text(cast("Json", run.sources)))
-        clean = _cleaned(run)
+        if self._written_down[0] is not run.workflow:
+            # Many runs of one workflow write it down once.
+            self._written_down = (run.workflow, to_text(run.workflow))
+        texts = (self._written_down[1], to_text(cast("Json", run.sources)))
+        names = ("key", "name", "dialect", "file", "parent")
+        texts_of: dict[str, Any] = {name: whole(getattr(run, name)) for name in names}
+        clean = replace(run, **texts_of)
         rows = [encode(first)]
         for start in range(0, len(more), _ENCODED_AT_ONCE):
             rows += map(encode, more[start : start + _ENCODED_AT_ONCE])
@@ -91,13 +111,11 @@ class SqliteStore(JournalReading):
 
     async def claim(self, run: RunId) -> int:
         """Makes this process the owner; gives the owner number. Raises StoreError R902."""
-        _check_id(run)
-        return cast("int", await self._change(Change(lambda tables: tables.claim(run))))
+        return await self._ask(lambda tables: tables.claim(run), run)
 
     async def release(self, run: RunId, owner: int) -> None:
         """Gives the run up; it may be claimed by anyone."""
-        _check_id(run)
-        await self._change(Change(lambda tables: tables.release(run, owner)))
+        await self._ask(lambda tables: tables.release(run, owner), run)
 
     async def append(
         self,
@@ -111,15 +129,8 @@ class SqliteStore(JournalReading):
     ) -> int:
         """Appends events in one transaction; gives the last seq once they are durable."""
         _check_id(run)
-        job = Append(
-            run,
-            owner,
-            events,
-            [encode(event) for event in events],
-            after,
-            messages,
-            _written(memories),
-        )
+        rows = [encode(event) for event in events]
+        job = Append(run, owner, events, rows, after, messages, _written(memories))
         writer = self._started()
         if writer.is_for_one_run and not self._waiting:
             outcomes = writer.commit_now([job])
@@ -132,61 +143,52 @@ class SqliteStore(JournalReading):
 
     async def snapshot(self, run: RunId, owner: int, seq: int, state: Json) -> None:
         """Stores the machine's state as it is after the entry `seq`."""
-        _check_id(run)
         packed = _packed(state)
-        await self._change(Change(lambda tables: tables.snapshot(run, owner, seq, packed)))
+        await self._ask(lambda tables: tables.snapshot(run, owner, seq, packed), run)
 
     async def post(self, run: RunId, event: Event) -> int:
         """Leaves a control request for the owner of a run; gives the number of the message."""
-        return cast("int", await self._change(_posting(run, event)))
+        row = encode(event, is_split=False)
+        return await self._ask(lambda tables: tables.post(run, row), run)
 
     async def discard(self, run: RunId, owner: int, messages: Sequence[int]) -> None:
         """Throws requests away that ask for what cannot be. Raises Fenced."""
-        _check_id(run)
-        await self._change(
-            Change(lambda tables: shared_tables.discard(tables.connection, run, owner, messages))
-        )
+        await self._ask(lambda tables: tables.discard(run, owner, messages), run)
 
     async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
         """Adds a record of a task, and keeps the newest ones; False: it is there already."""
-        kept, text, at = Record(whole(key), record, keep), to_text(record), self.clock()
-        adding = Change(
-            lambda tables: shared_tables.remember_once(
-                tables.connection, kept, text, once=once, at=at
-            )
-        )
-        return cast("bool", await self._change(adding))
+        kept, text = Record(whole(key), record, keep), to_text(record)
+        return await self._ask(lambda tables: tables.remember(kept, text, once=once))
 
     async def forget(self, key: str) -> int:
         """Deletes what loops remember under a key; gives the number of records."""
         stored = whole(key)
-        forgetting = Change(lambda tables: shared_tables.forget(tables.connection, stored))
-        return cast("int", await self._change(forgetting))
+        return await self._ask(lambda tables: tables.forget(stored))
 
     async def prune(
         self,
         older_than_s: float,
-        statuses: Sequence[str] = shared_tables.FINISHED,
+        statuses: Sequence[str] = ("succeeded", "failed", "cancelled"),
         *,
         dry_run: bool = False,
-    ) -> shared_tables.Pruned:
+    ) -> Pruned:
         """Deletes runs that ended long ago, with what only they use, and shrinks the file."""
         limit = self.clock() - older_than_s
         pruned: list[RunId] = []
         bytes_total = entries_total = 0
-        for run, status in self._ended_before(limit, statuses):
-            size, entries = self._size_of(run)
-            if dry_run or await self._delete(run, status, limit):
+        rows = [row for status in statuses for row in self.runs(status=status, limit=2**31)]
+        for run, status in [(row.id, row.status) for row in rows if row.updated_at < limit]:
+            size, entries = self._reader.rows(_SIZE, (run,))[0]
+            delete = partial(JournalTables.delete, run=run, status=status, older_than=limit)
+            if dry_run or await self._ask(delete):
                 pruned.append(run)
                 bytes_total += size
                 entries_total += entries
         if pruned and not dry_run:
-            giving = shared_tables.give_back
-            while await self._change(Change(lambda tables: giving(tables.connection), alone=True)):
+            while await self._change(Change(JournalTables.give_back, alone=True)):
                 continue
-            emptying = shared_tables.empty_log
-            await self._change(Change(lambda tables: emptying(tables.connection), alone=True))
-        return shared_tables.Pruned(tuple(pruned), entries_total, bytes_total, dry_run)
+            await self._change(Change(JournalTables.empty_log, alone=True))
+        return Pruned(tuple(pruned), entries_total, bytes_total, dry_run)
 
     def close(self) -> None:
         """Writes all that waits, ends the writer thread and closes the file."""
@@ -199,24 +201,16 @@ class SqliteStore(JournalReading):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for loop in list(self._waiting):
             self._hand_over(loop)
         await asyncio.to_thread(self.close)
 
-    def _text_of_workflow(self, run: NewRun) -> str:
-        """The workflow as it is stored; many runs of one workflow write it down once."""
-        if self._written_down[0] is not run.workflow:
-            self._written_down = (run.workflow, to_text(run.workflow))
-        return self._written_down[1]
-
-    async def _delete(self, run: RunId, status: str, limit: float) -> object:
-        return await self._change(Change(lambda tables: tables.delete(run, status, limit)))
+    async def _ask(self, apply: Callable[[JournalTables], T], run: RunId | None = None) -> T:
+        """Has something done in a transaction; `run` is checked first."""
+        if run is not None:
+            _check_id(run)
+        return cast("T", await self._change(Change(apply)))
 
     async def _change(self, job: Job) -> object:
         """Waits for a job. All jobs of one turn of the event loop are committed together."""
@@ -251,24 +245,17 @@ class SqliteStore(JournalReading):
         if self._writer is not None:
             return self._writer
         with self._gate:
-            if self._writer is None:
-                self._writer = self._start()
+            if self.is_closed and self._writer is None:
+                raise StoreError(
+                    f"the store {self._place.path!r} is closed", code="R905", help="open it again"
+                )
+            try:
+                self._writer = self._writer or Writer(
+                    self._place, self.clock, self.monotonic, self._crash_hook
+                )
+            except apsw.Error as error:
+                raise store_error(error, self._place.path) from error
             return self._writer
-
-    def _start(self) -> Writer:
-        if self.is_closed:
-            raise StoreError(
-                f"the store {self._place.path!r} is closed", code="R905", help="open it again"
-            )
-        try:
-            return Writer(
-                self._place,
-                clock=self.clock,
-                monotonic=self.monotonic,
-                crash_hook=self._crash_hook,
-            )
-        except apsw.Error as error:
-            raise store_error(error, self._place.path) from error
 
 
 def _check_id(run: str) -> None:
@@ -280,26 +267,9 @@ def _check_id(run: str) -> None:
         )
 
 
-def _cleaned(run: NewRun) -> NewRun:
-    return replace(
-        run,
-        key=whole(run.key),
-        name=whole(run.name),
-        dialect=whole(run.dialect),
-        file=whole(run.file),
-        parent=whole(run.parent),
-    )
-
-
 def _written(memories: Sequence[Record]) -> list[tuple[Record, str]]:
-    return [(replace(one, key=whole(one.key)), to_text(one.record)) for one in memories]
+    return [(replace(kept, key=whole(kept.key)), to_text(kept.record)) for kept in memories]
 
 
 def _packed(state: Json) -> bytes:
     return zlib.compress(to_text(state).encode(), 1)
-
-
-def _posting(run: RunId, event: Event) -> Change:
-    _check_id(run)
-    row = encode_whole(event)
-    return Change(lambda tables: shared_tables.post(tables.connection, run, row))

@@ -17,15 +17,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 import apsw
 
 from whorl.errors import InternalError, StoreError, WhorlError
-from whorl.runtimes.sqlite.connection import (
-    BUSY_TIMEOUT_MS,
-    begin,
-    broken,
-    copy_of,
-    is_fsync_fault,
-    open_writer,
-    store_error,
-)
+from whorl.runtimes.sqlite import connection as connecting
+from whorl.runtimes.sqlite.connection import copy_of, is_fsync_fault, store_error
 from whorl.runtimes.sqlite.journal_tables import Append, JournalTables
 from whorl.runtimes.sqlite.ownership import BEAT_EVERY_S, Ownership, Pulse, this_process
 
@@ -69,16 +62,15 @@ class Writer:
     def __init__(
         self,
         place: Place,
-        *,
         clock: Callable[[], float],
         monotonic: Callable[[], float],
-        crash_hook: CrashHook | None = None,
+        crash_hook: CrashHook | None,
     ) -> None:
         self._path = place.path
         self._checkpoint_pages = place.checkpoint_pages
         self._hook = crash_hook
         self._queue: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
-        self._connection = open_writer(place)
+        self._connection = connecting.open_writer(place)
         self._connection.set_wal_hook(self._count_pages)
         ownership = Ownership(self._connection, this_process(), lambda: Pulse(clock(), monotonic()))
         self._tables = JournalTables(self._connection, ownership, clock)
@@ -95,7 +87,6 @@ class Writer:
         self._thread.start()
 
     def submit(self, jobs: list[Job]) -> None:
-        """Hands jobs over; their answers come later."""
         with self._gate:
             if not self._closed:
                 self._queue.put(jobs)
@@ -105,15 +96,14 @@ class Writer:
     @property
     def is_for_one_run(self) -> bool:
         """Whether nobody else could share a commit."""
-        return self._tables.ownership.runs_count == 1
+        return len(self._tables.ownership.runs) == 1
 
     def commit_now(self, jobs: list[Job]) -> list[Outcome] | None:
         """The fast lane: commits a few appends in the caller's thread; None: hand them over."""
         if len(jobs) > _FEW or self._commit_s > _QUICK_S or self._closed:
             return None
-        if not all(isinstance(job, Append) for job in jobs):
-            return None
-        if not self._turn.acquire(blocking=False):
+        is_append = all(isinstance(job, Append) for job in jobs)
+        if not is_append or not self._turn.acquire(blocking=False):
             return None
         try:
             if self._broken is not None or not self._queue.empty() or not self._begin_at_once():
@@ -165,7 +155,7 @@ class Writer:
     def _collect(self) -> tuple[list[Job], bool]:
         """All jobs that wait, and whether more may come; waits for the first one or a heartbeat."""
         jobs: list[Job] = []
-        timeout = BEAT_EVERY_S if self._tables.ownership.has_runs else None
+        timeout = BEAT_EVERY_S if self._tables.ownership.runs else None
         try:
             more = self._queue.get(timeout=timeout)
             while more is not None:
@@ -195,7 +185,7 @@ class Writer:
         except apsw.Error:
             return False  # the thread waits for the other process, or tells what is wrong
         finally:
-            self._connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+            self._connection.set_busy_timeout(connecting.BUSY_TIMEOUT_MS)
         return True
 
     def _commit(self, jobs: list[Job], *, begun: bool = False) -> list[Outcome]:
@@ -206,7 +196,7 @@ class Writer:
         started = self._monotonic()
         try:
             if not begun:
-                begin(self._connection)
+                connecting.begin(self._connection)
             outcomes = self._apply(jobs)
             if self._is_beat_due(started):
                 self._tables.ownership.beat()
@@ -262,7 +252,8 @@ class Writer:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except apsw.Error as second:
-            self._broken = broken(store_error(second, self._path))
+            fatal = store_error(second, self._path)
+            self._broken = StoreError(str(fatal), code="R905", help=fatal.help)
         return fault
 
     def _announce(self, point: str, jobs: Iterable[Job]) -> None:
@@ -284,29 +275,25 @@ class Writer:
             if self._wal_pages < RESTART_PAGES:
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             else:
-                self._restart_log()
+                self._connection.set_busy_timeout(_RESTART_WAIT_MS)
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         except apsw.Error as error:
             # The entries are safe in the log; only a failed fsync leaves doubt about the file.
             if is_fsync_fault(error):
                 self._broken = store_error(error, self._path)
+        finally:
+            self._connection.set_busy_timeout(connecting.BUSY_TIMEOUT_MS)
 
     def _is_log_long(self) -> bool:
         if self._wal_pages < self._checkpointed:
             self._checkpointed = 0
         return self._wal_pages - self._checkpointed >= self._checkpoint_pages
 
-    def _restart_log(self) -> None:
-        self._connection.set_busy_timeout(_RESTART_WAIT_MS)
-        try:
-            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        finally:
-            self._connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-
     def _leave(self) -> None:
         if self._broken is not None:
             return
         try:
-            begin(self._connection)
+            connecting.begin(self._connection)
             self._tables.ownership.leave()
             self._connection.execute("COMMIT")
         except apsw.Error as error:

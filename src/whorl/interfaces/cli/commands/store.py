@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from whorl.runtimes.journal import RunRow
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.runtimes.sqlite.shared_tables import Pruned
+    from whorl.runtimes.sqlite.store import Pruned
     from whorl.services.project import Project
 
 STATUSES = ("running", "waiting", "paused", "interrupted", "succeeded", "failed", "cancelled")

@@ -1,0 +1,462 @@
+"""The reading side of a store: runs, entries, loops, snapshots, and what lies beside them."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from whorl.errors import StoreError, UsageError
+from whorl.interpreter.events import Event, split_iteration
+from whorl.runtimes.journal import Entry, IterationRow, Message, RunId, RunRow
+from whorl.runtimes.projection import LoopFold, iteration_of, number_of, text_of
+from whorl.runtimes.sqlite import encoding
+from whorl.runtimes.sqlite.connection import Reader, damaged, fetch
+from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate
+from whorl.runtimes.sqlite.journal_tables import check_owner
+from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living, this_process
+from whorl.runtimes.sqlite.run_record import iterations_not_begun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import apsw
+
+    from whorl.language import Json
+    from whorl.runtimes.journal import LoopRow
+    from whorl.runtimes.sqlite.connection import Place
+
+_COLUMNS: Final = """
+SELECT number, runs.id, name, status, dialect, file, created_at, updated_at, coalesce(key, ''),
+    parent, last_seq, cost_usd, calls, input_tokens + output_tokens, budget_usd, loop, iteration,
+    coalesce((SELECT iterations_max FROM loops
+        WHERE loops.run = number AND address = progress.loop), 0),
+    score, exit_reason, error, in_doubt,
+    progress.mark, stopped_by,
+    owner, pid, started, boot, namespace, beat_at, beat_monotonic
+FROM runs JOIN progress ON run = number LEFT JOIN processes ON processes.id = process
+"""
+_RUN: Final = _COLUMNS + "WHERE runs.id = ?"
+_TOTALS: Final = """
+SELECT name, count(*), sum(calls), sum(input_tokens), sum(output_tokens), sum(cost_usd),
+    sum(in_doubt)
+FROM runs JOIN progress ON run = number WHERE created_at >= ? GROUP BY name
+ORDER BY sum(cost_usd) DESC, name
+"""
+# The journal is one log of all runs, so its own numbers tell what is new in it.
+_TOUCHED: Final = """
+SELECT DISTINCT runs.id FROM journal JOIN runs ON runs.number = journal.run
+WHERE journal.id > ? AND journal.id <= ?
+"""
+_ENTRY: Final = "SELECT seq, kind, at, address, body, large, checksum FROM journal "
+_AFTER: Final = _ENTRY + "WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?"
+_ONE: Final = _ENTRY + "WHERE run = ? AND seq = ?"
+# '/', '[' and '#' open what lies below an address; the next character ends each range.
+_AT: Final = f"""{_ENTRY}
+    WHERE run = ?1 AND seq > ?2 AND (?3 = '' OR address = ?3
+    OR (address >= ?3 || '/' AND address < ?3 || '0')
+    OR (address >= ?3 || '[' AND address < ?3 || '\\')
+    OR (address >= ?3 || '#' AND address < ?3 || '$')) ORDER BY seq LIMIT ?4"""
+# The number of an iteration follows the bracket: rows of earlier ones are not even decoded.
+_ITERATIONS: Final = f"""{_ENTRY}
+    INDEXED BY iterations_by_run WHERE run = ?1 AND kind = 34 AND seq > ?2 AND (address = ?3
+    OR (address >= ?3 || '[' AND address < ?3 || '\\'
+        AND CAST(substr(address, length(?3) + 2) AS INTEGER) > ?4)) ORDER BY seq LIMIT ?5"""
+_BACKWARDS: Final = f"""{_ENTRY}
+    INDEXED BY iterations_by_run WHERE run = ?1 AND kind = 34 AND seq < ?2 AND (address = ?3
+    OR (address >= ?3 || '[' AND address < ?3 || '\\')) ORDER BY seq DESC LIMIT ?4"""
+_BEGUN: Final = f"""{_ENTRY}
+    WHERE run = ?1 AND seq > ?2 AND kind = 33 AND address >= ?3 || '[' AND address < ?3 || '\\'
+    AND instr(substr(address, length(?3) + 1), '/') = 0 ORDER BY seq DESC LIMIT 1"""
+_LOOPS: Final = """
+SELECT address, iterations_max, started, finished, not_begun
+FROM loops JOIN progress ON progress.run = loops.run WHERE loops.run = ? ORDER BY started
+"""
+_MESSAGES: Final = """
+SELECT inbox.id, runs.id, kind, at, address, body
+FROM inbox JOIN runs ON runs.number = inbox.run JOIN progress ON progress.run = inbox.run
+LEFT JOIN processes ON processes.id = process
+"""
+_PAGE: Final = 256
+_BEST_SOUGHT: Final = 100
+_SEQ_MAX: Final = 2**62
+_SHOWN_FIELDS: Final = 24
+_SIZES: Final = """
+SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM journal), (SELECT count(*) FROM payloads),
+    (SELECT coalesce(sum(size), 0) FROM payloads),
+    (SELECT coalesce(sum(octet_length(content)), 0) FROM payloads)
+"""
+_MEMORIES: Final = """
+SELECT key, count(*), max(at), sum(octet_length(record)) FROM memories GROUP BY key ORDER BY key
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much a store holds; payloads are counted as they are and as they are stored."""
+
+    file_bytes: int
+    log_bytes: int
+    free_bytes: int
+    runs: int
+    entries: int
+    payloads: int
+    payload_bytes: int
+    payload_bytes_stored: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRow:
+    """What is remembered under one key."""
+
+    key: str
+    records: int
+    updated_at: float
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """What all runs of one workflow have used."""
+
+    name: str
+    runs: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+    in_doubt: int
+
+
+class StoreReading:
+    """All that can be asked of a store while others write, without an event loop."""
+
+    def __init__(
+        self, place: Place, clock: Callable[[], float], monotonic: Callable[[], float]
+    ) -> None:
+        self.clock = clock
+        self.monotonic = monotonic
+        self.path = place.path
+        self.is_closed = False
+        self._reader = Reader(place)
+        self._here = this_process()
+
+    def runs(
+        self,
+        status: str | None = None,
+        name: str | None = None,
+        limit: int = 100,
+        before: str | None = None,
+    ) -> list[RunRow]:
+        """The newest runs first; `before` is the id of the last run of the page before."""
+        below = _SEQ_MAX if before is None else self._number(before)
+        stored = "running" if status == "interrupted" else status
+        chosen = [value for value in (stored, name) if value is not None]
+        by_status = "status = ? AND " if stored is not None else ""
+        by_name = "name = ? AND " if name is not None else ""
+        tail = "number < ? ORDER BY number DESC LIMIT ?"
+        statement = f"{_COLUMNS}WHERE {by_status}{by_name}{tail}"
+        rows: list[RunRow] = []
+        while True:
+            page = self._reader.rows(statement, (*chosen, below, _PAGE))
+            for row in map(self._shown, page):
+                if status is None or row.status == status:
+                    rows.append(row)
+                if len(rows) >= limit:
+                    return rows[:limit]
+            if len(page) < _PAGE:
+                return rows
+            below = page[-1][0]
+
+    def run(self, run: str) -> RunRow:
+        """The row of a run. Raises UsageError W902 for an unknown one."""
+        rows = self._reader.rows(_RUN, (run,))
+        if not rows:
+            raise self._unknown(run)
+        return self._shown(rows[0])
+
+    def _number(self, run: str) -> int:
+        """The number by which the tables know a run. Raises UsageError W902."""
+        rows = self._reader.rows("SELECT number FROM runs WHERE id = ?", (run,))
+        if not rows:
+            raise self._unknown(run)
+        return int(rows[0][0])
+
+    def resolve(self, text: str) -> RunId:
+        """The run that a person means: an id, the beginning of one, or `last`."""
+        # '{' follows the last letter that an id may hold.
+        matching = "SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT 5"
+        ids = [row[0] for row in self._reader.rows(matching, (text, text + "{"))] if text else []
+        if text == "last":
+            ids = self._newest_ids(1)
+        if text in ids:
+            return RunId(text)
+        if not ids:
+            raise self._unknown(text)
+        if len(ids) > 1:
+            raise UsageError(
+                f"{text!r} is the beginning of more than one run: {', '.join(ids)}",
+                help="write more of the id",
+                code="W902",
+            )
+        return RunId(ids[0])
+
+    def totals(self, since: float = 0.0) -> list[Total]:
+        """What the runs made since a time have used, by workflow name, the dearest first."""
+        return [Total(*row) for row in self._reader.rows(_TOTALS, (since,))]
+
+    def touched(self, after: int) -> tuple[int, list[RunId]]:
+        """The runs with entries after a place in the common journal, and its last place."""
+        with self._reader.lend() as connection:
+            last = int(connection.execute("SELECT max(id) FROM journal").get or 0)
+            rows = fetch(connection, _TOUCHED, (after, last)) if last > after else []
+        return last, [RunId(row[0]) for row in rows]
+
+    def forks(self, run: str, limit: int = 100) -> list[RunId]:
+        """The runs that were made from a run, oldest first."""
+        made = "SELECT id FROM runs WHERE parent = ? ORDER BY number LIMIT ?"
+        return [RunId(row[0]) for row in self._reader.rows(made, (run, limit))]
+
+    def _shown(self, row: tuple[Any, ...]) -> RunRow:
+        shown = RunRow(*row[1:_SHOWN_FIELDS])
+        if shown.status != "succeeded" and shown.mark:
+            shown = replace(shown, mark="")
+        if shown.status != "running":
+            return shown
+        owner, *process = row[_SHOWN_FIELDS:]
+        now = self._now()
+        # A run that was just made is about to be claimed.
+        is_new = owner == 0 and process[0] is None and abs(now.at - shown.created_at) <= LEASE_S
+        is_driven = is_new or has_living(process, self._here, now)
+        return shown if is_driven else replace(shown, status="interrupted")
+
+    def is_owned(self, run: str) -> bool:
+        """Whether a living process has the run, whatever its status."""
+        rows = self._reader.rows(_RUN, (run,))
+        return bool(rows) and has_living(rows[0][_SHOWN_FIELDS + 1 :], self._here, self._now())
+
+    def _newest_ids(self, limit: int) -> list[str]:
+        newest = "SELECT id FROM runs ORDER BY number DESC LIMIT ?"
+        return [row[0] for row in self._reader.rows(newest, (limit,))]
+
+    def _now(self) -> Pulse:
+        return Pulse(self.clock(), self.monotonic())
+
+    def _unknown(self, text: str) -> UsageError:
+        import difflib
+
+        ids = self._newest_ids(1000)
+        near = difflib.get_close_matches(text, ids, n=3, cutoff=0.4) or ids[:3]
+        remedy = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+        return UsageError(
+            f"there is no run {text!r} in the store",
+            help=f"{remedy}`whorl ls` lists the runs",
+            code="W902",
+        )
+
+    def read(self, run: str, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
+        """The entries of a run after a sequence number, in order. Raises StoreError R903."""
+        size = min(limit or _PAGE, _PAGE)
+        for entry in islice(self._entries(run, _AFTER, after, size=size), limit):
+            if entry.seq != after + 1:
+                raise damaged(run, after + 1, "the entry is missing")
+            after = entry.seq
+            yield entry
+
+    def entries_at(self, run: str, address: str, after: int = 0) -> Iterator[Entry]:
+        """The entries at an address and below it, in order."""
+        return self._entries(run, _AT, after, address)
+
+    def loops(self, run: str) -> list[LoopRow]:
+        """The loops of a run, in the order in which they started."""
+        number = self._number(run)
+        return [self._loop(run, number, row) for row in self._reader.rows(_LOOPS, (number,))]
+
+    def iterations(
+        self, run: str, loop: str, after: int = 0, limit: int = 1000
+    ) -> list[IterationRow]:
+        """The finished iterations of a loop whose number is above `after`, in order."""
+        started = "SELECT started FROM loops WHERE run = ? AND address = ?"
+        rows = self._reader.rows(started, (self._number(run), loop))
+        first = rows[0][0] - 1 if rows else 0
+        notes: dict[str, Entry] = {}
+        for entry in self._entries(run, _ITERATIONS, first, loop, after):
+            address, number = iteration_of(entry.event)
+            if address == loop and number > after:
+                # Of one that went on after it was cut short, the last note has all.
+                notes[entry.event.address] = entry
+            if len(notes) > limit:
+                break
+        return [_iteration(loop, entry) for entry in islice(notes.values(), limit)]
+
+    def newest_iterations(self, run: str, loop: str, limit: int = 100) -> list[IterationRow]:
+        """The last finished iterations of a loop, in order."""
+        return [_iteration(loop, entry) for entry in self._newest(run, loop, limit)]
+
+    def _newest(self, run: str, loop: str, limit: int) -> list[Entry]:
+        """The last notes of finished iterations of a loop, in order."""
+        notes: dict[str, Entry] = {}
+        for entry in self._entries(run, _BACKWARDS, _SEQ_MAX, loop, size=min(limit, _PAGE)):
+            if split_iteration(entry.event.address)[0] == loop:
+                notes.setdefault(entry.event.address, entry)
+            if len(notes) == limit:
+                break
+        return list(notes.values())[::-1]
+
+    def last_snapshot(self, run: str) -> tuple[int, Json] | None:
+        """The newest snapshot that can be read; an older one, or the journal alone, is as good."""
+        newest = "SELECT seq, state FROM snapshots WHERE run = ? ORDER BY seq DESC"
+        for seq, state in self._reader.rows(newest, (self._number(run),)):
+            with suppress(Unreadable):
+                return seq, from_text(inflate(state, zlib.MAX_WBITS))
+        return None
+
+    def workflow(self, run: str) -> Json:
+        """The workflow that the run pins."""
+        return self._pinned(run, "workflow")
+
+    def sources(self, run: str) -> dict[str, str]:
+        """The source texts that the run pins, by file."""
+        texts = self._pinned(run, "sources")
+        if not isinstance(texts, dict):
+            raise damaged(run, None, "its source texts are damaged")
+        return {name: text for name, text in texts.items() if isinstance(text, str)}
+
+    def _pinned(self, run: str, column: str) -> Json:
+        number = self._number(run)
+        with self._reader.lend() as connection:
+            pinned = f"SELECT {column} FROM runs WHERE number = ?"
+            try:
+                return encoding.payload(connection, connection.execute(pinned, (number,)).get)
+            except Unreadable as error:
+                raise damaged(run, None, str(error)) from error
+
+    def _entries(
+        self, run: str, statement: str, seq: int, *values: int | str, size: int = _PAGE
+    ) -> Iterator[Entry]:
+        """The entries that a statement gives beyond `seq`, page by page."""
+        number = self._number(run)
+        while True:
+            page = self._page(statement, (number, seq, *values, size), run)
+            yield from page
+            if len(page) < size:
+                return
+            seq = page[-1].seq
+
+    def _page(self, statement: str, values: tuple[int | str, ...], run: str) -> list[Entry]:
+        with self._reader.lend() as connection:
+            rows = fetch(connection, statement, values)
+            return [_entry(connection, run, *row) for row in rows]
+
+    def _loop(self, run: str, number: int, row: tuple[Any, ...]) -> LoopRow:
+        """A loop, folded from the entries that say all about it."""
+        address, limit, started, finished, not_begun = row
+        entries = self._page(_ONE, (number, started), run)
+        if finished is not None:
+            entries += self._page(_ONE, (number, finished), run)
+        else:
+            entries += self._newest(run, address, _BEST_SOUGHT)
+            entries += self._page(_BEGUN, (number, entries[-1].seq if entries else 0, address), run)
+        loop = LoopFold(address, started_seq=started)
+        for entry in entries:
+            loop.take(entry.event, entry.seq)
+        loop.limit, loop.is_over = limit or loop.limit, finished is not None
+        held = iterations_not_begun(not_begun) or ()
+        loop.number -= sum(split_iteration(iteration)[0] == address for iteration in held)
+        return loop.row()
+
+    def file(self, run: RunId) -> str:
+        """The file that the run was started from."""
+        return self.run(run).file
+
+    def take(self, run: RunId, owner: int) -> list[Message]:
+        """The requests to a run, oldest first; each stays until an append names it."""
+        with self._reader.lend() as connection:
+            check_owner(connection, run, owner)
+        return self._messages("runs.id = ?", run)
+
+    def mail(self) -> list[Message]:
+        """The requests to all runs that this process owns, oldest first."""
+        here = self._here
+        owned = "pid = ? AND started = ? AND boot = ? AND namespace = ?"
+        return self._messages(owned, here.pid, here.started, here.boot, here.namespace)
+
+    def _messages(self, chosen: str, *values: str | int) -> list[Message]:
+        messages = []
+        statement = f"{_MESSAGES} WHERE {chosen} ORDER BY inbox.id"
+        for number, run, *row in self._reader.rows(statement, values):
+            try:
+                messages.append(Message(number, RunId(run), encoding.decode(*row)))
+            except Unreadable as error:
+                raise damaged(run, None, f"request {number}: {error}") from error
+        return messages
+
+    def memory(self, key: str) -> list[Json]:
+        """What loops remember under a key, oldest first."""
+        records = "SELECT record FROM memories WHERE key = ? ORDER BY number"
+        try:
+            return [from_text(row[0]) for row in self._reader.rows(records, (key,))]
+        except Unreadable as error:
+            raise StoreError(
+                f"what is remembered under {key!r} cannot be read: {error}",
+                code="R903",
+                help=f"delete it with `whorl memory rm {key}`",
+            ) from error
+
+    def memories(self) -> list[MemoryRow]:
+        """All keys under which something is remembered."""
+        return [MemoryRow(*row) for row in self._reader.rows(_MEMORIES)]
+
+    def version(self) -> int:
+        """A number that differs from the last one when anybody has committed something since."""
+        return self._reader.version()
+
+    def sizes(self) -> Sizes:
+        with self._reader.lend() as connection:
+            counts = fetch(connection, _SIZES)[0]
+            free = connection.pragma("freelist_count") * connection.pragma("page_size")
+        log = self.path + "-wal"
+        log_bytes = os.path.getsize(log) if os.path.exists(log) else 0
+        return Sizes(os.path.getsize(self.path), log_bytes, free, *counts)
+
+    def check(self) -> list[str]:
+        """What is wrong with the file, by SQLite's own examination; empty when nothing is."""
+        faults = [row[0] for row in self._reader.rows("PRAGMA integrity_check(20)")]
+        return [] if faults == ["ok"] else faults
+
+    def close(self) -> None:
+        """Closes the reading connections."""
+        self.is_closed = True
+        self._reader.close()
+
+
+def _entry(connection: apsw.Connection, run: str, seq: int, *row: Any) -> Entry:
+    kind, at, address, body, large, written = row
+    try:
+        if encoding.checksum(seq, kind, at, address, body, large) != written:
+            raise damaged(run, seq, "it is not what was written: its checksum differs", "R906")
+        if large is None:
+            return Entry(seq, encoding.decode(kind, at, address, body))
+        whole = encoding.restore(
+            from_text(inflate(body)), large, lambda number: encoding.payload(connection, number)
+        )
+        name = encoding.kind_name(kind)
+        return Entry(seq, Event(name, address, at, encoding.as_object(whole)))
+    except Unreadable as error:
+        raise damaged(run, seq, str(error)) from error
+
+
+def _iteration(loop: str, entry: Entry) -> IterationRow:
+    note = entry.event.body
+    return IterationRow(
+        loop=loop,
+        number=iteration_of(entry.event)[1],
+        status=text_of(note.get("status")),
+        score=number_of(note.get("score")),
+        seq=entry.seq,
+        at=entry.event.at,
+        note=note,
+    )
