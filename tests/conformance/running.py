@@ -10,9 +10,8 @@ from conformance.reading import workflow_of
 from conformance.replies import ScriptedWorkers
 from whorl.ir.durations import parse_duration
 from whorl.runtimes.folding import fold
-from whorl.runtimes.memory_journal import MemoryJournal
 from whorl.runtimes.projection import document, usage_document
-from whorl.runtimes.simulated import SimulatedRuntime
+from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 if TYPE_CHECKING:
     from conformance.literate import Case

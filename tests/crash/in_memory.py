@@ -14,8 +14,7 @@ from whorl.errors import UsageError
 from whorl.interpreter.plan import Plan
 from whorl.ir.durations import parse_duration
 from whorl.runtimes.journal import RunId
-from whorl.runtimes.memory_journal import MemoryJournal
-from whorl.runtimes.simulated import SimulatedRuntime
+from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 if TYPE_CHECKING:
     from conformance.literate import Case

@@ -10,8 +10,7 @@ from whorl.dialects import read_workflow
 from whorl.interpreter.events import Event
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import RunId
-from whorl.runtimes.memory_journal import MemoryJournal
-from whorl.runtimes.simulated import SimulatedRuntime
+from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 _RUN = RunId("sim")
 

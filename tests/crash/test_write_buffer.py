@@ -12,8 +12,7 @@ from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.providers.task import Estimate, Reply
 from whorl.runtimes.local import LocalRuntime, Start
-from whorl.runtimes.memory_journal import MemoryJournal
-from whorl.runtimes.simulated import SimulatedRuntime
+from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from whorl.interpreter.events import FED_KINDS, Event
 from whorl.ir import content_hash, from_json
 from whorl.runtimes.folding import Replay
 from whorl.runtimes.journal import NewRun, RunId
-from whorl.runtimes.memory_journal import MemoryJournal
-from whorl.runtimes.simulated import SimulatedRuntime
+from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 if TYPE_CHECKING:
     from conformance.literate import Case

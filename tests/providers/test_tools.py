@@ -23,7 +23,7 @@ from whorl.providers.task import Request
 from whorl.runtimes.driver import Driver, SystemClock
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import NewRun, RunId
-from whorl.runtimes.memory_journal import MemoryJournal
+from whorl.runtimes.simulated import MemoryJournal
 from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:

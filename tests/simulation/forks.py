@@ -12,7 +12,7 @@ from whorl.interpreter.machine import Machine
 from whorl.ir import content_hash, to_json
 from whorl.runtimes.folding import Fork, Replay, fold, fork_run, look_into
 from whorl.runtimes.journal import NewRun, RunId
-from whorl.runtimes.memory_journal import MemoryJournal
+from whorl.runtimes.simulated import MemoryJournal
 
 if TYPE_CHECKING:
     from random import Random

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from conformance.replies import Script, ScriptedWorkers
 from whorl.dialects import read_workflow
-from whorl.runtimes.memory_journal import MemoryJournal
-from whorl.runtimes.simulated import SimulatedRuntime
+from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 LONG = """
 whorl: 1

@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import KW_ONLY, InitVar, asdict, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 SNAPSHOT_EVERY = 256
 GRACE_S = 0.5
 TROUBLE_PAUSE_S = 2.0
+RESERVED = ("cost_usd", "tokens", "input_tokens", "calls")
 
 
 class Clock(Protocol):
@@ -49,14 +50,12 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The clock of the machine."""
+    """The clock of the computer; it waits by the monotonic clock of the event loop."""
 
     def now(self) -> float:
-        """The time of day."""
         return time.time()
 
     async def sleep(self, seconds: float) -> None:
-        """Waits by the monotonic clock of the event loop."""
         await asyncio.sleep(seconds)
 
 
@@ -86,43 +85,35 @@ class Watcher(Protocol):
         """The store cannot be written; the run waits until it can."""
 
 
+@dataclass(eq=False)
 class Driver:
     """Drives one run in this process."""
 
-    def __init__(
-        self,
-        run: RunId,
-        folded: Folded,
-        *,
-        owner: int,
-        journal: Journal,
-        workers: Workers,
-        clock: Clock,
-        watcher: Watcher | None = None,
-        timer: CommitTimer | None = None,
-    ) -> None:
-        self.run = run
+    run: RunId
+    folded: InitVar[Folded]
+    _: KW_ONLY
+    owner: int
+    journal: Journal
+    workers: Workers
+    clock: Clock
+    watcher: Watcher | None = None
+    timer: CommitTimer = field(default_factory=CommitTimer)
+    asleep_until: float | None = None
+
+    def __post_init__(self, folded: Folded) -> None:
         self.machine: Machine = folded.machine
-        self._seq = folded.seq
-        self._owner = owner
-        self._journal = journal
-        self._workers = workers
-        self._clock = clock
-        self._watcher = watcher
+        self._seq = self._snapshot_seq = folded.seq
+        self._snapshot_size = 0
         self._arrived: deque[tuple[Event, int | None]] = deque()
         self._repeatable: list[Event] = []
         self._awake = asyncio.Event()
-        self._buffer = WriteBuffer(folded.unsaid, timer or CommitTimer(), self._awake.set)
+        self._buffer = WriteBuffer(folded.unsaid, self.timer, self._awake.set)
         self._messages: list[int] = []
         self._asked: dict[str, Perform] = {}
         self._to_send: list[Send] = []
         self._work: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
-        self._snapshot_seq = folded.seq
-        self._snapshot_size = 0
-        self._stopping = False
-        self._started = False
-        self.asleep_until: float | None = None
+        self._stopping = self._started = False
 
     def deliver(self, event: Event, message: int | None = None) -> None:
         """Brings an event from outside."""
@@ -142,7 +133,7 @@ class Driver:
         machine = self.machine
         for address in machine.in_flight():
             body: dict[str, Json] = {"reserve": machine.held_for(address)}
-            self.deliver(Event("task.in_doubt", address, self._clock.now(), body))
+            self.deliver(Event("task.in_doubt", address, self.clock.now(), body))
         if self._arrived:
             # Whoever pauses or cancels a run that nobody drives does not want its next call made.
             self._take_arrived()
@@ -192,18 +183,14 @@ class Driver:
 
     def _take_arrived(self) -> None:
         """Feeds what has come; only what can be had again may wait to be written."""
-        events, self._repeatable = self._repeatable, []
         is_urgent = bool(self._arrived)
-        events += self._open_arrived()
-        self._feed(events, now=is_urgent)
+        self._feed(self._open_arrived(), now=is_urgent)
 
     def _open_arrived(self) -> list[Event]:
-        """What has come from outside; it leaves the inbox once it is written."""
-        events: list[Event] = []
-        for event, message in self._arrived:
-            events.append(event)
-            if message is not None:
-                self._messages.append(message)
+        """All that has come; what came from outside leaves the inbox once it is written."""
+        events, self._repeatable = self._repeatable, []
+        events += [event for event, _ in self._arrived]
+        self._messages += [message for _, message in self._arrived if message is not None]
         self._arrived.clear()
         return events
 
@@ -218,14 +205,14 @@ class Driver:
     async def _save_the_rest(self) -> None:
         """Writes what has arrived when the run is stopped; it is fed when the run is resumed."""
         self._buffer.add(self.machine.take_notes())
-        self._buffer.add(self._repeatable + self._open_arrived())
+        self._buffer.add(self._open_arrived())
         if not self._buffer:
             return
         try:
             await self._write(snapshot=False)
         except StoreError as fault:
-            if self._watcher is not None:
-                self._watcher.trouble(self.run, fault)
+            if self.watcher is not None:
+                self.watcher.trouble(self.run, fault)
 
     def _wakes_at(self) -> float | None:
         return min((due for due, _ in self._timers.values()), default=None)
@@ -233,22 +220,18 @@ class Driver:
     def _is_over(self) -> bool:
         if self._work or self._to_send or self._arrived or self._repeatable:
             return False
-        if self.machine.status == "running":
-            return False
-        if self.machine.status == "waiting" and self._is_overdue():
-            return False
-        return self.machine.done or self.machine.status in ("waiting", "paused")
-
-    def _is_overdue(self) -> bool:
-        """Whether a timer is about to fire: a person was given a time that is over."""
-        due = self._wakes_at()
-        return due is not None and due <= self._clock.now()
+        status = self.machine.status
+        if status == "waiting":
+            # A timer may be about to fire: a person was given a time that is over.
+            due = self._wakes_at()
+            return due is None or due > self.clock.now()
+        return status != "running" and (self.machine.done or status == "paused")
 
     def _sleeps_longer_than(self, patience_s: float | None) -> bool:
         if patience_s is None or self._work or self._arrived or self._buffer:
             return False
         due = self._wakes_at()
-        return due is not None and due - self._clock.now() > patience_s
+        return due is not None and due - self.clock.now() > patience_s
 
     def _carry_out(self, commands: Iterable[Command]) -> list[Event]:
         """Starts what has no effect; gives the intents of all else, to be written before it."""
@@ -261,17 +244,24 @@ class Driver:
                         intents[command.address] = intent
                 case Send():
                     self._to_send.append(command)
-                case SetTimer():
-                    self._set_timer(command.address, command.due)
-                case Cancel():
-                    intents.pop(command.address, None)
-                    self._cancel(command.address)
+                case SetTimer(address, due):
+                    self._drop_timer(address)
+                    delay = max(0.0, due - self.clock.now())
+                    timer = asyncio.get_running_loop().call_later(delay, self._fire, address)
+                    self._timers[address] = (due, timer)
+                case Cancel(address):
+                    intents.pop(address, None)
+                    self._asked.pop(address, None)
+                    self._drop_timer(address)
+                    task = self._work.pop(address, None)
+                    if task is not None:
+                        task.cancel()
         return list(intents.values())
 
     def _prepare(self, perform: Perform) -> Event | None:
         """Starts a task without effects; gives the intent of any other, or why there is none."""
         try:
-            if self._workers.effect(perform.kind, perform.inputs) == "none":
+            if self.workers.effect(perform.kind, perform.inputs) == "none":
                 self._start(perform, self._deliver_repeatable)
                 return None
             intent = self._intent(perform)
@@ -280,29 +270,23 @@ class Driver:
         except UsageError as fault:
             return self._failed(perform, ProviderError(str(fault), code=fault.code))
         except Exception as fault:  # noqa: BLE001 - whatever a task does must not end the driver
-            message = f"{type(fault).__name__}: {fault}"
-            return self._failed(perform, ProviderError(message, code="I900"))
+            return self._failed(perform, ProviderError(_words_of(fault), code="I900"))
         self._asked[perform.address] = perform
         return intent
 
     def _intent(self, perform: Perform) -> Event:
-        estimate = self._workers.kind(perform.kind).estimate(self._request(perform))
-        reserve: dict[str, Json] = {
-            "cost_usd": estimate.cost_usd,
-            "tokens": estimate.tokens,
-            "input_tokens": estimate.input_tokens,
-            "calls": estimate.calls,
-        }
+        estimate = self.workers.kind(perform.kind).estimate(self._request(perform))
+        reserve = {name: amount for name in RESERVED if (amount := getattr(estimate, name))}
         body: dict[str, Json] = {"kind": perform.kind}
-        if any(reserve.values()):
-            body["reserve"] = {name: amount for name, amount in reserve.items() if amount}
+        if reserve:
+            body["reserve"] = reserve
         if estimate.cap is not None:
             body["cap"] = asdict(estimate.cap)
         if estimate.at_worst is not None:
             body["at_worst"] = asdict(estimate.at_worst)
         if not perform.secure:
-            body["inputs"] = self._workers.redacted(perform.inputs)
-        return Event("task.started", perform.address, self._clock.now(), body)
+            body["inputs"] = self.workers.redacted(perform.inputs)
+        return Event("task.started", perform.address, self.clock.now(), body)
 
     def _request(self, perform: Perform, cap: int | None = None) -> Request:
         return Request(
@@ -323,7 +307,7 @@ class Driver:
     def _hold(self, address: str, is_held: bool) -> None:
         """A call waits for its provider, or no longer; if that is lost, it is in doubt."""
         kind = "task.held" if is_held else "task.sent"
-        self._deliver_repeatable(Event(kind, address, self._clock.now()))
+        self._deliver_repeatable(Event(kind, address, self.clock.now()))
 
     def _start(
         self, perform: Perform, deliver: Callable[[Event], None], cap: int | None = None
@@ -343,8 +327,8 @@ class Driver:
         address = perform.address
         try:
             reply = await self._answer(perform, cap)
-            body = finished_body(perform, reply, self._workers.redacted)
-            event = Event("task.finished", address, self._clock.now(), body)
+            body = finished_body(perform, reply, self.workers.redacted)
+            event = Event("task.finished", address, self.clock.now(), body)
         except ProviderError as fault:
             event = self._failed(perform, fault)
         except (KeyboardInterrupt, GeneratorExit):
@@ -360,7 +344,7 @@ class Driver:
         """What the task gives; most kinds keep to the time by themselves, and say more of it."""
         limit_s = perform.timeout_s
         deadline_s = None if limit_s is None else limit_s + GRACE_S
-        kind = self._workers.kind(perform.kind)
+        kind = self.workers.kind(perform.kind)
         try:
             async with asyncio.timeout(deadline_s) as deadline:
                 return await kind.perform(self._request(perform, cap), self._emitter(perform))
@@ -371,7 +355,7 @@ class Driver:
         raise ProviderError(message, code="P108", retryable=True)
 
     def _emitter(self, perform: Perform) -> Callable[[str], None]:
-        watcher, address = self._watcher, perform.address
+        watcher, address = self.watcher, perform.address
         if watcher is None or perform.secure_outputs:
             return _ignore
 
@@ -384,30 +368,17 @@ class Driver:
 
     def _failed(self, perform: Perform, fault: ProviderError) -> Event:
         held = self.machine.held_for(perform.address)
-        body = failed_body(perform, fault, held, self._workers.redacted)
-        return Event("task.failed", perform.address, self._clock.now(), body)
-
-    def _set_timer(self, address: str, due: float) -> None:
-        loop = asyncio.get_running_loop()
-        delay = max(0.0, due - self._clock.now())
-        self._drop_timer(address)
-        self._timers[address] = (due, loop.call_later(delay, self._fire, address))
+        body = failed_body(perform, fault, held, self.workers.redacted)
+        return Event("task.failed", perform.address, self.clock.now(), body)
 
     def _fire(self, address: str) -> None:
         due, _ = self._timers.pop(address)
-        self.deliver(Event("timer.fired", address, max(due, self._clock.now())))
+        self.deliver(Event("timer.fired", address, max(due, self.clock.now())))
 
     def _drop_timer(self, address: str) -> None:
         timer = self._timers.pop(address, None)
         if timer is not None:
             timer[1].cancel()
-
-    def _cancel(self, address: str) -> None:
-        self._asked.pop(address, None)
-        self._drop_timer(address)
-        task = self._work.pop(address, None)
-        if task is not None:
-            task.cancel()
 
     async def _write(self, *, snapshot: bool = True) -> None:
         """Writes all that waits, in one transaction."""
@@ -416,9 +387,9 @@ class Driver:
         memories = records_in(events)
         while True:
             try:
-                last = await self._journal.append(
+                last = await self.journal.append(
                     self.run,
-                    self._owner,
+                    self.owner,
                     events,
                     messages=messages,
                     memories=memories,
@@ -428,13 +399,13 @@ class Driver:
             except StoreError as fault:
                 if fault.code != "R900" or self._stopping:
                     raise
-                if self._watcher is not None:
-                    self._watcher.trouble(self.run, fault)
-                await self._clock.sleep(TROUBLE_PAUSE_S)
-        if self._watcher is not None:
+                if self.watcher is not None:
+                    self.watcher.trouble(self.run, fault)
+                await self.clock.sleep(TROUBLE_PAUSE_S)
+        if self.watcher is not None:
             first = last - len(events) + 1
             entries = [Entry(first + index, event) for index, event in enumerate(events)]
-            self._watcher.entries(self.run, entries)
+            self.watcher.entries(self.run, entries)
         self._seq = last
         # Reading the state back is the shorter way only once enough has happened.
         if snapshot and last - self._snapshot_seq >= SNAPSHOT_EVERY + self._snapshot_size // 64:
@@ -444,7 +415,7 @@ class Driver:
         """A note without the operator's secrets; what the machine was fed has none already."""
         if event.kind in FED_KINDS:
             return event
-        body = cast("dict[str, Json]", self._workers.redacted(event.body))
+        body = cast("dict[str, Json]", self.workers.redacted(event.body))
         return event if body is event.body else Event(event.kind, event.address, event.at, body)
 
     async def _snapshot(self, seq: int) -> None:
@@ -452,7 +423,7 @@ class Driver:
         state = self.machine.snapshot()
         self._snapshot_seq, self._snapshot_size = seq, len(state)
         try:
-            await self._journal.snapshot(self.run, self._owner, seq, state)
+            await self.journal.snapshot(self.run, self.owner, seq, state)
         except StoreError as fault:
             # A snapshot only saves time; the next entry finds out whether the disk is full.
             if fault.code != "R900":

@@ -88,7 +88,12 @@ class Replay:
         self, journal: Journal, run: RunId, plan: Plan | None = None, *, until: str = ""
     ) -> None:
         plan = plan or Plan(from_json(journal.workflow(run)))
-        self._forks = _forks_in(journal, run)
+        self._forks: list[Event] = []
+        first = next(iter(journal.read(run)), None)
+        if first is not None and first.event.body.get("run", run) != run:
+            # The journal of a run that is no fork starts with its own name.
+            entries = journal.read(run)
+            self._forks = [e.event for e in entries if e.event.kind == "run.forked"]
         plans = [plan]
         for fork in reversed(self._forks):
             plans.append(_plan_before(journal, fork) or plans[-1])
@@ -124,14 +129,6 @@ class Replay:
         if self._part < len(self._forks) and self._forks[self._part].body.get("exact"):
             stops.add(self._forked_at())
         self.folded.machine.stops = frozenset(stops)
-
-
-def _forks_in(journal: Journal, run: RunId) -> list[Event]:
-    """The forks that led to a run; the journal of every other one starts with its own name."""
-    first = next(iter(journal.read(run)), None)
-    if first is None or first.event.body.get("run", run) == run:
-        return []
-    return [entry.event for entry in journal.read(run) if entry.event.kind == "run.forked"]
 
 
 def _plan_before(journal: Journal, fork: Event) -> Plan | None:
@@ -208,13 +205,8 @@ async def fork_run(
         parent=source,
         sources=store.sources(source) if fork.sources is None else fork.sources,
     )
-    return await store.create(
-        made,
-        before[0],
-        more=[*before[1:], forked, *notes],
-        memories=records_in(notes),
-        state=machine.snapshot(),
-    )
+    more, kept = [*before[1:], forked, *notes], records_in(notes)
+    return await store.create(made, before[0], more=more, memories=kept, state=machine.snapshot())
 
 
 def _body(
@@ -230,10 +222,9 @@ def _body(
         "set": fork.values,
         "limits": machine.state["limits"] | fork.limits,
     }
-    old = machine.plan.workflow
-    if content_hash(old) != content_hash(workflow):
+    if content_hash(machine.plan.workflow) != content_hash(workflow):
         # Whoever replays the fork from its start needs it, and the source may be deleted.
-        body["workflow"] = to_json(old)
+        body["workflow"] = to_json(machine.plan.workflow)
     return body
 
 
@@ -267,16 +258,11 @@ def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine
 
 def _move(machine: Machine, plan: Plan, at: str) -> None:
     """Puts the state under another version of the workflow, which must have the same places."""
-    missing = sorted(
-        {f["node"] for f in machine.frames.values() if "node" in f and f["node"] not in plan.nodes}
-        | {
-            f["block"]
-            for f in machine.frames.values()
-            if f["kind"] == "block" and f["block"] not in plan.blocks
-        }
-    )
+    frames = machine.frames.values()
+    missing = {f["node"] for f in frames if "node" in f} - set(plan.nodes)
+    missing |= {f["block"] for f in frames if f["kind"] == "block"} - set(plan.blocks)
     if missing:
-        names = ", ".join(key.partition(":")[2] or key for key in missing)
+        names = ", ".join(key.partition(":")[2] or key for key in sorted(missing))
         raise UsageError(
             f"the other version has no place for what the run is doing at {at!r}: {names}",
             help="keep the names of the steps and loops around the iteration",

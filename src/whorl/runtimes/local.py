@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError, UsageError
@@ -63,23 +63,18 @@ def _digits(number: int, count: int) -> str:
     return "".join([ALPHABET[(number >> shift) & 31] for shift in range(5 * count - 5, -1, -5)])
 
 
+@dataclass(eq=False)
 class LocalRuntime:
     """Starts, drives and steers runs."""
 
-    def __init__(
-        self,
-        store: SqliteStore,
-        workers: Workers,
-        *,
-        clock: Clock | None = None,
-        watcher: Watcher | None = None,
-        patience_s: float = PATIENCE_S,
-    ) -> None:
-        self.store = store
-        self._workers = workers
-        self._clock = clock or SystemClock()
-        self._watcher = watcher
-        self._patience_s = patience_s
+    store: SqliteStore
+    workers: Workers
+    _: KW_ONLY
+    clock: Clock = field(default_factory=SystemClock)
+    watcher: Watcher | None = None
+    patience_s: float = PATIENCE_S
+
+    def __post_init__(self) -> None:
         self._drivers: dict[RunId, Driver] = {}
         self._sleepers: dict[RunId, asyncio.Event] = {}
         self._plans: dict[str, Plan] = {}
@@ -92,11 +87,11 @@ class LocalRuntime:
 
     async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
         """Makes a run, durably; `drive` drives it. False: a run with this key exists already."""
-        run = new_run_id(self._clock.now())
+        run = new_run_id(self.clock.now())
         body: dict[str, Json] = {
             "run": run,
             "seed": secrets.token_hex(8),
-            "input": self._workers.redacted(start.input),
+            "input": self.workers.redacted(start.input),
         }
         options: dict[str, Json] = {
             "limits": start.limits or None,
@@ -106,17 +101,9 @@ class LocalRuntime:
         }
         body |= {name: value for name, value in options.items() if value is not None}
         pinned, digest = self._pin(workflow)
-        made = NewRun(
-            run,
-            pinned,
-            digest,
-            workflow.name,
-            workflow.dialect,
-            file=start.file,
-            key=start.key,
-            sources=start.sources,
-        )
-        first = Event("run.started", "", self._clock.now(), body)
+        about = (workflow.name, workflow.dialect, start.file, start.key)
+        made = NewRun(run, pinned, digest, *about, sources=start.sources)
+        first = Event("run.started", "", self.clock.now(), body)
         stored, is_new = await self.store.create(made, first)
         if is_new:
             self._digests[run] = digest
@@ -165,7 +152,7 @@ class LocalRuntime:
             if status != "running":
                 return
             while self.store.version() == version and self.store.run(run).status == "running":
-                await self._clock.sleep(POLL_S)
+                await self.clock.sleep(POLL_S)
 
     def plan(self, run: RunId) -> Plan:
         """The plan of the workflow that a run pins."""
@@ -198,9 +185,9 @@ class LocalRuntime:
                 folded,
                 owner=owner,
                 journal=self.store,
-                workers=self._workers,
-                clock=self._clock,
-                watcher=self._watcher,
+                workers=self.workers,
+                clock=self.clock,
+                watcher=self.watcher,
                 timer=self._timer,
             )
             self._drivers[run] = driver
@@ -211,10 +198,10 @@ class LocalRuntime:
             for event in requests:
                 driver.deliver(event)
             requests = []
-            self._watch_inbox()
+            self._inbox_task = self._inbox_task or asyncio.create_task(self._deliver_requests())
             if self._stopping.is_set():
                 return "stopped"
-            status = await driver.drive(patience_s=self._patience_s)
+            status = await driver.drive(patience_s=self.patience_s)
             if status != "asleep":
                 return status
             await self._sleep_until(run, driver.asleep_until or 0.0)
@@ -235,7 +222,7 @@ class LocalRuntime:
         self._sleepers[run] = awoken = asyncio.Event()
         del self._drivers[run]
         try:
-            while (left := due - self._clock.now()) > 0 and not self._stopping.is_set():
+            while (left := due - self.clock.now()) > 0 and not self._stopping.is_set():
                 # Not in one go: the time of day goes on while a machine is suspended.
                 with suppress(TimeoutError):
                     async with asyncio.timeout(min(left, NAP_S)):
@@ -250,22 +237,14 @@ class LocalRuntime:
         if not self._drivers and not self._sleepers and self._inbox_task is not None:
             self._inbox_task.cancel()
             self._inbox_task = None
-        self._drop_plans()
+        if len(self._plans) > PINNED_MAX:
+            needed = set(self._digests.values())
+            self._plans = {known: plan for known, plan in self._plans.items() if known in needed}
         try:
             await self.store.release(run, owner)
         except StoreError as fault:
             if fault.code != "R902":
                 raise
-
-    def _drop_plans(self) -> None:
-        """Forgets plans that no run needs, once there are many."""
-        if len(self._plans) > PINNED_MAX:
-            needed = set(self._digests.values())
-            self._plans = {known: plan for known, plan in self._plans.items() if known in needed}
-
-    def _watch_inbox(self) -> None:
-        if self._inbox_task is None:
-            self._inbox_task = asyncio.create_task(self._deliver_requests())
 
     async def _deliver_requests(self) -> None:
         """Looks for requests of other processes, cheaply, and brings each to its driver once."""
@@ -274,7 +253,7 @@ class LocalRuntime:
             self._delivered.intersection_update(message.id for message in messages)
             for message in messages:
                 self._deliver(message)
-            await self._clock.sleep(POLL_S)
+            await self.clock.sleep(POLL_S)
 
     def _deliver(self, message: Message) -> None:
         sleeper = self._sleepers.get(message.run)

@@ -25,6 +25,9 @@ _WARNINGS_MAX: Final = 1_000
 _ABANDONED_MAX: Final = 1_000
 _MARKS: Final = ("limit", "budget")
 _USAGE: Final = ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt")
+# What a loop and its row call alike.
+_SAME: Final = ("address", "exit_reason", "stopped_by", "score", "usage", "until", "started_seq",
+                "finished_seq", "mark")  # fmt: skip
 _WAKING: Final = frozenset(
     {"task.started", "task.finished", "task.failed", "gate.decided", "timer.fired", "run.accepted"}
 )
@@ -62,7 +65,14 @@ class LoopFold:
             self._finish(body, seq)
             return
         if event.kind == "iteration.finished":
-            self._finish_iteration(event)
+            number = iteration_of(event)[1] or self.number
+            if body.get("status") == "not_begun":
+                self.number = max(0, number - 1)
+                return
+            self.number = max(self.number, number)
+            self.score = number_of(body.get("score"))
+            if body.get("best") is True:
+                self.best = (number, self.score)
             return
         self.exit_reason = self.stopped_by = self.mark = ""
         self.finished_seq, self.is_over = None, False
@@ -75,16 +85,6 @@ class LoopFold:
             self.path, self.until = text_of(body.get("path")), body.get("until")
             self.started_seq = self.started_seq or seq
             self.number, self.score, self.best = 0, None, None
-
-    def _finish_iteration(self, event: Event) -> None:
-        number = iteration_of(event)[1] or self.number
-        if event.body.get("status") == "not_begun":
-            self.number = max(0, number - 1)
-            return
-        self.number = max(self.number, number)
-        self.score = number_of(event.body.get("score"))
-        if event.body.get("best") is True:
-            self.best = (number, self.score)
 
     def _finish(self, body: dict[str, Json], seq: int) -> None:
         self.is_over, self.finished_seq = True, seq
@@ -110,23 +110,16 @@ class LoopFold:
         limits = self.limits
         if isinstance(limits, dict) and self.limit:
             limits = limits | {"iterations": self.limit}
+        same: dict[str, Any] = {name: getattr(self, name) for name in _SAME}
         return LoopRow(
-            address=self.address,
             path=self.path or self.address,
             state="finished" if self.is_over else "running",
             iterations=self.number,
-            exit_reason=self.exit_reason,
-            stopped_by=self.stopped_by,
-            score=self.score,
             best_iteration=self.best[0] if self.best is not None else None,
             returned_iteration=self.returned,
             failed_iterations=self.failed,
-            usage=self.usage,
             limits=limits,
-            until=self.until,
-            started_seq=self.started_seq,
-            finished_seq=self.finished_seq,
-            mark=self.mark,
+            **same,
         )
 
 
@@ -166,8 +159,12 @@ class RunFold(Generic[AnyLoop]):
         """Takes the next event of the journal in; False: it is a request that came before."""
         self.last_seq += 1
         self.updated_at = event.at
-        if "request" in event.body and self._is_repeated(event):
-            return False
+        request = text_of(event.body.get("request"))
+        if request:
+            # One that stands in the journal twice is ignored by the run, too.
+            if request in self.requests:
+                return False
+            self.requests.append(request)
         kind = event.kind
         if self.status == "waiting" and kind in _WAKING:
             self.status = "running"
@@ -195,14 +192,6 @@ class RunFold(Generic[AnyLoop]):
             limits = event.body.get("run_limits")
             if isinstance(limits, dict):
                 self.budget_usd = amount_of(limits.get("cost_usd"))
-
-    def _is_repeated(self, event: Event) -> bool:
-        """Whether a request stands in the journal twice; the run ignores the second one."""
-        name = text_of(event.body.get("request"))
-        if name and name not in self.requests:
-            self.requests.append(name)
-            return False
-        return bool(name)
 
     def go_on(self, event: Event) -> None:
         """The run begins, or a person lets it go on, perhaps with more money."""
@@ -273,13 +262,16 @@ class RunFold(Generic[AnyLoop]):
             around = [one for one in self.not_begun if event.address.startswith(f"{one}/")]
             self._hold(tuple(one for one in self.not_begun if one not in around))
         usage = event.body.get("usage")
-        if isinstance(usage, dict):
-            self._settle(event, usage)
-            self.calls += count_of(usage.get("calls"))
-            self.input_tokens += count_of(usage.get("input_tokens"))
-            self.output_tokens += count_of(usage.get("output_tokens"))
-            self.cost_usd += amount_of(usage.get("cost_usd")) or 0.0
-            self.in_doubt += count_of(usage.get("in_doubt"))
+        if not isinstance(usage, dict):
+            return
+        if event.kind == "node.finished":
+            self.abandoned[event.address] = usage
+            if len(self.abandoned) > _ABANDONED_MAX:
+                del self.abandoned[next(iter(self.abandoned))]
+        elif (charge := self.abandoned.pop(event.address, None)) is not None:
+            # A reply that comes after all counts instead of what its call was charged with.
+            self._add(charge, -1)
+        self._add(usage)
 
     def doubt(self, event: Event) -> None:
         """Nobody will say what a call used, so that what was reserved for it is charged."""
@@ -292,20 +284,12 @@ class RunFold(Generic[AnyLoop]):
         """A call that was given up at this address is asked for anew."""
         self.abandoned.pop(event.address, None)
 
-    def _settle(self, event: Event, usage: dict[str, Json]) -> None:
-        """A reply that comes after all counts instead of what its call was charged with."""
-        if event.kind == "node.finished":
-            self.abandoned[event.address] = usage
-            if len(self.abandoned) > _ABANDONED_MAX:
-                del self.abandoned[next(iter(self.abandoned))]
-            return
-        charge = self.abandoned.pop(event.address, None)
-        if charge is not None:
-            self.calls -= count_of(charge.get("calls"))
-            self.input_tokens -= count_of(charge.get("input_tokens"))
-            self.output_tokens -= count_of(charge.get("output_tokens"))
-            self.cost_usd -= amount_of(charge.get("cost_usd")) or 0.0
-            self.in_doubt -= count_of(charge.get("in_doubt"))
+    def _add(self, usage: dict[str, Json], sign: int = 1) -> None:
+        self.calls += sign * count_of(usage.get("calls"))
+        self.input_tokens += sign * count_of(usage.get("input_tokens"))
+        self.output_tokens += sign * count_of(usage.get("output_tokens"))
+        self.cost_usd += sign * (amount_of(usage.get("cost_usd")) or 0.0)
+        self.in_doubt += sign * count_of(usage.get("in_doubt"))
 
 
 def _pause(run: RunFold[Any], event: Event) -> None:
@@ -338,7 +322,7 @@ class AllLoops(RunFold[LoopFold]):
 
     def loop_for(self, event: Event, address: str) -> LoopFold | None:
         if event.kind == "loop.started":
-            return self.loops.setdefault(address, LoopFold(address))
+            self.loops.setdefault(address, LoopFold(address))
         return self.loops.get(address)
 
 

@@ -8,6 +8,7 @@ of it what is harmless. The message of a fault goes into other entries, so only 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -61,18 +62,13 @@ def finished_body(
     perform: Perform, reply: object, redacted: Callable[[Json], Json]
 ) -> dict[str, Json]:
     """The entry of an answer; raises ProviderError where it cannot be one."""
-    reply = checked(reply)
-    given: dict[str, Json] = dict(reply.detail)
-    given["value"] = reply.value
+    if not isinstance(reply, Reply):  # plugins may give anything
+        kind = type(reply).__name__
+        raise ProviderError(f"the task gave a {kind!r} instead of a Reply", code="P115")
+    given: dict[str, Json] = {**reply.detail, "value": reply.value}
     body = cast("dict[str, Json]", redacted(fit(given)))
-    usage = reply.usage
-    if usage.calls:
-        body["usage"] = {
-            "calls": usage.calls,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "cost_usd": usage.cost_usd,
-        }
+    if reply.usage.calls:
+        body["usage"] = asdict(reply.usage)
     return body | {MARK: True} if perform.secure_outputs else body
 
 
@@ -84,10 +80,12 @@ def failed_body(
 ) -> dict[str, Json]:
     """The entry of a failure; `reserve` is what is held for the call."""
     detail: dict[str, Json] = dict(fault.detail)  # type: ignore[arg-type]
-    message = without_inputs(str(fault), detail, secure=perform.secure)
+    message, quoted = str(fault), detail.pop(_QUOTED, None)
+    if perform.secure and isinstance(quoted, str):
+        message = message.replace(quoted, HIDDEN)
     value = detail.pop("value", None)
     if perform.secure_outputs:
-        message = kind_of_fault(fault.code, message, detail)
+        message = _kind_of_fault(fault.code, message, detail)
         detail[MARK] = True
     error: dict[str, Json] = {
         "code": fault.code,
@@ -104,17 +102,9 @@ def failed_body(
     except ProviderError as cause:
         error["detail"] = {"lost": str(cause)}
         body = cast("dict[str, Json]", redacted({"error": error}))
-    if used := usage_of_failure(fault, reserve):
+    if used := _usage_of_failure(fault, reserve):
         body["usage"] = used
     return body | {MARK: True} if perform.secure_outputs else body
-
-
-def checked(reply: object) -> Reply:
-    """The reply, if it is one; plugins may give anything."""
-    if not isinstance(reply, Reply):
-        kind = type(reply).__name__
-        raise ProviderError(f"the task gave a {kind!r} instead of a Reply", code="P115")
-    return reply
 
 
 def fit(value: Json) -> Json:
@@ -149,13 +139,15 @@ def _size(value: Any, depth: int) -> int:
     if kind is str:
         # What is too long anyway is not mended first, which takes long.
         if not value.isascii() and len(value) <= REPLY_MAX:
-            _check_text(value)
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise _Unfit from None
         return len(value) + 2
     if value is None or kind is bool:
         return 5
-    if kind is int and -_INTEGER_MAX <= value < _INTEGER_MAX:
-        return 8
-    if kind is float and isfinite(value):
+    is_integer = kind is int and -_INTEGER_MAX <= value < _INTEGER_MAX
+    if is_integer or (kind is float and isfinite(value)):
         return 8
     if depth > _DEPTH_MAX:
         raise _Unfit
@@ -171,14 +163,7 @@ def _size(value: Any, depth: int) -> int:
     raise _Unfit
 
 
-def _check_text(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise _Unfit from None
-
-
-def usage_of_failure(fault: ProviderError, reserve: dict[str, Json]) -> dict[str, Json]:
+def _usage_of_failure(fault: ProviderError, reserve: dict[str, Json]) -> dict[str, Json]:
     """What a call that failed has used: what its provider says, or what was reserved for it.
 
     Where it is in doubt, the other side may have done the work, and will never say for how much.
@@ -191,7 +176,7 @@ def usage_of_failure(fault: ProviderError, reserve: dict[str, Json]) -> dict[str
     return {"calls": reserve["calls"]} if reserve.get("calls") else {}
 
 
-def kind_of_fault(code: str, message: str, detail: Mapping[str, object]) -> str:
+def _kind_of_fault(code: str, message: str, detail: Mapping[str, object]) -> str:
     """The message of a secure task's fault without anything that the task was given or gave."""
     if code in _OUR_WORDS or detail.get(MARK) is True:
         return message
@@ -200,9 +185,3 @@ def kind_of_fault(code: str, message: str, detail: Mapping[str, object]) -> str:
     if code == "P109" and isinstance(exit_code, int):
         kind = f"the command ended with code {exit_code}"
     return f"{kind}; what it said is kept out of sight, since it is secure"
-
-
-def without_inputs(message: str, detail: dict[str, Json], *, secure: bool) -> str:
-    """A fault's message; that of a task whose inputs are secure quotes none of them."""
-    quoted = detail.pop(_QUOTED, None)
-    return message.replace(quoted, HIDDEN) if secure and isinstance(quoted, str) else message

@@ -1,31 +1,143 @@
-"""The simulated runtime: virtual time, seeded faults, crashes wherever a test wants them."""
+"""The simulated runtime: virtual time, a journal in memory, crashes wherever a test wants them."""
 
 from __future__ import annotations
 
 import asyncio
 import selectors
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from whorl.errors import Fenced, UsageError
 from whorl.interpreter.events import Event
 from whorl.ir import content_hash, to_json
 from whorl.runtimes.driver import Driver
 from whorl.runtimes.folding import fold, fork_run
-from whorl.runtimes.journal import NewRun, RunId, remembered
-from whorl.runtimes.memory_journal import MemoryJournal
+from whorl.runtimes.journal import Entry, LoopRow, NewRun, RunId, remembered
+from whorl.runtimes.projection import loop_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Iterator, Sequence
     from typing import TypeVar
 
     from whorl.interpreter.plan import Plan
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.runtimes.driver import Watcher, Workers
-    from whorl.runtimes.folding import Folded, Fork
+    from whorl.runtimes.folding import Fork
+    from whorl.runtimes.journal import Record
 
     T = TypeVar("T")
 
 EPOCH = 1_700_000_000.0
+# Called before and after each append takes effect; raising there is a crash.
+CrashHook: TypeAlias = Callable[[str, RunId], None]
+
+
+@dataclass(slots=True)
+class _Run:
+    made: NewRun
+    entries: list[Event] = field(default_factory=list)
+    owner: int = 0
+    snapshots: list[tuple[int, Json]] = field(default_factory=list)
+
+
+class MemoryJournal:
+    """Implements `Journal` with lists."""
+
+    def __init__(self, crash_hook: CrashHook | None = None) -> None:
+        self.crash_hook = crash_hook
+        self._runs: dict[RunId, _Run] = {}
+        self._memories: dict[str, list[Json]] = {}
+
+    async def create(
+        self,
+        run: NewRun,
+        first: Event,
+        *,
+        more: Sequence[Event] = (),
+        memories: Sequence[Record] = (),
+        state: Json = None,
+    ) -> tuple[RunId, bool]:
+        for other in self._runs.values():
+            if run.key and other.made.key == run.key:
+                return other.made.id, False
+        self._strike("before", run.id)
+        made = _Run(run, [first, *more])
+        if state is not None:
+            made.snapshots.append((len(made.entries), state))
+        self._runs[run.id] = made
+        self._remember(memories)
+        self._strike("after", run.id)
+        return run.id, True
+
+    async def claim(self, run: RunId) -> int:
+        stored = self._run(run)
+        stored.owner += 1
+        return stored.owner
+
+    async def append(
+        self,
+        run: RunId,
+        owner: int,
+        events: Sequence[Event],
+        *,
+        messages: Sequence[int] = (),
+        memories: Sequence[Record] = (),
+        after: int | None = None,
+    ) -> int:
+        stored = self._run(run)
+        if stored.owner != owner or (after is not None and after != len(stored.entries)):
+            raise Fenced(f"run {run!r} has another owner")
+        self._strike("before", run)
+        stored.entries.extend(events)
+        self._remember(memories)
+        self._strike("after", run)
+        return len(stored.entries)
+
+    async def snapshot(self, run: RunId, owner: int, seq: int, state: Json) -> None:
+        stored = self._run(run)
+        stored.snapshots = [*stored.snapshots, (seq, state)][-2:]
+
+    async def release(self, run: RunId, owner: int) -> None:
+        """Gives a run up."""
+
+    def read(self, run: RunId, after: int = 0) -> Iterator[Entry]:
+        for index, event in enumerate(self._run(run).entries[after:], start=after + 1):
+            yield Entry(index, event)
+
+    def last_snapshot(self, run: RunId) -> tuple[int, Json] | None:
+        snapshots = self._run(run).snapshots
+        return snapshots[-1] if snapshots else None
+
+    def workflow(self, run: RunId) -> Json:
+        return self._run(run).made.workflow
+
+    def file(self, run: RunId) -> str:
+        return self._run(run).made.file
+
+    def sources(self, run: RunId) -> dict[str, str]:
+        return dict(self._run(run).made.sources)
+
+    def loops(self, run: RunId) -> list[LoopRow]:
+        return loop_rows(self.read(run))
+
+    def memory(self, key: str) -> list[Json]:
+        return list(self._memories.get(key, []))
+
+    def _remember(self, memories: Sequence[Record]) -> None:
+        for memory in memories:
+            kept = [*self._memories.get(memory.key, []), memory.record]
+            self._memories[memory.key] = kept[-memory.keep :]
+
+    def _run(self, run: RunId) -> _Run:
+        if run not in self._runs:
+            raise UsageError(f"no run {run!r}", code="W902")
+        return self._runs[run]
+
+    def _strike(self, point: str, run: RunId) -> None:
+        if self.crash_hook is not None:
+            self.crash_hook(point, run)
 
 
 class _JumpingSelector(selectors.SelectSelector):
@@ -44,7 +156,7 @@ class _JumpingSelector(selectors.SelectSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time only passes when everybody waits."""
+    """An event loop whose time only passes when everybody waits; implements `Clock`."""
 
     def __init__(self) -> None:
         selector = _JumpingSelector()
@@ -53,23 +165,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         super().__init__(selector)
 
     def time(self) -> float:
-        """The virtual time."""
         return self._virtual
 
     def jump(self, seconds: float) -> None:
         """Lets time pass."""
         self._virtual += seconds
 
-
-class VirtualClock:
-    """The clock of a virtual loop."""
-
-    def __init__(self, loop: VirtualLoop) -> None:
-        self._loop = loop
-
     def now(self) -> float:
         """The virtual time of day."""
-        return EPOCH + self._loop.time()
+        return EPOCH + self._virtual
 
     async def sleep(self, seconds: float) -> None:
         """Waits without waiting."""
@@ -89,8 +193,7 @@ class SimulatedRuntime:
         self, workflow: Workflow, given: dict[str, Json], *, run: str = "sim", **options: Json
     ) -> RunId:
         """Makes a run; `resume` drives it."""
-        body: dict[str, Json] = {"run": run, "seed": run, "input": given}
-        body |= options
+        body: dict[str, Json] = {"run": run, "seed": run, "input": given, **options}
         memory = remembered(workflow, self.journal.memory)
         if memory:
             body["memory"] = memory
@@ -120,8 +223,24 @@ class SimulatedRuntime:
         loop = VirtualLoop()
         folded = fold(self.journal, run, plan)
         loop.jump(max(self._passed_s, folded.machine.now - EPOCH) + later_s)
+
+        async def drive() -> str:
+            owner, workers = await self.journal.claim(run), self._workers
+            self._driver = Driver(
+                run,
+                folded,
+                owner=owner,
+                journal=self.journal,
+                workers=workers,
+                clock=loop,
+                watcher=watcher,
+            )
+            for request in requests:
+                self._driver.deliver(request)
+            return await self._driver.drive()
+
         try:
-            return self._until_done(self._drive(loop, run, folded, requests, watcher), loop)
+            return self._until_done(drive(), loop)
         finally:
             self._passed_s = loop.time()
 
@@ -133,27 +252,6 @@ class SimulatedRuntime:
         """Brings a request to the run that is being driven, as it is now."""
         assert self._driver is not None
         self._driver.deliver(event)
-
-    async def _drive(
-        self,
-        loop: VirtualLoop,
-        run: RunId,
-        folded: Folded,
-        requests: tuple[Event, ...],
-        watcher: Watcher | None,
-    ) -> str:
-        self._driver = Driver(
-            run,
-            folded,
-            owner=await self.journal.claim(run),
-            journal=self.journal,
-            workers=self._workers,
-            clock=VirtualClock(loop),
-            watcher=watcher,
-        )
-        for request in requests:
-            self._driver.deliver(request)
-        return await self._driver.drive()
 
     def _until_done(self, work: Coroutine[Any, Any, T], loop: VirtualLoop | None = None) -> T:
         loop = loop or VirtualLoop()

@@ -59,8 +59,7 @@ class WriteBuffer:
         self._entries = list(entries)
         self._timer = timer
         self._wake = wake
-        self._is_due = False
-        self._is_waiting = False
+        self._is_due = self._is_waiting = False
 
     def __bool__(self) -> bool:
         return bool(self._entries)
@@ -71,14 +70,12 @@ class WriteBuffer:
         self._is_due |= now
 
     def take(self) -> list[Event]:
-        """All that waits, to be written now."""
         entries, self._entries = self._entries, []
         self._is_due = False
         return entries
 
     @property
     def is_full(self) -> bool:
-        """Whether no more should wait."""
         return len(self._entries) >= ENTRIES_MAX
 
     def must_be_written(self) -> bool:

@@ -14,9 +14,8 @@ from whorl.errors import ProviderError
 from whorl.providers.task import Estimate, Reply, Usage
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import RunId
-from whorl.runtimes.memory_journal import MemoryJournal
 from whorl.runtimes.projection import document
-from whorl.runtimes.simulated import SimulatedRuntime
+from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 if TYPE_CHECKING:
     from whorl.dialects.reader import Reading

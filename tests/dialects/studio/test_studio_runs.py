@@ -18,8 +18,7 @@ from whorl.errors import ProviderError
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Estimate, Reply, Request
-from whorl.runtimes.memory_journal import MemoryJournal
-from whorl.runtimes.simulated import SimulatedRuntime
+from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 if TYPE_CHECKING:
     from pathlib import Path
