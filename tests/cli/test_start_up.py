@@ -49,7 +49,7 @@ NEVER = (
     "whorl.dialects.studio",
     "whorl.interfaces.cli.live",
     "whorl.interfaces.http",
-    "whorl.services.telemetry",
+    "whorl.services.watchers",
     "whorl.interfaces.translation",
     "whorl.language.core",
     "whorl.providers.ask",

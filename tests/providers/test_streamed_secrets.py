@@ -14,7 +14,7 @@ from waiting import PATIENCE_S
 from whorl.interpreter.events import Event
 from whorl.providers.redaction import HIDDEN, Secret, StreamedText
 from whorl.runtimes.journal import Entry, RunId
-from whorl.services.redaction import RedactedWatchers
+from whorl.services.runs import RedactedWatchers
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,7 +24,7 @@ from whorl.interpreter.events import Event, split_iteration, unescape
 from whorl.ir import Loop
 from whorl.ir.walk import index_nodes
 from whorl.runtimes.journal import Entry
-from whorl.services.redaction import shown
+from whorl.services.results import shown
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from whorl.errors import UsageError, did_you_mean
 from whorl.interpreter.events import charged, numbered, split_iteration, unescape
-from whorl.services.redaction import hidden_names, shown, without
-from whorl.services.results import iteration_results, loop_frame, workflow_of
+from whorl.services.results import (
+    hidden_names,
+    iteration_results,
+    loop_frame,
+    shown,
+    without,
+    workflow_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,8 @@
-"""What a run came to, from its journal: the result document, iterations, what it waits for."""
+"""What a run came to, from its journal: the result document, iterations, what it waits for.
+
+The journal holds the outputs of secure tasks, since nothing that was paid for may be lost; nobody
+is shown them.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from whorl.interpreter.events import Event, numbered, split_iteration
 from whorl.ir import Loop, from_json
-from whorl.ir.walk import index_nodes
+from whorl.ir.walk import index_nodes, is_hidden
+from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.folding import fold, look_into, moment
 from whorl.runtimes.projection import document
 from whorl.services.preflight import asks_models
-from whorl.services.redaction import hidden_names, without
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from whorl.interpreter.machine import Machine
     from whorl.ir import Workflow
@@ -33,6 +37,9 @@ _FIRST_ENTRIES = 1_000
 # How often the row and the journal are read again while the run goes on between the two.
 _LOOKS = 4
 _TAIL = 20
+# What is shown of a secure task, and of the details of its failure.
+_KEPT_OF_TASKS = ("secure", "usage", "model", "provider", "status", "error")
+_KEPT = ("status", "type", "secure")
 _REQUESTS = frozenset({"gate.decided", "run.continued", "run.accepted"})
 _REQUESTS_MAX = 1_000
 _COMMAND = re.compile(r"(`whorl [a-z]+) RUN\b")
@@ -66,6 +73,35 @@ class Gate:
     def place(self) -> str:
         """The step, loop or iteration that asks, as people name it."""
         return self.address.partition("/:")[0]
+
+
+def shown(event: Event) -> dict[str, Json]:
+    """The body of an event as people and programs may see it."""
+    body = event.body
+    if body.get("secure") is True:
+        if event.kind in ("task.finished", "task.failed"):
+            body = {name: body[name] for name in _KEPT_OF_TASKS if name in body}
+        if event.kind != "task.failed":
+            body = body | {"value": HIDDEN}
+    error: Any = body.get("error")
+    detail = error.get("detail") if isinstance(error, dict) else None
+    if isinstance(detail, dict) and detail.get("secure") is True:
+        kept = {name: detail[name] for name in _KEPT if name in detail}
+        body = body | {"error": error | {"detail": kept}}
+        if "value" in body:
+            body = body | {"value": HIDDEN}
+    return body
+
+
+def hidden_names(workflow: Workflow) -> frozenset[str]:
+    """The names of the tasks whose outputs are shown to nobody, and of what holds them."""
+    nodes, called = index_nodes(workflow).values(), dict(workflow.workflows)
+    return frozenset(node.name for node in nodes if is_hidden(node, called))
+
+
+def without(values: Mapping[str, Json], hidden: frozenset[str]) -> dict[str, Json]:
+    """The values by name, with stars for those that are shown to nobody."""
+    return {name: HIDDEN if name in hidden else value for name, value in values.items()}
 
 
 def row_and_machine(store: SqliteStore, run: RunId) -> tuple[RunRow, Machine]:

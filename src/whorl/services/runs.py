@@ -1,22 +1,34 @@
-"""The runs of a project: the runtime with all who look on, and the run that a person means."""
+"""The runs of a project: the runtime with all who look on, driving, and requests to runs.
+
+Requests to one run are carried out one after the other, each until it stands in the journal: so of
+two that exclude each other the second one is refused.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
-from whorl.errors import UsageError, nearest
-from whorl.providers.redaction import redact
+from whorl.errors import StoreError, UsageError, WhorlError, nearest, safe
+from whorl.interpreter.requests import objection
+from whorl.providers.redaction import StreamedText, redact
+from whorl.runtimes.folding import fold
 from whorl.services.results import status_words
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Sequence
 
+    from whorl.interpreter.events import Event
     from whorl.language import Json
+    from whorl.providers.redaction import Secret
     from whorl.providers.registry import Providers
     from whorl.runtimes.driver import Watcher
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal import Entry, RunId
     from whorl.runtimes.local import LocalRuntime, Start
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
@@ -25,6 +37,17 @@ if TYPE_CHECKING:
 RUNS_MAX = 10_000
 # A shorter text is near to anything.
 _HINT_LENGTH_MIN = 4
+_STREAMS_MAX = 10_000
+PATIENCE_S = 5.0
+OWNED_S = 1.0
+POLL_S = 0.01
+FAULTS_MAX = 1_000
+_SEEN_MAX = 5_000
+_STEERING = frozenset(
+    {"run.paused", "run.resumed", "run.cancelled", "run.continued", "run.accepted", "gate.decided"}
+)
+
+log = logging.getLogger("whorl")
 
 
 @asynccontextmanager
@@ -34,12 +57,11 @@ async def open_runtime(
     """A runtime on the project's store; store and providers are closed with it."""
     from whorl.runtimes.journal import tool_pins
     from whorl.runtimes.local import LocalRuntime
-    from whorl.services.redaction import RedactedWatchers
 
     async with AsyncExitStack() as stack:
         watchers = [] if watcher is None else [watcher]
         if project.environment.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
-            from whorl.services.telemetry import telemetry_from
+            from whorl.services.watchers import telemetry_from
 
             telemetry = telemetry_from(project.environment)
             if telemetry is not None:
@@ -48,7 +70,7 @@ async def open_runtime(
         stack.push_async_callback(providers.close)
         store = await stack.enter_async_context(project.open_store(create=True))
         if providers.settings.notify.url:
-            from whorl.services.notify import Notifier
+            from whorl.services.watchers import Notifier
 
             notifier = Notifier(providers.settings.notify, store, providers.secrets)
             stack.push_async_callback(notifier.close)
@@ -70,6 +92,42 @@ class ProviderWorkers:
     def redacted(self, value: Json) -> Json:
         """The same value without the operator's secrets."""
         return redact(value, self._secrets)
+
+
+class RedactedWatchers:
+    """Stands before watchers; what the journal tells has been cleared of secrets already."""
+
+    def __init__(self, watchers: Sequence[Watcher], secrets: Sequence[Secret]) -> None:
+        self._watchers = watchers
+        self._secrets = secrets
+        self._streams: dict[tuple[RunId, str], StreamedText] = {}
+
+    def entries(self, run: RunId, entries: list[Entry]) -> None:
+        """These entries are durable."""
+        for entry in entries:
+            if entry.event.kind in ("task.finished", "task.failed"):
+                stream = self._streams.pop((run, entry.event.address), None)
+                self._show(run, entry.event.address, stream.rest() if stream is not None else "")
+        for watcher in self._watchers:
+            watcher.entries(run, entries)
+
+    def text(self, run: RunId, address: str, text: str) -> None:
+        """A task has streamed some text."""
+        key = (run, address)
+        if key not in self._streams:
+            if len(self._streams) >= _STREAMS_MAX:
+                del self._streams[next(iter(self._streams))]
+            self._streams[key] = StreamedText(self._secrets)
+        self._show(run, address, self._streams[key].take(text))
+
+    def trouble(self, run: RunId, fault: StoreError) -> None:
+        """The store cannot be written; the run waits until it can."""
+        for watcher in self._watchers:
+            watcher.trouble(run, fault)
+
+    def _show(self, run: RunId, address: str, text: str) -> None:
+        for watcher in self._watchers if text else ():
+            watcher.text(run, address, text)
 
 
 def find_run(store: SqliteStore, text: str) -> RunId:
@@ -119,3 +177,217 @@ def _unknown(text: str, names: list[str]) -> UsageError:
         help=f"{hint}`whorl ls` lists the runs",
         code="W902",
     )
+
+
+class Driving:
+    """Drives runs in the background; `left` is told of each that is not driven any more."""
+
+    def __init__(self, runtime: LocalRuntime, left: Callable[[RunId], None] | None = None) -> None:
+        self._runtime = runtime
+        self._tell = left
+        self._tasks: dict[RunId, asyncio.Task[str]] = {}
+        self._alarms: dict[RunId, asyncio.Task[None]] = {}
+        self._faults: dict[RunId, BaseException] = {}
+        self._closing = False
+        self._locks: WeakValueDictionary[RunId, asyncio.Lock] = WeakValueDictionary()
+
+    def is_driven(self, run: RunId) -> bool:
+        """Whether this process drives the run."""
+        return run in self._tasks
+
+    def drive(self, run: RunId, *requests: Event) -> asyncio.Task[str]:
+        """Drives a run in the background."""
+        alarm = self._alarms.pop(run, None)
+        if alarm is not None:
+            alarm.cancel()
+        self._faults.pop(run, None)
+        task = asyncio.create_task(self._drive(run, requests))
+        self._tasks[run] = task
+        task.add_done_callback(lambda done: self._left(run, done))
+        return task
+
+    async def ask(self, run: RunId, make: Callable[[], Event], seen: int | None = None) -> None:
+        """Carries a request out: `make` looks at the run as it is and says what is asked.
+
+        Returns once the request stands in the journal, or its owner has it in its inbox. Raises
+        UsageError where the run as it is has something against it.
+        """
+        async with self._lock(run):
+            await asyncio.to_thread(self._check_seen, run, seen)
+            await self._bring(run, await asyncio.to_thread(self._made, run, make))
+
+    async def go_on(self, run: RunId) -> None:
+        """Drives a run that nobody drives, as after a crash."""
+        async with self._lock(run):
+            is_interrupted = self._runtime.store.run(run).status == "interrupted"
+            if not is_interrupted or run in self._tasks:
+                raise UsageError(f"run {run} is not interrupted any more", code="W905")
+            task = self.drive(run)
+            deadline = time.monotonic() + PATIENCE_S
+            while not task.done() and time.monotonic() < deadline:
+                if self._runtime.store.run(run).status != "interrupted":
+                    return
+                await asyncio.sleep(0.02)
+            if task.done():
+                # Another process may just have taken it.
+                self._raise(run, task)
+
+    async def take_up(self, run: RunId) -> None:
+        """Drives a run that nobody drives, unless it is paused or has ended."""
+        if run in self._tasks:
+            return
+        status = self._runtime.store.run(run).status
+        if status == "waiting":
+            # The time that a person was given to decide may be over, or about to be.
+            self.drive(run)
+        if status != "interrupted":
+            return
+        try:
+            await self.go_on(run)
+        except (UsageError, StoreError):
+            # Whoever takes it up at the same time goes on with it as well.
+            if self._runtime.store.run(run).status == "interrupted":
+                raise
+
+    async def settled(self, run: RunId) -> None:
+        """Waits until nobody drives the run. Raises what kept this process from driving it."""
+        store = self._runtime.store
+        while True:
+            task = self._tasks.get(run)
+            if task is not None:
+                await asyncio.wait({task})
+                # Whoever is told of its end has a turn.
+                await asyncio.sleep(0)
+                continue
+            row = store.run(run)
+            if row.status == "interrupted" and run in self._faults:
+                raise self._faults[run]
+            if row.status != "running":
+                return
+            async for _ in self._runtime.follow(run, after=row.last_seq):
+                continue
+
+    async def close(self) -> None:
+        """Leaves all runs resumable."""
+        self._closing = True
+        self._runtime.stop()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        alarms = list(self._alarms.values())
+        for alarm in alarms:
+            alarm.cancel()
+        await asyncio.gather(*alarms, return_exceptions=True)
+
+    def _lock(self, run: RunId) -> asyncio.Lock:
+        return self._locks.setdefault(run, asyncio.Lock())
+
+    def _made(self, run: RunId, make: Callable[[], Event]) -> Event:
+        """The request, unless the run as its journal tells it has something against it.
+
+        Whoever drives the run may not have heard yet of a request that stands in the journal.
+        """
+        event = make()
+        words = objection(fold(self._runtime.store, run).machine, event)
+        if words is not None:
+            raise UsageError(words)
+        return event
+
+    def _check_seen(self, run: RunId, seen: int | None) -> None:
+        if seen is None:
+            return
+        for entry in self._runtime.store.read(run, after=seen, limit=_SEEN_MAX):
+            if entry.event.kind in _STEERING:
+                raise UsageError(
+                    f"somebody has steered run {run} since: {entry.event.kind} at {entry.seq}",
+                    help="look at the run as it is now, and ask again",
+                    code="W905",
+                )
+
+    async def _bring(self, run: RunId, event: Event) -> None:
+        store = self._runtime.store
+        before = store.run(run).last_seq
+        task = await self._hand_over(run, event)
+        # Turns of the event loop are counted, not time: whoever holds it up holds up the driver.
+        for _ in range(round(PATIENCE_S / POLL_S)):
+            is_left = store.run(run).status != "running" if task is None else task.done()
+            if self._stands(run, event, before):
+                return
+            if is_left:
+                # Whoever drove it had ended before the request came; it is carried out once.
+                self._raise(run, task)
+                task = await self._hand_over(run, event)
+            await asyncio.sleep(POLL_S)
+        if task is not None:
+            raise StoreError(f"run {run} was asked {event.kind!r}, which cannot be written yet")
+
+    async def _hand_over(self, run: RunId, event: Event) -> asyncio.Task[str] | None:
+        """Gives a request to whoever drives the run; None: another process, by its inbox."""
+        if self._closing:
+            raise UsageError(f"run {run} is being left, since its session ends", code="W905")
+        if await self._runtime.request(run, event):
+            return self._tasks.get(run)
+        task = self._tasks.get(run)
+        if task is not None:
+            # The last drive of this run may be about to give it up.
+            await asyncio.wait({task}, timeout=PATIENCE_S)
+        return self.drive(run, event)
+
+    def _stands(self, run: RunId, event: Event, before: int) -> bool:
+        """Whether the request is in the journal."""
+        wanted = (event.kind, event.address, event.at)
+        return any(
+            (entry.event.kind, entry.event.address, entry.event.at) == wanted
+            for entry in self._runtime.store.read(run, after=before)
+        )
+
+    async def _drive(self, run: RunId, requests: tuple[Event, ...]) -> str:
+        deadline = time.monotonic() + OWNED_S
+        while True:
+            try:
+                status = await self._runtime.drive(run, requests)
+                break
+            except StoreError as fault:
+                # Another process may be about to give the run up.
+                if fault.code != "R902" or time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.1)
+        if status == "waiting":
+            alarm = asyncio.create_task(self._wake_later(run))
+            self._alarms[run] = alarm
+            alarm.add_done_callback(lambda done: self._silence(run, done))
+        return status
+
+    async def _wake_later(self, run: RunId) -> None:
+        """A person may have been given a time to decide: the run goes on when it is over."""
+        store = self._runtime.store
+        machine = (await asyncio.to_thread(fold, store, run)).machine
+        due = min((e["due"] for e in machine.pending.values() if "due" in e), default=None)
+        if due is None:
+            return
+        await asyncio.sleep(max(0.0, due - time.time()) + 0.05)
+        if store.run(run).status == "waiting" and run not in self._tasks:
+            self._alarms.pop(run, None)
+            self.drive(run)
+
+    def _silence(self, run: RunId, alarm: asyncio.Task[None]) -> None:
+        if self._alarms.get(run) is alarm:
+            del self._alarms[run]
+
+    def _left(self, run: RunId, task: asyncio.Task[str]) -> None:
+        if self._tasks.get(run) is task:
+            del self._tasks[run]
+        if self._tell is not None:
+            self._tell(run)
+        fault = None if task.cancelled() else task.exception()
+        if fault is not None and not isinstance(fault, UsageError):
+            words = safe(str(fault)) if isinstance(fault, WhorlError) else repr(fault)
+            log.error("run %s cannot be driven: %s", run, words)
+            self._faults[run] = fault
+            if len(self._faults) > FAULTS_MAX:
+                del self._faults[next(iter(self._faults))]
+
+    def _raise(self, run: RunId, task: asyncio.Task[str] | None) -> None:
+        """Tells the one who asked why the run cannot be driven; nobody else has to hear of it."""
+        fault = None if task is None else task.exception()
+        if fault is not None:
+            self._faults.pop(run, None)
+            raise fault

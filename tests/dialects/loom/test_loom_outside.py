@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from loom_project import Answer, Asked, run_in, web
 
-from whorl.services.redaction import shown
+from whorl.services.results import shown
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,7 @@ from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.figures import count, difference, dollars, line, seconds
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.wording import ending_words, judgement_lines
-from whorl.services.redaction import shown
-from whorl.services.results import with_run
+from whorl.services.results import shown, with_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -32,8 +32,7 @@ from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.runtimes.projection import usage_document
 from whorl.services.inspection import limit_now
-from whorl.services.redaction import shown
-from whorl.services.results import open_gates, result_of, row_and_machine
+from whorl.services.results import open_gates, result_of, row_and_machine, shown
 
 if TYPE_CHECKING:
     from whorl.interfaces.http.state import ServerState

@@ -18,11 +18,9 @@ from whorl.providers.registry import Providers
 from whorl.runtimes.journal import RunId, RunRow
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.catalogue import Catalogue
-from whorl.services.driving import Driving
-from whorl.services.project import Project
+from whorl.services.project import Catalogue, Project
 from whorl.services.results import loop_node, workflow_of
-from whorl.services.runs import open_runtime
+from whorl.services.runs import Driving, open_runtime
 from whorl.source import resolve_beside
 
 _TARGETS_MAX = 10_000

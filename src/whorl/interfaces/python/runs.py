@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import LocalRuntime
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.driving import Driving
+    from whorl.services.runs import Driving
 
 
 _POLL_S = 0.02

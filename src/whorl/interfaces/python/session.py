@@ -20,10 +20,9 @@ from whorl.interfaces.python.workflows import Workflow, workflow_from
 from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import Start
-from whorl.services.driving import Driving
 from whorl.services.preflight import TOY, check_given, check_models, is_left_to_toy, refusal
 from whorl.services.project import find_project
-from whorl.services.runs import open_runtime
+from whorl.services.runs import Driving, open_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping

@@ -40,14 +40,15 @@ from whorl.interfaces.wording import ENDED, condition_words, exit_words, request
 from whorl.interpreter.events import split_iteration
 from whorl.providers.redaction import HIDDEN
 from whorl.services.inspection import computed, results_of, unknown_place
-from whorl.services.redaction import hidden_names, shown
 from whorl.services.results import (
     Request,
     full_result,
+    hidden_names,
     loop_frame,
     loop_node,
     requests_of,
     row_and_machine,
+    shown,
     workflow_of,
 )
 from whorl.services.runs import find_run

@@ -22,8 +22,7 @@ from whorl.interfaces.http.watcher import Delta, Listener
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.translation import Translator
 from whorl.runtimes.journal import Entry, RunId
-from whorl.services.redaction import hidden_names
-from whorl.services.results import workflow_of
+from whorl.services.results import hidden_names, workflow_of
 
 HEARTBEAT_S = 15.0
 PAGE = 500

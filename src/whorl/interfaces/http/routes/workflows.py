@@ -38,8 +38,8 @@ from whorl.interfaces.wording import condition_words, forecast_words, target_of
 from whorl.interpreter.events import join
 from whorl.ir import Block, Call, Constant, Expression, Loop, Node, Port, Task, Value, Workflow
 from whorl.ir.walk import blocks_of
-from whorl.services.catalogue import Listed
 from whorl.services.preflight import TOY, forecast, refusal
+from whorl.services.project import Listed
 from whorl.services.results import workflow_of
 
 NODES_MAX = 5_000
