@@ -31,6 +31,24 @@ def saying(kind: str = "any") -> whorl.Workflow:
     return whorl.build("say", SAY, inputs={"n": kind}, outputs={"n": "{{ say }}"})
 
 
+def test_a_run_shows_the_budget_of_its_file(place: Path) -> None:
+    """Whoever starts it: lists take the budget from the first entry."""
+    (place / "cheap.yaml").write_text(
+        "whorl: 1\nname: cheap\nbudget: 0.5\nsteps: {a: {value: 1}}\n"
+    )
+
+    async def work(**options: Any) -> tuple[Any, float | None]:
+        async with whorl.Session() as session:
+            run = await session.start("cheap.yaml", **options)
+            await run.result()
+            store = session.opened.store
+            first = next(iter(store.read(store.resolve(run.id), limit=1)))
+            return first.event.body.get("limits"), store.run(run.id).budget_usd
+
+    assert asyncio.run(work()) == ({"cost_usd": 0.5}, 0.5)
+    assert asyncio.run(work(budget=0.2)) == ({"cost_usd": 0.2}, 0.2)
+
+
 async def _runs() -> int:
     async with whorl.Session() as session:
         return len(session.opened.store.runs())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whorl.dialects.detection import dialects, read_workflow
+from whorl.dialects.detection import dialects, reaches_all_steps, read_workflow
 from whorl.dialects.files import NoFiles, Opened, ProjectFiles, SourceFiles
 from whorl.dialects.reader import Called, Files, Reader, Reading
 
@@ -16,5 +16,6 @@ __all__ = [
     "Reading",
     "SourceFiles",
     "dialects",
+    "reaches_all_steps",
     "read_workflow",
 ]

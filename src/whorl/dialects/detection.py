@@ -38,6 +38,12 @@ def dialects() -> Plugins:
     return Plugins("whorl.dialects", _BUILT_IN)
 
 
+def reaches_all_steps(dialect: str) -> bool:
+    """Whether all steps of a dialect's files are meant to run; a reader says so of its own."""
+    plugins = dialects()
+    return plugins.has(dialect) and bool(getattr(plugins.load(dialect), "reaches_all_steps", False))
+
+
 def read_workflow(
     text: str | bytes,
     file: str,

@@ -72,7 +72,8 @@ class Reader(Protocol):
     """Reads the files of one dialect.
 
     `joined` names the keys that a file may repeat (their lists become one; in JSON any key may be
-    repeated, and the last one counts); None means that a repeated key is a mistake.
+    repeated, and the last one counts); None means that a repeated key is a mistake. A reader that
+    has `reaches_all_steps` says that its files have no steps that are kept and never reached.
     """
 
     name: str

@@ -93,8 +93,10 @@ class LocalRuntime:
             "seed": secrets.token_hex(8),
             "input": self.workers.redacted(start.input),
         }
+        own = workflow.limits.cost_usd
+        limits = ({} if own is None else {"cost_usd": own}) | start.limits
         options: dict[str, Json] = {
-            "limits": start.limits or None,
+            "limits": limits or None,
             "iterations": start.iterations,
             "refused": start.refused,
             "memory": (not start.cold and remembered(workflow, self.store.memory)) or None,

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import ProviderError, UsageError, did_you_mean
+from whorl.errors import ProviderError, UsageError, did_you_mean, safe
 from whorl.ir import Constant, Expression, Fields, Items, Judge, Loop, Task, from_json, to_json
 from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk, workflows_of
@@ -15,11 +15,12 @@ from whorl.ir.worst_case import PRICED, Priced, worst_case
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.ir import Value, Workflow
+    from whorl.ir import Node, Value, Workflow
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.providers.settings import Settings
     from whorl.providers.task import Request
+    from whorl.runtimes.local import Start
 
 
 COMMANDS = frozenset({"run", "agent", "javascript"})
@@ -27,6 +28,7 @@ TOY = (
     "no provider is configured, so the embedded toy model answers: fine for trying things out, "
     "useless as a judge"
 )
+SCRIPTED = "no model is asked: the replies are scripted"
 _MODELS = frozenset({"ask", "judge"})
 _NO_PROVIDER = "P110"
 _OPTION = re.compile(r": `-i [^`]*`$")
@@ -53,16 +55,6 @@ class Forecast:
     answer_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A task that a model or an agent would be asked, with what is known of its inputs."""
-
-    path: str
-    kind: str
-    inputs: dict[str, Json]
-    is_decided: bool = True
-
-
 def check_given(
     workflow: Workflow, given: dict[str, Json], *, advice: str, has_options: bool = False
 ) -> None:
@@ -82,7 +74,9 @@ def check_given(
 def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
     """Why the run may not start: a step runs a command, and the operator gave no permission."""
     allowed = settings.allow.commands
-    for path, task in _tasks(workflow):
+    for _, path, task in _nodes(workflow):
+        if not isinstance(task, Task):
+            continue
         for program, what in _started(task, settings):
             if allowed is True or (isinstance(allowed, tuple) and program in (*allowed, "")):
                 continue
@@ -92,8 +86,13 @@ def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
                 f"set [allow] commands = true{named} in whorl.toml"
             )
             return {"code": "R110", "message": message, "path": path}
-        if task.kind == "javascript" and (why := _without_node(settings)):
-            return {"code": "P109", "message": f"step {task.name!r}: {why}", "path": path}
+        if task.kind == "javascript":
+            from whorl.providers.commands import check_node
+
+            try:
+                check_node(settings)
+            except ProviderError as fault:
+                return {"code": "P109", "message": f"step {task.name!r}: {fault}", "path": path}
     return None
 
 
@@ -122,17 +121,6 @@ def _servers(task: Task, settings: Settings) -> list[str]:
     return [name for name in dict.fromkeys(servers) if name in settings.mcp]
 
 
-def _without_node(settings: Settings) -> str:
-    """Why functions cannot run on this machine, though they may."""
-    from whorl.providers.commands import check_node
-
-    try:
-        check_node(settings)
-    except ProviderError as fault:
-        return str(fault)
-    return ""
-
-
 def check_allowed(workflow: Workflow, providers: Providers) -> None:
     """Refuses a workflow that the operator gave no permission for, or no model."""
     refused = refusal(workflow, providers.settings)
@@ -146,8 +134,11 @@ def check_models(workflow: Workflow, providers: Providers) -> None:
 
     In files of other systems, which may have steps that are never reached, models only.
     """
+    from whorl.dialects import reaches_all_steps
+
     for unknown in unknown_names(workflow, providers):
-        if unknown.is_doubt or (unknown.code != _NO_PROVIDER and workflow.dialect != "native"):
+        is_reached = unknown.code == _NO_PROVIDER or reaches_all_steps(workflow.dialect)
+        if unknown.is_doubt or not is_reached:
             continue
         raise UsageError(
             f"step {unknown.path!r} {unknown.message}",
@@ -172,12 +163,13 @@ class Unknown:
 
 def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]:
     """Models, tasks and tools that steps name, and that are not configured."""
-    for asked in _asked(workflow):
-        if asked.kind in _MODELS and asked.is_decided:
+    for asked, is_decided in _asked(workflow):
+        if asked.kind in _MODELS and is_decided:
             yield from _unknown_model(asked, providers)
         if asked.kind == "ask":
             yield from _unknown_tools(asked, providers)
-    uses = [(path, task) for path, task in _tasks(workflow) if task.kind == "use"]
+    nodes = ((path, node) for _, path, node in _nodes(workflow) if isinstance(node, Task))
+    uses = [(path, task) for path, task in nodes if task.kind == "use"]
     if not uses:
         return
     context = providers.context
@@ -192,14 +184,14 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
         yield Unknown(path, "P114", f"{message}{'; ' + near if near else ''}")
 
 
-def _unknown_model(asked: _Asked, providers: Providers) -> Iterator[Unknown]:
+def _unknown_model(asked: Request, providers: Providers) -> Iterator[Unknown]:
     named = bool(asked.inputs.get("model") or asked.inputs.get("provider"))
     try:
-        providers.kind(asked.kind).estimate(_request(asked))
+        providers.kind(asked.kind).estimate(asked)
     except ProviderError as fault:
         if fault.code == _NO_PROVIDER:
             message = f"has no model to ask: {fault}"
-            yield Unknown(asked.path, fault.code, message, is_named=named)
+            yield Unknown(asked.address, fault.code, message, is_named=named)
         return
     from whorl.providers.models.selection import misspelt
 
@@ -207,10 +199,10 @@ def _unknown_model(asked: _Asked, providers: Providers) -> Iterator[Unknown]:
     for model in models if isinstance(models, list) else [models]:
         if isinstance(model, str) and (near := misspelt(providers.settings, model)):
             message = f"asks the default provider for the model {model!r}: {near}"
-            yield Unknown(asked.path, _NO_PROVIDER, message, is_doubt=True)
+            yield Unknown(asked.address, _NO_PROVIDER, message, is_doubt=True)
 
 
-def _unknown_tools(asked: _Asked, providers: Providers) -> Iterator[Unknown]:
+def _unknown_tools(asked: Request, providers: Providers) -> Iterator[Unknown]:
     context = providers.context
     names = [*context.settings.mcp, *context.settings.tasks, *context.functions.names()]
     tools = asked.inputs.get("tools")
@@ -224,26 +216,30 @@ def _unknown_tools(asked: _Asked, providers: Providers) -> Iterator[Unknown]:
             f"offers the tool {name!r}, which is neither an MCP server nor a task; add "
             f"[mcp.{server}] or [tasks] {name} to whorl.toml{'; ' + near if near else ''}"
         )
-        yield Unknown(asked.path, "P113", message)
+        yield Unknown(asked.address, "P113", message)
 
 
 def asks_models(workflow: Workflow) -> bool:
     """Whether a model is asked anything, in a step or as a judge."""
-    return any(asked.kind in _MODELS for asked in _asked(workflow))
+    return any(asked.kind in _MODELS for asked, _ in _asked(workflow))
 
 
-def is_left_to_toy(workflow: Workflow, providers: Providers) -> bool:
-    """Whether model steps are answered by the embedded model, since nothing is configured."""
-    return asks_models(workflow) and not providers.settings.providers
+def permitted(workflow: Workflow, providers: Providers, start: Start) -> tuple[Start, str]:
+    """How a run may start, and who answers where that is no real model.
 
-
-def scripted_by(workflow: Workflow, providers: Providers) -> str:
-    """The provider whose canned replies stand in for a model, if the default one has such."""
+    Raises UsageError where a step names what is not configured. A run that the operator gave no
+    permission for is made, too, and is refused as its first act.
+    """
+    refused = refusal(workflow, providers.settings)
+    if refused is not None:
+        return replace(start, refused=refused), ""
+    check_models(workflow, providers)
     settings = providers.settings
     default = settings.providers.get(settings.default_provider)
-    if default is None or default.kind != "scripted":
-        return ""
-    return default.name if asks_models(workflow) else ""
+    is_scripted = default is not None and default.kind == "scripted"
+    if (settings.providers and not is_scripted) or not asks_models(workflow):
+        return start, ""
+    return start, TOY if default is None else f"{SCRIPTED} (provider {safe(default.name)!r})"
 
 
 def forecast(
@@ -258,7 +254,7 @@ def forecast(
         limited = from_json(_limit(to_json(workflow), iterations))
         workflow = replace(limited, name=workflow.name)
     budget = budget_usd if budget_usd is not None else workflow.limits.cost_usd
-    asked = list(_asked(workflow))
+    asked = [request for request, _ in _asked(workflow)]
     prices = _Prices(providers)
     worst = worst_case(workflow, prices.of)
     cost, bound = (worst.cost_usd, worst.bound_usd) if asked else (None, None)
@@ -287,9 +283,9 @@ class _Prices:
 
     def of(self, workflow: Workflow, node: Task | Judge) -> Priced:
         """The estimate of one answer."""
-        asked = _asked_of(workflow, "", node)
+        asked, _ = _asked_of(workflow, "", node)
         try:
-            estimate = self._providers.kind(asked.kind).estimate(_request(asked))
+            estimate = self._providers.kind(asked.kind).estimate(asked)
         except (ProviderError, UsageError):
             self.all_known = False
             return Priced()
@@ -325,41 +321,39 @@ def _is_constant(value: Value) -> bool:
             return all(_is_constant(item) for _, item in value.entries)
 
 
-def _request(asked: _Asked) -> Request:
+def _nodes(workflow: Workflow) -> Iterator[tuple[Workflow, str, Node]]:
+    """All nodes with their paths, also those of the workflows that are called."""
+    for _, part in workflows_of(workflow):
+        for path, node in walk(part.body):
+            yield part, path, node
+
+
+def _asked(workflow: Workflow) -> Iterator[tuple[Request, bool]]:
+    """All that a model or an agent would be asked."""
+    for part, path, node in _nodes(workflow):
+        if isinstance(node, Loop):
+            judges = (c for c in conditions_in(node.until) if isinstance(c, Judge))
+            yield from (_asked_of(part, path, judge) for judge in judges)
+        elif isinstance(node, Task) and node.kind in PRICED:
+            yield _asked_of(part, path, node)
+
+
+def _asked_of(workflow: Workflow, path: str, node: Task | Judge) -> tuple[Request, bool]:
+    """What is asked, as far as it is known, and whether its model is known before the run."""
     from whorl.providers.task import Request
 
-    return Request("", asked.path, asked.kind, asked.inputs)
-
-
-def _tasks(workflow: Workflow) -> Iterator[tuple[str, Task]]:
-    for _, part in workflows_of(workflow):
-        for path, node in walk(part.body):
-            if isinstance(node, Task):
-                yield path, node
-
-
-def _asked(workflow: Workflow) -> Iterator[_Asked]:
-    for _, part in workflows_of(workflow):
-        for path, node in walk(part.body):
-            if isinstance(node, Loop):
-                judges = (c for c in conditions_in(node.until) if isinstance(c, Judge))
-                yield from (_asked_of(part, path, judge) for judge in judges)
-            elif isinstance(node, Task) and node.kind in PRICED:
-                yield _asked_of(part, path, node)
-
-
-def _asked_of(workflow: Workflow, path: str, node: Task | Judge) -> _Asked:
-    """What is asked, with the workflow's defaults; a model may be computed only in the run."""
     kind = node.kind if isinstance(node, Task) else "judge"
     given: dict[str, Json] = {}
     for fields in (*(usual for name, usual in workflow.defaults if name == kind), node.inputs):
         values = _plain(fields)
         given |= values if isinstance(values, dict) else {}
     if isinstance(node, Judge):
-        model: dict[str, Json] = {"model": list(node.model)} if node.model else {}
-        return _Asked(path, kind, given | model | {"question": _plain(node.question), "text": ""})
+        given |= {"model": list(node.model)} if node.model else {}
+        given |= {"question": _plain(node.question), "text": ""}
+        return Request("", path, kind, given), True
     chosen = (value for name, value in node.inputs.entries if name in _CHOOSING)
-    return _Asked(path, kind, given, all(isinstance(value, Constant) for value in chosen))
+    is_decided = all(isinstance(value, Constant) for value in chosen)
+    return Request("", path, kind, given), is_decided
 
 
 def _plain(value: Value) -> Json:
@@ -381,7 +375,12 @@ def _program(task: Task, settings: Settings) -> str:
     if task.kind == "javascript":
         return "node"
     if task.kind == "agent":
-        return _agent_program(inputs.get("agent"), settings)
+        from whorl.providers.settings.sections import agents_from
+
+        agent = inputs.get("agent")
+        name = agent.value if isinstance(agent, Constant) else None
+        agents = {**agents_from({}, {}), **settings.agents}
+        return agents[name].program if isinstance(name, str) and name in agents else ""
     argv = inputs.get("argv")
     first: Any = inputs.get("shell", Constant("sh"))
     if argv is not None:
@@ -391,14 +390,6 @@ def _program(task: Task, settings: Settings) -> str:
     if isinstance(first, Constant):
         first = first.value
     return first if isinstance(first, str) else ""
-
-
-def _agent_program(agent: Value | None, settings: Settings) -> str:
-    from whorl.providers.settings.sections import agents_from
-
-    name = agent.value if isinstance(agent, Constant) else None
-    agents = {**agents_from({}, {}), **settings.agents}
-    return agents[name].program if isinstance(name, str) and name in agents else ""
 
 
 def _limit(part: Json, iterations: int) -> Json:

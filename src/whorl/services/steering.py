@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -29,7 +30,6 @@ from whorl.services.results import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.folding import Fork
@@ -213,21 +213,24 @@ def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
     return asked("run.accepted", {"at": loop, "iteration": number, **result})
 
 
-async def new_fork(store: SqliteStore, providers: Providers, source: RunId, fork: Fork) -> RunId:
-    """Makes a run that redoes an iteration of another one; whoever asks for it drives it."""
+async def new_fork(
+    store: SqliteStore, providers: Providers, source: RunId, fork: Fork
+) -> tuple[RunId, bool]:
+    """Makes a run that redoes an iteration of another one; whoever asks for it drives it.
+
+    False: a run with the fork's key exists already.
+    """
     from whorl.runtimes.folding import fork_run
     from whorl.runtimes.local import new_run_id
 
-    workflow = fork.workflow or workflow_of(store, source)
-    check_fork(store, source, workflow, fork)
-    check_allowed(workflow, providers)
+    await asyncio.to_thread(_check_fork, store, providers, source, fork)
     now = time.time()
-    run, _ = await fork_run(store, source, fork, run=new_run_id(now), now=now)
-    return run
+    return await fork_run(store, source, fork, run=new_run_id(now), now=now)
 
 
-def check_fork(store: SqliteStore, source: RunId, workflow: Workflow, fork: Fork) -> None:
+def _check_fork(store: SqliteStore, providers: Providers, source: RunId, fork: Fork) -> None:
     """Refuses an iteration that is not there, and a value that nobody would ever read."""
+    workflow = fork.workflow or workflow_of(store, source)
     loop = _check_iteration(store, source, fork.at)
     path = next((row.path for row in store.loops(source) if row.address == loop), loop)
     node = loop_node(workflow, path)
@@ -240,6 +243,7 @@ def check_fork(store: SqliteStore, source: RunId, workflow: Workflow, fork: Fork
                 f"{name!r} is to be set, which is no input, variable or carried value",
                 help=did_you_mean(name, names) or f"there are: {', '.join(names) or 'none'}",
             )
+    check_allowed(workflow, providers)
 
 
 def _check_iteration(store: SqliteStore, run: RunId, at: str) -> str:

@@ -24,6 +24,7 @@ class NativeReader:
     name = "native"
     looks_for = "the field `whorl: 1` at the top"
     joined: frozenset[str] | None = None
+    reaches_all_steps = True
 
     def claims(self, document: Document) -> bool:
         """Whether the file has `whorl` at its top."""

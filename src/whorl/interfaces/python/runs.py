@@ -167,7 +167,7 @@ class Run:
         fork = Fork(text(at, "at"), plain_table(values, "values"))
         opened = self._opened()
         with _in_python():
-            run = await steering.new_fork(opened.store, opened.providers, self._run, fork)
+            run, _ = await steering.new_fork(opened.store, opened.providers, self._run, fork)
         opened.driving.drive(run)
         return Run(self._opened, run)
 

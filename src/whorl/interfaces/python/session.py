@@ -20,7 +20,7 @@ from whorl.interfaces.python.workflows import Workflow, workflow_from
 from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import Start
-from whorl.services.preflight import TOY, check_given, check_models, is_left_to_toy, refusal
+from whorl.services.preflight import TOY, check_given, permitted
 from whorl.services.project import find_project
 from whorl.services.runs import Driving, open_runtime
 
@@ -125,13 +125,11 @@ class Session:
             key=text(key, "key"),
             file=str(Path(loaded.file).resolve()) if loaded.file else "",
             sources=dict(loaded.sources),
-            refused=refusal(loaded.ir, self._settings),
         )
         check_given(loaded.ir, start.input, advice=_INPUTS)
-        if start.refused is None:
-            check_models(loaded.ir, opened.providers)
-            if is_left_to_toy(loaded.ir, opened.providers):
-                log.warning(TOY)
+        start, note = permitted(loaded.ir, opened.providers, start)
+        if note == TOY:
+            log.warning(TOY)
         run, is_new = await opened.runtime.start(loaded.ir, start)
         if is_new:
             opened.driving.drive(run)

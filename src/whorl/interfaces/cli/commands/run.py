@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,15 +26,7 @@ from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.figures import plural
 from whorl.interfaces.wording import EXIT_CODES, calls_words, forecast_words
-from whorl.services.preflight import (
-    TOY,
-    check_given,
-    check_models,
-    forecast,
-    is_left_to_toy,
-    refusal,
-    scripted_by,
-)
+from whorl.services.preflight import check_given, forecast, permitted
 from whorl.services.results import status_words
 from whorl.services.runs import check_key, find_run
 
@@ -43,8 +34,6 @@ if TYPE_CHECKING:
     from whorl.dialects import Reading
     from whorl.interfaces.cli.session import RunSession
     from whorl.ir import Workflow
-    from whorl.language import Json
-    from whorl.providers.registry import Providers
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import Start
     from whorl.services.project import Project
@@ -99,11 +88,9 @@ def run_command(
     given = read_values(inputs, "-i", read_stdin)
     given = add_main_text(reading.workflow, given, text, read_stdin)
     check_given(reading.workflow, given, advice=FORMS, has_options=True)
-    cost = budget if budget is not None else reading.workflow.limits.cost_usd
-    limits: dict[str, Json] = {} if cost is None else {"cost_usd": cost}
     start = Start(
         input=given,
-        limits=limits,
+        limits={} if budget is None else {"cost_usd": budget},
         iterations=max_iterations,
         key=key,
         file=os.path.abspath(file),
@@ -122,14 +109,17 @@ async def _run(
 ) -> int:
     from whorl.providers.registry import Providers
 
-    settings = project.settings()
-    providers = Providers(settings)
-    refused = refusal(reading.workflow, settings)
-    if refused is not None and detach:
-        raise UsageError(str(refused["message"]), code=str(refused["code"]))
-    if refused is None:
-        _foresee(reading.workflow, providers, start)
-    start = replace(start, refused=refused)
+    providers = Providers(project.settings())
+    start, note = permitted(reading.workflow, providers, start)
+    if start.refused is not None and detach:
+        raise UsageError(str(start.refused["message"]), code=str(start.refused["code"]))
+    if start.refused is None:
+        budget: Any = start.limits.get("cost_usd")
+        iterations = start.iterations
+        foreseen = forecast(reading.workflow, providers, iterations=iterations, budget_usd=budget)
+        for words in (note, forecast_words(foreseen)):
+            if words:
+                say(words)
     async with run_session(project, show, providers=providers) as session:
         run, is_new = await session.runtime.start(reading.workflow, start)
         if not is_new:
@@ -140,20 +130,6 @@ async def _run(
         if detach:
             return _detach(project, run, as_json=show.as_json)
         return await session.drive(run)
-
-
-def _foresee(workflow: Workflow, providers: Providers, start: Start) -> None:
-    check_models(workflow, providers)
-    if is_left_to_toy(workflow, providers):
-        say(TOY)
-    script = scripted_by(workflow, providers)
-    if script:
-        say(f"no model is asked: the replies are scripted (provider {script!r})")
-    budget: Any = start.limits.get("cost_usd")
-    foreseen = forecast(workflow, providers, iterations=start.iterations, budget_usd=budget)
-    words = forecast_words(foreseen)
-    if words:
-        say(words)
 
 
 def _detach(project: Project, run: RunId, *, as_json: bool) -> int:

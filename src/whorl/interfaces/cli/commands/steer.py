@@ -331,6 +331,6 @@ async def _fork(project: Project, text: str, fork: Fork, show: Show) -> int:
     async with run_session(project, show, creates=False) as session:
         source = find_run(session.store, text)
         show.check(fork.workflow or workflow_of(session.store, source))
-        run = await steering.new_fork(session.store, session.providers, source, fork)
+        run, _ = await steering.new_fork(session.store, session.providers, source, fork)
         say(f"run {run} is a fork of {source} at {fork.at}")
         return await session.drive(run)
