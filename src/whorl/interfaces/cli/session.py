@@ -17,7 +17,7 @@ import click
 from whorl.errors import UsageError, safe
 from whorl.interfaces.cli.group import EVENTS
 from whorl.interfaces.cli.keyboard import is_attended
-from whorl.interfaces.cli.options import located, print_json
+from whorl.interfaces.cli.options import located, print_json, run_argument
 from whorl.interfaces.cli.questions import Asker, Gone
 from whorl.interfaces.cli.summary import final_lines, print_outputs
 from whorl.interfaces.cli.terminal import is_plain, say
@@ -99,7 +99,10 @@ def show_options(command: Callable[..., int]) -> Callable[..., int]:
     return with_show
 
 
-def on_run(work: Callable[..., Awaitable[int]]) -> Callable[..., int]:
+def on_run(
+    work: Callable[..., Awaitable[int]],
+    argument: Callable[[Callable[..., int]], Callable[..., int]] = run_argument,
+) -> Callable[..., int]:
     """A command that asks something of a RUN and shows it: gets the session and the run."""
 
     @wraps(work)
@@ -110,7 +113,7 @@ def on_run(work: Callable[..., Awaitable[int]]) -> Callable[..., int]:
 
         return asyncio.run(steer())
 
-    return show_options(located(command))
+    return argument(show_options(located(command)))
 
 
 class RunSession:

@@ -6,36 +6,21 @@ import asyncio
 import os
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from whorl.errors import UsageError, render_all, safe
-from whorl.interfaces.cli.options import (
-    AMOUNT,
-    FORMS,
-    add_main_text,
-    located,
-    print_json,
-    read_stdin,
-    read_values,
-    run_option,
-)
+from whorl.interfaces.cli import options
+from whorl.interfaces.cli.options import located, print_json, read_stdin
 from whorl.interfaces.cli.session import Show, on_run, run_session, show_options
 from whorl.interfaces.cli.summary import loop_words, print_outputs
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.figures import plural
 from whorl.interfaces.wording import EXIT_CODES, calls_words, forecast_words
-from whorl.services.preflight import (
-    TOY,
-    check_given,
-    check_models,
-    forecast,
-    is_left_to_toy,
-    refusal,
-    scripted_by,
-)
+from whorl.services import preflight
 from whorl.services.results import status_words
 from whorl.services.runs import check_key, find_run
 
@@ -43,15 +28,13 @@ if TYPE_CHECKING:
     from whorl.dialects import Reading
     from whorl.interfaces.cli.session import RunSession
     from whorl.ir import Workflow
-    from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import Start
     from whorl.services.project import Project
 
-# An expression that failed: with invented answers, rarely by a mistake of the file.
-_UNFIT = "R104"
-UNFIT_WORDS = (
+# An expression failed: with invented answers, rarely by a mistake of the file.
+_UNFIT = (
     "the file reads something out of an answer that an invented one does not have; this says "
     "nothing about a run. Where a step has `returns`, the answer fits; or record a run, and replay "
     "it with `whorl test`"
@@ -63,7 +46,7 @@ UNFIT_WORDS = (
 @click.argument("text", metavar="[TEXT]", required=False)
 @click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE",
               help="An input; also NAME:=JSON and NAME=@FILE. May be repeated.")  # fmt: skip
-@click.option("--budget", type=AMOUNT, help="The most that the run may spend.")
+@options.budget_option("The most that the run may spend.")
 @click.option("--max-iterations", type=click.IntRange(1), metavar="N",
               help="Limit of iterations for every loop, instead of the file's.")  # fmt: skip
 @click.option("--detach", is_flag=True, help="Run in the background and print the run's id.")
@@ -96,14 +79,13 @@ def run_command(
 
     reading = project.read(file)
     show.check(reading.workflow)
-    given = read_values(inputs, "-i", read_stdin)
-    given = add_main_text(reading.workflow, given, text, read_stdin)
-    check_given(reading.workflow, given, advice=FORMS, has_options=True)
+    given = options.read_values(inputs, "-i", read_stdin)
+    given = options.add_main_text(reading.workflow, given, text, read_stdin)
+    preflight.check_given(reading.workflow, given, advice=options.FORMS, has_options=True)
     cost = budget if budget is not None else reading.workflow.limits.cost_usd
-    limits: dict[str, Json] = {} if cost is None else {"cost_usd": cost}
     start = Start(
         input=given,
-        limits=limits,
+        limits={} if cost is None else {"cost_usd": cost},
         iterations=max_iterations,
         key=key,
         file=os.path.abspath(file),
@@ -124,7 +106,7 @@ async def _run(
 
     settings = project.settings()
     providers = Providers(settings)
-    refused = refusal(reading.workflow, settings)
+    refused = preflight.refusal(reading.workflow, settings)
     if refused is not None and detach:
         raise UsageError(str(refused["message"]), code=str(refused["code"]))
     if refused is None:
@@ -143,16 +125,16 @@ async def _run(
 
 
 def _foresee(workflow: Workflow, providers: Providers, start: Start) -> None:
-    check_models(workflow, providers)
-    if is_left_to_toy(workflow, providers):
-        say(TOY)
-    script = scripted_by(workflow, providers)
-    if script:
+    preflight.check_models(workflow, providers)
+    if preflight.is_left_to_toy(workflow, providers):
+        say(preflight.TOY)
+    if script := preflight.scripted_by(workflow, providers):
         say(f"no model is asked: the replies are scripted (provider {script!r})")
     budget: Any = start.limits.get("cost_usd")
-    foreseen = forecast(workflow, providers, iterations=start.iterations, budget_usd=budget)
-    words = forecast_words(foreseen)
-    if words:
+    forecast = preflight.forecast(
+        workflow, providers, iterations=start.iterations, budget_usd=budget
+    )
+    if words := forecast_words(forecast):
         say(words)
 
 
@@ -199,8 +181,8 @@ def _rehearse(workflow: Workflow, start: Start, show: Show) -> int:
             say(f"  {loop_words(loop)}")
         if result["error"]:
             say(f"  error[{result['error']['code']}]: {safe(result['error']['message'])}")
-            if result["error"]["code"] == _UNFIT:
-                say(f"  {UNFIT_WORDS}")
+            if result["error"]["code"] == "R104":
+                say(f"  {_UNFIT}")
         worst = worst_case(workflow)
         most = f"; a run makes {calls_words(worst.calls, worst.typical)}" if worst.calls else ""
         calls = plural(int(result["usage"]["calls"]), "call")
@@ -209,8 +191,7 @@ def _rehearse(workflow: Workflow, start: Start, show: Show) -> int:
 
 
 @click.command()
-@run_option
-@on_run
+@partial(on_run, argument=options.run_option)
 async def watch(session: RunSession, run: RunId) -> int:
     """Watch a RUN until it ends, pauses or waits. Ctrl-C leaves it alone.
 
@@ -224,7 +205,7 @@ async def watch(session: RunSession, run: RunId) -> int:
 
 
 @click.command(hidden=True)
-@click.argument("run", metavar="RUN")
+@options.run_argument
 @located
 def drive(project: Project, *, run: str) -> int:
     """Drive a RUN that was just made, in the background."""
