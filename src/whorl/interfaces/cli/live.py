@@ -139,7 +139,7 @@ class Live(NullWatcher):
         view = View(
             self.progress,
             self._workflow,
-            time.time() if running else self.progress.at,
+            time.time() if running else self.progress.updated_at,
             self._rows_max,
             size.width - 4,
         )

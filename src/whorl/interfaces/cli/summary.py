@@ -153,7 +153,7 @@ def pause_words(result: dict[str, Any]) -> str:
     return "a person paused it"
 
 
-def inner_table(rows: list[tuple[str, ...]], *, right: int, shrink: int) -> Iterator[str]:
+def inner_table(rows: Sequence[tuple[str, ...]], *, right: int, shrink: int) -> Iterator[str]:
     """A table below a line: so many columns are set to the right, and one may be cut."""
     width = None if (columns := room()) is None else columns - 2
     return indented(table(rows, right=frozenset(range(right)), width=width, shrink=(shrink,)))

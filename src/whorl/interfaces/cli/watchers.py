@@ -10,7 +10,7 @@ import click
 
 from whorl.errors import UsageError, safe
 from whorl.interfaces.cli.terminal import say
-from whorl.interfaces.figures import count, difference, dollars, line, seconds
+from whorl.interfaces.figures import count, difference, dollars, joined, line, seconds, used
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.wording import ending_words, judgement_lines
 from whorl.services.redaction import shown
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from whorl.errors import StoreError
-    from whorl.interfaces.progress import Iteration, LoopProgress, Step
+    from whorl.interfaces.progress import Iteration, LoopProgress
     from whorl.interfaces.translation import Translator
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
@@ -114,10 +114,9 @@ class Lines(NullWatcher):
         """Says what is worth a line."""
         for entry in entries:
             self.progress.take(entry.event)
-            for words in judgement_lines(self._vocabulary, entry.event) if self._verbose else ():
-                say(words)
-            for words in lines_of(self.progress, entry.event, verbose=self._verbose):
-                say(words)
+            if self._verbose:
+                say(*judgement_lines(self._vocabulary, entry.event))
+            say(*lines_of(self.progress, entry.event, verbose=self._verbose))
 
 
 def translator_of(workflow: Workflow, run: str = "") -> Translator:
@@ -204,10 +203,22 @@ def iteration_line(loop: LoopProgress, done: Iteration) -> str:
     """A finished iteration in one line."""
     of = f"/{loop.limit}" if loop.limit else ""
     change = difference(done.score, done.before)
-    parts = [f"{line(loop.address, 40)}  {done.number}{of}"]
-    if done.score is not None:
-        parts.append(f"score {done.shown_score}{f' ({change})' if change else ''}")
-    return joined(*parts, seconds(done.seconds), used(done), verdict(done))
+    measured = f"score {done.shown_score}{f' ({change})' if change else ''}"
+    return joined(
+        f"{line(loop.address, 40)}  {done.number}{of}",
+        measured if done.score is not None else "",
+        seconds(done.seconds),
+        used(done.tokens, done.cost_usd),
+        verdict(done),
+    )
+
+
+def iteration_cells(done: Iteration) -> list[str]:
+    """A finished iteration in a table: number, score, change, time, tokens, cost."""
+    numbers = [count(done.tokens) if done.tokens else ""]
+    numbers.append(dollars(done.cost_usd) if done.cost_usd else "")
+    change = difference(done.score, done.before)
+    return [str(done.number), done.shown_score, change, seconds(done.seconds), *numbers]
 
 
 def verdict(done: Iteration) -> str:
@@ -222,23 +233,12 @@ def step_line(progress: Progress, event: Event) -> str:
     """A finished task in one line."""
     base = event.address.partition("#")[0] if "/" not in event.address else event.address
     step = progress.steps.get(base) or progress.steps.get(event.address.rpartition("#")[0])
-    mark = "✓" if event.kind == "task.finished" else "✗"
-    head = f"  {mark} {line(event.address, 60)}"
+    head = f"  {'✓' if event.kind == 'task.finished' else '✗'} {line(event.address, 60)}"
     if step is None:
         return head
     took = seconds((step.ended_at or event.at) - step.started_at)
-    return joined(head, line(step.model, 40), took, used(step), line(step.error, 100))
-
-
-def used(what: Step | Iteration) -> str:
-    """The tokens and the money of a step or an iteration, as far as there were any."""
-    tokens = f"{count(what.tokens)} tok" if what.tokens else ""
-    return joined(tokens, dollars(what.cost_usd) if what.cost_usd else "")
-
-
-def joined(*parts: str) -> str:
-    """The parts that say something, on one line."""
-    return "  ".join(part for part in parts if part)
+    spent = used(step.tokens, step.cost_usd)
+    return joined(head, line(step.model, 40), took, spent, line(step.error, 100))
 
 
 def _print_json(documents: Iterable[dict[str, Any]]) -> None:
