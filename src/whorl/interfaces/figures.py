@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from whorl.errors import columns, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from whorl.language import Json
 
@@ -172,7 +172,7 @@ def written(value: Json) -> str:
 def table(
     rows: Iterable[Sequence[str]],
     *,
-    right: frozenset[int] = frozenset(),
+    right: Container[int] = (),
     width: int | None = None,
     shrink: Sequence[int] = (),
 ) -> list[str]:

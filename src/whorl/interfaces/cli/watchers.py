@@ -135,14 +135,8 @@ def translator_of(workflow: Workflow, run: str = "") -> Translator:
 def event_json(run: str, entry: Entry) -> dict[str, Any]:
     """An entry as programs read it."""
     event = entry.event
-    return {
-        "run": run,
-        "seq": entry.seq,
-        "kind": event.kind,
-        "address": event.address,
-        "at": event.at,
-        "body": shown(event),
-    }
+    head = {"run": run, "seq": entry.seq, "kind": event.kind, "address": event.address}
+    return {**head, "at": event.at, "body": shown(event)}
 
 
 def past_of(store: SqliteStore, run: RunId) -> Progress:
@@ -153,14 +147,13 @@ def past_of(store: SqliteStore, run: RunId) -> Progress:
         for entry in store.read(run):
             progress.take(entry.event)
         return progress
-    numbers = [1]
+    numbers: list[int | None] = [1]
     for loop in store.loops(run):
-        if "[" in loop.address and loop.state != "running":
-            continue
-        iterations = store.newest_iterations(run, loop.address, 20)
-        numbers += [loop.started_seq, *(iteration.seq for iteration in iterations)]
-        numbers += [] if loop.finished_seq is None else [loop.finished_seq]
-    for number in numbers:
+        if "[" not in loop.address or loop.state == "running":
+            iterations = store.newest_iterations(run, loop.address, 20)
+            seqs = (iteration.seq for iteration in iterations)
+            numbers += [loop.started_seq, *seqs, loop.finished_seq]
+    for number in filter(None, numbers):
         for entry in store.read(run, after=number - 1, limit=1):
             progress.take(entry.event)
     for loop in store.loops(run):

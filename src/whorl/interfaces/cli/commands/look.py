@@ -75,7 +75,7 @@ def cost(project: Project, *, run: str | None, by: Any, at: str, limit: int, as_
         return
     head = (by.upper(), "CALLS", "INPUT", "OUTPUT", "COST", "IN DOUBT")
     cells = [head, *map(_cost_cells, (*lines, total))]
-    print_lines(figures.table(cells, right=frozenset(range(1, 6))))
+    print_lines(figures.table(cells, right=range(1, 6)))
     click.echo(f"{plural(number, 'run')}, {plural(total.calls, 'call')}")
     if total.unpriced_calls:
         unknown = plural(total.unpriced_calls, "call")

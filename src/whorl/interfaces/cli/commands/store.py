@@ -115,7 +115,7 @@ def _run_lines(
     narrow = _SHRINKING if "loop" in without else ()
     return table(
         [head, *([row[name] for name in used] for row in cells)],
-        right=frozenset({len(used) - 1}),
+        right={len(used) - 1},
         width=width,
         shrink=[used.index(name) for name in narrow if name in used],
     )
@@ -241,7 +241,7 @@ def memory_ls(project: Project, *, as_json: bool) -> None:
             for row, _ in memories
         ]
         head = ("KEY", "RECORDS", "SIZE", "AGE")
-        print_lines(table([head, *cells], right=frozenset({1, 2, 3})))
+        print_lines(table([head, *cells], right={1, 2, 3}))
 
 
 @memory.command(name="rm")
