@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
+from whorl.dialects.loom.expressions import signature
 from whorl.dialects.native import native_schema
 from whorl.dialects.native.tasks import TYPES
 from whorl.explanations import codes, explain
 from whorl.interfaces.cli import COMMANDS
-from whorl.interfaces.cli.commands.reference import logic_signature
 from whorl.interfaces.cli.group import EXITS, build_group
 from whorl.interfaces.http.app import build_app, document
 from whorl.language import functions
@@ -104,7 +104,7 @@ def logic_functions_page() -> str:
         for entry in entries:
             if entry.family == family:
                 doc = entry.doc.replace("|", "\\|")
-                lines.append(f"| `{logic_signature(entry)}` | {doc} |\n")
+                lines.append(f"| `{signature(entry)}` | {doc} |\n")
     return "".join(lines)
 
 

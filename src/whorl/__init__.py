@@ -71,32 +71,19 @@ __all__ = [
     "run_sync",
 ]
 
-_ERRORS = frozenset(
-    {
-        "Cause",
-        "Diagnostic",
-        "InvalidWorkflow",
-        "ProviderError",
-        "RunFailed",
-        "Span",
-        "StoreError",
-        "UsageError",
-        "WhorlError",
-    }
-)
-
-
 if not TYPE_CHECKING:
     # A type checker that saw it would take every misspelt name for one that exists.
     def __getattr__(name: str) -> object:
         """Imports a public name when it is first used."""
         if name not in __all__:
             raise AttributeError(f"module 'whorl' has no attribute {name!r}")
-        if name in _ERRORS:
-            from whorl import errors as home
-        else:
-            from whorl.interfaces import python as home
-        return getattr(home, name)
+        from whorl import errors
+
+        if hasattr(errors, name):
+            return getattr(errors, name)
+        from whorl.interfaces import python
+
+        return getattr(python, name)
 
 
 def __dir__() -> list[str]:

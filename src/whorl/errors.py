@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -156,79 +156,77 @@ class InternalError(WhorlError):
 
 WIDTH_MAX = 100
 _NAME_LENGTH_MAX = 100
-_TAB = "    "
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
 _COLORS = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "frame": "\x1b[1;34m", "bold": "\x1b[1m"}
-_COLOR_END = "\x1b[0m"
 
 
 def render(diagnostic: Diagnostic, text: str | None, *, color: bool = False) -> str:
     """Show a diagnostic with its line of `text`, the whole text of its file."""
-    paint = _paint if color else _leave
-    title = paint(f"{diagnostic.severity}[{safe(diagnostic.code)}]", diagnostic.severity)
+
+    def paint(words: str, look: str) -> str:
+        return f"{_COLORS[look]}{words}\x1b[0m" if color else words
+
+    severity, span = diagnostic.severity, diagnostic.span
+    title = paint(f"{severity}[{safe(diagnostic.code)}]", severity)
     shown = [f"{title}{paint(': ' + safe(diagnostic.message), 'bold')}"]
-    width = 1
-    if diagnostic.span is not None:
-        width = len(str(diagnostic.span.line))
-        place = safe(str(diagnostic.span))
-        shown.append(f"{' ' * width}{paint('-->', 'frame')} {place}")
-        line = None if text is None else _line(text, diagnostic.span.line)
-        if line is not None:
-            shown += _excerpt(diagnostic, diagnostic.span, line, color=color)
-    shown.append(f"{' ' * width} {paint('=', 'frame')} help: {_advice(diagnostic)}")
+    number = str(span.line) if span else " "
+    margin = " " * len(number)
+    if span is not None:
+        shown.append(f"{margin}{paint('-->', 'frame')} {safe(str(span))}")
+        lines = [] if text is None else _LINE_END.split(text, maxsplit=span.line)
+        if span.line <= len(lines):
+            room = WIDTH_MAX - len(number) - 3
+            source, indent, carets = _window(lines[span.line - 1], span, room)
+            blank = f"{margin} {paint('|', 'frame')}"
+            label = f" {safe(diagnostic.label)}" if diagnostic.label else ""
+            marks = paint(f"{'^' * carets}{label}", severity)
+            shown += [blank, f"{paint(number + ' |', 'frame')} {source}".rstrip()]
+            shown.append(f"{blank} {' ' * indent}{marks}")
+    shown.append(f"{margin} {paint('=', 'frame')} help: {_advice(diagnostic)}")
     return "\n".join(shown)
 
 
 def render_all(
     diagnostics: Iterable[Diagnostic], texts: Mapping[str, str], *, color: bool = False
 ) -> str:
-    """Show all diagnostics by position, and how many there are; `texts` is by file."""
-    ordered = sorted(dict.fromkeys(diagnostics), key=_position)
-    if not ordered:
-        return ""
-    blocks = [
-        render(found, texts.get(found.span.file) if found.span else None, color=color)
-        for found in ordered
-    ]
-    return "\n\n".join([*blocks, count_line(ordered)])
+    """Show all diagnostics by position, and how many there are, such as `2 errors, 1 warning`.
 
+    `texts` is by file.
+    """
 
-def count_line(diagnostics: Iterable[Diagnostic]) -> str:
-    """Return a line such as `2 errors, 1 warning`."""
-    severities = [found.severity for found in diagnostics]
-    parts = []
-    for severity in ("error", "warning"):
-        count = severities.count(severity)
-        if count:
-            parts.append(f"{count} {severity}{'' if count == 1 else 's'}")
-    return ", ".join(parts)
+    def position(diagnostic: Diagnostic) -> tuple[bool, str, int, int]:
+        span = diagnostic.span
+        return (True, "", 0, 0) if span is None else (False, span.file, span.line, span.column)
+
+    ordered = sorted(dict.fromkeys(diagnostics), key=position)
+    blocks = [render(d, texts.get(d.span.file) if d.span else None, color=color) for d in ordered]
+    severities = [diagnostic.severity for diagnostic in ordered]
+    counts = [(severities.count(severity), severity) for severity in ("error", "warning")]
+    words = [f"{n} {severity}{'' if n == 1 else 's'}" for n, severity in counts if n]
+    return "\n\n".join([*blocks, ", ".join(words)] if blocks else [])
 
 
 def as_json(diagnostic: Diagnostic) -> dict[str, object]:
     """Return a diagnostic as it stands in JSON answers."""
-    span = diagnostic.span
-    return {
-        "code": diagnostic.code,
-        "severity": diagnostic.severity,
-        "message": diagnostic.message,
-        "label": diagnostic.label,
-        "help": diagnostic.help,
-        "span": span
-        and {
-            "file": span.file,
-            "line": span.line,
-            "column": span.column,
-            "length": span.length,
-        },
-    }
+    names = ("code", "severity", "message", "label", "help")
+    document: dict[str, object] = {name: getattr(diagnostic, name) for name in names}
+    return document | {"span": diagnostic.span and asdict(diagnostic.span)}
 
 
 def safe(text: str) -> str:
     """Return the text on one line, with nothing in it that could steer a terminal."""
-    return _UNSAFE.sub(_picture, text.replace("\t", " "))
+    return _visible(text, tab=" ")
+
+
+def columns(text: str) -> int:
+    """Return how many columns a terminal uses for a text."""
+    if text.isascii():
+        return len(text)
+    shown = (letter for letter in text if unicodedata.category(letter) not in ("Mn", "Me", "Cf"))
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in shown)
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
@@ -247,13 +245,8 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """Return the question that names the nearest candidate, or nothing."""
-    found = nearest(name, candidates)
-    return "" if found is None else f"did you mean {found!r}?"
-
-
-def _position(diagnostic: Diagnostic) -> tuple[bool, str, int, int]:
-    span = diagnostic.span
-    return (True, "", 0, 0) if span is None else (False, span.file, span.line, span.column)
+    candidate = nearest(name, candidates)
+    return "" if candidate is None else f"did you mean {candidate!r}?"
 
 
 def _advice(diagnostic: Diagnostic) -> str:
@@ -266,87 +259,41 @@ def _advice(diagnostic: Diagnostic) -> str:
     return f"{advice}{' ' if advice[-1] in '?!.' else '. '}R{explain}"
 
 
-def _excerpt(diagnostic: Diagnostic, span: Span, line: str, *, color: bool) -> list[str]:
-    """Return the source line with its gutter and the carets under it."""
-    number = str(span.line)
-    paint = _paint if color else _leave
-    source, indent, carets = _window(line, span, WIDTH_MAX - len(number) - 3)
-    blank = f"{' ' * len(number)} {paint('|', 'frame')}"
-    label = safe(diagnostic.label)
-    marks = paint(f"{'^' * carets}{' ' + label if label else ''}", diagnostic.severity)
-    return [
-        blank,
-        f"{paint(number + ' |', 'frame')} {source}".rstrip(),
-        f"{blank} {' ' * indent}{marks}",
-    ]
-
-
 def _window(line: str, span: Span, width_max: int) -> tuple[str, int, int]:
     """Cut a line to the columns around the span: its text, the caret's column, their number."""
+
+    def width(part: str) -> int:
+        return columns(_visible(part))
+
     caret = min(span.column - 1, len(line))
     start = 0
     # A line may have megabytes, so its width is measured near the caret only.
-    if _width(line[: 2 * width_max]) > width_max or len(line) > 2 * width_max:
+    if width(line[: 2 * width_max]) > width_max or len(line) > 2 * width_max:
         start = max(0, caret - width_max // 2)
-        while start < caret and _width(line[start : caret + 1]) > width_max // 2:
+        while start < caret and width(line[start : caret + 1]) > width_max // 2:
             start += 1
     prefix = "…" if start else ""
-    pieces: list[str] = []
     room = width_max - len(prefix)
     end = start
-    while end < len(line) and room >= _width(line[end]) + (end + 1 < len(line)):
-        room -= _width(line[end])
-        pieces.append(_visible(line[end]))
+    while end < len(line) and room >= width(line[end]) + (end + 1 < len(line)):
+        room -= width(line[end])
         end += 1
     suffix = "…" if end < len(line) else ""
-    indent = len(prefix) + _width(line[start:caret])
     marked = line[caret : min(caret + span.length, max(end, caret))]
-    return prefix + "".join(pieces) + suffix, indent, max(1, _width(marked))
+    indent = len(prefix) + width(line[start:caret])
+    return prefix + _visible(line[start:end]) + suffix, indent, max(1, width(marked))
 
 
-def _line(text: str, number: int) -> str | None:
-    """Return one line of a text, without splitting the whole of it into pieces."""
-    start = 0
-    reached = 1
-    for found in _LINE_END.finditer(text):
-        if reached == number:
-            return text[start : found.start()]
-        start = found.end()
-        reached += 1
-    return text[start:] if reached == number else None
+def _visible(text: str, *, tab: str = "    ") -> str:
+    """Return the text with pictures of what a terminal would obey or not show."""
 
+    def picture(match: re.Match[str]) -> str:
+        code = ord(match.group())
+        if code < 0x20:
+            return chr(0x2400 + code)
+        return "\u2421" if code == 0x7F else "\ufffd"
 
-def _visible(text: str) -> str:
-    return _UNSAFE.sub(_picture, text.replace("\t", _TAB))
-
-
-def _picture(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "\u2421" if code == 0x7F else "\ufffd"
-
-
-def _width(text: str) -> int:
-    """Return how many columns a terminal uses for a text."""
-    shown = _visible(text)
-    if shown.isascii():
-        return len(shown)
-    return sum(map(_character_width, shown))
-
-
-def _character_width(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def _paint(text: str, color: str) -> str:
-    return f"{_COLORS[color]}{text}{_COLOR_END}"
-
-
-def _leave(text: str, color: str) -> str:
-    return text
+    return _UNSAFE.sub(picture, text.replace("\t", tab))
 
 
 def _fold(name: str) -> str:

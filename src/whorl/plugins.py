@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from whorl.errors import UsageError, did_you_mean
@@ -23,20 +24,19 @@ class Plugins:
         self.group = group
         self._built_in = dict(built_in)
         self._loaded: dict[str, object] = {}
-        self._installed: dict[str, str] | None = None
 
     def names(self) -> tuple[str, ...]:
         """Every name that can be loaded."""
-        return tuple(dict.fromkeys([*self._built_in, *self._found()]))
+        return tuple(dict.fromkeys([*self._built_in, *self._installed]))
 
     def has(self, name: str) -> bool:
         """Whether the name can be loaded."""
-        return name in self._built_in or name in self._found()
+        return name in self._built_in or name in self._installed
 
     def load(self, name: str, *, code: str = "W022") -> object:
         """What stands behind the name; raises UsageError with the name and the cause."""
         if name not in self._loaded:
-            reference = self._built_in.get(name) or self._found().get(name)
+            reference = self._built_in.get(name) or self._installed.get(name)
             if reference is None:
                 raise UsageError(
                     f"{self.group} has no {name!r}",
@@ -55,12 +55,11 @@ class Plugins:
                 ) from cause
         return self._loaded[name]
 
-    def _found(self) -> dict[str, str]:
-        if self._installed is None:
-            from importlib.metadata import entry_points
+    @cached_property
+    def _installed(self) -> dict[str, str]:
+        from importlib.metadata import entry_points
 
-            self._installed = {entry.name: entry.value for entry in entry_points(group=self.group)}
-        return self._installed
+        return {entry.name: entry.value for entry in entry_points(group=self.group)}
 
 
 def load_reference(reference: str) -> object:
@@ -69,7 +68,7 @@ def load_reference(reference: str) -> object:
 
     module_name, _, name = reference.partition(":")
     module = import_module(module_name.strip())
-    found: object = vars(module).get(name.strip())
-    if found is None:
+    value: object = vars(module).get(name.strip())
+    if value is None:
         raise ImportError(f"module {module_name!r} has no {name!r}")
-    return found
+    return value

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from whorl.templates import ENDINGS, find, names, read
+from whorl.templates import ENDINGS, TEMPLATES, find, read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from whorl.templates import Form
 
 FORMS = list(ENDINGS)
-EVERY = [(name, form) for name in names() for form in FORMS]
+NAMES = [template.name for template in TEMPLATES]
+EVERY = [(name, form) for name in NAMES for form in FORMS]
 
 Rules = dict[str, list[Any]]
 
@@ -186,7 +187,7 @@ def configuration(case: Case, rules: Rules) -> str:
 
 
 def test_there_is_a_case_for_every_template() -> None:
-    assert set(CASES) == set(names())
+    assert set(CASES) == set(NAMES)
 
 
 @pytest.mark.parametrize(("name", "form"), EVERY)
@@ -230,8 +231,8 @@ def test_templates_are_listed(whorl: Whorl) -> None:
     listed = whorl("templates").out.splitlines()
     document = whorl("templates", "--json").json
 
-    assert [said.split()[0] for said in listed] == list(names())
-    assert [one["name"] for one in document] == list(names())
+    assert [said.split()[0] for said in listed] == list(NAMES)
+    assert [one["name"] for one in document] == list(NAMES)
     assert all(one["description"] and one["forms"] == FORMS for one in document)
 
 

@@ -74,6 +74,8 @@ class Reader(Protocol):
     `joined` names the keys that a file may repeat (their lists become one; in JSON any key may be
     repeated, and the last one counts); None means that a repeated key is a mistake. A reader that
     has `reaches_all_steps` says that its files have no steps that are kept and never reached.
+    A reader may also have `linters`: by the name of another system, what its files are called, and
+    `module:name` of what checks a document for it: gives diagnostics, and whether it is refused.
     """
 
     name: str

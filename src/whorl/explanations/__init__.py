@@ -6,21 +6,19 @@ import re
 from importlib.resources import files
 
 _CODE = re.compile(r"[WRPI][0-9]{3}")
-# The files hold no blank lines around their headings; readers get them.
-_TITLE = re.compile(r"\A(# .*)\n")
-_HEADING = re.compile(r"\n(## (?:What|Why|Example|Fix).*)\n")
+# A section of a file begins with its name and a colon; readers get a heading.
+_SECTION = re.compile(r"\n(What|Why|Example|Fix): *")
 
 
 def explain(code: str) -> str | None:
     """Return the page of a code, as Markdown, or nothing for an unknown code."""
     name = code.strip().upper()
-    if _CODE.fullmatch(name) is None:
+    if name not in codes():
         return None
-    page = files(__name__).joinpath(f"{name}.md")
-    if not page.is_file():
-        return None
-    text = _TITLE.sub(r"\1\n", page.read_text(encoding="utf-8"))
-    return _HEADING.sub(r"\n\n\1\n\n", text)
+    text = files(__name__).joinpath(f"{name}.md").read_text(encoding="utf-8")
+    if "\nExample: " not in text:
+        text = text.replace("\n```", "\nExample: ```", 1)
+    return _SECTION.sub(r"\n\n## \1\n\n", text)
 
 
 def codes() -> tuple[str, ...]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
+import json
 from typing import TYPE_CHECKING
 
-from whorl.errors import safe
+from whorl.errors import columns, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from whorl.language import Json
 
@@ -17,21 +17,19 @@ _COLUMN_MIN = 6
 _DECIMALS_MAX = 15
 # By less than this numbers differ that are the same to whoever computed them.
 _NOISE = 1e-9
-_ZERO_WIDTH = frozenset({"Mn", "Me", "Cf"})
 
 
 def seconds(amount: float) -> str:
     """A duration: 0.4s, 38s, 2m32s, 1h05m, 3d4h."""
     if amount < 9.95:
         return f"{max(0.0, amount):.1f}s"
-    whole = round(amount)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3_600:
-        return f"{whole // 60}m{whole % 60:02d}s"
-    if whole < 86_400:
-        return f"{whole // 3_600}h{whole % 3_600 // 60:02d}m"
-    return f"{whole // 86_400}d{whole % 86_400 // 3_600}h"
+    minutes, rest = divmod(round(amount), 60)
+    hours, minutes_left = divmod(minutes, 60)
+    if hours >= 24:
+        return f"{hours // 24}d{hours % 24}h"
+    if hours:
+        return f"{hours}h{minutes_left:02d}m"
+    return f"{minutes}m{rest:02d}s" if minutes else f"{rest}s"
 
 
 def age(amount: float) -> str:
@@ -46,9 +44,18 @@ def dollars(amount: float) -> str:
     """A sum of money; small ones have four decimals, so that they stand below each other."""
     if amount == 0 or amount >= 0.095:
         return f"${amount:,.2f}"
-    if amount >= 0.00095:
-        return f"${amount:.4f}"
-    return "<$0.001"
+    return f"${amount:.4f}" if amount >= 0.00095 else "<$0.001"
+
+
+def used(tokens: int, cost_usd: float) -> str:
+    """The tokens and the money that something took, as far as there were any."""
+    amount = dollars(cost_usd) if cost_usd else ""
+    return joined(f"{count(tokens)} tok" if tokens else "", amount)
+
+
+def joined(*parts: str) -> str:
+    """The parts that say something, on one line."""
+    return "  ".join(part for part in parts if part)
 
 
 def count(amount: float) -> str:
@@ -67,8 +74,7 @@ def allowed(amount: float) -> str:
 
 def as_much_again(budget: float | None) -> str:
     """What to add to a budget that is used up: the same again, as the command line takes it."""
-    amount = budget or 0.5
-    rounded = float(f"{amount:.3g}")
+    rounded = float(f"{budget or 0.5:.3g}")
     return f"+{_trimmed(f'{rounded:.9f}')}"
 
 
@@ -160,15 +166,13 @@ def plural(number: int, noun: str, many: str = "") -> str:
 
 def written(value: Json) -> str:
     """A value as people read it: a text as it is, everything else as JSON."""
-    import json
-
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def table(
     rows: Iterable[Sequence[str]],
     *,
-    right: frozenset[int] = frozenset(),
+    right: Container[int] = (),
     width: int | None = None,
     shrink: Sequence[int] = (),
 ) -> list[str]:
@@ -177,51 +181,25 @@ def table(
     Where lines would be wider than `width`, the widest of the columns in `shrink` are cut.
     """
     cells = [list(row) for row in rows]
-    if not cells:
-        return []
-    widths = [max(_width(row[at]) for row in cells) for at in range(len(cells[0]))]
-    if width is not None:
-        _narrow(widths, width, shrink)
+    widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
+    excess = 0 if width is None else sum(widths) + 2 * (len(widths) - 1) - width
+    for _ in range(excess):
+        widest = max(shrink, key=lambda at: widths[at], default=None)
+        if widest is None or widths[widest] <= _COLUMN_MIN:
+            break
+        widths[widest] -= 1
     return [
         "  ".join(
-            _padded(_cut(cell, widths[at]), widths[at], at_right=at in right)
-            for at, cell in enumerate(row)
+            _fitted(cell, widths[at], at_right=at in right) for at, cell in enumerate(row)
         ).rstrip()
         for row in cells
     ]
 
 
-def _narrow(widths: list[int], width: int, shrink: Sequence[int]) -> None:
-    excess = sum(widths) + 2 * (len(widths) - 1) - width
-    while excess > 0:
-        widest = max(shrink, key=lambda at: widths[at], default=None)
-        if widest is None or widths[widest] <= _COLUMN_MIN:
-            return
-        widths[widest] -= 1
-        excess -= 1
-
-
-def _cut(cell: str, width: int) -> str:
-    if _width(cell) <= width:
-        return cell
-    while cell and _width(cell) > width - 1:
-        cell = cell[:-1]
-    return cell + "…"
-
-
-def _padded(cell: str, width: int, *, at_right: bool) -> str:
-    room = " " * (width - _width(cell))
+def _fitted(cell: str, width: int, *, at_right: bool) -> str:
+    if columns(cell) > width:
+        while cell and columns(cell) > width - 1:
+            cell = cell[:-1]
+        cell += "…"
+    room = " " * (width - columns(cell))
     return room + cell if at_right else cell + room
-
-
-def _width(text: str) -> int:
-    if text.isascii():
-        return len(text)
-    return sum(
-        0
-        if unicodedata.category(letter) in _ZERO_WIDTH
-        else 2
-        if unicodedata.east_asian_width(letter) in "WF"
-        else 1
-        for letter in text
-    )

@@ -16,15 +16,12 @@ from whorl.interpreter.events import unescape
 from whorl.runtimes.projection import LoopFold, RunFold, amount_of, count_of, iteration_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from whorl.interpreter.events import Event
     from whorl.language import Json
 
 ITERATIONS_MAX = 200
 STEPS_MAX = 1_000
 TEXT_MAX = 2_000
-WARNINGS_MAX = 100
 _ATTEMPT = re.compile(r"#([0-9]+)$")
 
 
@@ -123,25 +120,29 @@ class Progress(RunFold[LoopProgress]):
     workflow: str = ""
     mark: str = ""
     started_at: float = 0.0
-    at: float = 0.0
     steps: dict[str, Step] = field(default_factory=dict)
     waiting: dict[str, dict[str, Json]] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
 
     def take(self, event: Event) -> bool:
         """Takes the next event of the journal in."""
-        self.at = max(self.at, event.at)
         if not RunFold.take(self, event):
             return False
-        change = _CHANGES.get(event.kind)
-        if change is not None:
-            change(self, event)
+        match event.kind.partition("."):
+            case "run", _, what:
+                self._take_of_run(what, event)
+            case "gate", _, what:
+                self._take_of_gate(what, event)
+            case "task" | "node" | "timer", _, _:
+                self._take_of_step(event)
         return True
 
     def loop_for(self, event: Event, address: str) -> LoopProgress:
         """The loop that an event is about; what lies in its iterations before is let go."""
         if event.kind not in ("loop.started", "loop.continued"):
-            _drop_below(self, f"{address}[")
+            inside: tuple[dict[str, Any], ...] = (self.steps, self.loops)
+            for places in inside:
+                for key in [key for key in places if key.startswith(f"{address}[")]:
+                    del places[key]
         return self.loops.setdefault(address, LoopProgress(address))
 
     def is_busy(self) -> bool:
@@ -153,6 +154,77 @@ class Progress(RunFold[LoopProgress]):
         step = self.steps.get(_split_attempt(address)[0])
         if step is not None:
             step.text = (step.text + text)[-TEXT_MAX:]
+
+    def _take_of_run(self, what: str, event: Event) -> None:
+        # A fork begins when it is made, not when the run began that it comes from.
+        if what == "forked" or (what == "started" and not self.started_at):
+            self.started_at = event.at
+        if what == "finished":
+            for step in self.steps.values():
+                if step.state in ("running", "retrying", "waiting"):
+                    step.state, step.ended_at = "cancelled", event.at
+            self.waiting.clear()
+
+    def _take_of_gate(self, what: str, event: Event) -> None:
+        base, attempt = _split_attempt(event.address)
+        if what == "waiting":
+            self.waiting[event.address] = event.body
+            if "/:" not in base:
+                self.steps[base] = Step(base, "waiting", event.at, attempt=attempt)
+        elif what == "decided":
+            self.waiting.pop(event.address, None)
+            step = self.steps.get(base)
+            if step is not None and step.state == "waiting":
+                is_approved = bool(event.body.get("approved"))
+                step.state, step.ended_at = "succeeded" if is_approved else "rejected", event.at
+                step.feedback = line(str(event.body.get("feedback") or ""), 200)
+
+    def _take_of_step(self, event: Event) -> None:
+        base, attempt = _split_attempt(event.address)
+        match event.kind:
+            case "task.started":
+                step = self.steps[base] = Step(base, "running", event.at, attempt=attempt)
+                inputs: Any = event.body.get("inputs")
+                model = inputs.get("model") if isinstance(inputs, dict) else None
+                step.model = model if isinstance(model, str) else ""
+            case "task.retrying" if base in self.steps:
+                self.steps[base].state = "retrying"
+            case "timer.fired" if "/:wait" in event.address:
+                # A wait is over; nothing tells when it began.
+                base, attempt = _split_attempt(event.address.partition("/:wait")[0])
+                self.steps[base] = Step(base, "succeeded", event.at, event.at, attempt=attempt)
+                self._forget_oldest()
+            case "task.finished" | "task.failed":
+                step = self._ended_step(base, attempt, event)
+                step.model = str(event.body.get("model") or step.model)
+                step.state = "succeeded" if event.kind == "task.finished" else "failed"
+                error: Any = event.body.get("error")
+                if step.state == "succeeded":
+                    self._forget_oldest()
+                else:
+                    message = error.get("message", "") if isinstance(error, dict) else ""
+                    step.error = line(str(message), 200)
+            case "node.finished" | "node.skipped":
+                step = self._ended_step(base, attempt, event)
+                step.branch = str(event.body.get("branch") or "")
+                usual = "skipped" if event.kind == "node.skipped" else "succeeded"
+                if step.state != "rejected":
+                    step.state = str(event.body.get("status") or usual)
+
+    def _ended_step(self, base: str, attempt: int, event: Event) -> Step:
+        step = self.steps.setdefault(base, Step(base, "running", event.at, attempt=attempt))
+        _, tokens, cost_usd = usage_of(event.body)
+        step.tokens += tokens
+        step.cost_usd += cost_usd
+        step.ended_at = event.at
+        return step
+
+    def _forget_oldest(self) -> None:
+        """A list of many items leaves many steps; the oldest that went well are let go."""
+        if len(self.steps) > STEPS_MAX:
+            done = [key for key, step in self.steps.items() if step.state == "succeeded"]
+            for key in done[: STEPS_MAX // 2]:
+                del self.steps[key]
 
 
 def name_of(address: str) -> str:
@@ -173,123 +245,3 @@ def usage_of(body: dict[str, Json]) -> tuple[int, int, float]:
 def _split_attempt(address: str) -> tuple[str, int]:
     attempt = _ATTEMPT.search(address)
     return (address[: attempt.start()], int(attempt[1])) if attempt else (address, 1)
-
-
-def _run_started(progress: Progress, event: Event) -> None:
-    """A fork begins when it is made, not when the run began that it comes from."""
-    if event.kind == "run.forked" or not progress.started_at:
-        progress.started_at = event.at
-
-
-def _run_finished(progress: Progress, event: Event) -> None:
-    for step in progress.steps.values():
-        if step.state in ("running", "retrying", "waiting"):
-            step.state, step.ended_at = "cancelled", event.at
-    progress.waiting.clear()
-
-
-def _task_started(progress: Progress, event: Event) -> None:
-    base, attempt = _split_attempt(event.address)
-    inputs: Any = event.body.get("inputs")
-    model = inputs.get("model") if isinstance(inputs, dict) else None
-    step = Step(base, "running", event.at, attempt=attempt)
-    step.model = model if isinstance(model, str) else ""
-    progress.steps[base] = step
-
-
-def _ended_step(progress: Progress, event: Event) -> Step:
-    base, attempt = _split_attempt(event.address)
-    step = progress.steps.setdefault(base, Step(base, "running", event.at, attempt=attempt))
-    _, tokens, cost_usd = usage_of(event.body)
-    step.tokens += tokens
-    step.cost_usd += cost_usd
-    step.ended_at = event.at
-    return step
-
-
-def _task_ended(progress: Progress, event: Event) -> None:
-    step = _ended_step(progress, event)
-    step.model = str(event.body.get("model") or step.model)
-    if event.kind == "task.finished":
-        step.state = "succeeded"
-        _forget_oldest(progress)
-        return
-    error: Any = event.body.get("error")
-    step.state = "failed"
-    step.error = line(str(error.get("message", "")) if isinstance(error, dict) else "", 200)
-
-
-def _task_retrying(progress: Progress, event: Event) -> None:
-    step = progress.steps.get(_split_attempt(event.address)[0])
-    if step is not None:
-        step.state = "retrying"
-
-
-def _timer_fired(progress: Progress, event: Event) -> None:
-    """A wait is over; nothing tells when it began."""
-    base, kind, _ = event.address.partition("/:wait")
-    if kind:
-        base, attempt = _split_attempt(base)
-        progress.steps[base] = Step(base, "succeeded", event.at, event.at, attempt=attempt)
-        _forget_oldest(progress)
-
-
-def _node_ended(progress: Progress, event: Event) -> None:
-    step = _ended_step(progress, event)
-    step.branch = str(event.body.get("branch") or "")
-    usual = "skipped" if event.kind == "node.skipped" else "succeeded"
-    if step.state != "rejected":
-        step.state = str(event.body.get("status") or usual)
-
-
-def _gate_waiting(progress: Progress, event: Event) -> None:
-    progress.waiting[event.address] = event.body
-    base, attempt = _split_attempt(event.address)
-    if "/:" not in base:
-        progress.steps[base] = Step(base, "waiting", event.at, attempt=attempt)
-
-
-def _gate_decided(progress: Progress, event: Event) -> None:
-    progress.waiting.pop(event.address, None)
-    step = progress.steps.get(_split_attempt(event.address)[0])
-    if step is not None and step.state == "waiting":
-        is_approved = bool(event.body.get("approved"))
-        step.state, step.ended_at = "succeeded" if is_approved else "rejected", event.at
-        step.feedback = line(str(event.body.get("feedback") or ""), 200)
-
-
-def _warned(progress: Progress, event: Event) -> None:
-    if len(progress.warnings) < WARNINGS_MAX:
-        progress.warnings.append(str(event.body.get("message", "")))
-
-
-def _forget_oldest(progress: Progress) -> None:
-    """A list of many items leaves many steps; the oldest that went well are let go."""
-    if len(progress.steps) > STEPS_MAX:
-        done = [key for key, step in progress.steps.items() if step.state == "succeeded"]
-        for key in done[: STEPS_MAX // 2]:
-            del progress.steps[key]
-
-
-def _drop_below(progress: Progress, prefix: str) -> None:
-    for address in [key for key in progress.steps if key.startswith(prefix)]:
-        del progress.steps[address]
-    for address in [key for key in progress.loops if key.startswith(prefix)]:
-        del progress.loops[address]
-
-
-_CHANGES: dict[str, Callable[[Progress, Event], None]] = {
-    "run.started": _run_started,
-    "run.forked": _run_started,
-    "run.finished": _run_finished,
-    "task.started": _task_started,
-    "task.finished": _task_ended,
-    "task.failed": _task_ended,
-    "task.retrying": _task_retrying,
-    "timer.fired": _timer_fired,
-    "node.finished": _node_ended,
-    "node.skipped": _node_ended,
-    "gate.waiting": _gate_waiting,
-    "gate.decided": _gate_decided,
-    "warning": _warned,
-}

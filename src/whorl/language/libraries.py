@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from whorl.errors import UsageError, did_you_mean
@@ -55,6 +56,8 @@ class Library:
     `read` is the syntax that has the library's name. `semantics` count for every expression that
     names the library, whatever its syntax, and for sources of the syntax. `recorder`, written
     `module:name`, keeps records of the nodes that have ended (`whorl.interpreter.plan.Recorder`).
+    `title` names the expressions in which authors call its functions, and `signature` shows how;
+    one without a title is for readers, and not explained.
     """
 
     functions: tuple[FunctionEntry, ...] = ()
@@ -62,6 +65,8 @@ class Library:
     read: Read | None = None
     semantics: Semantics | None = None
     recorder: str = ""
+    title: str = ""
+    signature: Callable[[FunctionEntry], str] = attrgetter("signature")
 
 
 _CORE_SEMANTICS = Semantics()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from whorl import ir
 from whorl.dialects.loom import control, outside, steps
@@ -75,6 +75,7 @@ class LoomReader:
     looks_for = "`actions`, `definition.actions` or a template with a workflow, in JSON"
     # Azure takes JSON with repeated keys, and the last one counts.
     joined: frozenset[str] | None = frozenset()
+    linters: ClassVar = {"azure": ("Logic Apps", "whorl.dialects.loom.linting:lint_for_azure")}
 
     def claims(self, document: Document) -> bool:
         """Whether there is a definition in the file."""

@@ -365,8 +365,19 @@ def next_token(source: str, position: int, *, lenient: bool) -> Token:
 
 
 LOOM = Library(functions=ACTION_FUNCTIONS, recorder="whorl.dialects.loom.records:RECORDER")
+
+
+def signature(entry: FunctionEntry) -> str:
+    """The parameters of a function; a question mark stands behind what may be left out."""
+    optional = [f"{name}?" for name, _ in entry.optional]
+    further = ["..."] if entry.extra else []
+    return f"{entry.name}({', '.join([*entry.required, *optional, *further])})"
+
+
 LOGIC = Library(
     functions=LOGIC_FUNCTIONS,
+    title="Logic Apps expressions: @{...}",
+    signature=signature,
     stands_alone=True,
     read=partial(read, lenient=False),
     semantics=Semantics(strict_item, strict_item, print_text, forgiving_item, pay, to_plain_json),

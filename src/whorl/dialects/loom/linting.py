@@ -54,12 +54,13 @@ class Nesting:
         return Nesting(self.depth + 1, self.is_in_loop or kind in LOOPS or kind == "foreach")
 
 
-def lint_for_azure(document: Document) -> list[Diagnostic]:
-    """Everything in a file that Azure Logic Apps would refuse or do otherwise."""
+def lint_for_azure(document: Document) -> tuple[list[Diagnostic], bool]:
+    """What Azure Logic Apps would refuse or do otherwise, and whether it would refuse the file."""
     form = form_of(document.root)
     if form is None:
-        return []
-    return list(_block(find(form.definition, "actions"), Nesting()))
+        return [], False
+    diagnostics = list(_block(find(form.definition, "actions"), Nesting()))
+    return diagnostics, any(d.severity == "error" or d.label == REFUSED for d in diagnostics)
 
 
 def _block(actions: Value | None, nesting: Nesting) -> Iterator[Diagnostic]:

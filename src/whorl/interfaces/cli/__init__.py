@@ -17,7 +17,7 @@ COMMANDS: CommandTable = {
         "new": ("reference:new", "Write a workflow file from a template."),
         "validate": ("files:validate", "Check workflow files and list all mistakes."),
         "lint": ("files:lint", "Say what another system would refuse in a file."),
-        "convert": ("convert:convert", "Write a workflow file in the native format."),
+        "convert": ("files:convert", "Write a workflow file in the native format."),
         "graph": ("files:graph", "Draw a workflow as text, as SVG or as a Mermaid diagram."),
         "test": ("files:test", "Run a workflow against recorded replies and show what changed."),
         "schema": ("reference:schema", "Print the JSON Schema of native files, for editors."),

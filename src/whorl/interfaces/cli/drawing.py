@@ -11,19 +11,10 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from whorl.interfaces import figures
 from whorl.interfaces.cli.terminal import SIGNS, badge
-from whorl.interfaces.cli.watchers import verdict
-from whorl.interfaces.figures import (
-    allowed,
-    count,
-    difference,
-    dollars,
-    line,
-    plural,
-    score,
-    seconds,
-    sparkline,
-)
+from whorl.interfaces.cli.watchers import iteration_cells, verdict
+from whorl.interfaces.figures import allowed, dollars, joined, line, score, seconds, used
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.wording import condition_words, exit_words, target_of
 from whorl.interpreter.events import join, numbered
@@ -31,7 +22,7 @@ from whorl.ir import Assign, Break, Compute, Continue, Group, Loop, Stop
 from whorl.services.results import loop_node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from whorl.interfaces.progress import Iteration, LoopProgress, Progress, Step
     from whorl.ir import Block, Node, Workflow
@@ -43,6 +34,10 @@ BAR_WIDTH = 28
 _INSIDE_MAX = 8
 _HEAD = ("#", "score", "Δ", "time", "tokens", "cost")
 _WIDTHS = (3, 8, 7, 7, 7, 9)
+# What is computed at once, or ends something else, is not drawn.
+UNSEEN = (Compute, Assign, Stop, Break, Continue)
+_UNDER_WAY = frozenset({"running", "retrying", "waiting"})
+_WELL = frozenset({"succeeded", "skipped"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +54,11 @@ class View:
 def draw(view: View) -> list[Text]:
     """All lines of the view."""
     progress = view.progress
-    lines = [_header(view), *_block(view, view.workflow.body, "", "")]
+    words, color = badge(progress.status, progress.mark)
+    took = seconds(view.now - progress.started_at) if progress.started_at else ""
+    title, rest = (line(progress.workflow, 60), "bold"), f"  run {progress.run}  {took}"
+    lines = [Text.assemble((words, f"bold {color}"), " ", title, rest)]
+    lines += _block(view, view.workflow.body, "", "")
     # A run that only waits asks with its last words, below the view.
     for address, gate in progress.waiting.items() if progress.status == "running" else ():
         words = line(str(gate.get("message", "")), view.width - 20)
@@ -70,19 +69,9 @@ def draw(view: View) -> list[Text]:
 
 def row_cells(done: Iteration, *, is_best: bool = False) -> Text:
     """A finished iteration as a row of the loop's table."""
-    change = difference(done.score, done.before)
-    color = "green" if change.startswith("+") else "red"
-    cells = (
-        (f"{done.number:>{_WIDTHS[0]}}", "bold" if is_best else ""),
-        (f" {done.shown_score:>{_WIDTHS[1] - 1}}", "bold" if is_best else ""),
-        (f" {change:>{_WIDTHS[2] - 1}}", color),
-        (f"{seconds(done.seconds):>{_WIDTHS[3]}}", ""),
-        (f"{count(done.tokens) if done.tokens else '':>{_WIDTHS[4]}}", ""),
-        (f"{dollars(done.cost_usd) if done.cost_usd else '':>{_WIDTHS[5]}}", ""),
-    )
-    text = Text()
-    for cell, style in cells:
-        text.append(cell, style)
+    cells = iteration_cells(done)
+    style = "bold" if is_best else ""
+    text = _row(cells, (style, style, "green" if cells[2].startswith("+") else "red"))
     mark = verdict(done)
     text.append("  ")
     text.append(mark[:1], "green" if done.is_met else "red" if mark[:1] == "✗" else "yellow")
@@ -90,23 +79,20 @@ def row_cells(done: Iteration, *, is_best: bool = False) -> Text:
     return text
 
 
-def _header(view: View) -> Text:
-    progress = view.progress
-    words, color = badge(progress.status, progress.mark)
-    took = seconds(view.now - progress.started_at) if progress.started_at else ""
-    return Text.assemble(
-        (words, f"bold {color}"),
-        " ",
-        (line(progress.workflow, 60), "bold"),
-        f"  run {progress.run}  {took}",
-    )
+def _row(cells: Sequence[str], styles: Sequence[str] = ()) -> Text:
+    """Cells set to the right, each apart from the one before, however wide it is."""
+    text = Text()
+    for at, (cell, width) in enumerate(zip(cells, _WIDTHS, strict=True)):
+        style = styles[at] if at < len(styles) else ""
+        text.append(f"{' ' + cell if at else cell:>{width}}", style)
+    return text
 
 
 def _block(view: View, block: Block, address: str, indent: str) -> Iterator[Text]:
     states = states_of(view.progress, block, address)
     nodes = [node for node in block.nodes if not isinstance(node, UNSEEN)]
-    for at, node in enumerate(nodes):
-        is_last = at + 1 == len(nodes)
+    for node in nodes:
+        is_last = node is nodes[-1]
         branch = indent + ("└── " if is_last else "├── ")
         below = indent + ("    " if is_last else "│   ")
         place = join(address, node.name)
@@ -143,8 +129,8 @@ def _mark(view: View, state: str) -> tuple[str, str]:
 
 def _inside(view: View, steps: list[Step], address: str, indent: str) -> Iterator[Text]:
     """What is under way inside a branch, a group, a call or the items of a list."""
-    for one in [step for step in steps if step.state != "succeeded"][:_INSIDE_MAX]:
-        yield _step(view, one, indent + "  ", one.address[len(address) :].lstrip("/"))
+    for step in [step for step in steps if step.state != "succeeded"][:_INSIDE_MAX]:
+        yield _step(view, step, indent + "  ", step.address[len(address) :].lstrip("/"))
     for key, loop in view.progress.loops.items():
         node = loop_node(view.workflow, loop.path) if is_below(key, address) else None
         if node is not None and not loop.exit_reason:
@@ -153,15 +139,13 @@ def _inside(view: View, steps: list[Step], address: str, indent: str) -> Iterato
 
 def _step(view: View, step: Step, branch: str, name: str = "") -> Text:
     mark, color = _mark(view, step.state)
-    text = Text.assemble(
-        (branch, "dim"), (f"{mark} ", color), line(name or name_of(step.address), 60)
-    )
+    shown = line(name or name_of(step.address), 60)
+    text = Text.assemble((branch, "dim"), (f"{mark} ", color), shown)
     took = (step.ended_at or view.now) - step.started_at
-    parts = [line(step.model, 40), seconds(took) if took else ""]
-    parts += [f"{count(step.tokens)} tok" if step.tokens else ""]
-    parts += [dollars(step.cost_usd) if step.cost_usd else ""]
-    parts += [f"attempt {step.attempt}" if step.attempt > 1 else ""]
-    text.append("".join(f"  {part}" for part in parts if part), "dim")
+    attempt = f"attempt {step.attempt}" if step.attempt > 1 else ""
+    time, spent = seconds(took) if took else "", used(step.tokens, step.cost_usd)
+    about = joined(line(step.model, 40), time, spent, attempt)
+    text.append(f"  {about}" if about else "", "dim")
     if step.error:
         text.append(f"  {line(step.error, 80)}", "red")
     elif step.text and step.state == "running":
@@ -184,47 +168,42 @@ def _loop_sign(loop: LoopProgress) -> tuple[str, str]:
 
 def _loop(view: View, loop: LoopProgress, node: Loop, indents: tuple[str, str]) -> Iterator[Text]:
     branch, below = indents
-    of = f"/{loop.limit}" if loop.limit else ""
-    ended = exit_words(loop.exit_reason, loop.stopped_by) if loop.exit_reason else ""
+    ended = exit_words(loop.exit_reason, loop.stopped_by)
     until = condition_words(node.until)
     mark, color = _loop_sign(loop)
     title = Text.assemble((branch, "dim"), (f"{mark} ", color), (line(node.name, 60), "bold"))
-    title.append("  iteration ").append(str(loop.number), "bold").append(of)
+    title.append("  iteration ").append(str(loop.number), "bold")
+    title.append(f"/{loop.limit}" if loop.limit else "")
     title.append(f"   {ended}" if ended else f"   until {until}" if until else "")
     yield title
     shown = list(loop.iterations)[-view.rows_max :]
     if shown or not ended:
-        head = "".join(f"{word:>{width}}" for word, width in zip(_HEAD, _WIDTHS, strict=True))
-        yield Text.assemble((f"{below}{head}  verdict", "dim"))
+        yield Text(f"{below}{_row(_HEAD).plain}  verdict", "dim")
     for done in shown:
         is_best = loop.best is not None and loop.best[0] == done.number
         yield Text.assemble((below, "dim"), row_cells(done, is_best=is_best))
     if not ended and loop.number > (shown[-1].number if shown else 0):
         yield Text.assemble((below, "dim"), _current(view, loop))
-        yield from _block(view, node.body, _iteration_address(view, loop), below + "   ")
-
-
-def _iteration_address(view: View, loop: LoopProgress) -> str:
-    address = numbered(loop.address, loop.number)
-    tried = [key for key in view.progress.steps if key.startswith(f"{address}#")]
-    return tried[-1].partition("/")[0] if tried and "/" not in loop.address else address
+        address = numbered(loop.address, loop.number)
+        tried = [key for key in view.progress.steps if key.startswith(f"{address}#")]
+        if tried and "/" not in loop.address:
+            address = tried[-1].partition("/")[0]
+        yield from _block(view, node.body, address, below + "   ")
 
 
 def _current(view: View, loop: LoopProgress) -> Text:
     """The row of the iteration that runs."""
     inside = numbered(loop.address, loop.number)
     steps = [step for key, step in view.progress.steps.items() if key.startswith(inside)]
-    loops = [one for key, one in view.progress.loops.items() if key.startswith(inside)]
-    spent = [(one.tokens, one.cost_usd) for one in steps]
-    spent += [(done.tokens, done.cost_usd) for one in loops for done in one.iterations]
-    tokens, cost = sum(one[0] for one in spent), sum(one[1] for one in spent)
-    running = [name_of(step.address) for step in steps if step.state == "running"]
-    cells = ["", "…", "", seconds(view.now - loop.iteration_at)]
-    cells += [count(tokens) if tokens else "", dollars(cost) if cost else ""]
-    row = "".join(f"{cell:>{width}}" for cell, width in zip(cells, _WIDTHS, strict=True))
-    words = f"{line(', '.join(running), 40)} running" if running else ""
-    number = f"{loop.number:>{_WIDTHS[0]}}"
-    return Text.assemble((number, "yellow"), row[_WIDTHS[0] :], "  ", (words, "yellow"))
+    loops = [inner for key, inner in view.progress.loops.items() if key.startswith(inside)]
+    spent = [(step.tokens, step.cost_usd) for step in steps]
+    spent += [(done.tokens, done.cost_usd) for inner in loops for done in inner.iterations]
+    tokens, cost = sum(amount[0] for amount in spent), sum(amount[1] for amount in spent)
+    cells = [str(loop.number), "…", "", seconds(view.now - loop.iteration_at)]
+    cells += [figures.count(tokens) if tokens else "", dollars(cost) if cost else ""]
+    running = ", ".join(name_of(step.address) for step in steps if step.state == "running")
+    words = f"{line(running, 40)} running" if running else ""
+    return Text.assemble(_row(cells, ("yellow",)), "  ", (words, "yellow"))
 
 
 def _footer(view: View) -> Iterator[Text]:
@@ -233,7 +212,8 @@ def _footer(view: View) -> Iterator[Text]:
     scores = [done.score for done in loop.iterations][-SPARKS_MAX:] if loop else []
     lines: list[Text] = []
     if loop is not None and any(item is not None for item in scores):
-        text = Text.assemble("score   ", (f"{sparkline(scores):<{BAR_WIDTH}}", "cyan"), "  ")
+        curve = f"{figures.sparkline(scores):<{BAR_WIDTH}}"
+        text = Text.assemble("score   ", (curve, "cyan"), "  ")
         node = loop_node(view.workflow, loop.path)
         target = target_of(node.until) if node is not None else None
         if loop.best is not None:
@@ -243,69 +223,55 @@ def _footer(view: View) -> Iterator[Text]:
         lines.append(text)
     if progress.budget_usd:
         share = min(1.0, progress.cost_usd / progress.budget_usd)
-        text = Text.assemble("budget  ", *_bar(share), "  ")
+        full = round(share * BAR_WIDTH)
+        bar = ("━" * full, "red" if share >= 0.8 else "magenta")
+        text = Text.assemble("budget  ", bar, ("━" * (BAR_WIDTH - full), "bright_black"), "  ")
         text.append(f"{dollars(progress.cost_usd)} / {allowed(progress.budget_usd)}")
-        text.append(_iterations_left(progress, loop))
+        text.append(_iterations_left(progress.budget_usd - progress.cost_usd, loop))
         lines.append(text)
     elif progress.calls:
-        cost = f"  {dollars(progress.cost_usd)}" if progress.cost_usd else ""
-        words = f"used    {plural(progress.calls, 'call')}  {count(progress.tokens)} tok{cost}"
-        lines.append(Text(words))
+        calls, cost = figures.plural(progress.calls, "call"), progress.cost_usd
+        words = f"{figures.count(progress.tokens)} tok", dollars(cost) if cost else ""
+        lines.append(Text(f"used    {joined(calls, *words)}"))
     if lines:
         yield Text("")
     yield from lines
 
 
-def _bar(share: float) -> tuple[tuple[str, str], tuple[str, str]]:
-    full = round(share * BAR_WIDTH)
-    color = "red" if share >= 0.8 else "magenta"
-    return ("━" * full, color), ("━" * (BAR_WIDTH - full), "bright_black")
-
-
-def _iterations_left(progress: Progress, loop: LoopProgress | None) -> str:
+def _iterations_left(left_usd: float, loop: LoopProgress | None) -> str:
     costs = [done.cost_usd for done in loop.iterations if done.cost_usd] if loop else []
-    if not costs or progress.budget_usd is None or (loop and loop.exit_reason):
+    if loop is None or not costs or loop.exit_reason:
         return ""
-    left = int((progress.budget_usd - progress.cost_usd) / (sum(costs) / len(costs)))
-    if loop is not None and loop.limit:
+    left = int(left_usd / (sum(costs) / len(costs)))
+    if loop.limit:
         left = min(left, loop.limit - len(loop.iterations))
     return f"   ~{max(0, left):,} iterations left"
-
-
-# What is computed at once, or ends something else, is not drawn.
-UNSEEN = (Compute, Assign, Stop, Break, Continue)
-_UNDER_WAY = frozenset({"running", "retrying", "waiting"})
-_WELL = frozenset({"succeeded", "skipped"})
 
 
 def states_of(progress: Progress, block: Block, address: str) -> dict[str, str]:
     """The state of each node by its name: running, succeeded, failed; empty: it has not begun."""
     signs = {node.name: _sign(progress, join(address, node.name)) for node in block.nodes}
+    left = {after.node for node in block.nodes if signs[node.name] for after in node.after}
     states: dict[str, str] = {}
     for node in block.nodes:
         sign = signs[node.name]
-        is_left = any(_follows(other, node) and signs[other.name] for other in block.nodes)
-        if sign in ("", "running") and (is_left or progress.status == "succeeded"):
-            states[node.name] = "succeeded"
+        is_due = all(states.get(after.node) in _WELL for after in node.after)
+        if sign in ("", "running") and (node.name in left or progress.status == "succeeded"):
+            sign = "succeeded"
         elif isinstance(node, Group) and sign == "running":
             inner = states_of(progress, node.body, join(address, node.name))
             is_done = all(state in _WELL for state in inner.values())
-            states[node.name] = "succeeded" if is_done else sign
-        elif not sign and _is_due(node, states, progress):
-            states[node.name] = "succeeded" if isinstance(node, UNSEEN) else "running"
-        else:
-            states[node.name] = sign
+            sign = "succeeded" if is_done else sign
+        elif not sign and is_due and progress.status == "running":
+            sign = "succeeded" if isinstance(node, UNSEEN) else "running"
+        states[node.name] = sign
     return states
 
 
 def newest_loop(progress: Progress, address: str) -> LoopProgress | None:
     """The loop at an address; one that was run again has a number behind its name."""
-    loops = [
-        loop
-        for key, loop in progress.loops.items()
-        if key == address or key.startswith(f"{address}#")
-    ]
-    return loops[-1] if loops else None
+    keys = [key for key in progress.loops if key == address or key.startswith(f"{address}#")]
+    return progress.loops[keys[-1]] if keys else None
 
 
 def steps_below(progress: Progress, address: str) -> list[Step]:
@@ -327,20 +293,10 @@ def _sign(progress: Progress, address: str) -> str:
     step = progress.steps.get(address)
     if step is not None and not step.branch:
         return "running" if step.state in _UNDER_WAY else step.state
-    inside = steps_below(progress, address)
-    if any(one.state in _UNDER_WAY for one in inside) or not inside:
-        return "running" if inside or (step is not None and progress.status == "running") else ""
+    states = {inner.state for inner in steps_below(progress, address)}
+    if states & _UNDER_WAY or not states:
+        return "running" if states or (step is not None and progress.status == "running") else ""
     if progress.status not in ("failed", "cancelled"):
         return "running"
-    worst = {one.state for one in inside} - _WELL
+    worst = states - _WELL
     return "failed" if "failed" in worst else "cancelled" if worst else "succeeded"
-
-
-def _follows(other: Node, node: Node) -> bool:
-    return any(after.node == node.name for after in other.after)
-
-
-def _is_due(node: Node, states: dict[str, str], progress: Progress) -> bool:
-    """Whether everything that a node waits for is over."""
-    is_free = all(states.get(after.node) in _WELL for after in node.after)
-    return is_free and progress.status == "running"

@@ -14,15 +14,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 
 from whorl import __version__
-from whorl.errors import InvalidWorkflow, StoreError, UsageError, WhorlError, did_you_mean, safe
+from whorl.errors import Diagnostic, InvalidWorkflow, WhorlError, did_you_mean, render_all, safe
 from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.cli.terminal import is_colored, paint, say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from whorl.errors import Diagnostic
-
+    from collections.abc import Mapping, Sequence
 
 # Section to command to `module:name` and one line of help; a section without a name is hidden.
 CommandTable: TypeAlias = dict[str, dict[str, tuple[str, str]]]
@@ -52,13 +49,9 @@ EXITS = {
     130: "ended by Ctrl-C where nothing could be kept",
 }
 
-
-INTERRUPTED = 130
-CUT_SHORT = 5
 _TOO_MANY = re.compile(r"got unexpected extra arguments? \((.*)\)")
 _NO_NUMBER = re.compile(r"('[^']*') is not a valid integer(?: range)?")
 _TOO_SMALL = re.compile(r"(\S+) is not in the range x>=(\S+)")
-_QUOTE = "put quotes around a text of several words"
 
 
 class LazyGroup(click.Group):
@@ -67,8 +60,17 @@ class LazyGroup(click.Group):
     table: CommandTable
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Reads the words; `--events` takes the next one only if it can be meant for it."""
-        return super().parse_args(ctx, _with_kind_of_events(args))
+        """Reads `--events` as `--events=KIND`: click would take any next word for the kind."""
+        made: list[str] = []
+        waiting = iter(args)
+        for word in waiting:
+            if word == "--":
+                made += [word, *waiting]
+            elif word in EVENTS and made and made[-1] == f"--events={EVENTS[0]}":
+                made[-1] = f"--events={word}"
+            else:
+                made.append(f"--events={EVENTS[0]}" if word == "--events" else word)
+        return super().parse_args(ctx, made)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands that help lists."""
@@ -110,20 +112,6 @@ class LazyGroup(click.Group):
                     formatter.write_dl([(name, words) for name, (_, words) in rows.items()])
 
 
-def _with_kind_of_events(words: list[str]) -> list[str]:
-    """The words with `--events=KIND` for `--events`: click would take any word for the kind."""
-    made: list[str] = []
-    waiting = iter(words)
-    for word in waiting:
-        if word == "--":
-            return [*made, word, *waiting]
-        if word in EVENTS and made and made[-1] == f"--events={EVENTS[0]}":
-            made[-1] = f"--events={word}"
-        else:
-            made.append(f"--events={EVENTS[0]}" if word == "--events" else word)
-    return made
-
-
 def build_group(table: CommandTable) -> LazyGroup:
     """The group of a table of commands."""
 
@@ -149,10 +137,10 @@ def run_safely(command: click.Command, words: Sequence[str]) -> int:
         # Whoever read our output has gone (click makes an exit of it), so this was cut short.
         # What Python still has to flush must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return CUT_SHORT
+        return 5
     except (KeyboardInterrupt, click.Abort):
         say("interrupted")
-        return INTERRUPTED
+        return 130
     except Exception as fault:  # noqa: BLE001 - the edge: our mistakes are reported, not dumped
         return _report(fault, as_json=as_json)
 
@@ -173,13 +161,11 @@ def _run_command(command: click.Command, words: Sequence[str], *, as_json: bool)
     except InvalidWorkflow as fault:
         _show_diagnostics(fault, as_json=as_json)
         return fault.exit_code
-    except (UsageError, StoreError) as fault:
-        _show(fault.code, str(fault), fault.help, as_json=as_json)
-        return fault.exit_code
     except WhorlError as fault:
         if fault.exit_code == WhorlError.exit_code:
             raise
-        _show(str(vars(fault).get("code", "R100")), str(fault), as_json=as_json)
+        code, advice = (getattr(fault, name, "") for name in ("code", "help"))
+        _show(code or "R100", str(fault), advice, as_json=as_json)
         return fault.exit_code
 
 
@@ -193,9 +179,9 @@ def _words_of(fault: click.ClickException) -> tuple[str, str]:
         return f"{words}; {hint}" if hint else words, advice
     message = fault.format_message().strip().rstrip(".")
     message = message[:1].lower() + message[1:]
-    many = _TOO_MANY.fullmatch(message)
-    if many:
-        return f"there are more words than it takes: {many[1]}", f"{_QUOTE}; {advice}"
+    if many := _TOO_MANY.fullmatch(message):
+        advice = f"put quotes around a text of several words; {advice}"
+        return f"there are more words than it takes: {many[1]}", advice
     message = _TOO_SMALL.sub(r"\1 is less than \2", message)
     return _NO_NUMBER.sub(r"\1 is no whole number", message), advice
 
@@ -216,22 +202,21 @@ def _print_error(
     from whorl.interfaces.cli.options import print_json
 
     error = {"code": code, "message": safe(message), "help": safe(advice)}
-    print_json(
-        {"error": error | {"diagnostics": [diagnostic_json(d) for d in diagnostics] or None}}
-    )
+    print_json({"error": error | {"diagnostics": [*map(diagnostic_json, diagnostics)] or None}})
+
+
+def show_diagnostics(diagnostics: Sequence[Diagnostic], texts: Mapping[str, str]) -> None:
+    """Shows mistakes to the person, beside the output; `texts` are the files by their names."""
+    say(render_all(diagnostics, texts, color=sys.stderr.isatty() and is_colored()))
 
 
 def _show_diagnostics(fault: InvalidWorkflow, *, as_json: bool) -> None:
-    from whorl.errors import render_all
     from whorl.services.project import find_project
 
-    texts = find_project(os.environ).texts(fault.diagnostics)
-    color = sys.stderr.isatty() and is_colored()
-    say(render_all(fault.diagnostics, texts, color=color))
+    show_diagnostics(fault.diagnostics, find_project(os.environ).texts(fault.diagnostics))
     if as_json:
-        first = next(iter(fault.diagnostics), None)
-        what = (first.code, first.message, first.help) if first else ("W001", str(fault), "")
-        _print_error(*what, fault.diagnostics)
+        first = next(iter(fault.diagnostics), Diagnostic("W001", str(fault)))
+        _print_error(first.code, first.message, first.help, fault.diagnostics)
 
 
 def _report(fault: Exception, *, as_json: bool) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.box import ROUNDED
@@ -15,12 +16,15 @@ from rich.panel import Panel
 from rich.text import Text
 
 from whorl.interfaces.cli.drawing import View, draw, row_cells
-from whorl.interfaces.cli.keyboard import Keys
+from whorl.interfaces.cli.terminal import is_ours
 from whorl.interfaces.cli.watchers import Lines, NullWatcher, lines_of
 from whorl.interfaces.figures import line
 from whorl.interfaces.progress import Progress
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TextIO
+
     from whorl.errors import StoreError
     from whorl.interfaces.cli.watchers import Offers
     from whorl.ir import Workflow
@@ -31,6 +35,46 @@ ROWS_MAX = 8
 PLAIN = "the run goes on here, in plain lines; Ctrl-C leaves it so that it can be resumed"
 # What a picture cannot show stays above it as a line.
 _ABOVE = frozenset({"warning", "task.in_doubt"})
+
+
+class Keys:
+    """Reads keys while it is open, and leaves the terminal as it was."""
+
+    def __init__(self, stream: TextIO, pressed: Callable[[str], None]) -> None:
+        self._stream = stream
+        self._pressed = pressed
+        self._before: list[Any] | None = None
+
+    def open(self) -> None:
+        """Begins to listen, where there is a terminal and it is ours."""
+        if is_ours(self._stream):
+            import termios
+            import tty
+
+            number = self._stream.fileno()
+            self._before = termios.tcgetattr(number)
+            tty.setcbreak(number)
+            asyncio.get_running_loop().add_reader(number, self._read)
+
+    def close(self) -> None:
+        """Stops listening."""
+        if self._before is not None:
+            asyncio.get_running_loop().remove_reader(self._stream.fileno())
+            self.restore()
+
+    def restore(self) -> None:
+        """Makes the terminal what it was before."""
+        if self._before is not None:
+            import termios
+
+            before, self._before = self._before, None
+            termios.tcsetattr(self._stream.fileno(), termios.TCSADRAIN, before)
+
+    def _read(self) -> None:
+        for key in os.read(self._stream.fileno(), 32).decode("utf-8", "ignore"):
+            self._pressed(key)
+            if self._before is None:
+                return
 
 
 class Live(NullWatcher):
@@ -134,16 +178,9 @@ class Live(NullWatcher):
         assert self._region is not None
         assert self._workflow is not None
         self._scroll_up()
-        size = self._console.size
-        running = self.progress.status == "running"
-        view = View(
-            self.progress,
-            self._workflow,
-            time.time() if running else self.progress.at,
-            self._rows_max,
-            size.width - 4,
-        )
-        lines = draw(view)
+        progress, width = self.progress, self._console.size.width - 4
+        now = time.time() if progress.status == "running" else progress.updated_at
+        lines = draw(View(progress, self._workflow, now, self._rows_max, width))
         for text in lines:
             text.no_wrap, text.overflow = True, "ellipsis"
         offers = {"q": ("plain lines", None)} | self._offers
@@ -164,12 +201,8 @@ class Live(NullWatcher):
             if "[" in address:
                 continue
             printed = self._scrolled.get(address, 0)
-            old = [one for one in list(loop.iterations)[: -self._rows_max] if one.number > printed]
-            for done in old:
-                self._console.print(
-                    Text.assemble(line(address, 30), " ", row_cells(done)),
-                    no_wrap=True,
-                    overflow="ellipsis",
-                )
-            if old:
-                self._scrolled[address] = old[-1].number
+            for done in list(loop.iterations)[: -self._rows_max]:
+                if done.number > printed:
+                    text = Text.assemble(line(address, 30), " ", row_cells(done))
+                    self._console.print(text, no_wrap=True, overflow="ellipsis")
+                    self._scrolled[address] = done.number

@@ -22,7 +22,6 @@ R = TypeVar("R")
 
 STDIN_BYTES_MAX = 2_000_000
 NO_RUNS = "no runs yet; start one with `whorl run FILE`"
-# How values are given: NAME=VALUE, NAME:=JSON, NAME=@file, and the main text.
 FROM_HERE = "the path is seen from the current folder; @- reads standard input"
 FORMS = "write NAME=VALUE for a text, NAME:=JSON for any value, NAME=@FILE for the text of a file"
 
@@ -48,26 +47,10 @@ def located(function: Callable[..., R], *, is_checked: bool = True) -> Callable[
     return command
 
 
-# The argument RUN of commands that only look; without it, the newest run is meant.
+run_argument = click.argument("run", metavar="RUN")
+# The argument of commands that only look; without it, the newest run is meant.
 run_option = click.argument("run", metavar="[RUN]", default="last")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
-class Number(click.ParamType[float]):
-    """A number of an option; `read` raises ValueError with what is wrong with a text."""
-
-    def __init__(self, name: str, read: Callable[[str], float]) -> None:
-        self.name = name
-        self._read = read
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Reads the text."""
-        try:
-            return self._read(value) if isinstance(value, str) else value
-        except ValueError as fault:
-            self.fail(str(fault), param, ctx)
 
 
 def _dollars(text: str, written: str = "") -> float:
@@ -77,8 +60,15 @@ def _dollars(text: str, written: str = "") -> float:
     except ValueError:
         amount = -1.0
     if not 0 < amount < 1e9:
-        raise ValueError(f"{written or text!r} is no amount of dollars such as 0.50")
+        raise click.BadParameter(f"{written or text!r} is no amount of dollars such as 0.50")
     return amount
+
+
+def _added(text: str) -> str:
+    """What stands behind the plus."""
+    if not text.startswith("+"):
+        raise click.BadParameter(f"{text!r} is what is added, so write +{text.lstrip('$')}")
+    return text[1:]
 
 
 def _more_dollars(text: str) -> float:
@@ -91,41 +81,42 @@ def _more_of(text: str) -> int:
 
     try:
         count = parse_count(_added(text))
-    except ValueError as fault:
-        if "so write +" in str(fault):
-            raise
+    except ValueError:
         count = 0
     if not 0 < count < 10**12:
-        raise ValueError(f"{text!r} is no number to add, such as +500 or +10k")
+        raise click.BadParameter(f"{text!r} is no number to add, such as +500 or +10k")
     return count
 
 
-def _added(text: str) -> str:
-    """What stands behind the plus."""
-    if not text.startswith("+"):
-        raise ValueError(f"{text!r} is what is added, so write +{text.lstrip('$')}")
-    return text[1:]
-
-
-AMOUNT = Number("DOLLARS", _dollars)
+def budget_option(words: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """What a new run may spend."""
+    return click.option("--budget", type=_dollars, metavar="DOLLARS", help=words)
 
 
 def more_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What may be added to budgets: dollars, tokens, calls; the command gets it as `more`."""
-    number = Number("+N", _more_of)
+    """What may be added to budgets: dollars, tokens, calls; the command gets it as `more`.
 
-    @click.option(
-        "--budget", type=Number("+AMOUNT", _more_dollars), help="Dollars to add, such as +0.50."
-    )
-    @click.option("--tokens", type=number, help="Tokens to add, such as +10k.")
-    @click.option("--calls", type=number, help="Calls to add to the budget, such as +10.")
+    One that takes iterations needs some of all this, and is not run without it.
+    """
+
+    @click.option("--budget", type=_more_dollars, metavar="+AMOUNT",
+                  help="Dollars to add, such as +0.50.")  # fmt: skip
+    @click.option("--tokens", type=_more_of, metavar="+N", help="Tokens to add, such as +10k.")
+    @click.option("--calls", type=_more_of, metavar="+N",
+                  help="Calls to add to the budget, such as +10.")  # fmt: skip
     @wraps(command)
     def with_more(
         *args: Any, budget: float | None, tokens: int | None, calls: int | None, **rest: Any
     ) -> Any:
         from whorl.services.steering import More
 
-        return command(*args, more=More(budget, tokens, calls), **rest)
+        more = More(budget, tokens, calls)
+        if rest.get("iterations", 1) is None and not more.amounts():
+            raise UsageError(
+                "say how much more: --iterations N, --budget +AMOUNT, --tokens +N, --calls +N",
+                help="for example `whorl continue last --iterations 3`",
+            )
+        return command(*args, more=more, **rest)
 
     return with_more
 
@@ -143,9 +134,13 @@ def read_stdin() -> str:
     return read_text(content, "standard input", limits=Limits(bytes_max=STDIN_BYTES_MAX))
 
 
-def write_file(name: str, text: str, *, advice: str, mode: str = "w") -> None:
+def write_file(
+    name: str, text: str, *, advice: str, mode: str = "w", makes_folder: bool = False
+) -> None:
     """Writes a file that a person named."""
     try:
+        if makes_folder:
+            os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
         with open(name, mode, encoding="utf-8") as file:
             file.write(text)
     except OSError as fault:
@@ -158,13 +153,23 @@ def print_json(value: Json | object) -> None:
 
 
 def read_values(written: Iterable[str], option: str, stdin: Callable[[], str]) -> dict[str, Json]:
-    """The values that an option gives; each name once."""
+    """The values that an option gives as NAME=VALUE, NAME:=JSON or NAME=@file; each name once."""
     values: dict[str, Json] = {}
     for text in written:
-        name, value = _read_value(text, option, stdin)
+        name, equals, value = text.partition("=")
+        is_json = name.endswith(":")
+        name = name.removesuffix(":").strip()
+        if not equals or not name:
+            raise UsageError(f"{option} {text[:60]!r} names no value", help=FORMS)
         if name in values:
             raise UsageError(f"{option} gives {name!r} twice", help="leave one of them out")
-        values[name] = value
+        if is_json:
+            values[name] = _read_json(value, f"{option} {name}")
+        elif value == "@-":
+            values[name] = stdin()
+        else:
+            is_file = value.startswith("@")
+            values[name] = _read_file(value[1:], f"{option} {name}") if is_file else value
     return values
 
 
@@ -186,29 +191,15 @@ def add_main_text(
     return {name: stdin() if text == "-" else text} | given
 
 
-def _read_value(written: str, option: str, stdin: Callable[[], str]) -> tuple[str, Json]:
-    name, equals, value = written.partition("=")
-    is_json = name.endswith(":")
-    name = name.removesuffix(":").strip()
-    if not equals or not name:
-        raise UsageError(f"{option} {written[:60]!r} names no value", help=FORMS)
-    if is_json:
-        return name, _read_json(value, f"{option} {name}")
-    if value.startswith("@"):
-        return name, stdin() if value == "@-" else _read_file(value[1:], f"{option} {name}")
-    return name, value
-
-
 def _read_json(text: str, place: str) -> Json:
     from whorl.source import plain, read_json
 
     try:
         return plain(read_json(text, place).root)
     except InvalidWorkflow as fault:
-        message = fault.diagnostics[0].message
-        raise UsageError(
-            f"{place} is no JSON: {message}", help="a text in JSON stands in quotes: NAME:='\"a\"'"
-        ) from fault
+        message = f"{place} is no JSON: {fault.diagnostics[0].message}"
+        advice = "a text in JSON stands in quotes: NAME:='\"a\"'"
+        raise UsageError(message, help=advice) from fault
 
 
 def _read_file(path: str, place: str) -> str:
@@ -217,7 +208,5 @@ def _read_file(path: str, place: str) -> str:
     try:
         return open_file(path)
     except InvalidWorkflow as fault:
-        diagnostic = fault.diagnostics[0]
-        raise UsageError(
-            f"{place}: {diagnostic.message}", help=diagnostic.help or FROM_HERE
-        ) from fault
+        advice = fault.diagnostics[0].help or FROM_HERE
+        raise UsageError(f"{place}: {fault.diagnostics[0].message}", help=advice) from fault

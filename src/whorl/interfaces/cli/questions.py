@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from whorl.interfaces.cli.keyboard import forget_typed, read_line
+import click
+
 from whorl.interfaces.cli.summary import budget_of, gate_lines
 from whorl.interfaces.figures import as_much_again
 from whorl.runtimes.folding import fold
@@ -13,13 +18,14 @@ from whorl.services.results import loop_frame, open_gates
 from whorl.services.steering import asked, decided
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
 
+_LOOK_S = 0.3
 _MORE_ITERATIONS = 3
 # What may be answered, by the reason of the question; any other question is a plain gate.
 _CHOICES = {
@@ -34,38 +40,8 @@ class Gone(Exception):
     """Somebody else has answered, or the question's time is over."""
 
 
-class Later(Exception):
-    """The person leaves the question open."""
-
-
 class Left(Exception):
     """The person leaves this and all other questions open."""
-
-
-@dataclass(slots=True)
-class Question:
-    """What a run asks at an address."""
-
-    store: SqliteStore
-    run: RunId
-    address: str
-    reason: str
-    _seen: int | None = None
-    _was_open: bool = True
-
-    @property
-    def place(self) -> str:
-        """The step, loop or iteration that asks."""
-        return self.address.partition("/:")[0]
-
-    def is_open(self) -> bool:
-        """Whether the run still waits for the answer; cheap while nobody writes anything."""
-        version = self.store.version()
-        if version != self._seen:
-            gates = open_gates(self.store, self.run)
-            self._was_open = any(gate.address == self.address for gate in gates)
-            self._seen = version
-        return self._was_open
 
 
 class Asker:
@@ -79,95 +55,136 @@ class Asker:
         self, store: SqliteStore, run: RunId, gates: Sequence[dict[str, Any]]
     ) -> Event | None:
         """The answer to the first of the questions that is not left for later; None: to none."""
+        import termios
+
         for gate in gates:
             if gate["address"] in self._later:
                 continue
             question = Question(store, run, gate["address"], gate["reason"])
             self.shown.add(question.address)
-            forget_typed()
+            # What was typed before a question was seen is no answer to it.
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
             try:
-                return await _answered(question, "\n".join(gate_lines(gate)))
-            except Later:
-                self._later.add(question.address)
+                event = await question.answer("\n".join(gate_lines(gate)))
             except Left:
                 return None
+            if event is not None:
+                return event
+            self._later.add(question.address)
         return None
 
 
-async def _answered(question: Question, about: str) -> Event:
-    choices = list(_CHOICES.get(question.reason, _USUAL))
-    if question.reason == "limit" and not _can_go_on(question):
-        choices.remove("go on")
-    chosen = await _choice(question, choices, f"{about}\n")
-    feedback = ""
-    if chosen == "feedback":
-        while not feedback:
-            feedback = await _line(question, "your words: ")
-        chosen = await _choice(question, ["approve", "reject", "later"])
-    elif chosen == "go on" and question.reason == "limit":
-        return await _more(question)
-    elif chosen not in _YES:
-        feedback = await _line(question, "your words (Enter for none): ")
-    return decided(
-        question.store,
-        question.run,
-        question.address,
-        approved=chosen in _YES,
-        feedback=feedback,
-    )
+@dataclass(slots=True)
+class Question:
+    """What a run asks at an address."""
 
+    store: SqliteStore
+    run: RunId
+    address: str
+    reason: str
+    _seen: int | None = None
+    _was_open: bool = True
 
-def _can_go_on(question: Question) -> bool:
-    """Whether more can be given here; of tokens and calls only the file gives more."""
-    budget = budget_of(question.store, question.run, question.place)
-    return _limit_reason(question) != "budget" or budget is not None
+    def is_open(self) -> bool:
+        """Whether the run still waits for the answer; cheap while nobody writes anything."""
+        version = self.store.version()
+        if version != self._seen:
+            gates = open_gates(self.store, self.run)
+            self._was_open = any(gate.address == self.address for gate in gates)
+            self._seen = version
+        return self._was_open
 
+    async def answer(self, about: str) -> Event | None:
+        """What the person answers; None: they will do it later."""
+        choices = list(_CHOICES.get(self.reason, _USUAL))
+        place = self.address.partition("/:")[0]
+        budget = budget_of(self.store, self.run, place)
+        limit = loop_frame(fold(self.store, self.run).machine, place).get("limit_reason")
+        if self.reason == "limit" and limit == "budget" and budget is None:
+            # Of tokens and calls only the file gives more.
+            choices.remove("go on")
+        chosen = await self._choice(choices, f"{about}\n")
+        feedback = ""
+        if chosen == "feedback":
+            while not feedback:
+                feedback = await self._line("your words: ")
+            chosen = await self._choice(["approve", "reject", "later"])
+        elif chosen == "go on" and self.reason == "limit":
+            return await self._more(place, str(limit), budget)
+        elif chosen not in (*_YES, "later"):
+            feedback = await self._line("your words (Enter for none): ")
+        if chosen == "later":
+            return None
+        approved = chosen in _YES
+        return decided(self.store, self.run, self.address, approved=approved, feedback=feedback)
 
-async def _choice(question: Question, choices: Sequence[str], about: str = "") -> str:
-    words = "  ".join(f"[{choice[0]}]{choice[1:]}" for choice in choices)
-    while True:
-        typed = (await _line(question, f"{about}{words}: ")).lower()
-        about = ""
-        meant = [choice for choice in choices if typed and choice.startswith(typed)]
-        if meant == ["later"]:
-            raise Later
-        if meant:
-            return meant[0]
+    async def _choice(self, choices: Sequence[str], about: str = "") -> str:
+        words = "  ".join(f"[{choice[0]}]{choice[1:]}" for choice in choices)
+        while True:
+            typed = (await self._line(f"{about}{words}: ")).lower()
+            about = ""
+            for choice in choices:
+                if typed and choice.startswith(typed):
+                    return choice
 
-
-async def _more(question: Question) -> Event:
-    """More of what the loop has used up."""
-    body: dict[str, Json] = {"at": question.place}
-    match _limit_reason(question):
-        case "max_iterations":
+    async def _more(self, place: str, limit: str, budget: float | None) -> Event:
+        """More of what the loop has used up."""
+        body: dict[str, Json] = {"at": place}
+        if limit == "max_iterations":
             words = f"how many more iterations (Enter for {_MORE_ITERATIONS}): "
-            body["iterations"] = int(await _number(question, words, _MORE_ITERATIONS, least=1))
-        case "budget":
-            again = as_much_again(budget_of(question.store, question.run, question.place))
+            body["iterations"] = int(await self._number(words, _MORE_ITERATIONS, least=1))
+        elif limit == "budget":
+            again = as_much_again(budget)
             words = f"how many dollars more (Enter for {again}): "
-            body |= {"cost_usd": await _number(question, words, float(again)), "around": True}
-    return asked("run.continued", body)
+            body |= {"cost_usd": await self._number(words, float(again)), "around": True}
+        return asked("run.continued", body)
+
+    async def _number(self, words: str, usual: float, least: float = 1e-9) -> float:
+        while True:
+            typed = await self._line(words)
+            try:
+                number = float(typed.lstrip("+$")) if typed else usual
+            except ValueError:
+                continue
+            if least <= number < 1e9:
+                return number
+
+    async def _line(self, words: str) -> str:
+        typed = await _read_line(words, self.is_open)
+        if typed is not None:
+            return typed
+        raise Left if self.is_open() else Gone
 
 
-async def _number(question: Question, words: str, usual: float, least: float = 0.0) -> float:
-    while True:
-        typed = await _line(question, words)
-        try:
-            number = float(typed.lstrip("+$")) if typed else usual
-        except ValueError:
-            continue
-        if max(least, 1e-9) <= number < 1e9:
-            return number
+async def _read_line(words: str, is_of_interest: Callable[[], bool]) -> str | None:
+    """The line that is typed; None after Ctrl-C or Ctrl-D, or once nobody wants it any more.
 
+    The event loop goes on meanwhile.
+    """
+    loop = asyncio.get_running_loop()
+    typed: asyncio.Future[str | None] = loop.create_future()
+    number, parts = sys.stdin.fileno(), bytearray()
 
-async def _line(question: Question, words: str) -> str:
-    typed = await read_line(words, question.is_open)
-    if typed is not None:
-        return typed
-    raise Left if question.is_open() else Gone
+    def take() -> None:
+        part = os.read(number, 4096)
+        parts.extend(part)
+        if not typed.done() and (not part or part.endswith(b"\n")):
+            typed.set_result(parts.decode("utf-8", "replace").strip() if part else None)
 
+    def leave() -> None:
+        if not typed.done():
+            typed.set_result(None)
 
-def _limit_reason(question: Question) -> str:
-    """Which limit a loop waits at."""
-    frame = loop_frame(fold(question.store, question.run).machine, question.place)
-    return str(frame.get("limit_reason", ""))
+    loop.add_reader(number, take)
+    before = signal.signal(signal.SIGINT, lambda *_: loop.call_soon_threadsafe(leave))
+    try:
+        click.echo(words, nl=False, err=True)
+        while not typed.done() and is_of_interest():
+            await asyncio.wait({typed}, timeout=_LOOK_S)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        loop.remove_reader(number)
+    line = typed.result() if typed.done() else None
+    if line is None:
+        click.echo(err=True)
+    return line

@@ -15,20 +15,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import UsageError, safe
+from whorl.interfaces.cli import watchers
 from whorl.interfaces.cli.group import EVENTS
-from whorl.interfaces.cli.keyboard import is_attended
-from whorl.interfaces.cli.options import located, print_json
+from whorl.interfaces.cli.options import located, print_json, run_argument
 from whorl.interfaces.cli.questions import Asker, Gone
 from whorl.interfaces.cli.summary import final_lines, print_outputs
-from whorl.interfaces.cli.terminal import is_plain, say
-from whorl.interfaces.cli.watchers import (
-    DialectEvents,
-    Events,
-    Lines,
-    NullWatcher,
-    past_of,
-    translator_of,
-)
+from whorl.interfaces.cli.terminal import is_ours, is_plain, say
+from whorl.interfaces.cli.watchers import Lines, NullWatcher
 from whorl.interfaces.wording import EXIT_CODES
 from whorl.interpreter.events import Event
 from whorl.services.results import full_result
@@ -64,14 +57,14 @@ class Show:
         if self.as_json and self.events:
             raise UsageError("--json and --events exclude each other", help="leave one of them out")
         if self.events == "dialect":
-            translator_of(workflow)
+            watchers.translator_of(workflow)
 
     def watcher(self) -> NullWatcher:
         """Who looks on."""
         if self.as_json and not self.events:
             return Lines(verbose=True) if self.verbose else NullWatcher()
         if self.events:
-            return DialectEvents() if self.events == "dialect" else Events()
+            return watchers.DialectEvents() if self.events == "dialect" else watchers.Events()
         is_able = os.environ.get("TERM", "dumb") != "dumb" and not is_plain(os.environ)
         if sys.stderr.isatty() and is_able and not self.verbose:
             from whorl.interfaces.cli.live import Live
@@ -99,7 +92,10 @@ def show_options(command: Callable[..., int]) -> Callable[..., int]:
     return with_show
 
 
-def on_run(work: Callable[..., Awaitable[int]]) -> Callable[..., int]:
+def on_run(
+    work: Callable[..., Awaitable[int]],
+    argument: Callable[[Callable[..., int]], Callable[..., int]] = run_argument,
+) -> Callable[..., int]:
     """A command that asks something of a RUN and shows it: gets the session and the run."""
 
     @wraps(work)
@@ -110,7 +106,7 @@ def on_run(work: Callable[..., Awaitable[int]]) -> Callable[..., int]:
 
         return asyncio.run(steer())
 
-    return show_options(located(command))
+    return argument(show_options(located(command)))
 
 
 class RunSession:
@@ -120,16 +116,12 @@ class RunSession:
         self, runtime: LocalRuntime, providers: Providers, watcher: NullWatcher, show: Show
     ) -> None:
         self.runtime = runtime
+        self.store: SqliteStore = runtime.store
         self.providers = providers
         self.watcher = watcher
         self.show = show
         self.was_stopped = False
         self._asking: asyncio.Task[bool] | None = None
-
-    @property
-    def store(self) -> SqliteStore:
-        """The store of the runtime."""
-        return self.runtime.store
 
     async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> int:
         """Drives a run to its end, a pause or a question; shows it; gives the exit code."""
@@ -146,7 +138,8 @@ class RunSession:
 
     async def settle(self, run: RunId) -> int:
         """Asks the person at the terminal what the run waits for; shows what it came to."""
-        asker = None if self.show.as_json or self.show.events or not is_attended() else Asker()
+        is_unattended = self.show.as_json or self.show.events or not is_ours(sys.stdin, sys.stderr)
+        asker = None if is_unattended else Asker()
         while asker is not None and not self.was_stopped:
             result: dict[str, Any] = full_result(self.store, run)
             if result["status"] == "running":
@@ -176,8 +169,7 @@ class RunSession:
         else:
             if status == "succeeded" and not self.show.events:
                 print_outputs(result["outputs"])
-            for words in final_lines(self.store, run, result, shown=shown):
-                say(words)
+            say(*final_lines(self.store, run, result, shown=shown))
         return EXIT_CODES.get(status, 1)
 
     async def _carry_out(self, run: RunId, event: Event) -> bool:
@@ -185,12 +177,9 @@ class RunSession:
         before = self.store.run(run).last_seq
         with objections(run):
             is_driven = await self.runtime.request(run, event)
-        if not is_driven:
-            await self._drive(run, [event])
-            return True
-        if not await self._taken(run, before):
-            # Its owner gave it up before the request came: whoever drives it next takes it.
-            await self._drive(run, ())
+        if not is_driven or not await self._taken(run, before):
+            # An owner that gave it up before the request came left it to whoever drives it next.
+            await self._drive(run, () if is_driven else [event])
             return True
         say(f"run {run} is driven by another process, which goes on with it")
         return await self._follow(run)
@@ -217,7 +206,12 @@ class RunSession:
 
     async def _follow(self, run: RunId) -> bool:
         """Shows a run until nobody drives it; false: the person has left it before."""
-        following = asyncio.create_task(self._watch(run, self.store.run(run).last_seq))
+
+        async def watch(after: int) -> None:
+            async for entry in self.runtime.follow(run, after):
+                self.watcher.entries(run, [entry])
+
+        following = asyncio.create_task(watch(self.store.run(run).last_seq))
         self.watcher.offer({"q": ("leave it alone", following.cancel)})
         try:
             with self._watched(run):
@@ -227,14 +221,10 @@ class RunSession:
             return False
         return True
 
-    async def _watch(self, run: RunId, after: int) -> None:
-        async for entry in self.runtime.follow(run, after):
-            self.watcher.entries(run, [entry])
-
     @contextmanager
     def _watched(self, run: RunId) -> Iterator[None]:
         """The watcher is told where the run is, and in what state it is left."""
-        self.watcher.begin(past_of(self.store, run), self.runtime.plan(run).workflow)
+        self.watcher.begin(watchers.past_of(self.store, run), self.runtime.plan(run).workflow)
         try:
             yield
         finally:

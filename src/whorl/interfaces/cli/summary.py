@@ -11,19 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import safe
+from whorl.interfaces import figures
 from whorl.interfaces.cli.terminal import badge, indented, paint, room
-from whorl.interfaces.figures import (
-    as_much_again,
-    count,
-    dollars,
-    line,
-    paragraphs,
-    plural,
-    score,
-    seconds,
-    table,
-    written,
-)
+from whorl.interfaces.figures import as_much_again, line, paragraphs, plural, written
 from whorl.interfaces.wording import exit_words, root_code
 from whorl.interpreter.events import unescape
 
@@ -31,15 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence, Set
 
     from whorl.language import Json
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal import LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
 
 _SHOWN_MAX = 4_000
 # The reasons for which a loop ended that more iterations help against.
 _TOO_FEW = frozenset({"max_iterations", "rejected"})
-
-
 # So many loops are told one by one.
 ONE_BY_ONE_MAX = 8
 # Of more, so many that did not meet their condition are told beside the counts.
@@ -85,14 +73,16 @@ def final_lines(
     row = store.run(run)
     words, color = badge(status, row.mark)
     head = paint(words, color, bold=True)
+    took = figures.seconds(row.updated_at - row.created_at)
     used = usage_words(result["usage"])
-    took = seconds(row.updated_at - row.created_at)
-    yield f"{head}  {line(row.name, 60)}  {took}{f'  {used}' if used else ''}  run {run}"
+    yield figures.joined(head, line(row.name, 60), took, used, f"run {run}")
     yield from indented(loops_lines(result["loops"]))
     if asked != "show":
         yield from indented(all_loops(run, result["loops"]))
-    if status == "succeeded":
-        yield from indented(_missing(result["outputs"]))
+    outputs = result["outputs"] if status == "succeeded" else {}
+    missing = [line(name, 60) for name, value in outputs.items() if value is None]
+    if missing:
+        yield "  the output is null" if len(outputs) == 1 else f"  null: {', '.join(missing)}"
     if result["paused_by"]:
         yield f"  {pause_words(result)}"
     yield from indented(error_lines(result["error"]))
@@ -102,15 +92,6 @@ def final_lines(
     advice = next_command(store, run, result)
     if advice.split()[:2] != ["whorl", asked]:
         yield f"  next: {advice}"
-
-
-def _missing(outputs: dict[str, Json]) -> Iterator[str]:
-    """Which outputs have no value."""
-    missing = [line(name, 60) for name, value in outputs.items() if value is None]
-    if missing and len(outputs) == 1:
-        yield "the output is null"
-    elif missing:
-        yield f"null: {', '.join(missing)}"
 
 
 def error_lines(error: dict[str, Any] | None) -> Iterator[str]:
@@ -143,35 +124,33 @@ def gate_lines(gate: dict[str, Any]) -> Iterator[str]:
 
 def pause_words(result: dict[str, Any]) -> str:
     """Why a run is paused, in the words of what it warned of."""
-    if result["paused_by"] == "budget":
-        messages = [
-            str(warning.get("message", ""))
-            for warning in result["warnings"]
-            if warning["code"] == "R103"
-        ]
-        return safe(messages[-1].partition(";")[0]) if messages else "its budget is reached"
-    return "a person paused it"
+    if result["paused_by"] != "budget":
+        return "a person paused it"
+    warnings = [warning for warning in result["warnings"] if warning["code"] == "R103"]
+    message = str(warnings[-1].get("message", "")) if warnings else "its budget is reached"
+    return safe(message.partition(";")[0])
 
 
-def inner_table(rows: list[tuple[str, ...]], *, right: int, shrink: int) -> Iterator[str]:
+def inner_table(rows: Sequence[tuple[str, ...]], *, right: int, shrink: int) -> Iterator[str]:
     """A table below a line: so many columns are set to the right, and one may be cut."""
     width = None if (columns := room()) is None else columns - 2
-    return indented(table(rows, right=frozenset(range(right)), width=width, shrink=(shrink,)))
+    return indented(figures.table(rows, right=range(right), width=width, shrink=(shrink,)))
 
 
 def usage_words(usage: dict[str, Any]) -> str:
     """Calls, tokens, money."""
     if not usage["calls"]:
         return ""
-    tokens = usage["input_tokens"] + usage["output_tokens"]
-    parts = [plural(int(usage["calls"]), "call"), f"{count(tokens)} tok" if tokens else ""]
+    parts = [plural(int(usage["calls"]), "call")]
+    if tokens := usage["input_tokens"] + usage["output_tokens"]:
+        parts.append(f"{figures.count(tokens)} tok")
     if usage["cost_usd"]:
-        parts.append(dollars(usage["cost_usd"]))
+        parts.append(figures.dollars(usage["cost_usd"]))
     if usage.get("unpriced_calls"):
         parts.append(f"{plural(int(usage['unpriced_calls']), 'call')} of unknown price")
     if usage["in_doubt"]:
         parts.append(f"{int(usage['in_doubt'])} in doubt")
-    return ", ".join(part for part in parts if part)
+    return ", ".join(parts)
 
 
 def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
@@ -183,8 +162,7 @@ def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
         case "failed":
             return _after_failure(store, run, result)
         case "waiting":
-            first, *others = _answers(run, result["waiting_for"])
-            return "   # or: ".join((first, *others))
+            return "   # or: ".join(_answers(run, result["waiting_for"]))
         case "paused" if result["paused_by"] == "budget":
             again = as_much_again(store.run(run).budget_usd)
             return _advised(result, "R103") or f"whorl resume {run} --budget {again}"
@@ -197,12 +175,9 @@ def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
 
 def _advised(result: dict[str, Any], code: str) -> str:
     """The command in the last warning of a code that has one: its amount is enough."""
-    for warning in reversed(result["warnings"]):
-        if warning["code"] == code:
-            commands = re.findall(r"`(whorl (?:resume|continue) [^`]*)`", str(warning["message"]))
-            if commands:
-                return str(commands[-1])
-    return ""
+    messages = [str(item["message"]) for item in result["warnings"] if item["code"] == code]
+    commands = re.findall(r"`(whorl (?:resume|continue) [^`]*)`", "\n".join(messages))
+    return str(commands[-1]) if commands else ""
 
 
 def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
@@ -215,8 +190,8 @@ def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
         place = re.search(r"--at '([^']*)' ", advised)
         amounts = amounts_to_go_on(store, run, place[1] if place else "")
         return f"whorl continue {run} {place[0] if place else ''}{amounts}" if amounts else advised
-    open_ones = [one for one in result["loops"] if "[" not in one["path"]]
-    for loop in reversed(open_ones):
+    outer = [loop for loop in result["loops"] if "[" not in loop["path"]]
+    for loop in reversed(outer):
         if loop["exit_reason"] not in (*_TOO_FEW, "budget"):
             continue
         amounts = amounts_to_go_on(store, run, loop["path"])
@@ -224,17 +199,21 @@ def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
             amounts = f"--iterations 3 {amounts}".rstrip()
         elif not amounts:
             amounts = f"--budget {as_much_again(budget_of(store, run, loop['path']))}"
-        at = f" --at {quote(loop['path'])}" if len(open_ones) > 1 else ""
+        at = f" --at {quote(loop['path'])}" if len(outer) > 1 else ""
         return f"whorl continue {run}{at} {amounts}"
     return ""
 
 
 def budget_of(store: SqliteStore, run: RunId, loop: str) -> float | None:
     """The dollars that a loop may spend: its own limit or the run's, whichever is lower."""
-    limits: list[Any] = [item.limits for item in store.loops(run) if item.address == loop]
-    own = [item.get("cost_usd") for item in limits if isinstance(item, dict)]
+    own = [_own_budget(row) for row in store.loops(run) if row.address == loop]
     budgets = [item for item in (*own, store.run(run).budget_usd) if item is not None]
     return min(budgets, default=None)
+
+
+def _own_budget(row: LoopRow) -> float | None:
+    cost = row.limits.get("cost_usd") if isinstance(row.limits, dict) else None
+    return cost if isinstance(cost, int | float) else None
 
 
 def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
@@ -262,10 +241,9 @@ def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> st
 
 def _with_room(store: SqliteStore, run: RunId, path: str) -> str:
     """How a call goes on whose answer a budget cut: with as much again for what held it."""
-    around = [row for row in store.loops(run) if path.startswith(f"{row.address}[")]
-    for row in reversed(around):
-        own = row.limits.get("cost_usd") if isinstance(row.limits, dict) else None
-        if isinstance(own, int | float):
+    for row in reversed(store.loops(run)):
+        own = _own_budget(row)
+        if path.startswith(f"{row.address}[") and own is not None:
             again = as_much_again(own)
             return f"whorl continue {run} --at {quote(row.address)} --budget {again}"
     return f"whorl resume {run} --budget {as_much_again(store.run(run).budget_usd)}"
@@ -287,9 +265,8 @@ def loops_lines(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield from map(loop_words, loops)
         return
     yield from _counts(loops)
-    unmet = [one for one in loops if one["exit_reason"] and one["exit_reason"] not in _MET]
-    for loop in unmet[:_UNMET_MAX]:
-        yield f"  {loop_words(loop)}"
+    unmet = [loop for loop in loops if loop["exit_reason"] and loop["exit_reason"] not in _MET]
+    yield from indented(map(loop_words, unmet[:_UNMET_MAX]))
 
 
 def all_loops(run: str, loops: Sequence[dict[str, Any]]) -> list[str]:
@@ -303,29 +280,24 @@ def _counts(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
     counts: dict[str, Counter[str]] = {}
     for loop in loops:
         path = unescape(_ITERATION.sub("", loop["path"]))
-        counts.setdefault(path, Counter())[_end(loop)] += 1
+        reason = loop["exit_reason"] or ""
+        end = _ENDS.get(reason, reason)
+        if loop["stopped_by"] in _ENDS_ONLY:
+            end = f"{end} ({loop['stopped_by']})"
+        counts.setdefault(path, Counter())[end] += 1
     for path, ends in counts.items():
-        sorted_ends = sorted(
-            ends.items(), key=lambda item: (item[0] != _ENDS["condition_met"], -item[1])
-        )
-        yield f"{line(path, 60)}: {', '.join(f'{number:,} {end}' for end, number in sorted_ends)}"
-
-
-def _end(loop: dict[str, Any]) -> str:
-    reason = loop["exit_reason"] or ""
-    words = _ENDS.get(reason, reason)
-    return f"{words} ({loop['stopped_by']})" if loop["stopped_by"] in _ENDS_ONLY else words
+        ordered = sorted(ends.items(), key=lambda end: (end[0] != _ENDS["condition_met"], -end[1]))
+        yield f"{line(path, 60)}: {', '.join(f'{number:,} {end}' for end, number in ordered)}"
 
 
 def loop_words(loop: dict[str, Any]) -> str:
     """A loop of the result document in one line."""
     iterations = plural(loop["iterations"], "iteration")
-    words = f"{line(loop['path'], 60)}: {iterations} so far"
+    words = f"{iterations} so far"
     if loop["exit_reason"]:
-        reason = exit_words(loop["exit_reason"], loop["stopped_by"] or "")
-        words = f"{line(loop['path'], 60)}: {reason} after {iterations}"
+        words = f"{exit_words(loop['exit_reason'], loop['stopped_by'] or '')} after {iterations}"
     if loop["returned_iteration"] is not None:
         words += f", returned iteration {loop['returned_iteration']}"
     if loop["score"] is not None:
-        words += f", score {score(loop['score'])}"
-    return words
+        words += f", score {figures.score(loop['score'])}"
+    return f"{line(loop['path'], 60)}: {words}"

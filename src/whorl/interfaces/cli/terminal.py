@@ -44,6 +44,20 @@ def paint(text: str, color: str | None = None, *, bold: bool = False, dim: bool 
     return click.style(text, fg=color, bold=bold or None, dim=dim or None)
 
 
+def is_ours(*streams: TextIO) -> bool:
+    """Whether all of these are the terminal, and this process has it.
+
+    A process in the background that reads from its terminal, or changes it, is stopped.
+    """
+    try:
+        import termios  # noqa: F401
+
+        are_terminals = all(stream.isatty() for stream in streams)
+        return are_terminals and os.tcgetpgrp(streams[0].fileno()) == os.getpgrp()
+    except (ImportError, OSError, ValueError):
+        return False
+
+
 def room() -> int | None:
     """How many columns the terminal has; None on a pipe, which takes lines of any length."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
@@ -86,21 +100,19 @@ def is_plain(environment: Mapping[str, str]) -> bool:
     """Whether the person's locale, or what they said to Python, has plain letters only."""
     names = ("LC_ALL", "LC_CTYPE", "LANG")
     locale = next((environment[name] for name in names if environment.get(name)), "")
-    encoding = environment.get("PYTHONIOENCODING", "").partition(":")[0]
-    return locale in ("C", "POSIX") or (bool(encoding) and _is_ascii(encoding))
-
-
-def plain(text: str) -> str:
-    """The text with letters for our signs; all else is left as it is."""
-    return text.translate(_TABLE)
+    try:
+        encoding = codecs.lookup(environment.get("PYTHONIOENCODING", "").partition(":")[0]).name
+    except LookupError:
+        encoding = ""
+    return locale in ("C", "POSIX") or encoding == "ascii"
 
 
 class PlainStream(io.TextIOWrapper):
-    """A stream that writes letters for signs."""
+    """A stream that writes letters for our signs, and all else as it is."""
 
     def write(self, text: str) -> int:
         """Writes a text."""
-        super().write(plain(text))
+        super().write(text.translate(_TABLE))
         return len(text)
 
 
@@ -109,20 +121,12 @@ def make_streams_plain() -> None:
 
     A file or a program gets every letter of a result, whatever the locale is.
     """
-    if not is_plain(os.environ):
-        return
-    sys.stderr = _made_plain(sys.stderr)
-    if sys.stdout.isatty():
-        sys.stdout = _made_plain(sys.stdout)
+    if is_plain(os.environ):
+        sys.stderr = _made_plain(sys.stderr)
+        if sys.stdout.isatty():
+            sys.stdout = _made_plain(sys.stdout)
 
 
 def _made_plain(stream: TextIO) -> TextIO:
     # click takes a stream of ASCII for a mistake and writes UTF-8 to what is below it.
     return PlainStream(stream.buffer, encoding="utf-8", errors="replace", line_buffering=True)
-
-
-def _is_ascii(name: str) -> bool:
-    try:
-        return codecs.lookup(name).name == "ascii"
-    except LookupError:
-        return False

@@ -10,7 +10,7 @@ import click
 
 from whorl.errors import UsageError, safe
 from whorl.interfaces.cli.terminal import say
-from whorl.interfaces.figures import count, difference, dollars, line, seconds
+from whorl.interfaces.figures import count, difference, dollars, joined, line, seconds, used
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.wording import ending_words, judgement_lines
 from whorl.services.results import shown, with_run
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from whorl.errors import StoreError
-    from whorl.interfaces.progress import Iteration, LoopProgress, Step
+    from whorl.interfaces.progress import Iteration, LoopProgress
     from whorl.interfaces.translation import Translator
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.runtimes.journal import Entry, RunId
     from whorl.runtimes.sqlite import SqliteStore
+
 
 # By key: a word for it, and what it does.
 Offers: TypeAlias = dict[str, tuple[str, Callable[[], object]]]
@@ -113,10 +114,9 @@ class Lines(NullWatcher):
         """Says what is worth a line."""
         for entry in entries:
             self.progress.take(entry.event)
-            for words in judgement_lines(self._vocabulary, entry.event) if self._verbose else ():
-                say(words)
-            for words in lines_of(self.progress, entry.event, verbose=self._verbose):
-                say(words)
+            if self._verbose:
+                say(*judgement_lines(self._vocabulary, entry.event))
+            say(*lines_of(self.progress, entry.event, verbose=self._verbose))
 
 
 def translator_of(workflow: Workflow, run: str = "") -> Translator:
@@ -135,14 +135,8 @@ def translator_of(workflow: Workflow, run: str = "") -> Translator:
 def event_json(run: str, entry: Entry) -> dict[str, Any]:
     """An entry as programs read it."""
     event = entry.event
-    return {
-        "run": run,
-        "seq": entry.seq,
-        "kind": event.kind,
-        "address": event.address,
-        "at": event.at,
-        "body": shown(event),
-    }
+    head = {"run": run, "seq": entry.seq, "kind": event.kind, "address": event.address}
+    return {**head, "at": event.at, "body": shown(event)}
 
 
 def past_of(store: SqliteStore, run: RunId) -> Progress:
@@ -153,14 +147,13 @@ def past_of(store: SqliteStore, run: RunId) -> Progress:
         for entry in store.read(run):
             progress.take(entry.event)
         return progress
-    numbers = [1]
+    numbers: list[int | None] = [1]
     for loop in store.loops(run):
-        if "[" in loop.address and loop.state != "running":
-            continue
-        iterations = store.newest_iterations(run, loop.address, 20)
-        numbers += [loop.started_seq, *(iteration.seq for iteration in iterations)]
-        numbers += [] if loop.finished_seq is None else [loop.finished_seq]
-    for number in numbers:
+        if "[" not in loop.address or loop.state == "running":
+            iterations = store.newest_iterations(run, loop.address, 20)
+            seqs = (iteration.seq for iteration in iterations)
+            numbers += [loop.started_seq, *seqs, loop.finished_seq]
+    for number in filter(None, numbers):
         for entry in store.read(run, after=number - 1, limit=1):
             progress.take(entry.event)
     for loop in store.loops(run):
@@ -203,10 +196,22 @@ def iteration_line(loop: LoopProgress, done: Iteration) -> str:
     """A finished iteration in one line."""
     of = f"/{loop.limit}" if loop.limit else ""
     change = difference(done.score, done.before)
-    parts = [f"{line(loop.address, 40)}  {done.number}{of}"]
-    if done.score is not None:
-        parts.append(f"score {done.shown_score}{f' ({change})' if change else ''}")
-    return joined(*parts, seconds(done.seconds), used(done), verdict(done))
+    measured = f"score {done.shown_score}{f' ({change})' if change else ''}"
+    return joined(
+        f"{line(loop.address, 40)}  {done.number}{of}",
+        measured if done.score is not None else "",
+        seconds(done.seconds),
+        used(done.tokens, done.cost_usd),
+        verdict(done),
+    )
+
+
+def iteration_cells(done: Iteration) -> list[str]:
+    """A finished iteration in a table: number, score, change, time, tokens, cost."""
+    numbers = [count(done.tokens) if done.tokens else ""]
+    numbers.append(dollars(done.cost_usd) if done.cost_usd else "")
+    change = difference(done.score, done.before)
+    return [str(done.number), done.shown_score, change, seconds(done.seconds), *numbers]
 
 
 def verdict(done: Iteration) -> str:
@@ -221,23 +226,12 @@ def step_line(progress: Progress, event: Event) -> str:
     """A finished task in one line."""
     base = event.address.partition("#")[0] if "/" not in event.address else event.address
     step = progress.steps.get(base) or progress.steps.get(event.address.rpartition("#")[0])
-    mark = "✓" if event.kind == "task.finished" else "✗"
-    head = f"  {mark} {line(event.address, 60)}"
+    head = f"  {'✓' if event.kind == 'task.finished' else '✗'} {line(event.address, 60)}"
     if step is None:
         return head
     took = seconds((step.ended_at or event.at) - step.started_at)
-    return joined(head, line(step.model, 40), took, used(step), line(step.error, 100))
-
-
-def used(what: Step | Iteration) -> str:
-    """The tokens and the money of a step or an iteration, as far as there were any."""
-    tokens = f"{count(what.tokens)} tok" if what.tokens else ""
-    return joined(tokens, dollars(what.cost_usd) if what.cost_usd else "")
-
-
-def joined(*parts: str) -> str:
-    """The parts that say something, on one line."""
-    return "  ".join(part for part in parts if part)
+    spent = used(step.tokens, step.cost_usd)
+    return joined(head, line(step.model, 40), took, spent, line(step.error, 100))
 
 
 def _print_json(documents: Iterable[dict[str, Any]]) -> None:

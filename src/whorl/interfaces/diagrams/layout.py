@@ -9,7 +9,7 @@ import unicodedata
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from whorl.interfaces.diagrams.text import detail_words
 from whorl.interfaces.figures import line
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 
 Look: TypeAlias = Literal["step", "person", "loop", "each", "choice", "case", "group", "called"]
+Point: TypeAlias = tuple[float, float]
+Link: TypeAlias = tuple[int, int]
 
 PADDING = 18.0
 HEAD = 46.0
@@ -31,8 +33,21 @@ GUTTER = 30.0
 STEP_HEIGHT = 46.0
 STEP_WIDTH_MIN = 110.0
 WORDS_MAX = 64
+GAP_X = 28.0
+GAP_Y = 40.0
+# A passing arrow needs this much room in a row; beyond so many of them, arrows go straight.
+PASSAGE = 12.0
+PASSAGES_MAX = 5_000
 _NAME_PX = 7.6
 _DETAIL_PX = 6.4
+_CONTAINERS: dict[type[Node], Look] = {Loop: "loop", ForEach: "each", Group: "group"}
+
+
+class Size(NamedTuple):
+    """How large a box is."""
+
+    width: float
+    height: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,22 +80,26 @@ class Area:
     boxes: tuple[Box, ...] = ()
     arrows: tuple[Arrow, ...] = ()
 
+    def moved(self, right: float, down: float) -> Area:
+        """The same at another place."""
+
+        def there(point: Point) -> Point:
+            return point[0] + right, point[1] + down
+
+        boxes = tuple(replace(box, corner=there(box.corner)) for box in self.boxes)
+        arrows = (replace(each, points=tuple(map(there, each.points))) for each in self.arrows)
+        return Area(self.size, boxes, tuple(arrows))
+
 
 def lay_out(workflow: Workflow) -> Area:
     """The workflow's own block, and under it each workflow that it calls."""
-    parts = [_block(workflow.body)]
+    area = _block(workflow.body)
     for key, called in workflow.workflows:
         box = _container("called", key, f"{called.dialect}, called", _block(called.body))
-        parts.append(Area(box.size, (box,)))
-    top = 0.0
-    boxes: list[Box] = []
-    arrows: list[Arrow] = []
-    for part in parts:
-        boxes += [_moved(box, 0.0, top) for box in part.boxes]
-        arrows += [_shifted(arrow, 0.0, top) for arrow in part.arrows]
-        top += part.size.height + PADDING * 2
-    width = max(part.size.width for part in parts)
-    return Area(Size(width, top - PADDING * 2), tuple(boxes), tuple(arrows))
+        top = area.size.height + PADDING * 2
+        size = Size(max(area.size.width, box.size.width), top + box.size.height)
+        area = Area(size, (*area.boxes, replace(box, corner=(0.0, top))), area.arrows)
+    return area
 
 
 def text_width(text: str, *, pixels: float) -> float:
@@ -106,34 +125,26 @@ def _block(block: Block) -> Area:
     placement = place([box.size for box in boxes], links)
     arrows = [Arrow(path, labels[link]) for link, path in zip(links, placement.paths, strict=True)]
     placed = [replace(box, corner=at) for box, at in zip(boxes, placement.corners, strict=True)]
-    return Area(placement.size, tuple(placed), (*arrows, *_round(placement, placed)))
+    # The way round, from the last row to the first one; only loops show it.
+    last, first = placed[placement.rows[-1][-1]], placed[placement.rows[0][-1]]
+    start = (last.corner[0] + last.size.width, last.corner[1] + last.size.height - 14.0)
+    end = (first.corner[0] + first.size.width, first.corner[1] + 14.0)
+    back = Arrow((start, (placement.size.width + GUTTER / 2, 0.0), end), back=True)
+    return Area(placement.size, tuple(placed), (*arrows, back))
 
 
 def _label(statuses: Sequence[str]) -> str:
     return "" if tuple(statuses) in (("passed",), ("succeeded",)) else ", ".join(statuses)
 
 
-def _round(placement: Placement, boxes: list[Box]) -> tuple[Arrow, ...]:
-    """The way round, from the last row to the first one; only loops show it."""
-    last, first = boxes[placement.rows[-1][-1]], boxes[placement.rows[0][-1]]
-    start = (last.corner[0] + last.size.width, last.corner[1] + last.size.height - 14.0)
-    end = (first.corner[0] + first.size.width, first.corner[1] + 14.0)
-    return (Arrow((start, (placement.size.width + GUTTER / 2, 0.0), end), back=True),)
-
-
 def _box(node: Node) -> Box:
     detail = detail_words(node)
     if node.when is not None:
         detail = f"{detail}, if {line(node.when.source, WORDS_MAX)}"
-    match node:
-        case Branch():
-            return _container("choice", node.name, detail, _cases(node))
-        case Loop():
-            return _container("loop", node.name, detail, _block(node.body))
-        case ForEach():
-            return _container("each", node.name, detail, _block(node.body))
-        case Group():
-            return _container("group", node.name, detail, _block(node.body))
+    if isinstance(node, Branch):
+        return _container("choice", node.name, detail, _cases(node))
+    if isinstance(node, Loop | ForEach | Group):
+        return _container(_CONTAINERS[type(node)], node.name, detail, _block(node.body))
     width = max(STEP_WIDTH_MIN, _words_width(node.name, detail) + PADDING * 2)
     look: Look = "person" if isinstance(node, Gate) else "step"
     return Box(look, node.name, detail, Size(width, STEP_HEIGHT))
@@ -153,19 +164,12 @@ def _cases(node: Branch) -> Area:
 
 def _container(look: Look, name: str, detail: str, area: Area) -> Box:
     head = HEAD if detail else HEAD_SHORT
-    gutter = GUTTER if look == "loop" else 0.0
-    content = area.size.width + gutter
+    content = area.size.width + (GUTTER if look == "loop" else 0.0)
     width = max(content, _words_width(name, detail)) + PADDING * 2
-    left = PADDING + (width - PADDING * 2 - content) / 2
-    arrows = [arrow for arrow in area.arrows if look == "loop" or not arrow.back]
-    return Box(
-        look,
-        name,
-        detail,
-        Size(width, area.size.height + head + PADDING),
-        inner=tuple(_moved(box, left, head) for box in area.boxes),
-        arrows=tuple(_shifted(arrow, left, head) for arrow in arrows),
-    )
+    size = Size(width, area.size.height + head + PADDING)
+    area = area.moved(PADDING + (width - PADDING * 2 - content) / 2, head)
+    arrows = tuple(arrow for arrow in area.arrows if look == "loop" or not arrow.back)
+    return Box(look, name, detail, size, inner=area.boxes, arrows=arrows)
 
 
 def _words_width(name: str, detail: str) -> float:
@@ -175,34 +179,7 @@ def _words_width(name: str, detail: str) -> float:
     )
 
 
-def _moved(box: Box, right: float, down: float) -> Box:
-    return replace(box, corner=(box.corner[0] + right, box.corner[1] + down))
-
-
-def _shifted(arrow: Arrow, right: float, down: float) -> Arrow:
-    return replace(arrow, points=tuple((x + right, y + down) for x, y in arrow.points))
-
-
-GAP_X = 28.0
-GAP_Y = 40.0
-# A passing arrow needs this much room in a row; beyond so many of them, arrows go straight.
-PASSAGE = 12.0
-PASSAGES_MAX = 5_000
-
-Point: TypeAlias = tuple[float, float]
-Link: TypeAlias = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """How large a box is."""
-
-    width: float
-    height: float
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """The corner of each box, the points of each link, the boxes of each row, the whole size."""
 
     corners: tuple[Point, ...]
@@ -213,10 +190,10 @@ class Placement:
 
 def reduced(count: int, links: Sequence[Link]) -> list[Link]:
     """The links without those that follow from longer ways."""
-    before = _sources(count, links)
+    before = _ordered(count, links)
     above = [0] * count
-    for node in _order(before):
-        for source in before[node]:
+    for node, sources in before.items():
+        for source in sources:
             above[node] |= above[source] | 1 << source
     return [
         (source, target)
@@ -227,49 +204,50 @@ def reduced(count: int, links: Sequence[Link]) -> list[Link]:
 
 def place(boxes: Sequence[Size], links: Sequence[Link]) -> Placement:
     """Puts boxes into rows, so that every link leads downwards."""
-    levels = _levels(len(boxes), links)
+    levels = [0] * len(boxes)
+    for node, sources in _ordered(len(boxes), links).items():
+        levels[node] = max((levels[source] + 1 for source in sources), default=0)
     sizes = list(boxes)
     chains = _chains(sizes, levels, links)
-    rows = _rows(levels)
-    neighbours = _neighbours(len(sizes), chains)
-    for _ in range(2):
-        _sort(rows, neighbours)
-        _sort(rows[::-1], neighbours)
-    centres = _centres(rows, sizes, neighbours)
-    tops = _tops(rows, sizes)
+    rows: list[list[int]] = [[] for _ in range(max(levels, default=-1) + 1)]
+    for at, level in enumerate(levels):
+        rows[level].append(at)
+    centres = _centres(rows, sizes, chains)
     left = min((centres[at] - sizes[at].width / 2 for at in range(len(boxes))), default=0.0)
-    left = min([left, *(centre for centre in centres)])
+    left = min([left, *centres])
     centres = [centre - left for centre in centres]
     right = max((centres[at] + sizes[at].width / 2 for at in range(len(sizes))), default=0.0)
-    bottoms = [
-        top + max(sizes[at].height for at in row) for top, row in zip(tops, rows, strict=True)
-    ]
-    corners = [(centres[at] - boxes[at].width / 2, tops[levels[at]]) for at in range(len(boxes))]
+    tops, bottoms = [0.0], []
+    for row in rows:
+        bottoms.append(tops[-1] + max(sizes[at].height for at in row))
+        tops.append(bottoms[-1] + GAP_Y)
+
+    def path(chain: list[int]) -> tuple[Point, ...]:
+        """From the foot of the first box, straight through the rows between, to the last's head.
+
+        Points come in pairs: a straight piece ends at each odd one, a bend leads to the next.
+        """
+        (foot, first), *passed = [(tops[levels[at]], at) for at in chain[:-1]]
+        points = [(centres[first], foot + sizes[first].height)]
+        points.append((centres[first], bottoms[levels[first]]))
+        for top, at in passed:
+            points += [(centres[at], top), (centres[at], bottoms[levels[at]])]
+        return (*points, (centres[chain[-1]], tops[levels[chain[-1]]]))
+
     return Placement(
-        tuple(corners),
-        tuple(_path(chain, centres, levels, sizes, (tops, bottoms)) for chain in chains),
+        tuple((centres[at] - size.width / 2, tops[levels[at]]) for at, size in enumerate(boxes)),
+        tuple(path(chain) for chain in chains),
         tuple(tuple(at for at in row if at < len(boxes)) for row in rows),
         Size(right, bottoms[-1] if bottoms else 0.0),
     )
 
 
-def _sources(count: int, links: Sequence[Link]) -> dict[int, list[int]]:
+def _ordered(count: int, links: Sequence[Link]) -> dict[int, list[int]]:
+    """For each box those that lead to it, which stand before it."""
     sources: dict[int, list[int]] = {at: [] for at in range(count)}
     for source, target in links:
         sources[target].append(source)
-    return sources
-
-
-def _order(before: dict[int, list[int]]) -> list[int]:
-    return list(TopologicalSorter(before).static_order())
-
-
-def _levels(count: int, links: Sequence[Link]) -> list[int]:
-    before = _sources(count, links)
-    levels = [0] * count
-    for node in _order(before):
-        levels[node] = max((levels[source] + 1 for source in before[node]), default=0)
-    return levels
+    return {at: sources[at] for at in TopologicalSorter(sources).static_order()}
 
 
 def _chains(sizes: list[Size], levels: list[int], links: Sequence[Link]) -> list[list[int]]:
@@ -278,87 +256,39 @@ def _chains(sizes: list[Size], levels: list[int], links: Sequence[Link]) -> list
     chains: list[list[int]] = []
     for source, target in links:
         passed = range(levels[source] + 1, levels[target]) if spans <= PASSAGES_MAX else ()
-        chain = [source]
-        for level in passed:
-            chain.append(len(sizes))
-            sizes.append(Size(PASSAGE, 0.0))
-            levels.append(level)
-        chains.append([*chain, target])
+        chains.append([source, *range(len(sizes), len(sizes) + len(passed)), target])
+        sizes += [Size(PASSAGE, 0.0)] * len(passed)
+        levels += passed
     return chains
 
 
-def _rows(levels: list[int]) -> list[list[int]]:
-    rows: list[list[int]] = [[] for _ in range(max(levels, default=-1) + 1)]
-    for at, level in enumerate(levels):
-        rows[level].append(at)
-    return rows
-
-
-def _neighbours(count: int, chains: list[list[int]]) -> list[list[int]]:
-    neighbours: list[list[int]] = [[] for _ in range(count)]
+def _centres(rows: list[list[int]], sizes: list[Size], chains: list[list[int]]) -> list[float]:
+    """Each box under the middle of those it follows, as far as its row has room."""
+    neighbours: list[list[int]] = [[] for _ in sizes]
     for chain in chains:
         for first, second in pairwise(chain):
             neighbours[first].append(second)
             neighbours[second].append(first)
-    return neighbours
 
+    def middle(at: int, positions: dict[int, float], usual: float) -> float:
+        known = [positions[other] for other in neighbours[at] if other in positions]
+        return sum(known) / len(known) if known else usual
 
-def _sort(rows: list[list[int]], neighbours: list[list[int]]) -> None:
-    """Sorts each row by where its neighbours in the row before stand."""
-    for earlier, row in pairwise(rows):
-        seats = {at: seat / len(earlier) for seat, at in enumerate(earlier)}
-        wishes: dict[int, float] = {}
-        for seat, at in enumerate(row):
-            positions = [seats[other] for other in neighbours[at] if other in seats]
-            wishes[at] = sum(positions) / len(positions) if positions else seat / len(row)
-        row.sort(key=wishes.__getitem__)
-
-
-def _centres(rows: list[list[int]], sizes: list[Size], neighbours: list[list[int]]) -> list[float]:
-    """Each box under the middle of those it follows, as far as its row has room."""
-    centres = [0.0] * len(sizes)
-    placed: set[int] = set()
+    # Each row is sorted by where its neighbours in the row before, or behind, stand.
+    for direction in (1, -1, 1, -1):
+        for earlier, row in pairwise(rows[::direction]):
+            seats = {at: seat / len(earlier) for seat, at in enumerate(earlier)}
+            wishes = {at: middle(at, seats, seat / len(row)) for seat, at in enumerate(row)}
+            row.sort(key=wishes.__getitem__)
+    centres: dict[int, float] = {}
     for row in rows:
-        wishes = []
-        for at in row:
-            positions = [centres[other] for other in neighbours[at] if other in placed]
-            wishes.append(sum(positions) / len(positions) if positions else 0.0)
+        wishes = {at: middle(at, centres, 0.0) for at in row}
         edge = float("-inf")
-        for at, wish in zip(row, wishes, strict=True):
+        for at, wish in wishes.items():
             half = sizes[at].width / 2
             centres[at] = max(wish, edge + half)
             edge = centres[at] + half + GAP_X
-        drift = sum(centres[at] - wish for at, wish in zip(row, wishes, strict=True)) / len(row)
+        drift = sum(centres[at] - wish for at, wish in wishes.items()) / len(row)
         for at in row:
             centres[at] -= drift
-        placed.update(row)
-    return centres
-
-
-def _tops(rows: list[list[int]], sizes: list[Size]) -> list[float]:
-    tops: list[float] = []
-    top = 0.0
-    for row in rows:
-        tops.append(top)
-        top += max(sizes[at].height for at in row) + GAP_Y
-    return tops
-
-
-def _path(
-    chain: list[int],
-    centres: list[float],
-    levels: list[int],
-    sizes: list[Size],
-    edges: tuple[list[float], list[float]],
-) -> tuple[Point, ...]:
-    """From the foot of the first box, straight through the rows between, to the head of the last.
-
-    Points come in pairs: a straight piece ends at each odd one, a bend leads to the next.
-    """
-    tops, bottoms = edges
-    first, last = chain[0], chain[-1]
-    foot = tops[levels[first]] + sizes[first].height
-    points = [(centres[first], foot), (centres[first], bottoms[levels[first]])]
-    for at in chain[1:-1]:
-        points += [(centres[at], tops[levels[at]]), (centres[at], bottoms[levels[at]])]
-    return (*points, (centres[last], tops[levels[last]]))
+    return [centres[at] for at in range(len(sizes))]

@@ -11,7 +11,7 @@ from whorl.interfaces.diagrams.layout import PADDING, WORDS_MAX, lay_out, text_w
 from whorl.interfaces.figures import line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from whorl.interfaces.diagrams.layout import Arrow, Box
     from whorl.ir import Workflow
@@ -70,9 +70,8 @@ def svg(workflow: Workflow) -> str:
     title = line(workflow.name, 80)
     inputs = _listed("inputs", [port.name for port in workflow.inputs])
     outputs = _listed("outputs", [name for name, _ in workflow.outputs])
-    words = max(text_width(title, pixels=10.0), text_width(inputs, pixels=6.4))
-    words = max(words, text_width(outputs, pixels=6.4))
-    width = max(area.size.width, words) + PADDING * 2
+    words = max(text_width(text, pixels=6.4) for text in (inputs, outputs))
+    width = max(area.size.width, words, text_width(title, pixels=10.0)) + PADDING * 2
     foot = _TITLE_HEIGHT + area.size.height
     height = foot + (_FOOT_HEIGHT if outputs else 0.0) + PADDING
     left = PADDING + (width - PADDING * 2 - area.size.width) / 2
@@ -88,7 +87,7 @@ def svg(workflow: Workflow) -> str:
             _words(PADDING, 28, title, "title"),
             _words(PADDING, 46, inputs, "detail"),
             f'<g transform="translate({left:.1f},{_TITLE_HEIGHT:.1f})">',
-            *_content(area.boxes, area.arrows, backs=False),
+            *_content(area.boxes, (arrow for arrow in area.arrows if not arrow.back)),
             "</g>",
             _words(PADDING, foot + 24, outputs, "detail"),
             "</svg>",
@@ -100,39 +99,30 @@ def _listed(what: str, names: list[str]) -> str:
     return line(f"{what}: {', '.join(names)}", 160) if names else ""
 
 
-def _content(
-    boxes: tuple[Box, ...], arrows: tuple[Arrow, ...], *, backs: bool = True
-) -> Iterator[str]:
+def _content(boxes: tuple[Box, ...], arrows: Iterable[Arrow]) -> Iterator[str]:
     for box in boxes:
         yield from _box(box)
     for arrow in arrows:
-        if backs or not arrow.back:
-            yield from _arrow(arrow)
+        head = "head-back" if arrow.back else "head"
+        look, path = ("arrow back", _back) if arrow.back else ("arrow", _curve)
+        yield f'<path class="{look}" marker-end="url(#whorl-{head})" d="{path(arrow)}"/>'
+        if arrow.label:
+            (x, y), (to_x, to_y) = arrow.points[-2:]
+            yield _words((x + to_x) / 2 + 6, (y + to_y) / 2 + 4, arrow.label, "detail")
 
 
 def _box(box: Box) -> Iterator[str]:
     left, top = box.corner
-    is_step = box.look in ("step", "person")
     yield f'<g class="box {box.look}" transform="translate({left:.1f},{top:.1f})">'
     whole = f"{box.name}: {box.detail}" if box.detail else box.name
     yield f"<title>{_text(safe(whole[:2_000]))}</title>"
-    rounding = 23 if box.look == "person" else 7 if is_step else 14
+    rounding = {"person": 23, "step": 7}.get(box.look, 14)
     yield f'<rect width="{box.size.width:.1f}" height="{box.size.height:.1f}" rx="{rounding}"/>'
     name = _MARKS.get(box.look, "") + line(box.name, WORDS_MAX)
     yield _words(PADDING, 20, name, "name")
     yield _words(PADDING, 36, line(box.detail, WORDS_MAX), "detail")
     yield from _content(box.inner, box.arrows)
     yield "</g>"
-
-
-def _arrow(arrow: Arrow) -> Iterator[str]:
-    if arrow.back:
-        yield f'<path class="arrow back" marker-end="url(#whorl-head-back)" d="{_back(arrow)}"/>'
-        return
-    yield f'<path class="arrow" marker-end="url(#whorl-head)" d="{_curve(arrow)}"/>'
-    if arrow.label:
-        (x, y), (to_x, to_y) = arrow.points[-2:]
-        yield _words((x + to_x) / 2 + 6, (y + to_y) / 2 + 4, arrow.label, "detail")
 
 
 def _curve(arrow: Arrow) -> str:

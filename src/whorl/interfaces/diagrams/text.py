@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 
     from whorl.ir import Block, Node, RunLimits, Workflow
 
-_MARKS = {ir.Loop: "↻ ", ir.ForEach: "⇉ ", ir.Branch: "? "}
+_MARKS: dict[type[Node], str] = {ir.Loop: "↻ ", ir.ForEach: "⇉ ", ir.Branch: "? "}
 _ESCAPES = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;"}
 
 
 def text_tree(workflow: Workflow) -> str:
     """The workflow as a tree of text."""
-    title = line(workflow.name, 80)
-    lines = [f"{title}  ({workflow.dialect})"]
+    lines = [f"{line(workflow.name, 80)}  ({workflow.dialect})"]
     if workflow.inputs:
         lines.append(f"  inputs: {', '.join(line(port.name, 40) for port in workflow.inputs)}")
     lines += _tree(workflow.body, "")
@@ -65,11 +64,8 @@ def _order(names: list[str], before: str, *, is_alone: bool) -> str:
 
 
 def _words(node: Node) -> str:
-    name = line(node.name, 60)
-    detail = detail_words(node)
     when = f"  if {line(node.when.source, 60)}" if node.when is not None else ""
-    mark = next((mark for kind, mark in _MARKS.items() if isinstance(node, kind)), "")
-    return f"{mark}{name}  {detail}{when}".rstrip()
+    return f"{_MARKS.get(type(node), '')}{line(node.name, 60)}  {detail_words(node)}{when}".rstrip()
 
 
 def detail_words(node: Node) -> str:
@@ -149,9 +145,9 @@ class _Chart:
         key = self._next()
         slots = blocks_of(node)
         if not slots:
-            shape = ('(["', '"])') if isinstance(node, ir.Gate) else ('["', '"]')
+            start, end = ('(["', '"])') if isinstance(node, ir.Gate) else ('["', '"]')
             words = f"{_label(node.name)}<br/><small>{_label(detail_words(node))}</small>"
-            self.lines.append(f"{indent}{key}{shape[0]}{words}{shape[1]}")
+            self.lines.append(f"{indent}{key}{start}{words}{end}")
             return key
         self.lines.append(f'{indent}subgraph {key} ["{_label(_words(node))}"]')
         below = indent + "  "
@@ -168,12 +164,10 @@ class _Chart:
         choice = self._next()
         self.lines.append(f'{indent}{choice}{{"{_label(node.name)}"}}')
         for slot, inner in blocks_of(node):
-            key = self._next()
-            name = _label(slot.removeprefix("case."))
+            key, name = self._next(), _label(slot.removeprefix("case."))
             self.lines.append(f'{indent}subgraph {key} ["{name}"]')
             self.block(inner, indent + "  ")
-            self.lines.append(f"{indent}end")
-            self.lines.append(f"{indent}{choice} --> {key}")
+            self.lines += [f"{indent}end", f"{indent}{choice} --> {key}"]
 
     def _next(self) -> str:
         self._number += 1

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from whorl.interfaces.python.runs import Run
-from whorl.interfaces.python.session import Session, resume, run, run_sync
+from whorl.interfaces.python.session import Run, Session, resume, run, run_sync
 from whorl.interfaces.python.values import Event, LoopResult, Result, Usage
 from whorl.interfaces.python.workflows import Workflow, build, load
 from whorl.language import Json

@@ -7,36 +7,194 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING, ParamSpec, cast
 
 from whorl.errors import UsageError
-from whorl.interfaces.python.runs import Opened, Run
-from whorl.interfaces.python.values import count, dollars, plain_table, text
-from whorl.interfaces.python.workflows import Workflow, workflow_from
+from whorl.interfaces.python.values import Event, count, dollars, plain_table, result_from, text
+from whorl.interfaces.python.workflows import Workflow, project_of, workflow_from
 from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
+from whorl.runtimes.folding import Fork
 from whorl.runtimes.local import Start
-from whorl.services.preflight import TOY, check_given, permitted
-from whorl.services.project import find_project
+from whorl.services import preflight, steering
+from whorl.services.results import result_of
 from whorl.services.runs import Driving, open_runtime
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
-    from types import TracebackType
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
     from typing import Self
 
-    from whorl.interfaces.python.values import JsonLike, Result
+    from whorl.interfaces.python.values import JsonLike, Mark, Result, Status
+    from whorl.interfaces.python.workflows import FilePath
+    from whorl.interpreter.events import Event as JournalEvent
     from whorl.runtimes.journal import RunId
+    from whorl.runtimes.local import LocalRuntime
+    from whorl.runtimes.sqlite import SqliteStore
+
 
 P = ParamSpec("P")
 
 log = logging.getLogger("whorl")
 
-_INPUTS = "see `inputs` of the workflow"
+_POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What an open session has; `stack` closes it."""
+
+    stack: AsyncExitStack
+    providers: Providers
+    runtime: LocalRuntime
+    driving: Driving
+    store: SqliteStore
+
+
+class Run:
+    """A run of a session. It is driven in the background while the session is open.
+
+    Whatever is asked of it stands in its journal when the call returns; what does not fit the run
+    as it is raises UsageError, and changes nothing.
+    """
+
+    def __init__(self, opened: Callable[[], Opened], run: RunId) -> None:
+        self._run = run
+        self._opened = opened
+
+    def __repr__(self) -> str:
+        return f"<whorl.Run {self.id}>"
+
+    @property
+    def id(self) -> str:
+        """The id, which finds the run again: `session.run(id)`."""
+        return str(self._run)
+
+    @property
+    def status(self) -> Status:
+        """running, waiting, paused, interrupted, or how it ended."""
+        return cast("Status", self._store.run(self._run).status)
+
+    @property
+    def mark(self) -> Mark | None:
+        """`limit` or `budget` where the run succeeded with a loop that ended at one."""
+        return cast("Mark | None", self._store.run(self._run).mark or None)
+
+    async def events(self, after: int = 0) -> AsyncIterator[Event]:
+        """The entries of the journal as they become durable, until the run ends or waits."""
+        opened = self._opened()
+        while True:
+            is_driven = opened.driving.is_driven(self._run)
+            async for entry in opened.runtime.follow(self._run, after):
+                after, event = entry.seq, entry.event
+                yield Event(entry.seq, event.kind, event.address, event.at, event.body)
+            if not is_driven:
+                return
+            await asyncio.sleep(_POLL_S)
+
+    async def result(self) -> Result:
+        """Waits until the run has ended, waits for a person, or is paused."""
+        await self._opened().driving.settled(self._run)
+        return result_from(result_of(self._store, self._run))
+
+    async def pause(self) -> None:
+        """Lets calls that are under way finish, and starts no new ones."""
+        await self._ask(lambda: steering.paused(self._store, self._run))
+
+    async def resume(
+        self, *, budget: float | None = None, tokens: int | None = None, calls: int | None = None
+    ) -> None:
+        """Goes on after a pause or a crash; of a failed run, tries again what failed.
+
+        `budget` (dollars), `tokens` and `calls` are added to what the run may spend. A run that is
+        under way, or waits for a person, is left as it is.
+        """
+        more = _more(budget, tokens, calls)
+        if not more.amounts() and self.status in ("running", "waiting", "interrupted"):
+            await self._opened().driving.take_up(self._run)
+            return
+        await self._ask(lambda: steering.resumed(more))
+
+    async def cancel(self) -> None:
+        """Ends the run; what is under way is cancelled."""
+        await self._ask(steering.cancelled)
+
+    async def go_on(
+        self,
+        iterations: int | None = None,
+        *,
+        at: str | None = None,
+        budget: float | None = None,
+        tokens: int | None = None,
+        calls: int | None = None,
+    ) -> None:
+        """Reopens a loop for more iterations; what follows it runs again.
+
+        `budget` (dollars), `tokens` and `calls` are added to what stopped it: the loop's own
+        budget, or that of the run. Without iterations and a place, every loop that stopped for its
+        budget goes on.
+        """
+        number, loop = count(iterations, "iterations"), text(at, "at")
+        more = _more(budget, tokens, calls)
+        if number is None and not more.amounts():
+            raise UsageError("say how much more: iterations, budget, tokens or calls")
+        await self._ask(
+            lambda: steering.continued(self._store, self._run, loop, iterations=number, more=more)
+        )
+
+    async def accept(self, iteration: int, *, at: str | None = None) -> None:
+        """Makes an earlier iteration the loop's result; what follows it runs again."""
+        number, loop = count(iteration, "iteration"), text(at, "at")
+        if number is None:
+            raise UsageError("say which iteration to accept")
+        await self._ask(lambda: steering.chosen(self._store, self._run, loop, number))
+
+    async def decide(self, approved: bool, *, feedback: str = "", at: str | None = None) -> None:
+        """Answers what the run waits for."""
+        if not isinstance(approved, bool):
+            raise UsageError(f"approved is {approved!r:.80}, which is neither True nor False")
+        words, place = text(feedback, "feedback"), text(at, "at")
+        await self._ask(
+            lambda: steering.decided(
+                self._store, self._run, place, approved=approved, feedback=words, by="python"
+            )
+        )
+
+    async def fork(self, at: str, values: Mapping[str, JsonLike] | None = None) -> Run:
+        """A new run that keeps the iterations before `at` (such as `polish[3]`) and redoes it."""
+        fork = Fork(text(at, "at"), plain_table(values, "values"))
+        opened = self._opened()
+        with _in_python():
+            run, _ = await steering.new_fork(opened.store, opened.providers, self._run, fork)
+        opened.driving.drive(run)
+        return Run(self._opened, run)
+
+    @property
+    def _store(self) -> SqliteStore:
+        return self._opened().store
+
+    async def _ask(self, make: Callable[[], JournalEvent]) -> None:
+        with _in_python():
+            await self._opened().driving.ask(self._run, make)
+
+
+def _more(budget: float | None, tokens: int | None, calls: int | None) -> steering.More:
+    return steering.More(dollars(budget), count(tokens, "tokens"), count(calls, "calls"))
+
+
+@contextmanager
+def _in_python() -> Iterator[None]:
+    """Some refusals name an option of the command line; here it is a parameter."""
+    try:
+        yield
+    except UsageError as fault:
+        if "--at" not in str(fault):
+            raise
+        words = str(fault).replace("--at ", "at=").replace("--at", "`at`")
+        raise UsageError(words, help=fault.help, code=fault.code) from fault
 
 
 class Session:
@@ -49,17 +207,13 @@ class Session:
     def __init__(
         self,
         *,
-        config: str | os.PathLike[str] | None = None,
-        store: str | os.PathLike[str] | None = None,
+        config: FilePath | None = None,
+        store: FilePath | None = None,
         tasks: Tasks | None = None,
     ) -> None:
         if not isinstance(tasks, Tasks | None):
             raise UsageError(f"tasks is {tasks!r:.80}, which is no whorl.Tasks()")
-        self._project = find_project(
-            os.environ,
-            config=None if config is None else os.fspath(config),
-            store=None if store is None else os.fspath(store),
-        )
+        self._project = project_of(config, store)
         self._settings = self._project.settings()
         self._tasks = tasks
         self._open: Opened | None = None
@@ -70,15 +224,10 @@ class Session:
         stack = AsyncExitStack()
         providers = Providers(self._settings, self._tasks)
         runtime = await stack.enter_async_context(open_runtime(self._project, providers))
-        self._open = Opened(stack, providers, runtime, Driving(runtime))
+        self._open = Opened(stack, providers, runtime, Driving(runtime), runtime.store)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         """Leaves runs that are under way resumable."""
         if self._open is None:
             return
@@ -91,9 +240,8 @@ class Session:
     def _opened(self) -> Opened:
         """What the session has while it is open."""
         if self._open is None:
-            raise UsageError(
-                "the session is not open; write `async with whorl.Session() as session:`"
-            )
+            advice = "write `async with whorl.Session() as session:`"
+            raise UsageError(f"the session is not open; {advice}")
         return self._open
 
     # For parts of Whorl and its tests, and not for programs.
@@ -101,7 +249,7 @@ class Session:
 
     async def start(
         self,
-        workflow: Workflow | str | os.PathLike[str],
+        workflow: Workflow | FilePath,
         inputs: Mapping[str, JsonLike] | None = None,
         *,
         budget: float | None = None,
@@ -114,27 +262,32 @@ class Session:
         goes on if it was interrupted.
         """
         opened = self._opened()
-        loaded = (
-            workflow if isinstance(workflow, Workflow) else workflow_from(self._project, workflow)
-        )
+        if not isinstance(workflow, Workflow):
+            workflow = workflow_from(self._project, workflow)
         cost = dollars(budget)
         start = Start(
             input=plain_table(inputs, "inputs"),
             limits={} if cost is None else {"cost_usd": cost},
             iterations=count(max_iterations, "max_iterations"),
             key=text(key, "key"),
-            file=str(Path(loaded.file).resolve()) if loaded.file else "",
-            sources=dict(loaded.sources),
+            file=str(Path(workflow.file).resolve()) if workflow.file else "",
+            sources=dict(workflow.sources),
         )
-        check_given(loaded.ir, start.input, advice=_INPUTS)
-        start, note = permitted(loaded.ir, opened.providers, start)
-        if note == TOY:
-            log.warning(TOY)
-        run, is_new = await opened.runtime.start(loaded.ir, start)
+        preflight.check_given(workflow.ir, start.input, advice="see `inputs` of the workflow")
+        start, note = preflight.permitted(workflow.ir, opened.providers, start)
+        if note == preflight.TOY:
+            log.warning(note)
+        run, is_new = await opened.runtime.start(workflow.ir, start)
+        row = opened.store.run(run)
         if is_new:
             opened.driving.drive(run)
-        else:
-            await self._take_up_again(run, start.key, loaded)
+        elif row.name != workflow.ir.name:
+            raise UsageError(
+                f"the key {start.key!r} belongs to run {run} of workflow {row.name!r}, so that it "
+                f"starts none of {workflow.ir.name!r}"
+            )
+        elif row.status == "interrupted":
+            await opened.driving.take_up(run)
         return Run(self._opened, run)
 
     async def resume(self, run: str = "last", *, budget: float | None = None) -> Run:
@@ -147,23 +300,13 @@ class Session:
         """A run of the store, without touching it."""
         return Run(self._opened, self._opened().store.resolve(run))
 
-    async def _take_up_again(self, run: RunId, key: str, workflow: Workflow) -> None:
-        row = self._opened().store.run(run)
-        if row.name != workflow.ir.name:
-            raise UsageError(
-                f"the key {key!r} belongs to run {run} of workflow {row.name!r}, so that it starts "
-                f"none of {workflow.ir.name!r}"
-            )
-        if row.status == "interrupted":
-            await self._opened().driving.take_up(run)
-
 
 async def run(
-    workflow: Workflow | str | os.PathLike[str],
+    workflow: Workflow | FilePath,
     inputs: Mapping[str, JsonLike] | None = None,
     *,
-    config: str | os.PathLike[str] | None = None,
-    store: str | os.PathLike[str] | None = None,
+    config: FilePath | None = None,
+    store: FilePath | None = None,
     tasks: Tasks | None = None,
     budget: float | None = None,
     max_iterations: int | None = None,
@@ -184,8 +327,8 @@ async def run(
 async def resume(
     run: str = "last",
     *,
-    config: str | os.PathLike[str] | None = None,
-    store: str | os.PathLike[str] | None = None,
+    config: FilePath | None = None,
+    store: FilePath | None = None,
     tasks: Tasks | None = None,
     budget: float | None = None,
 ) -> Result:

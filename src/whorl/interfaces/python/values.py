@@ -18,15 +18,9 @@ Status: TypeAlias = Literal[
 ]
 Mark: TypeAlias = Literal["limit", "budget"]
 ExitReason: TypeAlias = Literal[
-    "condition_met",
-    "max_iterations",
-    "timeout",
-    "budget",
-    "failed",
-    "cancelled",
-    "accepted",
-    "rejected",
-]
+    "condition_met", "max_iterations", "timeout", "budget", "failed", "cancelled",
+    "accepted", "rejected",
+]  # fmt: skip
 StoppedBy: TypeAlias = Literal[
     "expression", "score", "judge", "branch", "stable", "plateau", "break", "items", "person"
 ]
@@ -68,7 +62,7 @@ class LoopResult:
     returned_iteration: int | None
     failed_iterations: tuple[int, ...]
     usage: Usage
-    mark: Literal["limit", "budget"] | None = None
+    mark: Mark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,36 +87,29 @@ class Result:
         """Raises RunFailed if the run has failed; gives itself otherwise."""
         if self.status == "failed":
             error: dict[str, Any] = self.error or {}
-            cause = Cause(
-                code=str(error.get("code", "R100")),
-                message=str(error.get("message", "the run failed")),
-                path=str(error.get("path", "")),
-                iteration=error.get("iteration"),
-                detail={"cause": error["cause"]} if error.get("cause") else {},
-            )
-            raise RunFailed(self.run, cause)
+            code, message = error.get("code", "R100"), error.get("message", "the run failed")
+            detail = {"cause": error["cause"]} if error.get("cause") else {}
+            place = (str(error.get("path", "")), error.get("iteration"))
+            raise RunFailed(self.run, Cause(str(code), str(message), *place, detail))
         return self
 
 
 def result_from(document: dict[str, Any]) -> Result:
     """The typed form of a result document."""
+    names = ("run", "status", "output", "outputs", "error")
     return Result(
-        run=document["run"],
-        status=document["status"],
-        output=document["output"],
-        outputs=document["outputs"],
-        loops=tuple(_loop(loop) for loop in document["loops"]),
+        **{name: document[name] for name in names},
+        loops=tuple(
+            LoopResult(
+                **loop
+                | {"failed_iterations": tuple(loop["failed_iterations"])}
+                | {"usage": Usage(**loop["usage"])}
+            )
+            for loop in document["loops"]
+        ),
         usage=Usage(**document["usage"]),
         warnings=tuple(document["warnings"]),
-        error=document["error"],
     )
-
-
-def _loop(document: dict[str, Any]) -> LoopResult:
-    fields = dict(document)
-    fields["failed_iterations"] = tuple(fields["failed_iterations"])
-    fields["usage"] = Usage(**fields["usage"])
-    return LoopResult(**fields)
 
 
 # What parameters take: also types whose items cannot be changed, such as tuples.

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.errors import InvalidWorkflow, UsageError
 from whorl.interfaces.python.values import plain_value
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from whorl import ir
     from whorl.errors import Diagnostic
     from whorl.services.project import Project
+
+FilePath: TypeAlias = "str | os.PathLike[str]"
 
 _INDENT = 2
 _KEYED = re.compile(r'"((?:[^"\\]|\\.)*)": ')
@@ -34,16 +36,16 @@ class Workflow:
     warnings: tuple[Diagnostic, ...] = ()
 
 
-def load(path: str | os.PathLike[str], *, config: str | os.PathLike[str] | None = None) -> Workflow:
+def load(path: FilePath, *, config: FilePath | None = None) -> Workflow:
     """Reads a workflow file. Raises InvalidWorkflow with everything that is wrong with it.
 
     It is read in the project that the working folder lies in, as on the command line: files that it
     names must lie in the project, or beside it where it lies elsewhere. `config` is a whorl.toml.
     """
-    return workflow_from(_project(config), path)
+    return workflow_from(project_of(config), path)
 
 
-def workflow_from(project: Project, path: str | os.PathLike[str]) -> Workflow:
+def workflow_from(project: Project, path: FilePath) -> Workflow:
     """Reads a workflow file in a project."""
     file = os.fsdecode(path)
     reading = project.read(file)
@@ -82,27 +84,28 @@ def build(
     text = json.dumps(given, indent=_INDENT, ensure_ascii=False)
     file = f"<{name.replace('/', '-')}>.json"
     try:
-        reading = _project(None).read_text(text, file)
+        reading = project_of().read_text(text, file)
     except InvalidWorkflow as fault:
         raise InvalidWorkflow(_named(fault.diagnostics, file, text)) from None
     warnings = _named(reading.warnings, file, text)
     return Workflow(name, reading.workflow, "", {file: text}, warnings)
 
 
-def _project(config: str | os.PathLike[str] | None) -> Project:
-    return find_project(os.environ, config=None if config is None else os.fspath(config))
+def project_of(config: FilePath | None = None, store: FilePath | None = None) -> Project:
+    """The project of a whorl.toml and a store, or else of the working folder."""
+    file, folder = (None if path is None else os.fspath(path) for path in (config, store))
+    return find_project(os.environ, config=file, store=folder)
 
 
 def _named(diagnostics: Iterable[Diagnostic], file: str, text: str) -> tuple[Diagnostic, ...]:
     """The same with names instead of lines, since nobody has seen the text that was read."""
     named: list[Diagnostic] = []
     for diagnostic in diagnostics:
-        if diagnostic.span is None or diagnostic.span.file != file:
-            named.append(diagnostic)
-            continue
-        place = _place(text, diagnostic.span.line)
-        message = f"{place}: {diagnostic.message}" if place else diagnostic.message
-        named.append(replace(diagnostic, message=message, span=None))
+        if diagnostic.span is not None and diagnostic.span.file == file:
+            place = _place(text, diagnostic.span.line)
+            message = f"{place}: {diagnostic.message}" if place else diagnostic.message
+            diagnostic = replace(diagnostic, message=message, span=None)
+        named.append(diagnostic)
     return tuple(named)
 
 

@@ -8,7 +8,7 @@ import os
 import platform
 import sys
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,8 +33,7 @@ SQLITE_MIN = (3, 51, 3)
 PROVIDER_TIMEOUT_S = 15.0
 PORT = 7411
 FILES_MAX = 500
-_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
-_WORKFLOW_FOLDERS = (".", "workflows")
+_SUFFIXES = (".yaml", ".yml", ".json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,30 +58,13 @@ def doctor(project: Project, *, as_json: bool) -> int:
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:
-        cells = [("✓" if one.ok else "✗", one.what, safe(one.words)) for one in findings]
-        for text, one in zip(table(cells), findings, strict=True):
-            click.echo(paint(text[:1], "green" if one.ok else "red") + text[1:])
+        rows = [("✓" if item.ok else "✗", item.what, safe(item.words)) for item in findings]
+        for text in table(rows):
+            click.echo(paint(text[:1], "green" if text[:1] == "✓" else "red") + text[1:])
     return 0 if all(finding.ok for finding in findings) else 1
 
 
 def _findings(project: Project) -> Iterator[Finding]:
-    yield from _installation()
-    yield _store(project)
-    try:
-        settings = project.settings()
-    except UsageError as fault:
-        yield Finding("configuration", False, f"{fault}; {fault.help}")
-        return
-    place = str(project.config) if project.config else "no whorl.toml; only the environment"
-    yield Finding("configuration", True, place)
-    yield Finding("commands", True, _commands_words(settings))
-    if settings.providers:
-        yield from asyncio.run(_providers(settings))
-    else:
-        yield _toy_model(settings)
-
-
-def _installation() -> Iterator[Finding]:
     import apsw
 
     from whorl import __version__
@@ -94,6 +76,19 @@ def _installation() -> Iterator[Finding]:
     advice = "" if is_new else f"; at least {wanted} is needed: update apsw"
     yield Finding("SQLite", is_new, f"{version}{advice}")
     yield Finding("Python", sys.version_info >= (3, 11), sys.executable)
+    yield _store(project)
+    try:
+        settings = project.settings()
+    except UsageError as fault:
+        yield Finding("configuration", False, f"{fault}; {fault.help}")
+        return
+    place = str(project.config) if project.config else "no whorl.toml; only the environment"
+    yield Finding("configuration", True, place)
+    allowed = settings.allow.commands
+    programs = "workflow files may run any program" if allowed is True else ", ".join(allowed or ())
+    commands = f"allowed: {programs}" if allowed else "not allowed ([allow] commands)"
+    yield Finding("commands", True, commands)
+    yield from asyncio.run(_providers(settings)) if settings.providers else [_toy_model(settings)]
 
 
 def _store(project: Project) -> Finding:
@@ -108,22 +103,12 @@ def _store(project: Project) -> Finding:
             sizes, wrong = store.sizes(), store.check()
     except StoreError as fault:
         return Finding("store", False, str(fault))
-    is_writable = os.access(path, os.W_OK)
-    words = f"{path}, {bytes_words(sizes.file_bytes)}, {plural(sizes.runs, 'run')}"
     if wrong:
-        words = f"{path} is damaged: {wrong[0]}"
-    elif not is_writable:
-        words = f"{path} cannot be written"
-    return Finding("store", not wrong and is_writable, words)
-
-
-def _commands_words(settings: Settings) -> str:
-    allowed = settings.allow.commands
-    if allowed is True:
-        return "allowed: workflow files may run any program"
-    if allowed:
-        return f"allowed: {', '.join(allowed)}"
-    return "not allowed ([allow] commands)"
+        return Finding("store", False, f"{path} is damaged: {wrong[0]}")
+    if not os.access(path, os.W_OK):
+        return Finding("store", False, f"{path} cannot be written")
+    words = f"{path}, {bytes_words(sizes.file_bytes)}, {plural(sizes.runs, 'run')}"
+    return Finding("store", True, words)
 
 
 def _toy_model(settings: Settings) -> Finding:
@@ -180,7 +165,7 @@ def serve(
     opens: bool | None,
     token_file: str | None,
     behind_proxy: bool,
-) -> int:
+) -> None:
     """Serve the page and the HTTP API of this project; the printed link carries the token.
 
     \b
@@ -195,15 +180,13 @@ def serve(
 
     token, odd = read_token(Path(token_file).expanduser()) if token_file else ("", [])
     place = Place(host, port, token, behind_proxy)
-    for words in (*odd, *check_place(place)):
-        say(f"warning: {words}")
-    chosen = Place(host, port, token or new_token(), behind_proxy)
+    say(*(f"warning: {words}" for words in (*odd, *check_place(place))))
+    chosen = replace(place, token=token or new_token())
     if opens is None:
         opens = sys.stdout.isatty() and sys.stderr.isatty() and chosen.is_loopback
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     asyncio.run(_serve(project, chosen, opens=opens, shown=not token_file))
     say("stopped; runs that were under way are resumable")
-    return 0
 
 
 async def _serve(project: Project, place: Place, *, opens: bool, shown: bool) -> None:
@@ -224,14 +207,11 @@ async def _serve(project: Project, place: Place, *, opens: bool, shown: bool) ->
 
 @click.command()
 @click.argument("files", metavar="[FILE]...", nargs=-1)
-@click.option(
-    "--wait",
-    default=20.0,
-    show_default=True,
-    help="How many seconds a call waits for its run before it answers with the run's id.",
-)
+@click.option("--wait", default=20.0, show_default=True,
+              help="How many seconds a call waits for its run before it answers with the run's id."
+              )  # fmt: skip
 @located
-def mcp(project: Project, *, files: tuple[str, ...], wait: float) -> int:
+def mcp(project: Project, *, files: tuple[str, ...], wait: float) -> None:
     """Serve workflows as MCP tools, for any MCP client.
 
     \b
@@ -255,15 +235,13 @@ def mcp(project: Project, *, files: tuple[str, ...], wait: float) -> int:
         raise UsageError("there is no workflow to serve here", help="name files: whorl mcp FILE...")
     say(f"serving {', '.join(workflows)}")
     asyncio.run(_serve_tools(project, workflows, wait))
-    return 0
 
 
 async def _serve_tools(project: Project, workflows: dict[str, Workflow], wait_s: float) -> None:
     from whorl.interfaces.mcp import WorkflowTools, serve_stdio
     from whorl.interfaces.python import Session
 
-    config = None if project.config is None else str(project.config)
-    async with Session(config=config, store=str(project.store)) as session:
+    async with Session(config=project.config, store=project.store) as session:
         await serve_stdio(WorkflowTools(session, workflows, wait_s=wait_s))
 
 
@@ -271,8 +249,10 @@ def _workflows(project: Project, files: tuple[str, ...]) -> dict[str, Workflow]:
     from whorl.interfaces.mcp import tool_name
     from whorl.interfaces.python.workflows import workflow_from
 
+    folders = (".", "workflows")
+    paths = (p for f in folders for p in sorted((project.root / f).glob("*")) if p.is_file())
     workflows: dict[str, Workflow] = {}
-    for file in files or _files_of(project):
+    for file in files or [str(p) for p in paths if p.suffix in _SUFFIXES][:FILES_MAX]:
         try:
             workflow = workflow_from(project, file)
         except InvalidWorkflow as fault:
@@ -289,9 +269,3 @@ def _workflows(project: Project, files: tuple[str, ...]) -> dict[str, Workflow]:
             )
         workflows[name] = workflow
     return workflows
-
-
-def _files_of(project: Project) -> list[str]:
-    paths = (p for f in _WORKFLOW_FOLDERS for p in sorted((project.root / f).glob("*")))
-    files = [str(path) for path in paths if path.suffix in _SUFFIXES and path.is_file()]
-    return files[:FILES_MAX]

@@ -1,37 +1,35 @@
-"""What is done with a workflow file: `validate`, `lint`, `graph`, and `test` by a replay."""
+"""What is done with workflow files: `validate`, `lint`, `convert`, `graph`, `test` by a replay."""
 
 from __future__ import annotations
 
 import difflib
 import json
-import sys
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from whorl.errors import InvalidWorkflow, UsageError, render_all, safe
+from whorl.errors import Diagnostic, InvalidWorkflow, Span, UsageError, safe
 from whorl.errors import as_json as diagnostic_json
+from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
-from whorl.interfaces.cli.terminal import is_colored, print_lines, say
+from whorl.interfaces.cli.terminal import print_lines, say
 from whorl.interfaces.diagrams.text import limit_words
 from whorl.interfaces.figures import plural
 from whorl.source import open_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Callable, Iterator
 
     from whorl.dialects import Reading
-    from whorl.errors import Diagnostic, Span
-    from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
     from whorl.services.replay import Cassette, Replayed
+    from whorl.source import Document
 
 CASSETTE_BYTES_MAX = 50_000_000
 _LISTED_MAX = 20
@@ -57,45 +55,38 @@ def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
     try:
         reading = project.read(file)
     except InvalidWorkflow as fault:
+        found: list[Diagnostic] = [*fault.diagnostics]
         if not is_quiet:
-            _show_diagnostics(fault.diagnostics, project.texts(fault.diagnostics))
-        return {
-            "file": file,
-            "ok": False,
-            "diagnostics": [*map(diagnostic_json, fault.diagnostics)],
-        }
+            show_diagnostics(found, project.texts(found))
+        return {"file": file, "ok": False, "diagnostics": [*map(diagnostic_json, found)]}
     warnings = [*reading.warnings, *_needed(project, reading)]
     facts = _facts(reading)
     if not is_quiet:
         if warnings:
-            _show_diagnostics(warnings, reading.sources)
-        words = ", ".join(_fact_words(facts, reading.workflow, project))
+            show_diagnostics(warnings, reading.sources)
+        words = ", ".join(_fact_words(facts, reading, project))
         click.echo(f"{safe(file)}: ok ({words})")
     return {"file": file, "ok": True, "diagnostics": [*map(diagnostic_json, warnings)], **facts}
 
 
 def _needed(project: Project, reading: Reading) -> Iterator[Diagnostic]:
     """What a run needs and the configuration does not have: no mistake of the file."""
-    from whorl.errors import Diagnostic
     from whorl.providers.registry import Providers
     from whorl.services.preflight import refusal, unknown_names
 
     settings = project.settings()
-    refused = refusal(reading.workflow, settings)
-    if refused is not None:
-        span = _span(reading, str(refused["path"]))
-        code, message = str(refused["code"]), str(refused["message"])
-        yield Diagnostic(code, message, span, severity="warning")
-    for unknown in unknown_names(reading.workflow, Providers(settings)):
-        if unknown.is_named:
-            message = f"step {unknown.path!r} {unknown.message}"
-            span = _span(reading, unknown.path)
-            yield Diagnostic(unknown.code, message, span, severity="warning")
+    needs: list[tuple[str, str, str]] = []
+    if refused := refusal(reading.workflow, settings):
+        needs.append((str(refused["code"]), str(refused["message"]), str(refused["path"])))
+    for name in unknown_names(reading.workflow, Providers(settings)):
+        if name.is_named:
+            needs.append((name.code, f"step {name.path!r} {name.message}", name.path))
+    for code, message, path in needs:
+        yield Diagnostic(code, message, _span(reading, path), severity="warning")
 
 
 def _span(reading: Reading, path: str) -> Span | None:
     """Where a step of the file stands; a step of another file that it calls: the file's top."""
-    from whorl.errors import Span
     from whorl.ir.walk import walk
 
     file = next(iter(reading.sources), "")
@@ -122,64 +113,93 @@ def _facts(reading: Reading) -> dict[str, Any]:
     }
 
 
-def _fact_words(facts: dict[str, Any], workflow: Workflow, project: Project) -> list[str]:
+def _fact_words(facts: dict[str, Any], reading: Reading, project: Project) -> list[str]:
     from whorl.interfaces.wording import calls_words, forecast_words
     from whorl.providers.registry import Providers
     from whorl.services.preflight import forecast
 
     words = [str(facts["dialect"]), plural(facts["steps"], "step")]
+    limited = reading.workflow.limits
     if facts["calls_max"] != 0:
         words.append(calls_words(facts["calls_max"], facts["calls_without_retries"]))
-    limited = workflow.limits
-    if limited.cost_usd is not None and facts["calls_max"] != 0:
-        foreseen = forecast(workflow, Providers(project.settings()))
-        if not foreseen.is_priced:
-            # The same words as before a run: money of unknown prices bounds nothing.
-            words[-1], limited = forecast_words(foreseen), replace(limited, cost_usd=None)
+        if limited.cost_usd is not None:
+            foreseen = forecast(reading.workflow, Providers(project.settings()))
+            if not foreseen.is_priced:
+                # The same words as before a run: money of unknown prices bounds nothing.
+                words[-1], limited = forecast_words(foreseen), replace(limited, cost_usd=None)
     limits = limit_words(limited)
     return [*words, f"bounded by {limits}"] if limits else words
 
 
-def _show_diagnostics(diagnostics: Sequence[Diagnostic], texts: Mapping[str, str]) -> None:
-    color = sys.stderr.isatty() and is_colored()
-    click.echo(render_all(diagnostics, texts, color=color), err=True)
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("--target", metavar="SYSTEM",
+              help="For whom. [default: the first that a dialect names]")  # fmt: skip
+@json_option
+@located
+def lint(project: Project, *, file: str, target: str | None, as_json: bool) -> int:
+    """Say what in FILE another system would refuse, or do otherwise.
+
+    \b
+      whorl lint workflow.json
+
+    The exit code is 2 when something would not deploy.
+    """
+    from whorl.dialects import dialects
+    from whorl.dialects.detection import parse
+    from whorl.plugins import load_reference
+
+    dialect, plugins = project.read(file).workflow.dialect, dialects()
+    linters: dict[str, tuple[str, str, str]] = {}
+    for name in plugins.names():
+        offered = getattr(plugins.load(name), "linters", {})
+        linters |= {system: (name, *linter) for system, linter in offered.items()}
+    target = target or next(iter(linters))
+    if target not in linters:
+        raise UsageError(f"nothing is known of {target!r}", help=f"known: {', '.join(linters)}")
+    name, form, reference = linters[target]
+    if dialect != name:
+        raise UsageError(
+            f"{file!r} is a file of the dialect {dialect!r}, and {target} takes {form} only",
+            help=f"only a file that is written as a {form} definition can go to {target}",
+        )
+    text = open_file(file)
+    check = cast("Callable[[Document], tuple[list[Diagnostic], bool]]", load_reference(reference))
+    diagnostics, is_refused = check(parse(text, file, lenient=True))
+    if as_json:
+        print_json([*map(diagnostic_json, diagnostics)])
+    elif diagnostics:
+        show_diagnostics(diagnostics, {file: text})
+    else:
+        click.echo(f"{safe(file)}: nothing that {target} would refuse")
+    return 2 if is_refused else 0
 
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option(
-    "--target", type=click.Choice(["azure"]), default="azure", help="For whom. [default: azure]"
-)
-@json_option
+@click.option("-o", "--output", metavar="OUT", help="Write this file. [default: print it]")
 @located
-def lint(project: Project, *, file: str, target: str, as_json: bool) -> int:
-    """Say what in FILE another system would refuse, or do otherwise.
+def convert(project: Project, *, file: str, output: str | None) -> None:
+    """Write FILE in the native format.
 
     \b
-      whorl lint workflow.json --target azure
+      whorl convert flow.json -o flow.yaml
 
-    The exit code is 2 when something would not deploy.
+    It is the same workflow, with the workflows that FILE calls; no file is overwritten.
     """
-    from whorl.dialects.detection import parse
-    from whorl.dialects.loom.linting import REFUSED, lint_for_azure
+    from whorl.dialects.native.writing import write_native
 
-    dialect = project.read(file).workflow.dialect
-    if dialect != "loom":
-        raise UsageError(
-            f"{file!r} is a file of the dialect {dialect!r}, and {target} takes Logic Apps only",
-            help=f"only a file that is written as a Logic Apps definition can go to {target}",
-        )
-    text = open_file(file)
-    diagnostics = lint_for_azure(parse(text, file, lenient=True))
-    if as_json:
-        print_json([*map(diagnostic_json, diagnostics)])
-    elif diagnostics:
-        color = sys.stderr.isatty()
-        click.echo(render_all(diagnostics, {file: text}, color=color), err=True)
-    else:
-        click.echo(f"{safe(file)}: nothing that {target} would refuse")
-    is_refused = any(d.severity == "error" or d.label == REFUSED for d in diagnostics)
-    return 2 if is_refused else 0
+    reading = project.read(file)
+    text = write_native(reading.workflow, reading.sources, file)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    path, advice = Path(output), "name another OUT"
+    if path.exists():
+        what = "is the file itself" if path.samefile(file) else "exists"
+        raise UsageError(f"{str(path)!r} {what}", help=advice)
+    write_file(str(path), text, advice=advice, makes_folder=True)
+    say(f"wrote {path}")
 
 
 @click.command()
@@ -190,7 +210,7 @@ def lint(project: Project, *, file: str, target: str, as_json: bool) -> int:
 @click.option("-o", "--output", metavar="OUT", help="Write to a file instead of the terminal.")
 @click.option("--force", is_flag=True, help="Overwrite OUT.")
 @located
-def graph(project: Project, *, file: str, output: str | None, force: bool, **forms: bool) -> int:
+def graph(project: Project, *, file: str, output: str | None, force: bool, **forms: bool) -> None:
     """Draw a workflow FILE. Nothing is run.
 
     \b
@@ -198,37 +218,28 @@ def graph(project: Project, *, file: str, output: str | None, force: bool, **for
       whorl graph polish.yaml --svg -o polish.svg
       whorl graph polish.yaml --mermaid > polish.mmd
     """
+    from whorl.interfaces.diagrams import svg, text
+
     chosen = [name for name, is_chosen in forms.items() if is_chosen]
     if len(chosen) > 1:
         both = " and ".join(f"--{name}" for name in chosen)
         raise UsageError(f"{both} exclude each other", help="choose one form")
-    drawn = _draw(project.read(file).workflow, chosen[0] if chosen else "text")
+    draw = {"svg": svg.svg, "mermaid": text.mermaid}.get("".join(chosen), text.text_tree)
+    drawn = draw(project.read(file).workflow)
     if output is None:
         click.echo(drawn)
-        return 0
+        return
     if Path(output).resolve() == Path(file).resolve():
         raise UsageError(f"{output!r} is the workflow itself", help="name another file")
     if Path(output).exists() and not force:
         raise UsageError(f"{output!r} exists", help="overwrite it with --force")
     write_file(output, drawn + "\n", advice="name another file")
     say(f"wrote {output}")
-    return 0
-
-
-def _draw(workflow: Workflow, form: str) -> str:
-    from whorl.interfaces.diagrams.svg import svg
-    from whorl.interfaces.diagrams.text import mermaid, text_tree
-
-    if form == "svg":
-        return svg(workflow)
-    return mermaid(workflow) if form == "mermaid" else text_tree(workflow)
 
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option(
-    "--run", "run", metavar="RUN", help="The run to replay. [default: the newest of FILE]"
-)
+@click.option("--run", metavar="RUN", help="The run to replay. [default: the newest of FILE]")
 @click.option("--cassette", metavar="PATH", help="Replay a saved cassette instead of a run.")
 @click.option("--save", metavar="PATH", help="Save the run as a cassette and replay nothing.")
 @json_option
@@ -263,8 +274,8 @@ def test(
     else:
         recorded = _recorded(project, file, run)
     if save is not None:
-        Path(save).parent.mkdir(parents=True, exist_ok=True)
-        write_file(save, recorded.to_text(), advice="name a file: --save tests/NAME.json")
+        advice = "name a file: --save tests/NAME.json"
+        write_file(save, recorded.to_text(), advice=advice, makes_folder=True)
         if as_json:
             print_json({"saved": save, "calls": len(recorded.calls)})
         else:
@@ -296,9 +307,9 @@ def _newest(store: SqliteStore, file: str) -> RunId:
     path = Path(file).resolve()
     rows = [row for row in store.runs(limit=1_000) if row.file and row.status == "succeeded"]
     runs = [row.id for row in rows if Path(row.file).resolve() == path]
-    for at, run in enumerate(runs):
+    for run in runs:
         if not steered(store, run):
-            if at:
+            if run != runs[0]:
                 say(f"replaying run {run}: newer ones were steered by a person")
             return run
     if runs:
@@ -317,10 +328,8 @@ def _replay_lines(file: str, cassette: Cassette, replayed: Replayed) -> Iterator
     for change in replayed.changes[:_LISTED_MAX]:
         yield f"~ {change.address} is asked something else"
         yield from _difference(change.before, change.now)
-    for address in replayed.misses[:_LISTED_MAX]:
-        yield f"! {address} was never recorded"
-    for address in replayed.unused[:_LISTED_MAX]:
-        yield f"- {address} is not asked any more"
+    yield from (f"! {address} was never recorded" for address in replayed.misses[:_LISTED_MAX])
+    yield from (f"- {address} is not asked any more" for address in replayed.unused[:_LISTED_MAX])
     if replayed.result != replayed.recorded:
         yield "≠ the result differs"
         yield from _difference(replayed.recorded, replayed.result)
@@ -333,11 +342,8 @@ def _replay_lines(file: str, cassette: Cassette, replayed: Replayed) -> Iterator
 
 
 def _difference(before: Json, now: Json) -> Iterator[str]:
-    lines = difflib.unified_diff(_lines(before), _lines(now), "recorded", "now", n=2, lineterm="")
+    """How two values differ, line by line: long texts are broken where they are."""
+    texts = (json.dumps(value, indent=2, ensure_ascii=False) for value in (before, now))
+    old, new = (text.replace("\\n", "\n").splitlines() for text in texts)
+    lines = difflib.unified_diff(old, new, "recorded", "now", n=2, lineterm="")
     return (f"  {safe(text)}" for text in lines)
-
-
-def _lines(value: Json) -> list[str]:
-    """A value as lines that can be compared: long texts are broken where they are."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    return text.replace("\\n", "\n").splitlines()

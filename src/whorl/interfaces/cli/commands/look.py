@@ -10,50 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import UsageError, did_you_mean, safe
+from whorl.interfaces import figures, wording
+from whorl.interfaces.cli import summary
 from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json, run_option
-from whorl.interfaces.cli.summary import (
-    error_lines,
-    gate_lines,
-    inner_table,
-    loops_lines,
-    next_command,
-    pause_words,
-)
 from whorl.interfaces.cli.terminal import badge, paint, print_lines, say
-from whorl.interfaces.figures import (
-    count,
-    difference,
-    dollars,
-    line,
-    outside_words,
-    plural,
-    score,
-    seconds,
-    table,
-    written,
-)
+from whorl.interfaces.figures import dollars, line, plural, seconds
 from whorl.interfaces.progress import usage_of
-from whorl.interfaces.wording import (
-    condition_words,
-    ending_words,
-    exit_words,
-    goals_of,
-    reason_words,
-    request_words,
-    root_code,
-    score_cell,
-    verdict_words,
-)
 from whorl.runtimes.folding import fold
-from whorl.services.inspection import (
-    WAYS,
-    Line,
-    limit_now,
-    loop_named,
-    roll_up,
-    sides,
-    unknown_place,
-)
+from whorl.services import inspection
+from whorl.services.inspection import Line, loop_named
 from whorl.services.results import full_result, loop_node, requests_of, status_words, workflow_of
 from whorl.services.runs import find_run
 
@@ -77,13 +42,14 @@ _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
 
 @click.command()
 @click.argument("run", metavar="[RUN]", required=False)
-@click.option("--by", type=click.Choice(WAYS), help="What to add up by. [default: model]")
+@click.option("--by", type=click.Choice(inspection.WAYS), default="model",
+              help="What to add up by. [default: model]")  # fmt: skip
 @click.option("--at", default="", metavar="ADDRESS", help="Only this loop, iteration or step.")
 @click.option("--limit", "-n", type=click.IntRange(1, RUNS_MAX), default=1_000, show_default=True,
               help="How many runs, newest first.")  # fmt: skip
 @json_option
 @located
-def cost(project: Project, *, run: str | None, by: Any, at: str, limit: int, as_json: bool) -> int:
+def cost(project: Project, *, run: str | None, by: Any, at: str, limit: int, as_json: bool) -> None:
     """Show what a RUN, or all runs, cost.
 
     \b
@@ -97,25 +63,23 @@ def cost(project: Project, *, run: str | None, by: Any, at: str, limit: int, as_
     """
     if at and run is None:
         raise UsageError("--at is a place in one run", help="say which, such as `last`")
-    by = by or "model"
     number, lines = _cost_lines(project, run, by, limit, at)
     total = Line("total")
     for name in (field.name for field in fields(Line)[1:]):
         setattr(total, name, sum((getattr(usage, name) for usage in lines), getattr(total, name)))
     if as_json:
         print_json({"by": by, "lines": [asdict(usage) for usage in lines], "total": asdict(total)})
-        return 0
+        return
     if not number:
         say(NO_RUNS)
-        return 0
-    rows = [(by.upper(), "CALLS", "INPUT", "OUTPUT", "COST", "IN DOUBT")]
-    cells = [*rows, *map(_cost_cells, (*lines, total))]
-    print_lines(table(cells, right=frozenset(range(1, 6))))
+        return
+    head = (by.upper(), "CALLS", "INPUT", "OUTPUT", "COST", "IN DOUBT")
+    cells = [head, *map(_cost_cells, (*lines, total))]
+    print_lines(figures.table(cells, right=range(1, 6)))
     click.echo(f"{plural(number, 'run')}, {plural(total.calls, 'call')}")
     if total.unpriced_calls:
         unknown = plural(total.unpriced_calls, "call")
         click.echo(f"{unknown} had no known price and are not in the sum: set [prices.MODEL]")
-    return 0
 
 
 def _cost_lines(
@@ -125,20 +89,20 @@ def _cost_lines(
     if run is None and not project.has_runs():
         return 0, []
     with closing(project.open_store()) as store:
-        if run is not None:
-            chosen = [find_run(store, run)]
-        else:
+        if run is None:
             chosen = [row.id for row in store.runs(limit=limit)]
+        else:
+            chosen = [find_run(store, run)]
         if at and next(store.entries_at(chosen[0], at), None) is None:
-            raise unknown_place(store, chosen[0], at)
-        return len(chosen), roll_up(store, chosen, by, at)
+            raise inspection.unknown_place(store, chosen[0], at)
+        return len(chosen), inspection.roll_up(store, chosen, by, at)
 
 
 def _cost_cells(usage: Line) -> tuple[str, ...]:
     priced = dollars(usage.cost_usd)
     if usage.unpriced_calls:
         priced = f"{priced} + ?" if usage.cost_usd else "not known"
-    tokens = (count(usage.input_tokens), count(usage.output_tokens))
+    tokens = map(figures.count, (usage.input_tokens, usage.output_tokens))
     return (line(usage.name, 60), str(usage.calls), *tokens, priced, str(usage.in_doubt or ""))
 
 
@@ -147,7 +111,7 @@ def _cost_cells(usage: Line) -> tuple[str, ...]:
 @click.option("--at", default="", metavar="LOOP", help="Only this loop.")
 @json_option
 @located
-def why(project: Project, *, run: str, at: str, as_json: bool) -> int:
+def why(project: Project, *, run: str, at: str, as_json: bool) -> None:
     """Explain why the loops of a RUN ended: the conditions and their values per iteration.
 
     \b
@@ -162,7 +126,6 @@ def why(project: Project, *, run: str, at: str, as_json: bool) -> int:
             print_json(_why_document(store, chosen, loops))
         else:
             print_lines(_why_lines(store, chosen, loops))
-    return 0
 
 
 def _why_document(store: SqliteStore, run: RunId, rows: list[LoopRow]) -> dict[str, object]:
@@ -176,42 +139,40 @@ def _why_document(store: SqliteStore, run: RunId, rows: list[LoopRow]) -> dict[s
         }
         for row in rows
     ]
+    people = [{name: getattr(request, name) for name in ("kind", "place", "body")}
+              for request in requests_of(store, run)]  # fmt: skip
     names = ("status", "paused_by", "waiting_for", "warnings", "error")
-    people = [{"kind": item.kind, "place": item.place, "body": item.body}
-              for item in requests_of(store, run)]  # fmt: skip
     return {"run": run, "loops": loops, "people": people} | {name: result[name] for name in names}
 
 
 def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator[str]:
     result: dict[str, Any] = full_result(store, run)
-    following = next_command(store, run, result)
-    workflow = workflow_of(store, run)
-    found = store.run(run)
-    mark = f": {badge(found.status, found.mark)[0]}" if found.mark else ""
-    yield f"run {run} of {line(found.name, 60)} {status_words(str(result['status']))}{mark}"
+    following = summary.next_command(store, run, result)
+    workflow, row = workflow_of(store, run), store.run(run)
+    mark = f": {badge(row.status, row.mark)[0]}" if row.mark else ""
+    yield f"run {run} of {line(row.name, 60)} {status_words(str(result['status']))}{mark}"
     machine = fold(store, run).machine
     if len(loops) > _LOOPS_MAX:
         yield ""
-        yield from loops_lines(result["loops"])
-        shown = [row for row in loops if row.exit_reason != "condition_met"][:_LOOPS_MAX]
-        yield f"below: {len(shown)} that did not meet their condition; --at shows any other"
-        loops = shown
-    for row in loops:
+        yield from summary.loops_lines(result["loops"])
+        loops = [row for row in loops if row.exit_reason != "condition_met"][:_LOOPS_MAX]
+        yield f"below: {len(loops)} that did not meet their condition; --at shows any other"
+    for loop in loops:
         yield ""
-        yield from _loop_lines(store, run, row, workflow=workflow, machine=machine)
+        yield from _loop_lines(store, run, loop, workflow=workflow, machine=machine)
     if not result["loops"] and not result["error"] and result["status"] == "succeeded":
         yield "it has no loop; all its steps are done"
-    requests = [f"  {request_words(item)}" for item in requests_of(store, run)]
+    requests = [f"  {wording.request_words(item)}" for item in requests_of(store, run)]
     yield from ["", "people:", *requests[-_REQUESTS_MAX:]] if requests else []
-    warned = [_warning(item) for item in result["warnings"]]
-    yield from ["", *warned[-_WARNINGS_MAX:]] if warned else []
+    warnings = [_warning(item) for item in result["warnings"][-_WARNINGS_MAX:]]
+    yield from ["", *warnings] if warnings else []
     if result["paused_by"]:
-        yield from ["", pause_words(result)]
+        yield from ["", summary.pause_words(result)]
     if result["error"]:
-        yield from ["", *error_lines(result["error"])]
-        yield f"  `whorl explain {root_code(result['error'])}` says more"
+        yield from ["", *summary.error_lines(result["error"])]
+        yield f"  `whorl explain {wording.root_code(result['error'])}` says more"
     for gate in result["waiting_for"]:
-        yield from ["", *gate_lines(gate)]
+        yield from ["", *summary.gate_lines(gate)]
     yield from ["", f"next: {following}"] if not following.startswith("whorl why") else []
 
 
@@ -224,34 +185,28 @@ def _loop_lines(
     store: SqliteStore, run: RunId, row: LoopRow, *, workflow: Workflow, machine: Machine
 ) -> Iterator[str]:
     node = loop_node(workflow, row.path)
-    limit = limit_now(machine, row)
+    limit = inspection.limit_now(machine, row)
     of = f" of at most {limit}" if limit is not None else ""
-    head = f"{line(row.address, 60)}  {plural(row.iterations, 'iteration')}{of}"
+    ended = "it has not ended"
     if row.exit_reason:
-        words = reason_words(row.exit_reason, row.stopped_by)
-        yield f"{head}; it ended because {words}: {exit_words(row.exit_reason, row.stopped_by)}"
-    else:
-        yield f"{head}; it has not ended"
+        reason = (row.exit_reason, row.stopped_by)
+        ended = f"it ended because {wording.reason_words(*reason)}: {wording.exit_words(*reason)}"
+    yield f"{line(row.address, 60)}  {plural(row.iterations, 'iteration')}{of}; {ended}"
     if node is not None and node.until is not None:
-        yield f"  until: {condition_words(node.until)}"
+        yield f"  until: {wording.condition_words(node.until)}"
     if row.returned_iteration is not None:
         yield f"  returned: iteration {row.returned_iteration}"
-    rows = _iterations(store, run, row)
-    if rows:
-        yield from inner_table(
-            [("#", "score", "verdict", "why"), *(_cells(iteration, row) for iteration in rows)],
-            right=1,
-            shrink=3,
-        )
-
-
-def _cells(iteration: IterationRow, loop: LoopRow) -> tuple[str, ...]:
-    note, star = iteration.note, "★" if iteration.number == loop.best_iteration else ""
-    verdict = "met" if note.get("met") else "not met" if note.get("facts") else "no verdict"
-    if iteration.status != "succeeded":
-        verdict = ending_words(iteration.status)
-    measured = score_cell(note, iteration.score) + star
-    return str(iteration.number), measured, verdict, verdict_words(note, 400)
+    rows = [("#", "score", "verdict", "why")]
+    for iteration in _iterations(store, run, row):
+        note = iteration.note
+        verdict = "met" if note.get("met") else "not met" if note.get("facts") else "no verdict"
+        if iteration.status != "succeeded":
+            verdict = wording.ending_words(iteration.status)
+        star = "★" if iteration.number == row.best_iteration else ""
+        measured = wording.score_cell(note, iteration.score) + star
+        rows.append((str(iteration.number), measured, verdict, wording.verdict_words(note, 400)))
+    if len(rows) > 1:
+        yield from summary.inner_table(rows, right=1, shrink=3)
 
 
 def _iterations(store: SqliteStore, run: RunId, row: LoopRow) -> list[IterationRow]:
@@ -267,7 +222,7 @@ def _iterations(store: SqliteStore, run: RunId, row: LoopRow) -> list[IterationR
 @located
 def diff(
     project: Project, *, words: tuple[str, ...], node: str | None, at: str, as_json: bool
-) -> int:
+) -> None:
     """Compare two iterations of a loop of a RUN (the newest): results, score, cost, time.
 
     \b
@@ -278,20 +233,19 @@ def diff(
     with closing(project.open_store()) as store:
         run = find_run(store, name)
         loop = loop_named(store, run, at)
-        both = sides(store, run, loop, (first, second))
+        both = inspection.sides(store, run, loop, (first, second))
     changes = _changes(both, node)
     if as_json:
         iterations = [{"note": side.row.note, "results": side.results} for side in both]
         texts = {name: "\n".join(lines) for name, lines in changes.items()}
         print_json({"loop": loop, "iterations": iterations, "diff": texts})
-        return 0
+        return
     head = f"{line(loop, 60)}  iteration {first} → {second}"
     click.echo("  ".join([head, *_figures(both[0].row, both[1].row)]))
     for name, lines in changes.items():
         click.echo(f"\n{line(name, 80)}{'' if lines else ': no change'}")
         for text in lines:
             click.echo(paint(safe(text), _DIFF_COLORS.get(text[:1])))
-    return 0
 
 
 def _iterations_meant(words: tuple[str, ...]) -> tuple[str, int, int]:
@@ -307,27 +261,26 @@ def _iterations_meant(words: tuple[str, ...]) -> tuple[str, int, int]:
 
 
 def _changes(both: tuple[Side, Side], node: str | None) -> dict[str, list[str]]:
+    """By step, how its two results differ."""
     names = list(dict.fromkeys([*both[0].results, *both[1].results]))
     if node is not None and node not in names:
         hint = did_you_mean(node, names) or f"steps: {', '.join(names) or 'none'}"
         raise UsageError(f"there is no result of a step {node!r}", help=hint)
-    return {name: _unified(both, name) for name in names if node in (None, name)}
-
-
-def _unified(both: tuple[Side, Side], name: str) -> list[str]:
-    before, after = (written(side.results.get(name)).splitlines() for side in both)
     first, second = (f"iteration {side.row.number}" for side in both)
-    return list(difflib.unified_diff(before, after, first, second, lineterm=""))
+    changes: dict[str, list[str]] = {}
+    for name in names if node is None else [node]:
+        old, new = (figures.written(side.results.get(name)).splitlines() for side in both)
+        changes[name] = list(difflib.unified_diff(old, new, first, second, lineterm=""))
+    return changes
 
 
 def _figures(first: IterationRow, second: IterationRow) -> Iterator[str]:
     notes: list[Any] = [first.note, second.note]
     if first.score is not None or second.score is not None:
-        before = score(first.score, second.score, *goals_of(first.note)) or "-"
-        after = score(second.score, first.score, *goals_of(second.note)) or "-"
-        change = difference(second.score, first.score)
-        yield f"score {before} → {after} {change}".rstrip()
-    yield from (outside_words(note["outside"]) for note in notes if note.get("outside"))
+        old = figures.score(first.score, second.score, *wording.goals_of(first.note)) or "-"
+        new = figures.score(second.score, first.score, *wording.goals_of(second.note)) or "-"
+        yield f"score {old} → {new} {figures.difference(second.score, first.score)}".rstrip()
+    yield from (figures.outside_words(note["outside"]) for note in notes if note.get("outside"))
     costs = [usage_of(note)[2] for note in notes]
     if any(costs):
         yield f"cost {dollars(costs[0])} → {dollars(costs[1])}"

@@ -12,28 +12,36 @@ from whorl.errors import UsageError, did_you_mean
 from whorl.interfaces.cli.options import json_option, print_json, write_file
 from whorl.interfaces.cli.terminal import print_lines, say
 from whorl.interfaces.figures import table
-from whorl.templates import ENDINGS, find, names, read
+from whorl.templates import ENDINGS, TEMPLATES, find, read
 
 if TYPE_CHECKING:
-    from whorl.language import FunctionEntry
-    from whorl.templates import Form, Template
+    from whorl.templates import Form
 
 
 @click.command()
 @json_option
-def templates(*, as_json: bool) -> int:
+def templates(*, as_json: bool) -> None:
     """List the workflows that `whorl new` can write.
 
     \b
       whorl templates
     """
-    listed = [_known(name) for name in names()]
-    if as_json:
-        print_json([_document(template) for template in listed])
-        return 0
-    forms = ", ".join(ENDINGS)
-    print_lines(table([(template.name, forms, template.description) for template in listed]))
-    return 0
+    if not as_json:
+        forms = ", ".join(ENDINGS)
+        print_lines(table([(known.name, forms, known.description) for known in TEMPLATES]))
+        return
+    print_json(
+        [
+            {
+                "name": template.name,
+                "description": template.description,
+                "forms": list(ENDINGS),
+                "needs": template.needs or None,
+                "example": template.example,
+            }
+            for template in TEMPLATES
+        ]
+    )
 
 
 @click.command()
@@ -45,14 +53,18 @@ def templates(*, as_json: bool) -> int:
     help="native: a YAML file; studio: a canvas. [default: by the ending of FILE, or native]",
 )
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
-def new(*, template: str, file: str | None, form: Form | None, force: bool) -> int:
+def new(*, template: str, file: str | None, form: Form | None, force: bool) -> None:
     """Write a TEMPLATE to FILE, to run it and to change it.
 
     \b
       whorl new self-refine
       whorl new code-review review.json --form studio
     """
-    chosen = _known(template)
+    chosen = find(template)
+    if chosen is None:
+        names = [known.name for known in TEMPLATES]
+        advice = did_you_mean(template, names) or f"known: {', '.join(names)}"
+        raise UsageError(f"there is no template {template!r}", help=advice)
     if form is None:
         form = "studio" if file is not None and file.endswith(ENDINGS["studio"]) else "native"
     name = str(Path(file or f"{chosen.name}{ENDINGS[form]}"))
@@ -63,101 +75,60 @@ def new(*, template: str, file: str | None, form: Form | None, force: bool) -> i
     write_file(name, text, advice="name another FILE", mode=mode)
     say(f"wrote {name}", *([f"it needs {chosen.needs}"] if chosen.needs else []))
     click.echo(shlex.join(["whorl", "run", name, chosen.example]))
-    return 0
-
-
-def _known(name: str) -> Template:
-    template = find(name)
-    if template is None:
-        hint = did_you_mean(name, names())
-        raise UsageError(
-            f"there is no template {name!r}", help=hint or f"known: {', '.join(names())}"
-        )
-    return template
-
-
-def _document(template: Template) -> dict[str, object]:
-    return {
-        "name": template.name,
-        "description": template.description,
-        "forms": list(ENDINGS),
-        "needs": template.needs or None,
-        "example": template.example,
-    }
 
 
 @click.command()
 @click.argument("what", metavar="CODE | function NAME", nargs=-1, required=True)
-def explain(what: tuple[str, ...]) -> int:
+def explain(what: tuple[str, ...]) -> None:
     """Explain an error CODE, or a function of expressions by its NAME.
 
     \b
       whorl explain W004
       whorl explain function addDays
     """
-    if what[0] == "function":
-        print_lines(_functions(what[1:]))
-    elif len(what) == 1:
-        click.echo(_page(what[0]))
-    else:
-        raise UsageError(
-            f"one code is explained at a time, not {len(what)}", help="whorl explain W004"
-        )
-    return 0
+    from whorl import explanations
 
-
-def _page(code: str) -> str:
-    from whorl.explanations import codes, explain
-
-    page = explain(code)
+    code, *others = what
+    if code == "function":
+        print_lines(_functions(others))
+        return
+    if others:
+        message = f"one code is explained at a time, not {len(what)}"
+        raise UsageError(message, help="whorl explain W004")
+    page = explanations.explain(code)
     if page is None:
-        known = codes()
-        hint = did_you_mean(code, known)
-        raise UsageError(
-            f"no error has the code {code!r}", help=hint or f"known: {' '.join(known)}"
-        )
-    return page.rstrip()
+        codes = explanations.codes()
+        advice = did_you_mean(code, codes) or f"known: {' '.join(codes)}"
+        raise UsageError(f"no error has the code {code!r}", help=advice)
+    click.echo(page.rstrip())
 
 
-# Where functions are known, and how an author writes a call of one.
-_LIBRARIES = (("logic", "Logic Apps expressions: @{...}"), ("", "templates: {{ ... }}"))
-
-
-def logic_signature(entry: FunctionEntry) -> str:
-    """The parameters of a function of Logic Apps; a question mark stands behind what may be left
-    out.
-    """
-    optional = [f"{name}?" for name, _ in entry.optional]
-    further = ["..."] if entry.extra else []
-    return f"{entry.name}({', '.join([*entry.required, *optional, *further])})"
-
-
-def _functions(names: tuple[str, ...]) -> list[str]:
+def _functions(names: list[str]) -> list[str]:
     """All functions, filters and tests of a name, from the tables that the language uses."""
-    from whorl.language import functions
+    from whorl.language import Library, functions
+    from whorl.language.libraries import libraries, open_library
 
     if len(names) != 1:
-        raise UsageError(
-            "name the function that is to be explained", help="whorl explain function addDays"
-        )
+        message = "name the function that is to be explained"
+        raise UsageError(message, help="whorl explain function addDays")
     wanted = names[0].removesuffix("()").lstrip("@").lower()
     lines: list[str] = []
-    names_known: list[str] = []
-    for library, where in _LIBRARIES:
-        for entry in functions(library):
-            names_known.append(entry.name)
+    listed: list[str] = []
+    known = {name: open_library(name) for name in libraries().names()}
+    for name, library in (*known.items(), ("", Library(title="templates: {{ ... }}"))):
+        for entry in functions(name) if library.title else ():
+            listed.append(entry.name)
             if entry.name.lower() == wanted:
-                written = logic_signature(entry) if library == "logic" else entry.signature
-                lines += [written, f"  {entry.doc}"]
-                lines += [f"  {entry.kind} of the family {entry.family!r}, for {where}", ""]
+                family = f"{entry.kind} of the family {entry.family!r}, for {library.title}"
+                lines += ["", library.signature(entry), f"  {entry.doc}", f"  {family}"]
     if not lines:
-        hint = did_you_mean(names[0], names_known) or "docs/reference lists all of them"
-        raise UsageError(f"there is no function {names[0]!r}", help=hint)
-    return lines[:-1]
+        advice = did_you_mean(names[0], listed) or "docs/reference lists all of them"
+        raise UsageError(f"there is no function {names[0]!r}", help=advice)
+    return lines[1:]
 
 
 @click.command()
-def schema() -> int:
+def schema() -> None:
     """Print the JSON Schema of native workflow files, for editors.
 
     \b
@@ -166,4 +137,3 @@ def schema() -> int:
     from whorl.dialects.native import native_schema
 
     print_json(native_schema())
-    return 0

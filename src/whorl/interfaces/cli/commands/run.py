@@ -5,28 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from whorl.errors import UsageError, render_all, safe
-from whorl.interfaces.cli.options import (
-    AMOUNT,
-    FORMS,
-    add_main_text,
-    located,
-    print_json,
-    read_stdin,
-    read_values,
-    run_option,
-)
+from whorl.interfaces.cli import options
+from whorl.interfaces.cli.options import located, print_json, read_stdin
 from whorl.interfaces.cli.session import Show, on_run, run_session, show_options
 from whorl.interfaces.cli.summary import loop_words, print_outputs
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.figures import plural
 from whorl.interfaces.wording import EXIT_CODES, calls_words, forecast_words
-from whorl.services.preflight import check_given, forecast, permitted
+from whorl.services import preflight
 from whorl.services.results import status_words
 from whorl.services.runs import check_key, find_run
 
@@ -38,9 +31,8 @@ if TYPE_CHECKING:
     from whorl.runtimes.local import Start
     from whorl.services.project import Project
 
-# An expression that failed: with invented answers, rarely by a mistake of the file.
-_UNFIT = "R104"
-UNFIT_WORDS = (
+# An expression failed: with invented answers, rarely by a mistake of the file.
+_UNFIT = (
     "the file reads something out of an answer that an invented one does not have; this says "
     "nothing about a run. Where a step has `returns`, the answer fits; or record a run, and replay "
     "it with `whorl test`"
@@ -52,7 +44,7 @@ UNFIT_WORDS = (
 @click.argument("text", metavar="[TEXT]", required=False)
 @click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE",
               help="An input; also NAME:=JSON and NAME=@FILE. May be repeated.")  # fmt: skip
-@click.option("--budget", type=AMOUNT, help="The most that the run may spend.")
+@options.budget_option("The most that the run may spend.")
 @click.option("--max-iterations", type=click.IntRange(1), metavar="N",
               help="Limit of iterations for every loop, instead of the file's.")  # fmt: skip
 @click.option("--detach", is_flag=True, help="Run in the background and print the run's id.")
@@ -85,9 +77,9 @@ def run_command(
 
     reading = project.read(file)
     show.check(reading.workflow)
-    given = read_values(inputs, "-i", read_stdin)
-    given = add_main_text(reading.workflow, given, text, read_stdin)
-    check_given(reading.workflow, given, advice=FORMS, has_options=True)
+    given = options.read_values(inputs, "-i", read_stdin)
+    given = options.add_main_text(reading.workflow, given, text, read_stdin)
+    preflight.check_given(reading.workflow, given, advice=options.FORMS, has_options=True)
     start = Start(
         input=given,
         limits={} if budget is None else {"cost_usd": budget},
@@ -110,13 +102,15 @@ async def _run(
     from whorl.providers.registry import Providers
 
     providers = Providers(project.settings())
-    start, note = permitted(reading.workflow, providers, start)
+    start, note = preflight.permitted(reading.workflow, providers, start)
     if start.refused is not None and detach:
         raise UsageError(str(start.refused["message"]), code=str(start.refused["code"]))
     if start.refused is None:
         budget: Any = start.limits.get("cost_usd")
         iterations = start.iterations
-        foreseen = forecast(reading.workflow, providers, iterations=iterations, budget_usd=budget)
+        foreseen = preflight.forecast(
+            reading.workflow, providers, iterations=iterations, budget_usd=budget
+        )
         for words in (note, forecast_words(foreseen)):
             if words:
                 say(words)
@@ -175,8 +169,8 @@ def _rehearse(workflow: Workflow, start: Start, show: Show) -> int:
             say(f"  {loop_words(loop)}")
         if result["error"]:
             say(f"  error[{result['error']['code']}]: {safe(result['error']['message'])}")
-            if result["error"]["code"] == _UNFIT:
-                say(f"  {UNFIT_WORDS}")
+            if result["error"]["code"] == "R104":
+                say(f"  {_UNFIT}")
         worst = worst_case(workflow)
         most = f"; a run makes {calls_words(worst.calls, worst.typical)}" if worst.calls else ""
         calls = plural(int(result["usage"]["calls"]), "call")
@@ -185,8 +179,7 @@ def _rehearse(workflow: Workflow, start: Start, show: Show) -> int:
 
 
 @click.command()
-@run_option
-@on_run
+@partial(on_run, argument=options.run_option)
 async def watch(session: RunSession, run: RunId) -> int:
     """Watch a RUN until it ends, pauses or waits. Ctrl-C leaves it alone.
 
@@ -200,7 +193,7 @@ async def watch(session: RunSession, run: RunId) -> int:
 
 
 @click.command(hidden=True)
-@click.argument("run", metavar="RUN")
+@options.run_argument
 @located
 def drive(project: Project, *, run: str) -> int:
     """Drive a RUN that was just made, in the background."""

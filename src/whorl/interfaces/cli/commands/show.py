@@ -10,57 +10,29 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import safe
+from whorl.interfaces.cli import summary
 from whorl.interfaces.cli.options import json_option, located, print_json, run_option
-from whorl.interfaces.cli.summary import (
-    ONE_BY_ONE_MAX,
-    all_loops,
-    error_lines,
-    final_lines,
-    gate_lines,
-    inner_table,
-    loops_lines,
-    next_command,
-    pause_words,
-    usage_words,
-)
 from whorl.interfaces.cli.terminal import SIGNS, badge, indented, paint, print_lines
-from whorl.interfaces.cli.watchers import event_json, joined, past_of, used, verdict
-from whorl.interfaces.figures import (
-    allowed,
-    count,
-    difference,
-    dollars,
-    line,
-    paragraphs,
-    seconds,
-    written,
-)
+from whorl.interfaces.cli.watchers import event_json, iteration_cells, past_of, verdict
+from whorl.interfaces.figures import allowed, joined, line, paragraphs, seconds, used, written
 from whorl.interfaces.progress import LoopProgress, Progress, name_of, usage_of
 from whorl.interfaces.wording import ENDED, condition_words, exit_words, request_words, status_lines
 from whorl.interpreter.events import split_iteration
 from whorl.providers.redaction import HIDDEN
+from whorl.services import results
 from whorl.services.inspection import computed, results_of, unknown_place
-from whorl.services.results import (
-    Request,
-    full_result,
-    hidden_names,
-    loop_frame,
-    loop_node,
-    requests_of,
-    row_and_machine,
-    shown,
-    workflow_of,
-)
+from whorl.services.results import full_result, hidden_names, shown
 from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whorl.interfaces.progress import Iteration, Step
+    from whorl.interfaces.progress import Step
     from whorl.language import Json
     from whorl.runtimes.journal import Entry, LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
+
 
 _VALUE_MAX = 400
 _ANSWERS_MAX = 1_000
@@ -68,16 +40,14 @@ _REQUESTS_MAX = 20
 # Of more loops than this each is one line; its address shows its iterations.
 _TABLES_MAX = 20
 # The rows of `status` that a dialect's own lines take the place of.
-_DIALECT_ROWS = frozenset(
-    {"workflow", "status", "duration", "iteration", "until", "last", "result"}
-)
+_DIALECT_ROWS = ("workflow", "status", "duration", "iteration", "until", "last", "result")
 
 
 @click.command()
 @run_option
 @json_option
 @located
-def status(project: Project, *, run: str, as_json: bool) -> int:
+def status(project: Project, *, run: str, as_json: bool) -> None:
     """Show where a RUN is: step, iteration, condition, last result, what it waits for.
 
     \b
@@ -87,13 +57,12 @@ def status(project: Project, *, run: str, as_json: bool) -> int:
         position = _Status(store, find_run(store, run))
         if as_json:
             print_json(position.document())
-            return 0
+            return
         own = position.dialect_lines()
         print_lines(own)
         for key, words in position.rows():
             if not own or key not in _DIALECT_ROWS:
                 click.echo(f"{f'{key}:' if key else '':<11} {words}".rstrip())
-    return 0
 
 
 class _Status:
@@ -102,9 +71,9 @@ class _Status:
     def __init__(self, store: SqliteStore, run: RunId) -> None:
         self.store = store
         self.progress = past_of(store, run)
-        self.row, self.machine = row_and_machine(store, run)
+        self.row, self.machine = results.row_and_machine(store, run)
         self.result: dict[str, Any] = full_result(store, run, (self.row, self.machine))
-        self.workflow = workflow_of(store, run)
+        self.workflow = results.workflow_of(store, run)
         is_running = self.result["status"] == "running"
         self.until = time.time() if is_running else self.row.updated_at
 
@@ -163,30 +132,30 @@ class _Status:
         if running:
             yield "step", ", ".join(line(step.address, 60) for step in running[:5])
         yield from self._loop_rows()
-        usage = usage_words(result["usage"])
-        if usage:
+        if usage := summary.usage_words(result["usage"]):
             budget = row.budget_usd
             of = f" of a budget of {allowed(budget)}" if budget is not None else ""
             yield "used", usage + of
         if result["paused_by"]:
-            yield "paused", pause_words(result)
+            yield "paused", summary.pause_words(result)
         for gate in result["waiting_for"]:
-            yield from _below("waits for", gate_lines(gate))
+            yield from _below("waits for", summary.gate_lines(gate))
         if result["output"] is not None:
             yield "output", line(written(result["output"]), 200)
-        yield from _below("error", error_lines(result["error"]))
-        yield "next", next_command(self.store, row.id, result)
+        yield from _below("error", summary.error_lines(result["error"]))
+        yield "next", summary.next_command(self.store, row.id, result)
 
     def _loop_rows(self) -> Iterator[tuple[str, str]]:
         loops = self.result["loops"]
-        if len(loops) > ONE_BY_ONE_MAX:
-            yield from _below("loops", [*loops_lines(loops), *all_loops(self.row.id, loops)])
+        if len(loops) > summary.ONE_BY_ONE_MAX:
+            yield from _below("loops", summary.loops_lines(loops))
+            yield from (("", words) for words in summary.all_loops(self.row.id, loops))
             return
         for loop in self.progress.loops.values():
             of = f"/{loop.limit}" if loop.limit else ""
-            ended = f"  {exit_words(loop.exit_reason, loop.stopped_by)}" if loop.exit_reason else ""
-            yield "iteration", f"{loop.number}{of} of {line(loop.address, 60)}{ended}"
-            node = loop_node(self.workflow, loop.path)
+            ended = exit_words(loop.exit_reason, loop.stopped_by)
+            yield "iteration", joined(f"{loop.number}{of} of {line(loop.address, 60)}", ended)
+            node = results.loop_node(self.workflow, loop.path)
             if node is not None and node.until is not None:
                 yield "until", condition_words(node.until)
             if loop.iterations:
@@ -197,9 +166,9 @@ class _Status:
             yield from self._last_result(loop)
 
     def _last_result(self, loop: LoopProgress) -> Iterator[tuple[str, str]]:
-        previous = loop_frame(self.machine, loop.address).get("previous") or {}
-        results = [(name, value) for name, value in previous.items() if value is not None]
-        for name, value in results[-1:]:
+        previous = results.loop_frame(self.machine, loop.address).get("previous") or {}
+        values = [(name, value) for name, value in previous.items() if value is not None]
+        for name, value in values[-1:]:
             is_hidden = name in hidden_names(self.workflow)
             words = HIDDEN if is_hidden else line(written(value), 160)
             yield "result", f"{line(name, 40)}: {words}"
@@ -214,7 +183,7 @@ def _below(key: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 @click.argument("run", metavar="[RUN[/ADDRESS]]", default="last")
 @json_option
 @located
-def show(project: Project, *, run: str, as_json: bool) -> int:
+def show(project: Project, *, run: str, as_json: bool) -> None:
     """Show a RUN: its steps, loops and results; or one place of it, with prompts and answers.
 
     \b
@@ -230,12 +199,19 @@ def show(project: Project, *, run: str, as_json: bool) -> int:
             print_json(_document(store, chosen))
         else:
             print_lines(_overview(store, chosen))
-    return 0
 
 
 def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
     row = store.run(run)
     first = next(iter(store.read(run, limit=1))).event
+    # What each finished task gave; of a long run the latest.
+    answers: dict[str, Json] = {}
+    for entry in store.read(run):
+        if entry.event.kind == "task.finished":
+            answers.pop(entry.event.address, None)
+            answers[entry.event.address] = shown(entry.event).get("value")
+            if len(answers) > _ANSWERS_MAX:
+                del answers[next(iter(answers))]
     about = {
         "workflow": row.name,
         "dialect": row.dialect,
@@ -244,43 +220,31 @@ def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
         "input": first.body.get("input"),
         "started_at": row.created_at,
         "updated_at": row.updated_at,
-        "answers": _answers(store, run),
+        "answers": answers,
     }
     return {**full_result(store, run), **about}
-
-
-def _answers(store: SqliteStore, run: RunId) -> dict[str, Json]:
-    """What each finished task gave, by its address; of a long run the latest."""
-    answers: dict[str, Json] = {}
-    for entry in store.read(run):
-        if entry.event.kind == "task.finished":
-            answers.pop(entry.event.address, None)
-            answers[entry.event.address] = shown(entry.event).get("value")
-            if len(answers) > _ANSWERS_MAX:
-                del answers[next(iter(answers))]
-    return answers
 
 
 def _overview(store: SqliteStore, run: RunId) -> Iterator[str]:
     row = store.run(run)
     progress = past_of(store, run)
-    when = _clock(row.created_at)
     key = f"  key {line(row.key, 60)}" if row.key else ""
     fork = f", fork of {row.parent}" if row.parent else ""
-    yield f"{line(row.name, 80)}  run {run}  {when}{fork}{key}"
+    yield f"{line(row.name, 80)}  run {run}  {_clock(row.created_at)}{fork}{key}"
     given: Any = next(iter(store.read(run, limit=1))).event.body.get("input")
     for name, value in (given if isinstance(given, dict) else {}).items():
         yield f"  {line(name, 40)} = {line(written(value), 100)}"
     loops = store.loops(run)
     yield from _places(progress, is_short=len(loops) > _TABLES_MAX)
     yield from (_loop_line(row) for row in loops if row.address not in progress.loops)
-    inside = [request for request in requests_of(store, run) if request.place not in progress.steps]
+    requests = results.requests_of(store, run)
+    inside = [request for request in requests if request.place not in progress.steps]
     yield from (f"  {request_words(request)}" for request in inside[-_REQUESTS_MAX:])
     result: dict[str, Any] = full_result(store, run)
     for name, value in result["outputs"].items():
         yield f"output {line(name, 40)}:"
         yield from _indented(value, _VALUE_MAX * 10)
-    yield from final_lines(store, run, result, asked="show")
+    yield from summary.final_lines(store, run, result, asked="show")
 
 
 def _places(progress: Progress, *, is_short: bool) -> Iterator[str]:
@@ -318,7 +282,7 @@ def step_words(step: Step) -> str:
         f"{SIGNS.get(step.state, '·')[0]} {line(step.address, 60)}",
         line(step.model, 40),
         seconds((step.ended_at or 0.0) - step.started_at) if is_timed else "",
-        used(step),
+        used(step.tokens, step.cost_usd),
         f"attempt {step.attempt}" if step.attempt > 1 else "",
         f"→ {line(step.branch, 40)}" if step.branch else "",
         step.error if step.state == "failed" else "",
@@ -329,26 +293,16 @@ def step_words(step: Step) -> str:
 def loop_table(loop: LoopProgress) -> Iterator[str]:
     """A loop with a row for each of its finished iterations."""
     of = f"/{loop.limit}" if loop.limit else ""
-    ended = f"  {exit_words(loop.exit_reason, loop.stopped_by)}" if loop.exit_reason else ""
-    yield f"{'!' if loop.mark else '↻'} {line(loop.address, 60)}  {loop.number}{of}{ended}"
-    head = ("#", "score", "Δ", "time", "tokens", "cost", "verdict")
-    cells = [iteration_cells(iteration, loop) for iteration in loop.iterations]
-    if cells:
-        yield from inner_table([head, *cells], right=6, shrink=6)
-
-
-def iteration_cells(done: Iteration, loop: LoopProgress) -> tuple[str, ...]:
-    """A finished iteration as cells of a table."""
-    star = "★" if loop.best and loop.best[0] == done.number else ""
-    return (
-        str(done.number),
-        done.shown_score + star,
-        difference(done.score, done.before),
-        seconds(done.seconds),
-        count(done.tokens) if done.tokens else "",
-        dollars(done.cost_usd) if done.cost_usd else "",
-        verdict(done),
-    )
+    ended = exit_words(loop.exit_reason, loop.stopped_by)
+    head = f"{'!' if loop.mark else '↻'} {line(loop.address, 60)}"
+    yield joined(head, f"{loop.number}{of}", ended)
+    rows: list[tuple[str, ...]] = [("#", "score", "Δ", "time", "tokens", "cost", "verdict")]
+    for done in loop.iterations:
+        number, measured, *others = iteration_cells(done)
+        star = "★" if loop.best and loop.best[0] == done.number else ""
+        rows.append((number, measured + star, *others, verdict(done)))
+    if len(rows) > 1:
+        yield from summary.inner_table(rows, right=6, shrink=6)
 
 
 def _show_place(store: SqliteStore, run: RunId, address: str, *, as_json: bool) -> None:
@@ -382,11 +336,10 @@ def _inside(store: SqliteStore, run: RunId, address: str, entries: list[Entry]) 
         yield from loop_table(progress.loops[address])
         return
     yield from map(step_words, steps.values())
-    rows = [row for row in progress.loops[loop].iterations if row.number == number]
-    for row in rows:
+    for row in progress.loops[loop].iterations:
         measured = f"score {row.shown_score}" if row.score is not None else ""
-        words = joined(measured, verdict(row))
-        yield from [words] if words else []
+        if row.number == number and (words := joined(measured, verdict(row))):
+            yield words
     for name, value in results_of(store, run, loop, (number,)).get(number, {}).items():
         yield f"{line(name, 60)}:"
         yield from _indented(value, _VALUE_MAX)
@@ -404,7 +357,10 @@ def _attempts(entries: list[Entry]) -> Iterator[str]:
                     yield f"  {line(name, 40)}:"
                     yield from indented(_indented(value))
             case "task.finished":
-                yield f"  answer:  {_about(body)}".rstrip()
+                calls, tokens, cost = usage_of(body)
+                model = line(str(body.get("model", "")), 60)
+                about = joined(model, used(tokens, cost)) if calls or model else ""
+                yield f"  answer:  {about}".rstrip()
                 yield from indented(_indented(body.get("value")))
             case "task.failed":
                 error = body.get("error") or {}
@@ -412,9 +368,10 @@ def _attempts(entries: list[Entry]) -> Iterator[str]:
             case "task.in_doubt":
                 yield "  in doubt: sent before the run was interrupted, and its answer is lost"
             case "gate.waiting":
-                yield from gate_lines({"address": event.address, "show": None, "reason": ""} | body)
+                gate = {"address": event.address, "show": None, "reason": ""} | body
+                yield from summary.gate_lines(gate)
             case "gate.decided":
-                yield f"  {request_words(Request(event.kind, event.address, body))}"
+                yield f"  {request_words(results.Request(event.kind, event.address, body))}"
             case "warning":
                 yield f"  warning[{body.get('code')}]: {safe(str(body.get('message')))}"
             case "timer.fired" if event.address.endswith("/:wait"):
@@ -423,14 +380,6 @@ def _attempts(entries: list[Entry]) -> Iterator[str]:
                 yield f"  skipped: {body.get('cause') or 'not needed'}"
             case "node.finished":
                 yield f"  finished: {body.get('branch') or body.get('status') or 'succeeded'}"
-
-
-def _about(body: dict[str, Any]) -> str:
-    calls, tokens, cost = usage_of(body)
-    if not calls and not body.get("model"):
-        return ""
-    amounts = (f"{count(tokens)} tok" if tokens else "", dollars(cost) if cost else "")
-    return joined(line(str(body.get("model", "")), 60), *amounts)
 
 
 def _indented(value: Json, length_max: int | None = None) -> Iterator[str]:

@@ -5,29 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from whorl.errors import UsageError
-from whorl.interfaces.cli.options import (
-    AMOUNT,
-    json_option,
-    located,
-    more_options,
-    print_json,
-    read_stdin,
-    read_values,
-)
-from whorl.interfaces.cli.session import (
-    PATIENCE_S,
-    POLL_S,
-    Show,
-    on_run,
-    run_session,
-    show_options,
-)
+from whorl.interfaces.cli import options
+from whorl.interfaces.cli.options import json_option, located, more_options, print_json
+from whorl.interfaces.cli.session import PATIENCE_S, POLL_S, Show, on_run, run_session, show_options
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.figures import plural
 from whorl.interfaces.wording import ENDED, more_words
@@ -39,8 +24,6 @@ from whorl.services.results import full_result, status_words, with_run, workflow
 from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from whorl.interfaces.cli.session import RunSession
     from whorl.interpreter.events import Event
     from whorl.runtimes.folding import Fork
@@ -53,16 +36,10 @@ LOOPS_MAX = 5
 _loop_option = click.option(
     "--at", default="", metavar="LOOP", help="Which loop, where there are several."
 )
-_gate_option = click.option(
-    "--at", default="", metavar="ADDRESS", help="Which one, if several wait."
-)
-_feedback_option = click.option(
-    "--feedback", "-m", default="", metavar="TEXT", help="Your words to it."
-)
 
 
 @click.command()
-@click.argument("run", metavar="RUN")
+@options.run_argument
 @json_option
 @located
 def pause(project: Project, *, run: str, as_json: bool) -> int:
@@ -76,7 +53,7 @@ def pause(project: Project, *, run: str, as_json: bool) -> int:
 
 
 @click.command()
-@click.argument("run", metavar="RUN")
+@options.run_argument
 @click.option("--feedback", default="", metavar="TEXT", help="Why; it is kept with the run.")
 @json_option
 @located
@@ -120,7 +97,6 @@ async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> 
 
 
 @click.command()
-@click.argument("run", metavar="RUN")
 @more_options
 @on_run
 async def resume(session: RunSession, run: RunId, *, more: More) -> int:
@@ -167,27 +143,10 @@ def _say_ended(session: RunSession, run: RunId, status: str, more: More) -> None
     say(ended)
 
 
-def _with_amount(command: Callable[..., int]) -> Callable[..., int]:
-    """Refuses to continue a run with nothing, before it is looked for."""
-
-    @wraps(command)
-    def checked(*, iterations: int | None, more: More, **options: Any) -> int:
-        if iterations is None and not more.amounts():
-            raise UsageError(
-                "say how much more: --iterations N, --budget +AMOUNT, --tokens +N, --calls +N",
-                help="for example `whorl continue last --iterations 3`",
-            )
-        return command(iterations=iterations, more=more, **options)
-
-    return checked
-
-
 @click.command(name="continue")
-@click.argument("run", metavar="RUN")
 @click.option("--iterations", "-n", type=click.IntRange(1), metavar="N", help="How many more.")
 @more_options
 @_loop_option
-@_with_amount
 @on_run
 async def continue_command(
     session: RunSession, run: RunId, *, iterations: int | None, more: More, at: str
@@ -211,27 +170,22 @@ def _say_given(session: RunSession, run: RunId, event: Event) -> None:
     lines = steering.what_continues(session.store, run, event.body)
     if lines is None:
         return
-    for line in lines[:LOOPS_MAX]:
-        say(line)
+    say(*lines[:LOOPS_MAX])
     if len(lines) > LOOPS_MAX:
         say(f"and {plural(len(lines) - LOOPS_MAX, 'more loop')} like these")
-    loop = event.body.get("at")
     if lines:
         _say_raised(session, run, event)
-    if lines or not loop:
-        return
-    result = full_result(session.store, run)
-    is_paused = result["status"] == "paused" and result.get("paused_by") != "budget"
-    after = f"; the run stays paused until `whorl resume {run}`" if is_paused else ""
-    say(f"{loop!r} gets {more_words(event.body)}{after}")
+    elif event.body.get("at"):
+        result = full_result(session.store, run)
+        is_paused = result["status"] == "paused" and result.get("paused_by") != "budget"
+        after = f"; the run stays paused until `whorl resume {run}`" if is_paused else ""
+        say(f"{event.body['at']!r} gets {more_words(event.body)}{after}")
 
 
 def _say_raised(session: RunSession, run: RunId, event: Event) -> None:
     """Says whose budgets get how much more."""
     amounts = {name: event.body[name] for name in NAMES if event.body.get(name)}
-    if not amounts:
-        return
-    places = steering.what_is_raised(session.store, run, event.body)
+    places = steering.what_is_raised(session.store, run, event.body) if amounts else []
     shown = [repr(place) if place else "the run" for place in places]
     if len(shown) > LOOPS_MAX + 1:
         loops = [place for place in places if place]
@@ -241,7 +195,6 @@ def _say_raised(session: RunSession, run: RunId, event: Event) -> None:
 
 
 @click.command()
-@click.argument("run", metavar="RUN")
 @click.option("--iteration", "-n", "number", type=click.IntRange(1), required=True, metavar="K",
               help="The iteration whose result is taken.")  # fmt: skip
 @_loop_option
@@ -259,43 +212,40 @@ async def accept(session: RunSession, run: RunId, *, number: int, at: str) -> in
     return await session.steer(run, steering.accepted(session.store, run, loop, number))
 
 
-@click.command()
-@click.argument("run", metavar="RUN")
-@_feedback_option
-@_gate_option
-@on_run
-async def approve(session: RunSession, run: RunId, *, feedback: str, at: str) -> int:
-    """Say yes to what a RUN asks: open a gate, or take an iteration as it is.
+def _answer(words: str, *, approved: bool) -> click.Command:
+    """A command that answers what a run asks."""
 
-    \b
-      whorl approve last --feedback "good, but mention the price"
-    """
-    event = steering.decided(session.store, run, at, approved=True, feedback=feedback)
-    return await session.steer(run, event)
+    @click.command(help=words)
+    @click.option("--feedback", "-m", default="", metavar="TEXT", help="Your words to it.")
+    @click.option("--at", default="", metavar="ADDRESS", help="Which one, if several wait.")
+    @on_run
+    async def answer(session: RunSession, run: RunId, *, feedback: str, at: str) -> int:
+        event = steering.decided(session.store, run, at, approved=approved, feedback=feedback)
+        return await session.steer(run, event)
+
+    return answer
 
 
-@click.command()
-@click.argument("run", metavar="RUN")
-@_feedback_option
-@_gate_option
-@on_run
-async def reject(session: RunSession, run: RunId, *, feedback: str, at: str) -> int:
-    """Say no to what a RUN asks: close a gate, or send an iteration back.
+_APPROVE = """Say yes to what a RUN asks: open a gate, or take an iteration as it is.
 
-    \b
-      whorl reject last --feedback "the second paragraph is wrong"
-    """
-    event = steering.decided(session.store, run, at, approved=False, feedback=feedback)
-    return await session.steer(run, event)
+\b
+  whorl approve last --feedback "good, but mention the price"
+"""
+_REJECT = """Say no to what a RUN asks: close a gate, or send an iteration back.
+
+\b
+  whorl reject last --feedback "the second paragraph is wrong"
+"""
+approve, reject = _answer(_APPROVE, approved=True), _answer(_REJECT, approved=False)
 
 
 @click.command()
-@click.argument("run", metavar="RUN")
+@options.run_argument
 @click.option("--at", required=True, metavar="LOOP[K]", help="The iteration to redo.")
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE",
               help="Another input, carried value or variable; also NAME:=JSON.")  # fmt: skip
 @click.option("--file", metavar="FILE", help="Another version of the workflow.")
-@click.option("--budget", type=AMOUNT, help="The most that the new run may spend.")
+@options.budget_option("The most that the new run may spend.")
 @show_options
 @located
 def fork(
@@ -318,7 +268,7 @@ def fork(
     reading = project.read(file) if file else None
     made = Fork(
         at=at,
-        values=read_values(sets, "--set", read_stdin),
+        values=options.read_values(sets, "--set", options.read_stdin),
         limits={} if budget is None else {"cost_usd": budget},
         workflow=reading.workflow if reading else None,
         sources=dict(reading.sources) if reading else None,

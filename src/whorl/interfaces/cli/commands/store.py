@@ -8,32 +8,26 @@ import sys
 import time
 from contextlib import closing
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from whorl.errors import UsageError, did_you_mean
+from whorl.interfaces import figures
 from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
 from whorl.interfaces.cli.terminal import badge, paint, print_lines, room, say
-from whorl.interfaces.figures import (
-    age,
-    allowed,
-    bytes_words,
-    dollars,
-    line,
-    plural,
-    score,
-    sparkline,
-    table,
-)
+from whorl.interfaces.figures import age, bytes_words, line, plural, table
+from whorl.runtimes.sqlite import Pruned
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable
 
     from whorl.runtimes.journal import RunRow
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.runtimes.sqlite.store import Pruned
     from whorl.services.project import Project
+
+
+R = TypeVar("R")
 
 STATUSES = ("running", "waiting", "paused", "interrupted", "succeeded", "failed", "cancelled")
 _SPARKS = 8
@@ -70,7 +64,7 @@ FINISHED = ("succeeded", "failed", "cancelled")
 @located
 def ls(
     project: Project, *, status: str | None, workflow: str | None, limit: int, as_json: bool
-) -> int:
+) -> None:
     """List runs, newest first.
 
     \b
@@ -82,13 +76,12 @@ def ls(
         with closing(project.open_store()) as store:
             rows = store.runs(status=status, name=workflow, limit=limit)
             facts = [] if as_json else [_run_facts(store, row) for row in rows]
-    if as_json:
-        print_json([_run_document(row) for row in rows])
-    elif rows:
+    if rows and not as_json:
         _show_runs(rows, facts)
-    else:
+    elif not as_json:
         say("no such runs" if has_runs else NO_RUNS)
-    return 0
+    else:
+        print_json([_run_document(row) for row in rows])
 
 
 def _run_document(row: RunRow) -> dict[str, object]:
@@ -100,11 +93,11 @@ def _run_document(row: RunRow) -> dict[str, object]:
 
 def _show_runs(rows: list[RunRow], facts: list[dict[str, str]]) -> None:
     width = room()
-    lines: list[str] = []
-    for left_out in range(len(_LESS) + 1):
+    left_out = 0
+    lines = _run_lines(facts, (), width)
+    while width is not None and max(map(len, lines)) > width and left_out < len(_LESS):
+        left_out += 1
         lines = _run_lines(facts, _LESS[:left_out], width)
-        if width is None or max(map(len, lines)) <= width:
-            break
     click.echo(paint(lines[0], dim=True))
     for text, row in zip(lines[1:], rows, strict=True):
         words, color = badge(row.status, row.mark)
@@ -123,7 +116,7 @@ def _run_lines(
     narrow = _SHRINKING if "loop" in without else ()
     return table(
         [head, *([row[name] for name in used] for row in cells)],
-        right=frozenset({len(used) - 1}),
+        right={len(used) - 1},
         width=width,
         shrink=[used.index(name) for name in narrow if name in used],
     )
@@ -139,10 +132,10 @@ def _run_facts(store: SqliteStore, row: RunRow) -> dict[str, str]:
         "key": line(row.key, 24),
         "loop": line(row.loop, 24),
         "iteration": f"{row.iteration}{of}" if row.loop else "",
-        "score": score(row.score) if row.loop else "",
-        "curve": sparkline([iteration.score for iteration in newest]),
-        "cost": dollars(row.cost_usd) if row.cost_usd else "-",
-        "budget": f" / {allowed(row.budget_usd)}" if row.budget_usd is not None else "",
+        "score": figures.score(row.score) if row.loop else "",
+        "curve": figures.sparkline([iteration.score for iteration in newest]),
+        "cost": figures.dollars(row.cost_usd) if row.cost_usd else "-",
+        "budget": f" / {figures.allowed(row.budget_usd)}" if row.budget_usd is not None else "",
         "exit": row.exit_reason,
         "age": age(time.time() - row.updated_at),
     }
@@ -165,7 +158,7 @@ def prune(
     dry_run: bool,
     yes: bool,
     as_json: bool,
-) -> int:
+) -> None:
     """Delete runs that ended long ago, with everything that only they use.
 
     \b
@@ -173,27 +166,23 @@ def prune(
     """
     if older_than is None:
         older_than = project.settings().retention.get("older_than", "30d")
-    seconds = _seconds(older_than)
-    if not project.has_runs():
-        if as_json:
-            _print_pruned((), 0, 0, dry_run=dry_run)
-        else:
-            say(NO_RUNS)
-        return 0
-    is_asked = not (dry_run or as_json or yes) and sys.stdin.isatty()
-    wanted = statuses or FINISHED
-    if is_asked:
-        old = asyncio.run(_prune(project, seconds, wanted, dry_run=True))
-        if old.runs and not click.confirm(f"delete {_amount(old)}?", err=True):
+    seconds, wanted = _seconds(older_than), statuses or FINISHED
+    old = Pruned((), 0, 0, dry_run)
+    if has_runs := project.has_runs():
+        is_asked = not (dry_run or as_json or yes) and sys.stdin.isatty()
+        old = _prune(project, seconds, wanted, dry_run=dry_run or is_asked)
+        if is_asked and old.runs and not click.confirm(f"delete {_amount(old)}?", err=True):
             say("nothing was deleted")
-            return 0
-    pruned = asyncio.run(_prune(project, seconds, wanted, dry_run=dry_run))
+            return
+        if is_asked:
+            old = _prune(project, seconds, wanted, dry_run=False)
     if as_json:
-        _print_pruned(pruned.runs, pruned.entries, pruned.bytes, dry_run=dry_run)
-        return 0
-    print_lines(pruned.runs)
-    say(f"{'would delete' if dry_run else 'deleted'} {_amount(pruned)}")
-    return 0
+        print_json(asdict(old))
+    elif has_runs:
+        print_lines(old.runs)
+        say(f"{'would delete' if dry_run else 'deleted'} {_amount(old)}")
+    else:
+        say(NO_RUNS)
 
 
 def _seconds(text: str) -> float:
@@ -212,15 +201,16 @@ def _amount(pruned: Pruned) -> str:
     return f"{plural(len(pruned.runs), 'run')}, {bytes_words(pruned.bytes)}"
 
 
-def _print_pruned(runs: Sequence[str], entries: int, size: int, *, dry_run: bool) -> None:
-    print_json({"runs": list(runs), "entries": entries, "bytes": size, "dry_run": dry_run})
+def _prune(project: Project, seconds: float, statuses: tuple[str, ...], *, dry_run: bool) -> Pruned:
+    return _change(project, lambda store: store.prune(seconds, statuses, dry_run=dry_run))
 
 
-async def _prune(
-    project: Project, seconds: float, statuses: tuple[str, ...], *, dry_run: bool
-) -> Pruned:
-    async with project.open_store() as store:
-        return await store.prune(seconds, statuses, dry_run=dry_run)
+def _change(project: Project, change: Callable[[SqliteStore], Awaitable[R]]) -> R:
+    async def work() -> R:
+        async with project.open_store() as store:
+            return await change(store)
+
+    return asyncio.run(work())
 
 
 @click.group()
@@ -235,7 +225,7 @@ def memory() -> None:
 @memory.command(name="ls")
 @json_option
 @located
-def memory_ls(project: Project, *, as_json: bool) -> int:
+def memory_ls(project: Project, *, as_json: bool) -> None:
     """List the keys under which something is remembered."""
     has_runs, memories = project.has_runs(), []
     if has_runs:
@@ -252,30 +242,23 @@ def memory_ls(project: Project, *, as_json: bool) -> int:
             for row, _ in memories
         ]
         head = ("KEY", "RECORDS", "SIZE", "AGE")
-        print_lines(table([head, *cells], right=frozenset({1, 2, 3})))
-    return 0
+        print_lines(table([head, *cells], right={1, 2, 3}))
 
 
 @memory.command(name="rm")
 @click.argument("key", metavar="KEY")
 @json_option
 @located
-def memory_rm(project: Project, *, key: str, as_json: bool) -> int:
+def memory_rm(project: Project, *, key: str, as_json: bool) -> None:
     """Delete everything that is remembered under KEY."""
-    project.open_store().close()
-    number = asyncio.run(_forget(project, key))
+    with closing(project.open_store()) as store:
+        keys = [row.key for row in store.memories()]
+    if key not in keys:
+        words = f"keys: {', '.join(keys)}" if keys else "nothing is remembered at all"
+        advice = did_you_mean(key, keys) or words
+        raise UsageError(f"nothing is remembered under {key!r}", help=advice)
+    number = _change(project, lambda store: store.forget(key))
     if as_json:
         print_json({"key": key, "records": number})
     else:
         click.echo(f"deleted {plural(number, 'record')} of {key!r}")
-    return 0
-
-
-async def _forget(project: Project, key: str) -> int:
-    async with project.open_store() as store:
-        known = [row.key for row in store.memories()]
-        if key not in known:
-            keys = f"keys: {', '.join(known)}" if known else "nothing is remembered at all"
-            advice = did_you_mean(key, known) or keys
-            raise UsageError(f"nothing is remembered under {key!r}", help=advice)
-        return await store.forget(key)
