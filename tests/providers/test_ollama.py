@@ -9,7 +9,7 @@ import pytest
 from provider_server import ask, providers_for, send, serve
 from wires import OLLAMA, fault_of, perform
 
-from whorl.providers.models.formats import OllamaWire
+from whorl.providers.models.wires import OllamaWire
 from whorl.providers.settings.sections import settings_from
 
 if TYPE_CHECKING:

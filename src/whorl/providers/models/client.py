@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from whorl.providers.models.selection import Choice
     from whorl.providers.outbound import Outbound
     from whorl.providers.settings import ProviderSettings, Settings
-    from whorl.providers.task import Emit, Held
+    from whorl.providers.task import Emit, Held, Request
 
 
 WIRES = {
-    "openai": "whorl.providers.models.formats:OpenAIWire",
-    "anthropic": "whorl.providers.models.formats:AnthropicWire",
-    "ollama": "whorl.providers.models.formats:OllamaWire",
+    "openai": "whorl.providers.models.wires:OpenAIWire",
+    "anthropic": "whorl.providers.models.wires:AnthropicWire",
+    "ollama": "whorl.providers.models.wires:OllamaWire",
     "local": "whorl.providers.models.local:LocalWire",
-    "scripted": "whorl.providers.models.scripted:ScriptedWire",
+    "scripted": "whorl.providers.models.wires:ScriptedWire",
 }
 
 # Failures that cannot be mended by sending the same again, but may be by asking another model.
@@ -89,22 +89,17 @@ class Models:
         return replace(estimate, cap=Cap(least, most, _dearest(each)))
 
     async def ask(
-        self,
-        choice: Choice,
-        conversation: Conversation,
-        *,
-        timeout_s: float | None,
-        emit: Emit,
-        held: Held | None = None,
+        self, choice: Choice, conversation: Conversation, request: Request, emit: Emit
     ) -> Outcome:
         """Asks the models in order until one answers. Raises ProviderError, with its usage."""
+        held: Held | None = request.held
         used = Usage()
         tried: list[Json] = list(choice.skipped)
         for at, candidate in enumerate(choice.candidates):
             # Another model is another request, also where the same server has both.
             key = conversation.key and f"{conversation.key}{f'~{at + 1}' if at else ''}"
             asked = replace(conversation, key=key)
-            answer, usage = await self._try(candidate, asked, timeout_s, emit, held)
+            answer, usage = await self._try(candidate, asked, request.timeout_s, emit, held)
             # Whoever waits for the next model has sent something.
             held = None
             used += usage
