@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.models.conversation import Answer, Role, ToolOffer
     from whorl.providers.models.selection import Choice
-    from whorl.providers.task import Context, Effect, Emit, Estimate, Request
-    from whorl.providers.tools.servers import Toolbox, ToolOffers
+    from whorl.providers.task import Effect, Emit, Estimate, Request
+    from whorl.providers.tools.servers import ToolOffers
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
@@ -44,10 +44,6 @@ class Ask(OwnTask):
     """
 
     effect: Effect = "priced"
-
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self._toolbox: Toolbox | None = None
 
     def estimate(self, request: Request) -> Estimate:
         """The tokens of the conversation and of the answer, by price."""
@@ -92,11 +88,11 @@ class Ask(OwnTask):
         names = inputs.items("tools")
         if not names:
             return None
-        if self._toolbox is None:
-            from whorl.providers.tools.servers import Toolbox
+        from whorl.providers.tools.servers import offered_tools
 
-            self._toolbox = Toolbox(self._context)
-        return await self._toolbox.offered(names, request.run, pins_of(inputs.items("turns")))
+        return await offered_tools(
+            self._context, names, request.run, pins_of(inputs.items("turns"))
+        )
 
     def _wanted(self, request: Request, answer: Answer, offered: ToolOffers) -> dict[str, Json]:
         """What a model wants that gives no answer yet, and what it said."""

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.agents.output import Stream, output_of, reply_of
 from whorl.providers.agents.programs import PROGRAMS, Invocation, bare_model
-from whorl.providers.commands import folder_in
+from whorl.providers.commands import Finished, Program, check_permission, folder_in, run_program
 from whorl.providers.json_values import clean
 from whorl.providers.models.answers import closed, correction_for, is_strict
 from whorl.providers.models.client import Prices
 from whorl.providers.models.conversation import Candidate
-from whorl.providers.programs import Finished, Program, check_permission, run_program
 from whorl.providers.settings import revealed
 from whorl.providers.settings.providers import KNOWN_PROVIDERS
 from whorl.providers.settings.sections import agents_from

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.agents.programs import Invocation
-    from whorl.providers.programs import Finished
+    from whorl.providers.commands import Finished
     from whorl.providers.redaction import Secret
     from whorl.providers.task import Emit
 
