@@ -208,7 +208,7 @@ def judgement_of(request: Request) -> tuple[Conversation, int]:
         f'The text ended at {fence}. Evaluate this condition: "{question}"',
         "Answer with YES if condition is met, NO if not met.",
     ]
-    if inputs.flag("reask", default=False):
+    if inputs.flag("reask"):
         last.append("The answer before was neither. Answer with the one word YES or NO.")
     messages = (
         Message(

@@ -182,7 +182,7 @@ class JavaScript(OwnTask):
         check_node(self._settings)
         function: dict[str, Json] = {
             "code": clean(inputs.needed("code")),
-            "module": inputs.flag("module", default=False),
+            "module": inputs.flag("module"),
             "name": inputs.text("name"),
             "inputs": inputs.table("inputs"),
         }

@@ -95,7 +95,7 @@ class FileGlob(_FileTask):
         top = self._path(folder)
         if not top.is_dir() or is_guarded(top, root):
             inputs.refuse("folder", f"names {folder!r}, which is no folder for workflows")
-        order, is_descending = inputs.text("sort", "name"), inputs.flag("descending", default=False)
+        order, is_descending = inputs.text("sort", "name"), inputs.flag("descending")
         matches = [match for match in _matching(top, inputs) if not is_guarded(match[0], root)]
         field = {"modified": "st_mtime", "size": "st_size"}.get(order)
         matches.sort(
@@ -184,7 +184,7 @@ def _matching(top: Path, inputs: Inputs) -> Iterator[tuple[Path, os.stat_result]
     pattern = inputs.text("pattern") or "*"
     if pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
         inputs.refuse("pattern", f"must stay below its folder, and {pattern!r} does not")
-    deep = inputs.flag("recursive", default=False) or "/" in pattern
+    deep = inputs.flag("recursive") or "/" in pattern
     looked_at = 0
     for folder, folders, names in os.walk(top):
         # Links are not followed: what they lead to may lie outside of the project.

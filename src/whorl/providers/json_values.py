@@ -152,3 +152,8 @@ def tables_of(value: Json) -> list[dict[str, Json]]:
 def as_text(value: Json) -> str:
     """A text as it is, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def json_bytes(value: Json) -> bytes:
+    """The value as the body of a request."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")

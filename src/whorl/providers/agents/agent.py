@@ -159,13 +159,13 @@ def invocation_of(request: Request) -> Invocation:
         models=tuple(map(str, models)),
         folder=inputs.text("folder"),
         session=session,
-        wants_session=inputs.flag("keep_session", default=False) or bool(session),
+        wants_session=inputs.flag("keep_session") or bool(session),
         max_turns=inputs.count("max_turns"),
         max_cost_usd=_cost_limit(inputs),
         permission_mode=mode,
         tools=tuple(map(str, tools)),
         schema=request.returns,
-        whole=inputs.flag("whole", default=False),
+        whole=inputs.flag("whole"),
     )
 
 

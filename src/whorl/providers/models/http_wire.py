@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit, urlunsplit
 
 from whorl.errors import ProviderError
-from whorl.providers.json_values import NotJson, as_text, clean, parse_json, table_of
+from whorl.providers.json_values import NotJson, as_text, clean, json_bytes, parse_json, table_of
 from whorl.providers.models.conversation import Answer, Limit, counted, tool_calls
 from whorl.providers.outbound import Call, Credential, origin_of
 from whorl.providers.outbound.client import BYTES_HARD_MAX
@@ -268,12 +268,11 @@ class HttpWire:
             secrets = ((self.key_header, header), *secrets)
         accept = ", ".join((*self.stream_types, "application/json"))
         headers = (("content-type", "application/json"), ("accept", accept), *self.headers)
-        written = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         return Call(
             method="GET" if body is None else "POST",
             url=self.url(provider.base_url, is_check=body is None),
             headers=(*headers, ("idempotency-key", key)) if key else headers,
-            body=b"" if body is None else written,
+            body=b"" if body is None else json_bytes(body),
             credential=Credential(origin_of(provider.base_url), secrets) if secrets else None,
             # Each token of a stream comes in an envelope of some hundred bytes.
             bytes_max=BYTES_HARD_MAX,
