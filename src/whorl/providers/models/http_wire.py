@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.models.conversation import Candidate, Conversation
-    from whorl.providers.outbound import Incoming, Outbound
+    from whorl.providers.outbound import Outbound, Received
     from whorl.providers.settings import ProviderSettings
     from whorl.providers.task import Emit
 
@@ -290,7 +290,7 @@ class HttpWire:
                 await self._read_reply(incoming, reader)
             return reader.answer()
 
-    async def _read_reply(self, incoming: Incoming, reader: AnswerReader) -> None:
+    async def _read_reply(self, incoming: Received, reader: AnswerReader) -> None:
         text = (await incoming.read()).decode("utf-8", "replace")
         if self._is_stream(text):
             await self._read_stream(_lines_of(text), incoming.what, reader)

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
     from whorl.providers.commands import Program
-    from whorl.providers.outbound import Incoming, Outbound
+    from whorl.providers.outbound import Outbound, Received
     from whorl.providers.settings import ToolServer
     from whorl.providers.tools.connection import ServerErrors
 
-    Received = MemoryObjectReceiveStream[SessionMessage | Exception]
+    Messages = MemoryObjectReceiveStream[SessionMessage | Exception]
     Sent = MemoryObjectSendStream[SessionMessage]
 
 LINE_MAX = 10_000_000
@@ -44,7 +44,7 @@ _UNDONE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 @asynccontextmanager
 async def program_streams(
     program: Program, errors: ServerErrors
-) -> AsyncIterator[tuple[Received, Sent]]:
+) -> AsyncIterator[tuple[Messages, Sent]]:
     """Starts the program; gives the streams of messages that a session needs."""
     try:
         transport, watch = await start_program(program, lambda: _Watch(errors))
@@ -181,7 +181,7 @@ class _Transport(httpx2.AsyncBaseTransport):
 class _Body(httpx2.AsyncByteStream):
     """The body of a reply; closing it gives the connection back."""
 
-    def __init__(self, reply: Incoming, stack: AsyncExitStack, errors: ServerErrors) -> None:
+    def __init__(self, reply: Received, stack: AsyncExitStack, errors: ServerErrors) -> None:
         self._reply = reply
         self._stack = stack
         self._errors = errors
