@@ -10,7 +10,7 @@ import pytest
 from provider_server import ask, providers_for, send, serve, settings_for
 from wires import ANTHROPIC, anthropic_event, anthropic_message, fault_of, perform
 
-from whorl.providers.models.anthropic import messages_url
+from whorl.providers.models.wires import AnthropicWire
 from whorl.providers.settings.sections import settings_from
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def test_a_limit_is_always_sent() -> None:
     ],
 )
 def test_addresses(base_url: str, url: str) -> None:
-    assert messages_url(base_url) == url
+    assert AnthropicWire.url(base_url) == url
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_the_provider_that_everybody_knows() -> None:
     provider = settings.providers["anthropic"]
 
     assert (provider.kind, provider.base_url) == ("anthropic", "https://api.anthropic.com")
-    assert messages_url(provider.base_url) == "https://api.anthropic.com/v1/messages"
+    assert AnthropicWire.url(provider.base_url) == "https://api.anthropic.com/v1/messages"
 
 
 def test_the_provider_is_checked_with_its_key() -> None:

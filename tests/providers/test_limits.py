@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from provider_server import Seen, ask, completion, providers_for, send, serve, settings_for
 
 from waiting import PATIENCE_S
-from whorl.providers.models.rate_limit import RateLimit
+from whorl.providers.models.client import RateLimit
 from whorl.providers.settings import ProviderSettings
 
 
@@ -31,25 +32,24 @@ class Time:
         self.now += seconds
 
 
-def pace(time: Time, told: list[Any] | None = None, **limits: int) -> RateLimit:
+def pace(time: Time, **limits: int) -> RateLimit:
     provider = ProviderSettings(name="p", base_url="https://x.example", **limits)  # type: ignore[arg-type]
-    waiting = None if told is None else lambda *args: told.append(args)
-    return RateLimit(provider, waiting=waiting, clock=time.clock, sleep=time.sleep)
+    return RateLimit(provider, clock=time.clock, sleep=time.sleep)
 
 
 def test_requests_per_minute() -> None:
-    time, told, at = Time(), list[Any](), list[float]()
-    limited = pace(time, told, requests_per_minute=2)
+    time, told, at = Time(), list[bool](), list[float]()
+    limited = pace(time, requests_per_minute=2)
 
     async def main() -> None:
         for _ in range(5):
-            async with limited.turn(1):
+            async with limited.turn(1, told.append):
                 at.append(time.now - 100)
                 time.now += 1
 
     asyncio.run(main())
     assert at == [0, 1, 60, 61, 120]
-    assert told[0] == ("p", "requests_per_minute", 58.0)
+    assert told == [True, False] * 2
 
 
 def test_tokens_per_minute_are_settled() -> None:
@@ -67,14 +67,14 @@ def test_tokens_per_minute_are_settled() -> None:
 
 
 def test_max_concurrent_is_first_come_first_served() -> None:
-    told: list[Any] = []
-    limited = pace(Time(), told, max_concurrent=2)
+    told: list[bool] = []
+    limited = pace(Time(), max_concurrent=2)
     order: list[int] = []
     running = 0
 
     async def work(number: int) -> None:
         nonlocal running
-        async with limited.turn(1):
+        async with limited.turn(1, told.append):
             running += 1
             assert running <= 2
             order.append(number)
@@ -89,7 +89,7 @@ def test_max_concurrent_is_first_come_first_served() -> None:
 
     asyncio.run(main())
     assert order == list(range(8))
-    assert told == [("p", "max_concurrent", None)] * 6
+    assert (told.count(True), told.count(False)) == (6, 6)
 
 
 @pytest.mark.parametrize(
@@ -184,15 +184,16 @@ def test_limits_hold_for_calls_of_all_runs() -> None:
         busy -= 1
         send(writer, completion("ok"))
 
-    async def main() -> list[Any]:
-        told: list[Any] = []
+    async def main() -> list[bool]:
+        told: list[bool] = []
+        request = replace(ask(), held=told.append)
         async with serve(answer) as server:
             settings = settings_for(server.url, max_concurrent=3)
-            async with providers_for(settings, waiting=lambda *a: told.append(a)) as providers:
+            async with providers_for(settings) as providers:
                 kind = providers.kind("ask")
-                await asyncio.gather(*(kind.perform(ask(), quiet) for _ in range(12)))
+                await asyncio.gather(*(kind.perform(request, quiet) for _ in range(12)))
         return told
 
     told = asyncio.run(main())
     assert most == 3
-    assert told[0] == ("one", "max_concurrent", None)
+    assert (told.count(True), told.count(False)) == (9, 9)

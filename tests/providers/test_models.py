@@ -21,8 +21,8 @@ from provider_server import (
 from whorl.errors import ProviderError, UsageError
 from whorl.providers.models.client import Prices
 from whorl.providers.models.conversation import Candidate
-from whorl.providers.models.openai import chat_url
 from whorl.providers.models.selection import choose_models
+from whorl.providers.models.wires import OpenAIWire
 from whorl.providers.settings import ProviderSettings, Settings
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
@@ -132,7 +132,7 @@ def test_an_address_in_the_file_gets_a_key_only_if_it_belongs_there() -> None:
     ],
 )
 def test_addresses_of_servers(base_url: str, url: str) -> None:
-    assert chat_url(base_url) == url
+    assert OpenAIWire.url(base_url) == url
 
 
 def test_model_url_is_used() -> None:

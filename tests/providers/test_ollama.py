@@ -9,7 +9,7 @@ import pytest
 from provider_server import ask, providers_for, send, serve
 from wires import OLLAMA, fault_of, perform
 
-from whorl.providers.models.ollama import chat_url
+from whorl.providers.models.wires import OllamaWire
 from whorl.providers.settings.sections import settings_from
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def test_what_is_sent() -> None:
     ],
 )
 def test_addresses(base_url: str, url: str) -> None:
-    assert chat_url(base_url) == url
+    assert OllamaWire.url(base_url) == url
 
 
 def test_a_plain_reply() -> None:

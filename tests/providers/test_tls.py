@@ -58,7 +58,7 @@ def call(certificate: Path, host: str, names: list[str], *, trusted: bool) -> by
         outbound = Outbound(Policy(private_network=True), resolve=resolve)
         if trusted:
             trust = ssl.create_default_context(cafile=str(certificate.parent / "cert.pem"))
-            outbound._connections("https")._trust = trust
+            outbound._connections("https", of_operator=False)._trust = trust
         try:
             return (await outbound.request(Call(method="GET", url=f"https://{host}:{port}/"))).body
         finally:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.providers.ask import fence_for, judgement_of, shown_text, verdict_of
+from whorl.providers.ask import TEXT_MAX, fence_for, judgement_of, verdict_of
+from whorl.providers.json_values import without_middle
 from whorl.providers.task import Request
 
 
@@ -99,7 +100,7 @@ def test_asking_again_says_why() -> None:
 
 
 def test_a_long_text_keeps_its_beginning_and_its_end() -> None:
-    shown, left_out = shown_text("a" * 15_000 + "b" * 15_000)
+    shown, left_out = without_middle("a" * 15_000 + "b" * 15_000, TEXT_MAX)
 
     assert left_out == 10_000
     assert shown.startswith("a" * 10_000 + "\n[10000 characters left out]\nb")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from hashlib import sha256
+from itertools import count
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from whorl.errors import ProviderError
@@ -28,11 +29,10 @@ from whorl.providers.task import Inputs, OwnTask, Reply
 
 if TYPE_CHECKING:
     from whorl.language import Json
-    from whorl.providers.models.client import Outcome
-    from whorl.providers.models.conversation import Role, ToolOffer
+    from whorl.providers.models.conversation import Answer, Role, ToolOffer
     from whorl.providers.models.selection import Choice
-    from whorl.providers.task import Context, Effect, Emit, Estimate, Request
-    from whorl.providers.tools.servers import Toolbox, ToolOffers
+    from whorl.providers.task import Effect, Emit, Estimate, Request
+    from whorl.providers.tools.servers import ToolOffers
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
@@ -45,10 +45,6 @@ class Ask(OwnTask):
 
     effect: Effect = "priced"
 
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self._toolbox: Toolbox | None = None
-
     def estimate(self, request: Request) -> Estimate:
         """The tokens of the conversation and of the answer, by price."""
         choice = choose_models(self._settings, request.inputs)
@@ -59,56 +55,73 @@ class Ask(OwnTask):
         choice = choose_models(self._settings, request.inputs)
         offered = await self._offered(request)
         conversation = conversation_of(request, tuple(offered.offers) if offered else ())
-        outcome = await self._context.models.ask(
-            choice, conversation, timeout_s=request.timeout_s, emit=emit, held=request.held
-        )
-        may_want = not (conversation.must_answer and outcome.answer.text)
-        if offered is not None and outcome.answer.calls and may_want:
-            return self._wanting(request, outcome, offered)
-        detail = outcome.detail
+        outcome = await self._context.models.ask(choice, conversation, request, emit)
+        answer, detail = outcome.answer, outcome.detail
+        may_want = not (conversation.must_answer and answer.text)
+        if offered is not None and answer.calls and may_want:
+            return Reply(
+                answer.text, outcome.usage, detail | self._wanted(request, answer, offered)
+            )
         if offered is not None and offered.pins:
             # What the model was told is on record, though it wanted none of it.
             detail = detail | {"tools": offered.pins}
         if request.returns is None:
-            return Reply(outcome.answer.text, outcome.usage, detail)
-        value, faults = typed_answer(request.returns, outcome.answer.text)
+            return Reply(answer.text, outcome.usage, detail)
+        value, faults = typed_answer(request.returns, answer.text)
         if faults:
-            raise _unfit(outcome, faults)
+            cut = answer.finish == "length"
+            advice = "; the answer was cut off, so raise max_tokens" if cut else ""
+            raise ProviderError(
+                f"the answer of {detail['model']} does not fit: {'; '.join(faults[:3])}{advice}",
+                code="P105",
+                detail={
+                    **outcome.detail,
+                    "answer": answer.text,
+                    "errors": list(faults),
+                    "usage": outcome.usage.as_json(),
+                },
+            )
         return Reply(value, outcome.usage, detail)
 
     async def _offered(self, request: Request) -> ToolOffers | None:
-        names = Inputs("ask", request.inputs).items("tools")
+        inputs = Inputs("ask", request.inputs)
+        names = inputs.items("tools")
         if not names:
             return None
-        if self._toolbox is None:
-            from whorl.providers.tools.servers import Toolbox
+        from whorl.providers.tools.servers import offered_tools
 
-            self._toolbox = Toolbox(self._context)
-        pins = pins_of(Inputs("ask", request.inputs).items("turns"))
-        return await self._toolbox.offered(names, request.run, pins)
+        return await offered_tools(
+            self._context, names, request.run, pins_of(inputs.items("turns"))
+        )
 
-    def _wanting(self, request: Request, outcome: Outcome, offered: ToolOffers) -> Reply:
-        """A reply that is no answer yet: what the model wants, and what it said."""
+    def _wanted(self, request: Request, answer: Answer, offered: ToolOffers) -> dict[str, Json]:
+        """What a model wants that gives no answer yet, and what it said."""
         turns = Inputs("ask", request.inputs).items("turns")
-        turn, ids = next_turn(outcome.answer, turns, offered.pins)
-        calls = [offered.wanted(c, i) for c, i in zip(outcome.answer.calls, ids, strict=True)]
+        turn, ids = next_turn(answer, turns, offered.pins)
+        calls = [offered.wanted(c, i) for c, i in zip(answer.calls, ids, strict=True)]
         detail: Json = {"calls": [*calls], "said": turn, "tools": offered.pins}
         redacted = redact(detail, self._settings.secrets())
         assert isinstance(redacted, dict)
-        return Reply(outcome.answer.text, outcome.usage, outcome.detail | redacted)
+        return redacted
 
 
 def conversation_of(request: Request, offers: tuple[ToolOffer, ...] = ()) -> Conversation:
     """What the model is sent; the texts are as the workflow made them, and rendered no more."""
     inputs = Inputs("ask", request.inputs)
-    turns = inputs.items("turns")
-    messages = (*_messages(inputs, request.returns), *turn_messages(turns))
+    turns, stop = inputs.items("turns"), inputs.get("stop")
+    messages = [*_messages(inputs, request.returns), *turn_messages(turns)]
+    if isinstance(request.repair, dict):
+        # The wrong answer and what was wrong with it: this is the second try.
+        repair = Inputs("ask", request.repair)
+        correction = correction_for([str(fault) for fault in repair.items("errors")])
+        messages.append(Message("assistant", clean(repair.text("answer"))))
+        messages.append(Message("user", clean(correction)))
     return Conversation(
-        messages=(*messages, *_repair(request.repair)),
+        messages=tuple(messages),
         temperature=inputs.number("temperature"),
         max_tokens=inputs.count("max_tokens"),
         cap=request.cap,
-        stop=_stop(inputs),
+        stop=(stop,) if isinstance(stop, str) else tuple(map(str, inputs.items("stop"))),
         seed=inputs.count("seed"),
         schema=request.returns,
         tools=offers,
@@ -136,40 +149,6 @@ def _messages(inputs: Inputs, schema: Json) -> list[Message]:
     if not any(message.role == "user" for message in messages):
         inputs.refuse("prompt", "is missing")
     return messages
-
-
-def _repair(repair: Json) -> list[Message]:
-    """The wrong answer and what was wrong with it, when this is the second try."""
-    if not isinstance(repair, dict):
-        return []
-    inputs = Inputs("ask", repair)
-    faults = [str(fault) for fault in inputs.items("errors")]
-    return [
-        Message("assistant", clean(inputs.text("answer"))),
-        Message("user", clean(correction_for(faults))),
-    ]
-
-
-def _stop(inputs: Inputs) -> tuple[str, ...]:
-    stop = inputs.get("stop")
-    if isinstance(stop, str):
-        return (stop,)
-    return tuple(str(text) for text in inputs.items("stop"))
-
-
-def _unfit(outcome: Outcome, faults: list[str]) -> ProviderError:
-    cut = outcome.answer.finish == "length"
-    advice = "; the answer was cut off, so raise max_tokens" if cut else ""
-    return ProviderError(
-        f"the answer of {outcome.detail['model']} does not fit: {'; '.join(faults[:3])}{advice}",
-        code="P105",
-        detail={
-            **outcome.detail,
-            "answer": outcome.answer.text,
-            "errors": list(faults),
-            "usage": outcome.usage.as_json(),
-        },
-    )
 
 
 Verdict: TypeAlias = Literal["met", "not_met", "ambiguous"]
@@ -202,41 +181,34 @@ class Judge(OwnTask):
     async def perform(self, request: Request, emit: Emit) -> Reply:
         """Asks once. Raises ProviderError."""
         conversation, left_out = judgement_of(request)
-        outcome = await self._context.models.ask(
-            self._choice(request),
-            conversation,
-            timeout_s=request.timeout_s,
-            emit=emit,
-            held=request.held,
-        )
-        verdict = verdict_of(outcome.answer.text)
-        value: Json = {"verdict": verdict, "answer": outcome.answer.text}
-        detail = dict(outcome.detail)
-        if left_out:
-            detail["text_left_out"] = left_out
-        return Reply(value, outcome.usage, detail)
+        choice = self._choice(request)
+        outcome = await self._context.models.ask(choice, conversation, request, emit)
+        answer = outcome.answer.text
+        value: Json = {"verdict": verdict_of(answer), "answer": answer}
+        omitted: dict[str, Json] = {"text_left_out": left_out} if left_out else {}
+        return Reply(value, outcome.usage, outcome.detail | omitted)
 
     def _choice(self, request: Request) -> Choice:
         """The model that the condition names, or the operator's, or the workflow's own."""
-        inputs = Inputs("judge", request.inputs)
-        if inputs.get("model") or inputs.get("provider") or inputs.get("model_url"):
-            return choose_models(self._settings, request.inputs)
-        if self._settings.judge_model:
-            return choose_models(self._settings, {"model": self._settings.judge_model})
-        return choose_models(self._settings, inputs.table("defaults"))
+        named = request.inputs
+        if not any(named.get(name) for name in ("model", "provider", "model_url")):
+            judge_model = self._settings.judge_model
+            defaults = Inputs("judge", request.inputs).table("defaults")
+            named = {"model": judge_model} if judge_model else defaults
+        return choose_models(self._settings, named)
 
 
 def judgement_of(request: Request) -> tuple[Conversation, int]:
     """What the judge is sent, and how many characters of the text were left out."""
     inputs = Inputs("judge", request.inputs)
     question = clean(inputs.needed("question"))
-    text, left_out = shown_text(clean(inputs.text("text")))
+    text, left_out = without_middle(clean(inputs.text("text")), TEXT_MAX)
     fence = fence_for(request.key or f"{request.run}/{request.address}", text)
     last = [
         f'The text ended at {fence}. Evaluate this condition: "{question}"',
         "Answer with YES if condition is met, NO if not met.",
     ]
-    if inputs.flag("reask", default=False):
+    if inputs.flag("reask"):
         last.append("The answer before was neither. Answer with the one word YES or NO.")
     messages = (
         Message(
@@ -253,24 +225,17 @@ def judgement_of(request: Request) -> tuple[Conversation, int]:
         Message("user", f"{fence}\n{text}\n{fence}"),
         Message("user", "\n".join(last)),
     )
-    return (
-        Conversation(
-            messages=messages,
-            temperature=0.0,
-            choices=("YES", "NO"),
-            max_tokens=inputs.count("max_tokens"),
-            cap=request.cap,
-            key=request.key,
-            address=request.address,
-            attempt=request.attempt,
-        ),
-        left_out,
+    conversation = Conversation(
+        messages=messages,
+        temperature=0.0,
+        choices=("YES", "NO"),
+        max_tokens=inputs.count("max_tokens"),
+        cap=request.cap,
+        key=request.key,
+        address=request.address,
+        attempt=request.attempt,
     )
-
-
-def shown_text(text: str) -> tuple[str, int]:
-    """The beginning and the end of a long text, and how many characters were left out."""
-    return without_middle(text, TEXT_MAX)
+    return conversation, left_out
 
 
 def fence_for(key: str, text: str) -> str:
@@ -279,12 +244,8 @@ def fence_for(key: str, text: str) -> str:
     It follows from the key of the call: nobody who wrote the text knew it, and a call that is sent
     again after a crash is the same to the byte.
     """
-    number = 0
-    while True:
-        mark = sha256(f"{key}:{number}".encode()).hexdigest()[:12]
-        if mark not in text:
-            return f"=====[{mark}]====="
-        number += 1
+    marks = (sha256(f"{key}:{number}".encode()).hexdigest()[:12] for number in count())
+    return f"=====[{next(mark for mark in marks if mark not in text)}]====="
 
 
 def verdict_of(answer: str) -> Verdict:

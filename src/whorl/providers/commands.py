@@ -1,24 +1,40 @@
-"""The tasks `run` and `javascript`: programs of the operator's machine, only with permission."""
+"""The tasks `run` and `javascript`, and how any program runs: only with permission, in its own
+process group, its output bounded, and nothing of it outliving it.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import codecs
 import json
+import os
 import shutil
+import signal
+from asyncio.subprocess import DEVNULL, PIPE
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from whorl.errors import ProviderError
 from whorl.providers.json_values import clean
-from whorl.providers.programs import Program, check_permission, run_program
 from whorl.providers.task import Inputs, OwnTask, Reply, Usage, time_limit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from whorl.language import Json
-    from whorl.providers.programs import Finished
     from whorl.providers.settings import Settings
     from whorl.providers.task import Emit, Request
 
+P = TypeVar("P", bound=asyncio.SubprocessProtocol)
+
 TIMEOUT_S = 600.0
+OUTPUT_MAX = 1_000_000
+GRACE_S = 2.0
+# How long output may still come from a program that has ended, before what it left is killed.
+DRAIN_S = 0.5
 # Variables that make a program run others, or read files that do.
 _STEERING = frozenset(
     (
@@ -88,7 +104,6 @@ class Command(OwnTask):
     """
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Runs it to its end. Raises ProviderError."""
         inputs = Inputs(request.kind or "run", request.inputs)
         program = program_of(inputs, self._settings)
         timeout_s = request.timeout_s or TIMEOUT_S
@@ -103,9 +118,8 @@ class Command(OwnTask):
                 raise
             stopped: Json = {"stdout": "", "stderr": "", "exit_code": None, "timed_out": True}
             return Reply(stopped, Usage(calls=1))
-        value: dict[str, Json] = {"stdout": finished.stdout, "stderr": finished.stderr}
         detail: dict[str, Json] = {"exit_code": finished.exit_code}
-        value |= detail
+        value = {"stdout": finished.stdout, "stderr": finished.stderr, **detail}
         if finished.cut:
             detail["cut"] = list(finished.cut)
         if finished.exit_code != 0 and inputs.flag("check", default=True):
@@ -146,18 +160,15 @@ def program_of(inputs: Inputs, settings: Settings) -> Program:
 def folder_in(root: str, folder: str) -> str:
     """A folder inside the project; raises ProviderError P113."""
     top = Path(root).resolve()
-    path, why = top, ""
-    if folder.startswith(("~", "/")) or "\0" in folder or "\\" in folder:
-        why = "must be a path below the project's folder"
-    else:
+    why = "must be a path below the project's folder"
+    if not folder.startswith(("~", "/")) and "\0" not in folder and "\\" not in folder:
         path = (top / folder).resolve()
+        why = "does not exist"
         if path != top and top not in path.parents:
             why = "leads out of the project's folder"
-        elif not path.is_dir():
-            why = "does not exist"
-    if why:
-        raise ProviderError(f"folder {folder!r} {why}", code="P113")
-    return str(path)
+        elif path.is_dir():
+            return str(path)
+    raise ProviderError(f"folder {folder!r} {why}", code="P113")
 
 
 class JavaScript(OwnTask):
@@ -167,12 +178,11 @@ class JavaScript(OwnTask):
     """
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Runs it to its end. Raises ProviderError."""
         inputs = Inputs("javascript", request.inputs)
         check_node(self._settings)
         function: dict[str, Json] = {
             "code": clean(inputs.needed("code")),
-            "module": inputs.flag("module", default=False),
+            "module": inputs.flag("module"),
             "name": inputs.text("name"),
             "inputs": inputs.table("inputs"),
         }
@@ -185,7 +195,18 @@ class JavaScript(OwnTask):
         timeout_s = request.timeout_s or NODE_TIMEOUT_S
         async with time_limit(timeout_s, _late("a function", timeout_s)):
             finished = await run_program(program, emit)
-        return Reply(_returned(finished), Usage(calls=1), {"exit_code": finished.exit_code})
+        _, mark, result = finished.stdout.rpartition(MARK)
+        try:
+            returned = json.loads(result) if mark else None
+        except ValueError:
+            returned = None
+        if not isinstance(returned, dict):
+            last = _last_line(finished.stderr)
+            message = f"a function gave no result (exit code {finished.exit_code}){last}"
+            raise ProviderError(message, code="P109")
+        if "error" in returned:
+            raise ProviderError(f"a function failed: {str(returned['error'])[:500]}", code="P109")
+        return Reply(returned.get("value"), Usage(calls=1), {"exit_code": finished.exit_code})
 
 
 def check_node(settings: Settings) -> None:
@@ -196,22 +217,6 @@ def check_node(settings: Settings) -> None:
         raise ProviderError(f"{NODE!r} {why}", code="P109")
 
 
-def _returned(finished: Finished) -> Json:
-    _, mark, result = finished.stdout.rpartition(MARK)
-    try:
-        returned = json.loads(result) if mark else None
-    except ValueError:
-        returned = None
-    if not isinstance(returned, dict):
-        last = _last_line(finished.stderr)
-        message = f"a function gave no result (exit code {finished.exit_code}){last}"
-        raise ProviderError(message, code="P109")
-    if "error" in returned:
-        raise ProviderError(f"a function failed: {str(returned['error'])[:500]}", code="P109")
-    value: Json = returned.get("value")
-    return value
-
-
 def _late(what: str, seconds: float) -> str:
     return f"{what} took longer than {seconds:g} s and was stopped; raise timeout of the step"
 
@@ -220,3 +225,194 @@ def _last_line(output: str) -> str:
     """What to add to a message: the last line of what a program said."""
     lines = output.strip().splitlines()
     return f": {lines[-1][:300]}" if lines else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What is started: no shell reads `argv`, and `environment` is all that it sees.
+
+    An input of None is one that is written later.
+    """
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    folder: str
+    stdin: bytes | None = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How it ended. `cut` names the outputs whose middle was left out."""
+
+    stdout: str
+    stderr: str
+    exit_code: int
+    cut: tuple[str, ...] = ()
+
+
+def check_permission(settings: Settings, program: str, what: str = "") -> None:
+    """Raises ProviderError R110 unless the operator permits that a program is started."""
+    if not settings.allow.permits_command(program):
+        raise ProviderError(
+            f"commands are not allowed: {what or repr(program)} was not started; to allow it, set "
+            f'[allow] commands = true, or commands = ["{program}"], in whorl.toml',
+            code="R110",
+        )
+
+
+async def run_program(program: Program, emit: Emit, *, output_max: int = OUTPUT_MAX) -> Finished:
+    """Runs it to its end; when cancelled, its whole group is stopped first."""
+    stdout, stderr = _Output(output_max, emit), _Output(output_max, None)
+    transport, watch = await _start(program, {1: stdout, 2: stderr})
+    try:
+        stdin = transport.get_pipe_transport(0)
+        if isinstance(stdin, asyncio.WriteTransport):
+            # The program need not read it.
+            stdin.write(program.stdin or b"")
+            stdin.write_eof()
+        await watch.exited.wait()
+        await watch.drain()
+    finally:
+        await asyncio.shield(_stop(transport, watch))
+    texts = (stdout.text(), stderr.text())
+    cut = tuple(n for n, o in (("stdout", stdout), ("stderr", stderr)) if o.left_out)
+    return Finished(*texts, transport.get_returncode() or 0, cut)
+
+
+class _Watch(asyncio.SubprocessProtocol):
+    """Takes in output as it comes, and knows when the program ended, whoever holds its pipes."""
+
+    def __init__(self, outputs: Mapping[int, _Output]) -> None:
+        self.exited = asyncio.Event()
+        self.drained = asyncio.Event()
+        self._outputs = outputs
+        self._open = set(outputs)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self._outputs[fd].add(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd in self._open:
+            self._open.discard(fd)
+            self._outputs[fd].end()
+        if not self._open:
+            self.drained.set()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+    async def drain(self) -> None:
+        """Waits a moment for the end of the output: who has the pipes may live on."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.drained.wait(), DRAIN_S)
+
+
+async def start_program(
+    program: Program, protocol: Callable[[], P]
+) -> tuple[asyncio.SubprocessTransport, P]:
+    """Starts it in a process group of its own; raises OSError or ValueError."""
+    return await asyncio.get_running_loop().subprocess_exec(
+        protocol,
+        *program.argv,
+        stdin=DEVNULL if program.stdin == b"" else PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=dict(program.environment),
+        cwd=program.folder,
+        start_new_session=True,
+    )
+
+
+async def _start(
+    program: Program, outputs: Mapping[int, _Output]
+) -> tuple[asyncio.SubprocessTransport, _Watch]:
+    try:
+        return await start_program(program, lambda: _Watch(outputs))
+    except FileNotFoundError:
+        why, exit_code = "was not found; check its name and PATH", 127
+    except PermissionError:
+        why, exit_code = "may not be executed", 126
+    except OSError as cause:
+        why, exit_code = f"cannot be started ({cause}); pass long texts on stdin", 126
+    raise ProviderError(
+        f"command {program.argv[0]!r} {why}",
+        code="P109",
+        detail={"stdout": "", "stderr": "", "exit_code": exit_code},
+    )
+
+
+async def _stop(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
+    """Ends whatever is left of the group, asking first, and lets the pipes go."""
+    await end_group(transport, watch.exited, (signal.SIGTERM,))
+    await watch.exited.wait()
+    await watch.drain()
+    transport.close()
+
+
+async def end_group(
+    transport: asyncio.SubprocessTransport,
+    exited: asyncio.Event,
+    signals: tuple[signal.Signals | None, ...],
+) -> None:
+    """Ends a program by one signal after the other (None: it is only waited for).
+
+    Then nothing of its group is left, which may outlive its first process.
+    """
+    for number in signals:
+        if exited.is_set():
+            break
+        if number is not None:
+            _signal_group(transport, number)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(exited.wait(), GRACE_S)
+    _signal_group(transport, signal.SIGKILL)
+
+
+def _signal_group(transport: asyncio.SubprocessTransport, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(transport.get_pid(), number)
+
+
+class _Output:
+    """The first and the last half of an output; what is between is counted and left out."""
+
+    def __init__(self, limit: int, emit: Emit | None) -> None:
+        self._half = limit // 2
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_size = 0
+        self.left_out = 0
+        self._emit = emit
+        self._emitted = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def add(self, piece: bytes) -> None:
+        if self._emit is not None and self._emitted < 2 * self._half:
+            self._emitted += len(piece)
+            if text := self._decoder.decode(piece):
+                self._emit(text)
+        room = self._half - len(self._head)
+        self._head += piece[:room]
+        rest = piece[room:]
+        if not rest:
+            return
+        self._tail.append(rest)
+        self._tail_size += len(rest)
+        while self._tail_size - len(self._tail[0]) >= self._half:
+            dropped = self._tail.popleft()
+            self._tail_size -= len(dropped)
+            self.left_out += len(dropped)
+
+    def end(self) -> None:
+        if self._emit is not None and (rest := self._decoder.decode(b"", final=True)):
+            self._emit(rest)
+
+    def text(self) -> str:
+        tail = b"".join(self._tail)
+        over = max(len(tail) - self._half, 0)
+        self.left_out += over
+        if not self.left_out:
+            return (bytes(self._head) + tail).decode("utf-8", "replace")
+        head = self._head.decode("utf-8", "replace")
+        end = tail[over:].decode("utf-8", "replace")
+        return f"{head}\n[{self.left_out} bytes left out]\n{end}"

@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 import stat
-from dataclasses import dataclass
+from contextlib import suppress
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -36,7 +36,6 @@ FILES_MAX = 1_000
 LOOKED_AT_MAX = 100_000
 ROWS_MAX = 100_000
 _MODES = ("text", "json", "csv", "binary")
-_MEGABYTE = 1_000_000
 _IMPORTED = frozenset({".py", ".pyc", ".pyd", ".so", ".pth", ".zip"})
 
 
@@ -48,7 +47,6 @@ class _FileTask(OwnTask):
     kind = ""
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Does it. Raises ProviderError."""
         inputs = Inputs(self.kind, request.inputs)
         root = Path(self._settings.project_root).resolve()
         return Reply(await asyncio.to_thread(self._work, inputs, root))
@@ -97,30 +95,28 @@ class FileGlob(_FileTask):
         top = self._path(folder)
         if not top.is_dir() or is_guarded(top, root):
             inputs.refuse("folder", f"names {folder!r}, which is no folder for workflows")
-        order, is_descending = inputs.text("sort", "name"), inputs.flag("descending", default=False)
-        matches = [match for match in _matching(top, inputs) if not is_guarded(match.path, root)]
-        matches.sort(key=lambda match: _rank(match, order), reverse=is_descending)
+        order, is_descending = inputs.text("sort", "name"), inputs.flag("descending")
+        matches = [match for match in _matching(top, inputs) if not is_guarded(match[0], root)]
+        field = {"modified": "st_mtime", "size": "st_size"}.get(order)
+        matches.sort(
+            key=lambda match: (getattr(match[1], field) if field else 0, match[0].as_posix()),
+            reverse=is_descending,
+        )
         files: list[Json] = []
         total = 0
-        for match in matches[: min(inputs.count("files_max") or FILES, FILES_MAX)]:
-            file, size = _described(match, inputs, root)
-            total += size
+        for path, status in matches[: min(inputs.count("files_max") or FILES, FILES_MAX)]:
+            modified = datetime.fromtimestamp(status.st_mtime, UTC).isoformat(timespec="seconds")
+            name = path.relative_to(root).as_posix()
+            file: dict[str, Json] = {"path": name, "name": path.name, "size": status.st_size}
+            file["modified"] = modified
+            if inputs.text("mode", "text") != "paths":
+                content = read_bytes(path, name, size_max=_size_max(inputs))
+                file["content"] = from_bytes(content, inputs, name)
+                total += len(content)
             if total > TOTAL_MAX:
                 inputs.refuse("files_max", f"allows for more than {TOTAL_MAX:,} bytes in all")
             files.append(file)
         return {"files": files, "count": len(files)}
-
-
-def _described(match: _Match, inputs: Inputs, root: Path) -> tuple[Json, int]:
-    """A file as the value has it, and how many bytes were read for it."""
-    name = match.path.relative_to(root).as_posix()
-    modified = datetime.fromtimestamp(match.modified, UTC).isoformat(timespec="seconds")
-    file: dict[str, Json] = {"path": name, "name": match.path.name, "size": match.size}
-    file["modified"] = modified
-    if inputs.text("mode", "text") == "paths":
-        return file, 0
-    content = read_bytes(match.path, name, size_max=_size_max(inputs))
-    return file | {"content": from_bytes(content, inputs, name)}, len(content)
 
 
 class FileWrite(_FileTask):
@@ -162,13 +158,6 @@ class FileWrite(_FileTask):
         return {"path": written, "size": len(content)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Match:
-    path: Path
-    size: int
-    modified: float
-
-
 def read_bytes(path: Path, written: str, *, size_max: int) -> bytes:
     """The content of a regular file that is not too large."""
     # Not blocking, since a named pipe would wait for ever; not following, since it is resolved.
@@ -186,15 +175,16 @@ def read_bytes(path: Path, written: str, *, size_max: int) -> bytes:
 
 
 def _size_max(inputs: Inputs) -> int:
-    asked = inputs.number("size_max_mb")
-    return SIZE_MAX if asked is None else max(1, min(int(asked * _MEGABYTE), SIZE_MAX))
+    asked_mb = inputs.number("size_max_mb")
+    return SIZE_MAX if asked_mb is None else max(1, min(int(asked_mb * 1_000_000), SIZE_MAX))
 
 
-def _matching(top: Path, inputs: Inputs) -> Iterator[_Match]:
+def _matching(top: Path, inputs: Inputs) -> Iterator[tuple[Path, os.stat_result]]:
+    """The regular files that fit the pattern; what cannot be looked at is passed over."""
     pattern = inputs.text("pattern") or "*"
     if pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
         inputs.refuse("pattern", f"must stay below its folder, and {pattern!r} does not")
-    deep = inputs.flag("recursive", default=False) or "/" in pattern
+    deep = inputs.flag("recursive") or "/" in pattern
     looked_at = 0
     for folder, folders, names in os.walk(top):
         # Links are not followed: what they lead to may lie outside of the project.
@@ -205,32 +195,18 @@ def _matching(top: Path, inputs: Inputs) -> Iterator[_Match]:
                 inputs.refuse("folder", f"holds more than {LOOKED_AT_MAX:,} files")
             path = Path(folder) / name
             if _fits(path.relative_to(top).as_posix(), pattern):
-                match = _regular(path)
-                if match is not None:
-                    yield match
+                with suppress(OSError):
+                    status = path.lstat()
+                    if stat.S_ISREG(status.st_mode):
+                        yield path, status
 
 
 def _fits(name: str, pattern: str) -> bool:
+    last = name.rpartition("/")[2]
     if "/" not in pattern:
-        return fnmatchcase(name.rpartition("/")[2], pattern)
-    return fnmatchcase(name, pattern) or (
-        pattern.startswith("**/") and fnmatchcase(name.rpartition("/")[2], pattern[3:])
-    )
-
-
-def _regular(path: Path) -> _Match | None:
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    return _Match(path, status.st_size, status.st_mtime)
-
-
-def _rank(match: _Match, order: str) -> tuple[float, str]:
-    measured = {"modified": match.modified, "size": float(match.size)}
-    return measured.get(order, 0.0), match.path.as_posix()
+        return fnmatchcase(last, pattern)
+    is_anywhere = pattern.startswith("**/") and fnmatchcase(last, pattern[3:])
+    return is_anywhere or fnmatchcase(name, pattern)
 
 
 def is_guarded(path: Path, root: Path) -> bool:
@@ -332,8 +308,7 @@ def _rows(text: str, inputs: Inputs, name: str) -> Json:
         raise ProviderError(f"file {name[:200]!r} is not CSV: {fault}", code="P115") from None
     if not inputs.flag("header", default=True) or not rows:
         return [[*row] for row in rows]
-    names = rows[0]
-    return [dict(zip(names, row, strict=False)) for row in rows[1:]]
+    return [dict(zip(rows[0], row, strict=False)) for row in rows[1:]]
 
 
 def _table(content: list[Json]) -> str:

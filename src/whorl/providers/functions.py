@@ -71,11 +71,9 @@ class Tasks:
         self._registered[name] = Registered(function, pure)
 
     def get(self, name: str) -> Registered | None:
-        """The function of that name."""
         return self._registered.get(name)
 
     def names(self) -> tuple[str, ...]:
-        """The names in use."""
         return tuple(self._registered)
 
 

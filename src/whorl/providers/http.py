@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urljoin
 
 from whorl.errors import ProviderError, did_you_mean
-from whorl.providers.json_values import NotJson, clean, parse_json
+from whorl.providers.json_values import NotJson, clean, json_bytes, parse_json
 from whorl.providers.outbound import Call, Credential, origin_of
 from whorl.providers.outbound.errors import malformed, retry_after
 from whorl.providers.redaction import Secret
@@ -57,23 +57,24 @@ class Http(OwnTask):
     async def perform(self, request: Request, emit: Emit) -> Reply:
         """Calls. Raises ProviderError, with the value in its detail when there was a reply."""
         inputs = Inputs(request.kind or "http", request.inputs)
-        call = call_of(inputs, request)
-        if is_elsewhere(inputs):
+        call = _call_of(inputs, request)
+        sent_to = inputs.text("sent_to")
+        if sent_to and origin_of(sent_to) != origin_of(call.url):
+            # A reply sent us to another host, which is not given what the first one was given.
             call = replace(call, headers=())
         else:
-            credential = credential_of(inputs, call.url, self._settings.keys)
+            credential = _credential_of(inputs, call.url, self._settings.keys)
             call = replace(call, credential=credential)
         received = await self._context.outbound.request(call)
         value = checked_value(self._context.outbound, received, inputs)
         detail = detail_of(received, inputs)
-        pause = later(inputs, received)
+        pause = _later(inputs, received)
         if pause is not None:
             return Reply(value, Usage(calls=1), detail | {"later": pause})
         wanted = inputs.count("pages")
         if wanted is not None:
-            value = await all_pages(
-                value, len(received.body), wanted, partial(self._page, inputs, call)
-            )
+            fetch = partial(self._page, inputs, call)
+            value = await all_pages(value, len(received.body), wanted, fetch)
         return Reply(value, Usage(calls=1), detail)
 
     async def _page(self, inputs: Inputs, call: Call, place: str) -> tuple[dict[str, Json], int]:
@@ -87,10 +88,13 @@ class Http(OwnTask):
 
 def checked_value(outbound: Outbound, received: Received, inputs: Inputs) -> dict[str, Json]:
     """The value of a reply; raises its error for a status that is not accepted."""
-    value = value_of(received)
-    if _accepts(inputs, received.status):
+    value, status = value_of(received), received.status
+    wanted = inputs.get("accept_status")
+    words = [str(word).lower() for word in (wanted if isinstance(wanted, list) else [wanted])]
+    accepted = any(word in ("any", str(status), f"{status // 100}xx") for word in words)
+    if accepted or 200 <= status < 300:
         return value
-    is_hidden = inputs.flag("hide_reply", default=False)
+    is_hidden = inputs.flag("hide_reply")
     fault = outbound.fault(received, b"" if is_hidden else received.body)
     fault.detail = {**fault.detail, **value} | ({"secure": True} if is_hidden else {})
     raise fault
@@ -99,23 +103,38 @@ def checked_value(outbound: Outbound, received: Received, inputs: Inputs) -> dic
 def detail_of(received: Received, inputs: Inputs) -> dict[str, Json]:
     """What people are told of a reply; nothing of what it holds where that is hidden."""
     detail: dict[str, Json] = {"status": received.status, "url": received.url}
-    return detail | ({"secure": True} if inputs.flag("hide_reply", default=False) else {})
+    return detail | ({"secure": True} if inputs.flag("hide_reply") else {})
 
 
-def call_of(inputs: Inputs, request: Request) -> Call:
-    """The call that the inputs describe."""
+def _call_of(inputs: Inputs, request: Request) -> Call:
+    """The call that the inputs describe, not authenticated yet."""
     method = inputs.text("method", "GET").upper()
     if method not in METHODS:
         inputs.refuse("method", f"must be one of {', '.join(METHODS)}, not {method!r}")
     headers = {name.lower(): text for name, text in inputs.texts("headers").items()}
-    body, kind = _body(inputs)
-    if kind and body:
+    given, body, kind = inputs.get("body"), b"", ""
+    if isinstance(given, str):
+        body, kind = clean(given).encode(), "text/plain; charset=utf-8"
+    elif given is not None or inputs.get("json") is not None:
+        sent = inputs.get("json") if given is None else given
+        body, kind = json_bytes(sent), "application/json"
+    if body:
         headers.setdefault("content-type", kind)
     if method not in ("GET", "HEAD", "OPTIONS") and request.key:
         headers.setdefault("idempotency-key", request.key)
+    url, query = inputs.needed("url"), inputs.table("query")
+    if query:
+        pairs = [
+            (name, item if isinstance(item, str) else json.dumps(item))
+            for name, value in query.items()
+            for item in (value if isinstance(value, list) else [value])
+            if item is not None
+        ]
+        bare, hash_mark, fragment = url.partition("#")
+        url = f"{bare}{'&' if '?' in bare else '?'}{urlencode(pairs)}{hash_mark}{fragment}"
     return Call(
         method=method,
-        url=_url(inputs),
+        url=url,
         headers=tuple(headers.items()),
         body=body,
         follow=inputs.flag("follow", default=True),
@@ -148,40 +167,6 @@ def value_of(received: Received) -> dict[str, Json]:
     return value
 
 
-def _url(inputs: Inputs) -> str:
-    url = inputs.needed("url")
-    query = inputs.table("query")
-    if not query:
-        return url
-    pairs = [
-        (name, item if isinstance(item, str) else json.dumps(item))
-        for name, value in query.items()
-        for item in (value if isinstance(value, list) else [value])
-        if item is not None
-    ]
-    bare, hash_mark, fragment = url.partition("#")
-    return f"{bare}{'&' if '?' in bare else '?'}{urlencode(pairs)}{hash_mark}{fragment}"
-
-
-def _body(inputs: Inputs) -> tuple[bytes, str]:
-    body, as_json = inputs.get("body"), inputs.get("json")
-    if body is None and as_json is None:
-        return b"", ""
-    if body is None:
-        body = as_json
-    elif isinstance(body, str):
-        return clean(body).encode(), "text/plain; charset=utf-8"
-    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"), "application/json"
-
-
-def _accepts(inputs: Inputs, status: int) -> bool:
-    if 200 <= status < 300:
-        return True
-    wanted = inputs.get("accept_status")
-    words = [str(word).lower() for word in (wanted if isinstance(wanted, list) else [wanted])]
-    return any(word in ("any", str(status), f"{status // 100}xx") for word in words)
-
-
 def _decoded(received: Received) -> str:
     _, _, parameters = received.headers.get("content-type", "").lower().partition("charset=")
     charset = parameters.partition(";")[0].strip(" \"'")
@@ -197,22 +182,16 @@ def _is_text(body: bytes) -> bool:
         return False
 
 
-def later(inputs: Inputs, received: Received) -> dict[str, Json] | None:
+def _later(inputs: Inputs, received: Received) -> dict[str, Json] | None:
     """When to ask again and with which inputs, where the work is accepted and not done."""
     place = received.headers.get("location", "").strip()
-    if not inputs.flag("poll", default=False) or received.status != 202 or not place:
+    if not inputs.flag("poll") or received.status != 202 or not place:
         return None
     asked: dict[str, Json] = {"method": "GET", "query": None, "body": None, "json": None}
     asked["url"] = urljoin(received.url, place)
     asked["sent_to"] = inputs.text("sent_to") or inputs.needed("url")
     after_s = retry_after(received.headers.get("retry-after", ""), time.time(), LATER_MAX_S)
     return {"after_s": LATER_S if after_s is None else after_s, "inputs": asked}
-
-
-def is_elsewhere(inputs: Inputs) -> bool:
-    """Whether a reply sent us to another host, which is not given what the first one was given."""
-    sent_to = inputs.text("sent_to")
-    return bool(sent_to) and origin_of(sent_to) != origin_of(inputs.needed("url"))
 
 
 async def all_pages(
@@ -248,7 +227,7 @@ async def all_pages(
     return value | {"body": kept | {"value": items} | rest}
 
 
-def credential_of(inputs: Inputs, url: str, keys: Mapping[str, KeySettings]) -> Credential | None:
+def _credential_of(inputs: Inputs, url: str, keys: Mapping[str, KeySettings]) -> Credential | None:
     """The headers that authenticate a request, bound to the origin of its URL.
 
     A workflow file can only name an operator's key, and the key goes only to its own host.
@@ -273,7 +252,13 @@ def credential_of(inputs: Inputs, url: str, keys: Mapping[str, KeySettings]) -> 
                 "put a proxy that holds the certificate before the service"
             )
         case word if word in _OF_A_PLATFORM:
-            return _bound(_host_key(kind, origin, keys), origin)
+            for key in keys.values():
+                if origin_of(key.url) == origin:
+                    return _bound(key, origin)
+            raise _not_authenticated(
+                f"there is no {kind} on this machine; the operator adds [keys.NAME] with url = "
+                f'"{origin}" and token to whorl.toml, which then stands for it'
+            )
         case _:
             near = did_you_mean(kind, AUTH_TYPES) or f"known: {', '.join(AUTH_TYPES)}"
             raise _not_authenticated(f"{kind!r} is no way to authenticate; {near}")
@@ -291,16 +276,6 @@ def _named_key(name: str, origin: str, keys: Mapping[str, KeySettings]) -> KeySe
     if origin_of(key.url) != origin:
         raise _not_authenticated(f"key {name!r} is for {key.url}, and is not sent to {origin}")
     return key
-
-
-def _host_key(kind: str, origin: str, keys: Mapping[str, KeySettings]) -> KeySettings:
-    for key in keys.values():
-        if origin_of(key.url) == origin:
-            return key
-    raise _not_authenticated(
-        f"there is no {kind} on this machine; the operator adds [keys.NAME] with url = "
-        f'"{origin}" and token to whorl.toml, which then stands for it'
-    )
 
 
 def _bound(key: KeySettings, origin: str) -> Credential:

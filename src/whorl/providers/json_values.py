@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from math import isfinite
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from whorl.source.tree import without_surrogates
 
@@ -37,11 +37,14 @@ def parse_json(text: str, *, in_part: bool = False) -> Json:
     an answer that was paid for.
     """
     check_values(text)
+
+    def constant(word: str) -> None:
+        if not in_part:
+            raise NotJson(f"{word} is not JSON")
+
     try:
-        if in_part:
-            parsed = json.loads(text, parse_constant=_nothing, parse_float=_finite)
-        else:
-            parsed = json.loads(text, parse_constant=_refuse_constant)
+        parse_float = _finite if in_part else None
+        parsed = json.loads(text, parse_constant=constant, parse_float=parse_float)
     except NotJson:
         raise
     except RecursionError:
@@ -49,6 +52,11 @@ def parse_json(text: str, *, in_part: bool = False) -> Json:
     except ValueError as cause:
         raise NotJson(str(cause)) from None
     return as_json(parsed, tidy=str if in_part else clean)
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if isfinite(number) else None
 
 
 def check_values(text: str) -> None:
@@ -66,83 +74,55 @@ def as_json(value: object, path: str = "$", *, tidy: Callable[[str], str] = clea
     """A copy of the value as plain JSON (tuples become lists); raises NotJson with its path."""
     try:
         return _copied(value, 0, tidy)
-    except _Unfit:
-        return _checked(value, path, 0, tidy)
+    except _Unfit as fault:
+        raise NotJson(f"{path}{fault.path} {fault.why}") from None
 
 
 class _Unfit(Exception):
-    """Something in a value is not JSON; where is found out in a second look."""
+    """Something in a value is not JSON; the path is only put together for a message."""
+
+    def __init__(self, why: str, path: str = "") -> None:
+        self.why = why
+        self.path = path
+
+    def inside(self, place: str) -> _Unfit:
+        return _Unfit(self.why, place + self.path)
 
 
 def _copied(value: object, depth: int, tidy: Callable[[str], str]) -> Json:
-    """A copy of what is JSON, without the paths that only a message needs."""
-    kind = type(value)
-    if kind is str:
-        return tidy(value)  # type: ignore[arg-type]
-    if value is None or kind is bool:
-        return value  # type: ignore[return-value]
-    if kind is list and depth < DEPTH_MAX:
-        return [_copied(item, depth + 1, tidy) for item in value]  # type: ignore[attr-defined]
-    if kind is dict and depth < DEPTH_MAX:
-        return {
-            _plain_key(key): _copied(item, depth + 1, tidy)
-            for key, item in value.items()  # type: ignore[attr-defined]
-        }
-    if kind is int and -INTEGER_MAX <= value < INTEGER_MAX:  # type: ignore[operator]
-        return value  # type: ignore[return-value]
-    if kind is float and isfinite(value):  # type: ignore[arg-type]
-        return value  # type: ignore[return-value]
-    raise _Unfit
-
-
-def _plain_key(key: object) -> str:
-    if type(key) is not str:
-        raise _Unfit
-    return clean(key)
-
-
-def _checked(value: object, path: str, depth: int, tidy: Callable[[str], str]) -> Json:
     if depth > DEPTH_MAX:
-        raise NotJson(f"{path} is more than {DEPTH_MAX} levels deep")
-    if value is None or isinstance(value, bool):
-        return value
+        raise _Unfit(f"is more than {DEPTH_MAX} levels deep")
     if isinstance(value, str):
         return tidy(value)
+    if value is None or isinstance(value, bool):
+        return value
     if isinstance(value, int):
         if not -INTEGER_MAX <= value < INTEGER_MAX:
-            raise NotJson(f"{path} is an integer of more than 64 bits")
+            raise _Unfit("is an integer of more than 64 bits")
         return int(value)
     if isinstance(value, float):
         if not isfinite(value):
-            raise NotJson(f"{path} is {value}, which JSON cannot hold")
+            raise _Unfit(f"is {value}, which JSON cannot hold")
         return float(value)
     if isinstance(value, list | tuple):
-        return [_checked(item, f"{path}[{at}]", depth + 1, tidy) for at, item in enumerate(value)]
-    if isinstance(value, dict):
-        return {
-            _key(key, path): _checked(item, f"{path}.{key}", depth + 1, tidy)
-            for key, item in value.items()
-        }
-    raise NotJson(f"{path} is of type {type(value).__name__!r}, which JSON cannot hold")
-
-
-def _key(key: object, path: str) -> str:
-    if not isinstance(key, str):
-        raise NotJson(f"{path} has the key {key!r}, which is no string")
-    return clean(key)
-
-
-def _refuse_constant(word: str) -> NoReturn:
-    raise NotJson(f"{word} is not JSON")
-
-
-def _nothing(word: str) -> None:
-    return None
-
-
-def _finite(digits: str) -> float | None:
-    number = float(digits)
-    return number if isfinite(number) else None
+        items: list[Json] = []
+        for item in value:
+            try:
+                items.append(_copied(item, depth + 1, tidy))
+            except _Unfit as fault:
+                raise fault.inside(f"[{len(items)}]") from None
+        return items
+    if not isinstance(value, dict):
+        raise _Unfit(f"is of type {type(value).__name__!r}, which JSON cannot hold")
+    table: dict[str, Json] = {}
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise _Unfit(f"has the key {key!r}, which is no string")
+        try:
+            table[clean(key)] = _copied(item, depth + 1, tidy)
+        except _Unfit as fault:
+            raise fault.inside(f".{key}") from None
+    return table
 
 
 def shorten(text: str, length: int) -> str:
@@ -172,3 +152,8 @@ def tables_of(value: Json) -> list[dict[str, Json]]:
 def as_text(value: Json) -> str:
     """A text as it is, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def json_bytes(value: Json) -> bytes:
+    """The value as the body of a request."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
 from whorl.language.schema import fit
-from whorl.providers.json_values import NotJson, clean, parse_json
+from whorl.providers.json_values import NotJson, clean, parse_json, table_of
 from whorl.providers.task import Inputs, OwnTask, Reply
 
 if TYPE_CHECKING:
@@ -40,18 +41,22 @@ class Memory(OwnTask):
     calls = 0
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Reads or writes. Raises ProviderError."""
         inputs = Inputs("memory", request.inputs)
         memories = self._context.memories()
         if memories is None:
             raise ProviderError("there is no store that could remember anything", code="P114")
-        operation = inputs.needed("operation")
-        namespace = inputs.needed("namespace")
+        operation, namespace = inputs.needed("operation"), inputs.needed("namespace")
+        done: dict[str, Json] = {"status": "success", "operation": operation}
+        done["namespace"] = namespace
         if operation == "write":
-            return Reply(await _write(memories, namespace, inputs, request))
+            await _write(memories, namespace, inputs, request)
+            return Reply(done | {"memory_key": request.key})
         if operation != "read":
             inputs.refuse("operation", f"must be read or write, not {operation!r}")
-        return Reply(_read(memories, namespace, inputs))
+        query = inputs.text("query")
+        limit = min(inputs.count("limit") or USUAL_FOUND, FOUND_MAX)
+        matches = search(memories.memory(key_of(namespace)), query)[:limit]
+        return Reply(done | {"query": query, "memories": [*matches], "num_results": len(matches)})
 
 
 def key_of(namespace: str) -> str:
@@ -59,39 +64,13 @@ def key_of(namespace: str) -> str:
     return f"memory/{namespace}"
 
 
-async def _write(
-    memories: Memories, namespace: str, inputs: Inputs, request: Request
-) -> dict[str, Json]:
+async def _write(memories: Memories, namespace: str, inputs: Inputs, request: Request) -> None:
     content = clean(inputs.text("content"))
     if len(content) > CONTENT_MAX:
         inputs.refuse("content", f"has {len(content)} characters, more than {CONTENT_MAX}")
-    record: Json = {
-        "id": request.key,
-        "content": content,
-        "metadata": inputs.table("metadata"),
-        "run": request.run,
-    }
+    record: dict[str, Json] = {"id": request.key, "content": content}
+    record |= {"metadata": inputs.table("metadata"), "run": request.run}
     await memories.remember(key_of(namespace), record, once=request.key, keep=KEPT_MAX)
-    return {
-        "status": "success",
-        "operation": "write",
-        "namespace": namespace,
-        "memory_key": request.key,
-    }
-
-
-def _read(memories: Memories, namespace: str, inputs: Inputs) -> dict[str, Json]:
-    query = inputs.text("query")
-    limit = min(inputs.count("limit") or USUAL_FOUND, FOUND_MAX)
-    matches = search(memories.memory(key_of(namespace)), query)[:limit]
-    return {
-        "status": "success",
-        "operation": "read",
-        "namespace": namespace,
-        "query": query,
-        "memories": list(matches),
-        "num_results": len(matches),
-    }
 
 
 def search(records: list[Json], query: str) -> list[dict[str, Json]]:
@@ -114,25 +93,19 @@ def _words(text: str) -> frozenset[str]:
 
 
 class Validate(OwnTask):
-    """Inputs: value, schema. The value is `{valid, data, errors}`; a text that holds JSON is read,
-    unless the schema wants a text.
+    """Inputs: value, schema. The value is `{valid, data, errors}`: not to fit is no error.
+
+    A text that holds JSON is read, unless the schema wants a text.
     """
 
     effect: Effect = "none"
     calls = 0
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Checks the value; one that does not fit is no error."""
         inputs = Inputs("validate", request.inputs)
-        schema = inputs.get("schema")
-        data, faults = fit(schema, _parsed(inputs.get("value"), schema))
+        schema, value = inputs.get("schema"), inputs.get("value")
+        if isinstance(value, str) and table_of(schema).get("type") != "string":
+            with suppress(NotJson):
+                value = parse_json(value)
+        data, faults = fit(schema, value)
         return Reply({"valid": not faults, "data": data, "errors": [*faults]})
-
-
-def _parsed(value: Json, schema: Json) -> Json:
-    if not isinstance(value, str) or (isinstance(schema, dict) and schema.get("type") == "string"):
-        return value
-    try:
-        return parse_json(value)
-    except NotJson:
-        return value

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.functions import Tasks
-    from whorl.providers.models.rate_limit import Waiting
     from whorl.providers.outbound.connections import Resolve
     from whorl.providers.redaction import Secret
     from whorl.providers.settings import Settings
@@ -48,19 +47,13 @@ class Check:
 
 
 class Providers:
-    """Who does the work. `waiting` is told when a provider's limit holds a call back."""
+    """Who does the work."""
 
     def __init__(
-        self,
-        settings: Settings,
-        functions: Tasks | None = None,
-        *,
-        waiting: Waiting | None = None,
-        resolve: Resolve | None = None,
+        self, settings: Settings, functions: Tasks | None = None, *, resolve: Resolve | None = None
     ) -> None:
         self.settings = settings
         self._functions = functions
-        self._waiting = waiting
         self._resolve = resolve
         self._plugins = Plugins("whorl.tasks", KINDS)
         self._kinds: dict[str, TaskKind] = {}
@@ -89,7 +82,7 @@ class Providers:
             self._made = Context(
                 settings=self.settings,
                 outbound=outbound,
-                models=Models(self.settings, outbound, waiting=self._waiting),
+                models=Models(self.settings, outbound),
                 functions=self._functions or Tasks(),
                 servers=Servers(self.settings, outbound, self._earlier_pins),
                 plugin=self._plugin,

@@ -30,10 +30,6 @@ Emit: TypeAlias = Callable[[str], None]
 Held: TypeAlias = Callable[[bool], None]
 
 
-def _ignore(is_held: bool) -> None:
-    """Nobody wants to know."""
-
-
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What a call used; a cost of None means that no price is known."""
@@ -53,7 +49,6 @@ class Usage:
         )
 
     def as_json(self) -> dict[str, Json]:
-        """The usage as the detail of an error has it whose call was paid for."""
         return asdict(self)
 
 
@@ -116,7 +111,7 @@ class Request:
     session: str = ""
     repair: Json = None
     cap: int | None = None
-    held: Held = field(default=_ignore, repr=False, compare=False)
+    held: Held = field(default=lambda is_held: None, repr=False, compare=False)
 
 
 @dataclass(slots=True)
@@ -154,7 +149,6 @@ class OwnTask:
         self._settings = context.settings
 
     def estimate(self, request: Request) -> Estimate:
-        """So many calls, which cost nothing."""
         return Estimate(calls=self.calls)
 
 
@@ -205,15 +199,11 @@ class Inputs:
 
     def __init__(self, kind: str, values: Mapping[str, Json]) -> None:
         self._kind = kind
-        self.values = values
-
-    def get(self, name: str) -> Json:
-        """The value as it is; None when it is absent."""
-        return self.values.get(name)
+        self.get = values.get
 
     def text(self, name: str, default: str = "") -> str:
         """A text; any other value is written as JSON."""
-        value = self.values.get(name)
+        value = self.get(name)
         return default if value is None else as_text(value)
 
     def needed(self, name: str) -> str:
@@ -221,8 +211,7 @@ class Inputs:
         return self.text(name) or self.refuse(name, "is missing or empty")
 
     def number(self, name: str) -> float | None:
-        """A number."""
-        value = self.values.get(name)
+        value = self.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float | None):
             self.refuse(name, f"must be a number, not {value!r}")
         return value
@@ -236,8 +225,7 @@ class Inputs:
             self.refuse(name, f"must be a whole number of at least 1, not {value!r}")
         return int(value)
 
-    def flag(self, name: str, *, default: bool) -> bool:
-        """True or false."""
+    def flag(self, name: str, *, default: bool = False) -> bool:
         return self._typed(name, bool, "true or false", default)
 
     def items(self, name: str) -> list[Json]:
@@ -254,7 +242,7 @@ class Inputs:
         return {key: as_text(value) for key, value in table.items() if value is not None}
 
     def _typed(self, name: str, kind: type[T], wanted: str, default: T) -> T:
-        value = self.values.get(name)
+        value = self.get(name)
         if value is None:
             return default
         if not isinstance(value, kind):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 import re
 import traceback
 from dataclasses import replace
@@ -20,12 +19,12 @@ from urllib.parse import quote
 
 from whorl.errors import ProviderError, did_you_mean
 from whorl.language.schema import fit
-from whorl.providers.functions import Raised, Registered
+from whorl.providers.functions import Raised
 from whorl.providers.http import checked_value, detail_of, value_of
-from whorl.providers.json_values import NotJson, as_json
+from whorl.providers.json_values import NotJson, as_json, json_bytes
 from whorl.providers.models.answers import without_nulls
 from whorl.providers.outbound import Call
-from whorl.providers.task import Estimate, Inputs, OwnTask, Reply, Usage
+from whorl.providers.task import Inputs, OwnTask, Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.functions import Function, Threads
     from whorl.providers.settings import Settings
-    from whorl.providers.task import Context, Effect, Emit, Request, TaskKind
+    from whorl.providers.task import Context, Effect, Emit, Estimate, Request, TaskKind
 
 URL_TIMEOUT_S = 60.0
 CONNECTOR_TIMEOUT_S = 120.0
@@ -50,7 +49,7 @@ class Use(OwnTask):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._functions = context.functions
-        self._imported: dict[str, Registered] = {}
+        self._imported: dict[str, Function] = {}
 
     def effect_of(self, name: str) -> Effect:
         """A pure function has no effect; of all others one is expected."""
@@ -63,33 +62,50 @@ class Use(OwnTask):
     def estimate(self, request: Request) -> Estimate:
         """A call without a price, or what the plugin expects."""
         plugin = self._own_plugin(str(request.inputs.get("task", "")))
-        return Estimate(calls=1) if plugin is None else plugin.estimate(_inner(request))
+        return super().estimate(request) if plugin is None else plugin.estimate(_inner(request))
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Calls the function or the URL. Raises ProviderError."""
-        inputs = Inputs("use", request.inputs)
-        reply = await self._perform(inputs, request, emit)
+        reply = await self._perform(request, emit)
         if request.returns is not None:
-            reply = _checked(reply, request)
-        if not inputs.flag("hide_reply", default=False):
+            value, faults = fit(request.returns, without_nulls(request.returns, reply.value))
+            if faults:
+                raise ProviderError(
+                    f"task {request.inputs['task']!r} gave a value that does not fit `returns`: "
+                    f"{'; '.join(faults[:3])}",
+                    code="P115",
+                    retryable=True,
+                    detail={"errors": list(faults), "usage": reply.usage.as_json()},
+                )
+            reply = replace(reply, value=value)
+        if not Inputs("use", request.inputs).flag("hide_reply"):
             return reply
         return replace(reply, detail=reply.detail | {"secure": True})
 
-    async def _perform(self, inputs: Inputs, request: Request, emit: Emit) -> Reply:
-        name, given = inputs.needed("task"), inputs.table("with")
+    async def _perform(self, request: Request, emit: Emit) -> Reply:
+        inputs = Inputs("use", request.inputs)
+        name = inputs.needed("task")
         place = self._settings.tasks.get(name, "")
         registered = self._functions.get(name)
         if registered is None and place.startswith(("https://", "http://")):
-            call = _json_call(place, given, request, URL_TIMEOUT_S)
+            call = _json_call(place, inputs.table("with"), request, URL_TIMEOUT_S)
             received = await self._context.outbound.request(call, check_status=True)
             detail: dict[str, Json] = {"task": name, "url": received.url}
             return Reply(value_of(received)["body"], Usage(calls=1), detail)
+        own = _inner(request)
         plugin = self._own_plugin(name)
         if plugin is not None:
-            return await plugin.perform(_inner(request), emit)
-        if registered is None:
-            registered = self._import(name, place)
-        value = await _call(name, registered.function, _own(given), request, self._context.threads)
+            return await plugin.perform(own, emit)
+        if registered is None and name not in self._imported:
+            if not place:
+                names = [*self._functions.names(), *self._settings.tasks]
+                raise ProviderError(
+                    f"task {name!r} is not known; add it to [tasks] of whorl.toml"
+                    f"{'; ' + near if (near := did_you_mean(name, names)) else ''}",
+                    code="P114",
+                )
+            self._imported[name] = import_function(place, self._settings)
+        function = self._imported[name] if registered is None else registered.function
+        value = await _call(function, own, self._context.threads)
         return Reply(value, Usage(calls=1), {"task": name})
 
     def _own_plugin(self, name: str) -> TaskKind | None:
@@ -98,60 +114,28 @@ class Use(OwnTask):
             return None
         return self._context.plugin(name)
 
-    def _import(self, name: str, place: str) -> Registered:
-        if name not in self._imported:
-            if not place:
-                names = [*self._functions.names(), *self._settings.tasks]
-                raise ProviderError(
-                    f"task {name!r} is not known; add it to [tasks] of whorl.toml"
-                    f"{'; ' + near if (near := did_you_mean(name, names)) else ''}",
-                    code="P114",
-                )
-            self._imported[name] = Registered(import_function(place, self._settings))
-        return self._imported[name]
-
 
 def _json_call(url: str, value: Json, request: Request, timeout_s: float) -> Call:
     """A value, sent to an address that the operator named."""
-    headers = [("content-type", "application/json")]
-    if request.key:
-        headers.append(("idempotency-key", request.key))
+    key = (("idempotency-key", request.key),) if request.key else ()
     return Call(
         method="POST",
         url=url,
-        headers=tuple(headers),
-        body=json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"),
+        headers=(("content-type", "application/json"), *key),
+        body=json_bytes(value),
         timeout_s=request.timeout_s or timeout_s,
         of_operator=True,
     )
 
 
-def _checked(reply: Reply, request: Request) -> Reply:
-    """The reply, whose value fits what the step says that it `returns`."""
-    value, faults = fit(request.returns, without_nulls(request.returns, reply.value))
-    if faults:
-        raise ProviderError(
-            f"task {request.inputs['task']!r} gave a value that does not fit `returns`: "
-            f"{'; '.join(faults[:3])}",
-            code="P115",
-            retryable=True,
-            detail={"errors": list(faults), "usage": reply.usage.as_json()},
-        )
-    return replace(reply, value=value)
-
-
 def _inner(request: Request) -> Request:
-    """The request as the plugin sees it."""
+    """The request as who performs it sees it: of a copy, so that the run does not change."""
     inputs = Inputs("use", request.inputs)
-    return replace(request, kind=inputs.needed("task"), inputs=_own(inputs.table("with")))
-
-
-def _own(given: dict[str, Json]) -> dict[str, Json]:
-    """A copy for whoever performs the task: what it does to it must not change the run."""
     try:
-        return {name: as_json(value, name) for name, value in given.items()}
+        own = {name: as_json(value, name) for name, value in inputs.table("with").items()}
     except NotJson as cause:
         raise ProviderError(f"input 'with' of task 'use': {cause}", code="P113") from None
+    return replace(request, kind=inputs.needed("task"), inputs=own)
 
 
 def import_function(place: str, settings: Settings) -> Function:
@@ -177,10 +161,8 @@ def import_function(place: str, settings: Settings) -> Function:
     return function
 
 
-async def _call(
-    name: str, function: Function, given: dict[str, Json], request: Request, threads: Threads
-) -> Json:
-    limit_s = request.timeout_s
+async def _call(function: Function, request: Request, threads: Threads) -> Json:
+    name, limit_s = request.kind, request.timeout_s
 
     def begin() -> None:
         """The time of a function runs from its beginning: waiting for a thread is not its fault."""
@@ -189,7 +171,7 @@ async def _call(
 
     try:
         async with asyncio.timeout(None) as deadline:
-            result = await _result(function, given, threads, begin)
+            result = await _result(function, request.inputs, threads, begin)
     # A function of others may raise anything; the run must learn what it was.
     except BaseException as raised:  # noqa: BLE001 - all but what is for us becomes its failure
         if deadline.expired() and isinstance(raised, TimeoutError):
@@ -199,23 +181,24 @@ async def _call(
                 retryable=True,
             ) from None
         cause = raised.fault if isinstance(raised, Raised) else raised
-        if _is_for_us(cause):
+        task = asyncio.current_task()
+        is_ours = isinstance(cause, asyncio.CancelledError) and task and task.cancelling() > 0
+        if is_ours or isinstance(cause, ProviderError | KeyboardInterrupt):
             raise cause from None
-        raise _failed(name, cause) from cause
+        # Nobody knows whether the fault passes, so a step's `retry` tries again.
+        lines = traceback.format_exception(cause)
+        raise ProviderError(
+            f"task {name!r} raised {type(cause).__name__}: {cause}",
+            code="P100",
+            retryable=True,
+            detail={"type": type(cause).__name__, "traceback": "".join(lines)[-4_000:]},
+        ) from cause
     try:
         return as_json(result)
     except NotJson as cause:
         raise ProviderError(
             f"task {name!r} gave a value that is not JSON: {cause}", code="P115"
         ) from None
-
-
-def _is_for_us(raised: BaseException) -> bool:
-    """Whether it goes through: a fault with its own code, an interrupt, or the end of our task."""
-    if isinstance(raised, asyncio.CancelledError):
-        task = asyncio.current_task()
-        return task is not None and task.cancelling() > 0
-    return isinstance(raised, ProviderError | KeyboardInterrupt)
 
 
 async def _result(
@@ -226,17 +209,6 @@ async def _result(
         return await function(**given)
     result = await threads.call(partial(function, **given), begin)
     return await result if inspect.isawaitable(result) else result
-
-
-def _failed(name: str, cause: BaseException) -> ProviderError:
-    """The fault of a function. Nobody knows whether it passes, so a step's `retry` tries again."""
-    lines = traceback.format_exception(cause)
-    return ProviderError(
-        f"task {name!r} raised {type(cause).__name__}: {cause}",
-        code="P100",
-        retryable=True,
-        detail={"type": type(cause).__name__, "traceback": "".join(lines)[-4_000:]},
-    )
 
 
 class Connector(OwnTask):
@@ -250,43 +222,32 @@ class Connector(OwnTask):
         self._use = Use(context)
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Answers. Raises ProviderError."""
         inputs = Inputs("connector", request.inputs)
-        name = inputs.needed("action")
-        result = inputs.get("result")
+        name, result, given = inputs.needed("action"), inputs.get("result"), inputs.get("input")
         if isinstance(result, dict):
             return self._replied(name, result)
         task = f"connector:{name}"
         if task in self._settings.tasks or self._context.functions.get(task) is not None:
-            return await self._use_task(task, inputs, request, emit)
+            used: dict[str, Json] = {"task": task, "with": {"input": given}}
+            used["hide_reply"] = inputs.get("hide_reply")
+            reply = await self._use.perform(replace(request, kind="use", inputs=used), emit)
+            return replace(reply, value=_outputs(reply.value))
         replies = self._settings.connectors.replies
         for place in (request.address, _ATTEMPT.sub("", request.address), name):
             if place in replies:
                 return self._replied(name, _in_turn(replies[place], request.address))
-        if self._settings.connectors.url:
-            return await self._call(name, inputs, request)
+        if url := self._settings.connectors.url:
+            url = f"{url}/{quote(name, safe='')}"
+            call = _json_call(url, given, request, CONNECTOR_TIMEOUT_S)
+            received = await self._context.outbound.request(call)
+            value = checked_value(self._context.outbound, received, inputs)
+            return Reply(value, Usage(calls=1), detail_of(received, inputs))
         raise ProviderError(
             f"nobody answers for the connector {name!r} ({inputs.text('type')}); to stand in for "
             'it, set [connectors] url = "http://..." in whorl.toml (it is sent POST /'
             f'{quote(name, safe="")}), or replies, or [tasks] "{task}" = "python:module:function"',
             code="P114",
         )
-
-    async def _use_task(self, task: str, inputs: Inputs, request: Request, emit: Emit) -> Reply:
-        given: dict[str, Json] = {
-            "task": task,
-            "with": {"input": inputs.get("input")},
-            "hide_reply": inputs.get("hide_reply"),
-        }
-        reply = await self._use.perform(replace(request, kind="use", inputs=given), emit)
-        return replace(reply, value=_outputs(reply.value))
-
-    async def _call(self, name: str, inputs: Inputs, request: Request) -> Reply:
-        url = f"{self._settings.connectors.url}/{quote(name, safe='')}"
-        call = _json_call(url, inputs.get("input"), request, CONNECTOR_TIMEOUT_S)
-        received = await self._context.outbound.request(call)
-        value = checked_value(self._context.outbound, received, inputs)
-        return Reply(value, Usage(calls=1), detail_of(received, inputs))
 
     def _replied(self, name: str, recorded: Json) -> Reply:
         """A reply that was written down: outputs, or how the action failed."""
@@ -325,8 +286,6 @@ def _in_turn(replies: Json, address: str) -> Json:
     """
     if not isinstance(replies, list):
         return replies
-    if not replies:
-        return None
     numbers = _ITERATION.findall(address)
     index = int(numbers[-1]) - 1 if numbers else 0
-    return replies[min(index, len(replies) - 1)]
+    return replies[min(index, len(replies) - 1)] if replies else None

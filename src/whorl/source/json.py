@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from functools import partial
 from typing import NoReturn
 
 from whorl.source.reading import Repeated, Report, number, open_report, shown
@@ -26,14 +26,15 @@ _WORD = re.compile(r"[^\s,:\[\]{}\"/]{1,40}")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _ESCAPED = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
+_NO_NUMBER = "JSON has no such number; write null or a text in quotes"
 _WORDS_ELSEWHERE = {
     "True": "write true",
     "False": "write false",
     "None": "write null",
     "undefined": "write null",
-    "NaN": "JSON has no such number; write null or a text in quotes",
-    "Infinity": "JSON has no such number; write null or a text in quotes",
-    "-Infinity": "JSON has no such number; write null or a text in quotes",
+    "NaN": _NO_NUMBER,
+    "Infinity": _NO_NUMBER,
+    "-Infinity": _NO_NUMBER,
 }
 
 
@@ -46,27 +47,14 @@ def read_json(
     return Document(root, report.finish(), report.lines.text, file)
 
 
-@dataclass(slots=True)
-class _Frame:
-    """An array or object that is being read."""
-
-    start: int
-    is_object: bool
-    items: list[Value] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
-    names: dict[str, Entry] = field(default_factory=dict)
-    key: Scalar | None = None
-
-
 class _Scanner:
-    """Walks the text once, with a stack of its own."""
+    """Walks the text once; the limit of depth bounds its recursion."""
 
     def __init__(self, report: Report, repeated: Repeated) -> None:
         self._report = report
         self._lines = report.lines
         self._text = report.lines.text
         self._repeated = repeated
-        self._stack: list[_Frame] = []
         self._at = 0
 
     def read(self) -> Value:
@@ -74,25 +62,21 @@ class _Scanner:
         self._skip_blanks()
         if self._at == len(self._text):
             self._fail("the file is empty", help_text="write a workflow in it")
-        done = self._value()
-        while done is None or self._stack:
-            done = self._value() if done is None else self._after(done)
+        root = self._value(1)
         self._skip_blanks()
         if self._at < len(self._text):
             self._fail("there is text after the end of the document", help_text="remove it")
-        return done
+        return root
 
-    def _value(self) -> Value | None:
-        """Read a value; return None where a container was opened and its first value is next."""
-        if self._text.startswith(("[", "{"), self._at):
-            return self._open(is_object=self._text[self._at] == "{")
-        self._report.count_value(self._at)
-        if self._text.startswith('"', self._at):
-            return self._string()
-        return self._number_or_word()
-
-    def _number_or_word(self) -> Scalar:
+    def _value(self, depth: int) -> Value:
         start = self._at
+        self._report.count_value(start)
+        first = self._text[start : start + 1]
+        if first in ("[", "{"):
+            self._report.check_depth(depth, start)
+            return self._array(depth) if first == "[" else self._object(depth)
+        if first == '"':
+            return self._string()
         found = _NUMBER.match(self._text, start)
         if found:
             self._at = found.end()
@@ -104,52 +88,46 @@ class _Scanner:
         self._at = word.end()
         return self._scalar(_WORDS[word.group()], start, word.group())
 
-    def _open(self, *, is_object: bool) -> Value | None:
-        self._report.count_value(self._at)
-        self._report.check_depth(len(self._stack) + 1, self._at)
-        self._stack.append(_Frame(self._at, is_object))
-        self._at += 1
-        return self._next_place()
+    def _array(self, depth: int) -> Sequence:
+        start = self._at
+        items: list[Value] = []
+        while self._goes_on(start, "]"):
+            items.append(self._value(depth + 1))
+        return Sequence(tuple(items), self._lines.span(start, self._at))
 
-    def _after(self, value: Value) -> Value | None:
-        """Put a finished value into its container and go to the next place."""
-        frame = self._stack[-1]
-        if frame.key is None:
-            frame.items.append(value)
-        else:
-            self._add_entry(frame, Entry(frame.key, value))
-            frame.key = None
-        self._skip_blanks()
-        if self._text.startswith(",", self._at):
+    def _object(self, depth: int) -> Mapping:
+        start = self._at
+        entries: list[Entry] = []
+        names: dict[str, Entry] = {}
+        while self._goes_on(start, "}"):
+            key = self._key()
+            entry = Entry(key, self._value(depth + 1))
+            first = names.setdefault(entry.name, entry)
+            if first is not entry:
+                self._report.repeat(first, entry, self._repeated)
+            entries.append(entry)
+        return Mapping(tuple(entries), self._lines.span(start, self._at))
+
+    def _goes_on(self, start: int, closing: str) -> bool:
+        """Go to the next value of the container that begins at `start`, or behind its end."""
+        is_first = self._at == start
+        if is_first:
             self._at += 1
-        elif not self._text.startswith("}" if frame.is_object else "]", self._at):
-            self._fail_separator(frame)
-        return self._next_place()
-
-    def _next_place(self) -> Value | None:
-        """Close the container, or read the next key; the next value follows."""
-        frame = self._stack[-1]
         self._skip_blanks()
-        if self._text.startswith("}" if frame.is_object else "]", self._at):
-            return self._close(frame)
-        if frame.is_object:
-            self._key(frame)
-        elif self._at == len(self._text):
-            self._fail_separator(frame)
-        return None
+        if not is_first and self._text.startswith(",", self._at):
+            self._at += 1
+            self._skip_blanks()
+        elif not is_first and not self._text.startswith(closing, self._at):
+            self._fail_separator(start, closing)
+        if self._text.startswith(closing, self._at):
+            self._at += 1
+            return False
+        if self._at == len(self._text):
+            self._fail_separator(start, closing)
+        return True
 
-    def _close(self, frame: _Frame) -> Value:
-        self._at += 1
-        self._stack.pop()
-        span = self._lines.span(frame.start, self._at)
-        if frame.is_object:
-            return Mapping(tuple(frame.entries), span)
-        return Sequence(tuple(frame.items), span)
-
-    def _key(self, frame: _Frame) -> None:
+    def _key(self) -> Scalar:
         if not self._text.startswith('"', self._at):
-            if self._at == len(self._text):
-                self._fail_separator(frame)
             word = _WORD.match(self._text, self._at)
             if word:
                 name = word.group().strip("'")
@@ -159,18 +137,13 @@ class _Scanner:
                     help_text=f'write "{name}"',
                 )
             self._fail(f"expected a key in double quotes, found {self._found()}")
-        frame.key = self._string()
+        key = self._string()
         self._skip_blanks()
         if not self._text.startswith(":", self._at):
-            self._fail(f"expected ':' after key {shown(frame.key.text)}, found {self._found()}")
+            self._fail(f"expected ':' after key {shown(key.text)}, found {self._found()}")
         self._at += 1
         self._skip_blanks()
-
-    def _add_entry(self, frame: _Frame, entry: Entry) -> None:
-        first = frame.names.setdefault(entry.name, entry)
-        if first is not entry:
-            self._report.repeat(first, entry, self._repeated)
-        frame.entries.append(entry)
+        return key
 
     def _string(self) -> Scalar:
         start = self._at
@@ -180,25 +153,26 @@ class _Scanner:
         self._at = found.end()
         text = found.group(1)
         if "\\" in text:
-            text = without_surrogates(_ESCAPE.sub(_Unescape(self, start + 1), text))
+            text = without_surrogates(_ESCAPE.sub(partial(self._unescape, start + 1), text))
             if "\0" in text:
                 self._at = start
                 self._fail("a text holds a NUL character", found.end(), help_text="remove it")
         return self._scalar(text, start, text, quoted=True)
 
-    def bad_escape(self, index: int, escape: str) -> NoReturn:
-        """Stop at an escape that JSON does not have."""
-        self._at = index
-        advice = "write four hexadecimal digits" if escape == "\\u" else "write '\\\\'"
-        self._fail(f"{escape!r} is not an escape of JSON", index + 2, help_text=advice)
+    def _unescape(self, start: int, match: re.Match[str]) -> str:
+        """What an escape of a text that begins at `start` stands for."""
+        digits, letter = match.groups()
+        if digits is not None:
+            return chr(int(digits, 16))
+        if letter not in _ESCAPED:
+            self._at = start + match.start()
+            advice = "write four hexadecimal digits" if letter == "u" else "write '\\\\'"
+            what = f"{match.group()!r} is not an escape of JSON"
+            self._fail(what, self._at + 2, help_text=advice)
+        return _ESCAPED[letter]
 
     def _scalar(
-        self,
-        value: str | int | float | bool | None,
-        start: int,
-        raw: str,
-        *,
-        quoted: bool = False,
+        self, value: str | float | bool | None, start: int, raw: str, *, quoted: bool = False
     ) -> Scalar:
         return Scalar(
             value=value,
@@ -235,12 +209,11 @@ class _Scanner:
             self._fail(f"{shown(word)} is not a value of JSON", end, help_text="quote a text")
         self._fail(f"expected a value, found {self._found()}")
 
-    def _fail_separator(self, frame: _Frame) -> NoReturn:
-        closing = "}" if frame.is_object else "]"
+    def _fail_separator(self, start: int, closing: str) -> NoReturn:
         if self._at == len(self._text):
-            opening = self._lines.span(frame.start)
+            opening = self._lines.span(start)
             self._report.fail(
-                f"{self._text[frame.start]!r} of line {opening.line} is not closed",
+                f"{self._text[start]!r} of line {opening.line} is not closed",
                 opening,
                 label="opened here",
                 help_text=f"close it with {closing!r}",
@@ -259,19 +232,3 @@ class _Scanner:
                 help_text=f"write \\u{ord(character):04x}",
             )
         self._fail("a text is not closed on its line", line_end, help_text="write a '\"' after it")
-
-
-@dataclass(frozen=True, slots=True)
-class _Unescape:
-    """Replaces one escape of a text that begins at `start`."""
-
-    scanner: _Scanner
-    start: int
-
-    def __call__(self, match: re.Match[str]) -> str:
-        digits, letter = match.groups()
-        if digits is not None:
-            return chr(int(digits, 16))
-        if letter not in _ESCAPED:
-            self.scanner.bad_escape(self.start + match.start(), match.group())
-        return _ESCAPED[letter]

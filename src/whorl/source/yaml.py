@@ -1,12 +1,12 @@
 """Reads YAML from the parser's events: bounded, without tags, merge keys and surprises.
 
-Nothing here recurses, and no constructor of the YAML library is used.
+No constructor of the YAML library is used. What its messages mean is said in plain words.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 import yaml
@@ -24,10 +24,11 @@ from whorl.source.tree import (
     Value,
     without_surrogates,
 )
-from whorl.source.yaml_errors import explain_syntax
 
 if TYPE_CHECKING:
-    from whorl.source.lines import Style
+    from collections.abc import Iterator
+
+    from whorl.source.lines import Lines, Style
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TAG_DIRECTIVE = re.compile(r"(?:\A|[\n\r\x85\u2028\u2029])(%TAG)[ \t]")
@@ -38,12 +39,8 @@ _TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": Fal
 _DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _RADIX = {"0o": (re.compile(r"0o[0-7]+"), 8), "0x": (re.compile(r"0x[0-9a-fA-F]+"), 16)}
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
-_STYLES: dict[str | None, Style] = {
-    "'": "single",
-    '"': "double",
-    "|": "literal",
-    ">": "folded",
-}
+_BARE_TEMPLATE = re.compile(r"(?:^|[:\-,\[])\s*\{[{%]")
+_STYLES: dict[str | None, Style] = {"'": "single", '"': "double", "|": "literal", ">": "folded"}
 
 
 def read_yaml(
@@ -57,26 +54,23 @@ def read_yaml(
     """Read one YAML document; `joined` names keys whose repeated lists become one list."""
     report = open_report(text, file, limits)
     _check_characters(report)
-    builder = _Builder(report, repeated=repeated, joined=joined)
+    loader: type[yaml.SafeLoader | yaml.CSafeLoader] = yaml.SafeLoader
+    if yaml.__with_libyaml__:
+        loader = yaml.CSafeLoader
+    else:
+        # This parser looks far ahead over brackets, at a cost that grows with their square.
+        for run in _BRACKET_RUN.finditer(report.lines.text):
+            report.check_depth(sum(map(run.group().count, "[{")), run.start())
     try:
-        for event in yaml.parse(report.lines.text, Loader=_loader(report)):
-            builder.take(event)
+        events = yaml.parse(report.lines.text, Loader=loader)
+        root = _Builder(report, events, repeated=repeated, joined=joined).read()
     except yaml.MarkedYAMLError as error:
-        report.stop(explain_syntax(error, report.lines))
+        report.stop(_explain_syntax(error, report.lines))
     except yaml.YAMLError as error:
         report.fail(f"the file is not valid YAML: {error}", report.lines.span(0))
-    if builder.root is None:
+    if root is None:
         report.fail("the file is empty", report.lines.span(0), help_text="write a workflow in it")
-    return Document(builder.root, report.finish(), report.lines.text, file)
-
-
-def _loader(report: Report) -> type[yaml.SafeLoader] | type[yaml.CSafeLoader]:
-    if yaml.__with_libyaml__:
-        return yaml.CSafeLoader
-    # The parser in Python looks far ahead over brackets, at a cost that grows with their square.
-    for run in _BRACKET_RUN.finditer(report.lines.text):
-        report.check_depth(sum(map(run.group().count, "[{")), run.start())
-    return yaml.SafeLoader
+    return Document(root, report.finish(), report.lines.text, file)
 
 
 def _check_characters(report: Report) -> None:
@@ -96,67 +90,72 @@ def _check_characters(report: Report) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Anchored:
-    """A finished value that aliases can repeat, with what repeating it costs."""
+class _Node:
+    """A finished value, with what it costs to repeat it by an alias."""
 
     value: Value
-    node_count: int
-    height: int
-
-
-@dataclass(slots=True)
-class _Frame:
-    """A sequence or mapping that is being read."""
-
-    start: int
-    flow: bool
-    is_mapping: bool
-    anchor: str | None
-    items: list[Value] = field(default_factory=list)
-    entries: dict[str, int] = field(default_factory=dict)
-    ordered: list[Entry] = field(default_factory=list)
-    key: Scalar | None = None
-    node_count: int = 1
-    height: int = 1
+    count: int = 1
+    height: int = 0
 
 
 class _Builder:
-    """Builds the tree from events, with a stack of its own."""
+    """Builds the tree from events; the limit of depth bounds its recursion."""
 
     def __init__(
-        self, report: Report, *, repeated: Literal["error", "keep"], joined: frozenset[str]
+        self,
+        report: Report,
+        events: Iterator[yaml.Event],
+        *,
+        repeated: Literal["error", "keep"],
+        joined: frozenset[str],
     ) -> None:
-        self.root: Value | None = None
         self._report = report
         self._lines = report.lines
+        self._events = events
         self._repeated = repeated
         self._joined = joined
-        self._stack: list[_Frame] = []
-        self._anchors: dict[str, _Anchored | None] = {}
-        self._alias_node_count = 0
+        self._anchors: dict[str, _Node | None] = {}
+        self._alias_count = 0
 
-    def take(self, event: yaml.Event) -> None:
-        """Advance by one event of the parser."""
-        match event:
-            case yaml.ScalarEvent():
-                self._take_scalar(event)
-            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
-                self._open(event)
-            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
-                self._close(_extent(event)[1])
-            case yaml.AliasEvent():
-                self._take_alias(event)
-            case yaml.DocumentStartEvent() if self.root is not None:
+    def read(self) -> Value | None:
+        """The value of the one document, if there is one."""
+        root = None
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent) and root is not None:
                 self._report.fail(
                     "the file holds several YAML documents",
                     self._lines.span(*_extent(event)),
                     label="the second one begins here",
                     help_text="write each workflow in a file of its own",
                 )
+            if isinstance(event, yaml.NodeEvent):
+                root = self._node(event, 0).value
+        return root
 
-    def _take_scalar(self, event: yaml.ScalarEvent) -> None:
-        start, end = self._content_start(event), _extent(event)[1]
-        is_key = self._awaits_key()
+    def _node(self, event: yaml.Event, depth: int, *, is_key: bool = False) -> _Node:
+        """The value that begins with an event; `depth` containers are around it."""
+        if isinstance(event, yaml.AliasEvent):
+            return self._repeated_node(event, depth, is_key=is_key)
+        assert isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent)
+        start = self._content_start(event)
+        if isinstance(event, yaml.ScalarEvent):
+            node = _Node(self._scalar(event, start, is_key=is_key))
+        else:
+            self._report.count_value(start)
+            self._report.check_depth(depth + 1, start)
+            self._check_tag(event)
+            if is_key:
+                self._refuse_key(start)
+            if event.anchor is not None:
+                self._anchors[event.anchor] = None
+            is_mapping = isinstance(event, yaml.MappingStartEvent)
+            node = (self._mapping if is_mapping else self._sequence)(event, start, depth + 1)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+        return node
+
+    def _scalar(self, event: yaml.ScalarEvent, start: int, *, is_key: bool) -> Scalar:
+        end = _extent(event)[1]
         if not is_key:
             self._report.count_value(start)
         self._check_tag(event)
@@ -181,8 +180,7 @@ class _Builder:
                 label="a merge key",
                 help_text="repeat the fields",
             )
-        self._remember(event.anchor, _Anchored(scalar, 1, 0))
-        self._place(scalar, 1, 0)
+        return scalar
 
     def _resolve(self, text: str, span: Span) -> str | int | float | bool | None:
         """Return the value of a plain scalar by the core schema of YAML 1.2."""
@@ -203,91 +201,62 @@ class _Builder:
             self._report.add(Diagnostic(SYNTAX, message, span, "not finite", "quote a text"))
         return text
 
-    def _open(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent) -> None:
-        start = self._content_start(event)
-        self._report.count_value(start)
-        self._report.check_depth(len(self._stack) + 1, start)
-        self._check_tag(event)
-        if self._awaits_key():
-            self._refuse_key(start)
-        is_mapping = isinstance(event, yaml.MappingStartEvent)
-        if event.anchor is not None:
-            self._anchors[event.anchor] = None
-        self._stack.append(_Frame(start, bool(event.flow_style), is_mapping, event.anchor))
+    def _sequence(self, event: yaml.CollectionStartEvent, start: int, depth: int) -> _Node:
+        items: list[Value] = []
+        count, height = 1, 1
+        while not isinstance(inner := next(self._events), yaml.SequenceEndEvent):
+            node = self._node(inner, depth)
+            items.append(node.value)
+            count, height = count + node.count, max(height, node.height + 1)
+        span = self._lines.span(start, _extent(inner)[1] if event.flow_style else None)
+        return _Node(Sequence(tuple(items), span), count, height)
 
-    def _close(self, end: int) -> None:
-        frame = self._stack.pop()
-        value: Value
-        if frame.is_mapping:
-            value = Mapping(tuple(frame.ordered), self._container_span(frame, end))
-        else:
-            value = Sequence(tuple(frame.items), self._container_span(frame, end))
-        self._remember(frame.anchor, _Anchored(value, frame.node_count, frame.height))
-        self._place(value, frame.node_count, frame.height)
+    def _mapping(self, event: yaml.CollectionStartEvent, start: int, depth: int) -> _Node:
+        places: dict[str, int] = {}
+        entries: list[Entry] = []
+        count, height = 1, 1
+        while not isinstance(inner := next(self._events), yaml.MappingEndEvent):
+            key = self._node(inner, depth, is_key=True)
+            node = self._node(next(self._events), depth)
+            count += key.count + node.count
+            height = max(height, node.height + 1)
+            assert isinstance(key.value, Scalar)
+            entry = Entry(key.value, node.value)
+            place = places.setdefault(entry.name, len(entries))
+            first = entries[place] if place < len(entries) else None
+            if first is not None and entry.name in self._joined:
+                lists = first.value, entry.value
+                if isinstance(lists[0], Sequence) and isinstance(lists[1], Sequence):
+                    both = Sequence(lists[0].items + lists[1].items, lists[0].span)
+                    entries[place] = Entry(first.key, both)
+                    continue
+            if first is not None:
+                self._report.repeat(first, entry, self._repeated)
+            entries.append(entry)
+        span = self._lines.span(start, _extent(inner)[1] if event.flow_style else None)
+        if entries and not event.flow_style and entries[0].key.span.line == span.line:
+            span = entries[0].key.span
+        return _Node(Mapping(tuple(entries), span), count, height)
 
-    def _container_span(self, frame: _Frame, end: int) -> Span:
-        if frame.flow:
-            return self._lines.span(frame.start, end)
-        first = frame.ordered[0].key.span if frame.ordered else None
-        here = self._lines.span(frame.start)
-        return first if first is not None and first.line == here.line else here
-
-    def _take_alias(self, event: yaml.AliasEvent) -> None:
+    def _repeated_node(self, event: yaml.AliasEvent, depth: int, *, is_key: bool) -> _Node:
         start = _extent(event)[0]
-        span = self._lines.span(*_extent(event))
         name = str(event.anchor)
-        found = self._anchors.get(name)
-        if found is None:
+        node = self._anchors.get(name)
+        if node is None:
             problem = "refers to itself" if name in self._anchors else "has no anchor before it"
+            span = self._lines.span(*_extent(event))
             self._report.fail(f"alias {shown('*' + name)} {problem}", span, label="this alias")
-        self._alias_node_count += found.node_count
-        if self._alias_node_count > self._report.limits.alias_nodes_max:
+        self._alias_count += node.count
+        if self._alias_count > self._report.limits.alias_nodes_max:
             self._report.refuse(
                 f"aliases repeat more than {self._report.limits.alias_nodes_max:,} values",
                 start,
                 help_text="write the values out, or use fewer aliases",
             )
-        self._report.check_depth(len(self._stack) + found.height, start)
-        if self._awaits_key() and not isinstance(found.value, Scalar):
+        self._report.check_depth(depth + node.height, start)
+        if is_key and not isinstance(node.value, Scalar):
             self._refuse_key(start)
-        self._place(found.value, found.node_count, found.height)
-
-    def _remember(self, anchor: str | None, anchored: _Anchored) -> None:
-        if anchor is not None:
-            self._anchors[anchor] = anchored
-
-    def _awaits_key(self) -> bool:
-        return bool(self._stack) and self._stack[-1].is_mapping and self._stack[-1].key is None
-
-    def _place(self, value: Value, node_count: int, height: int) -> None:
-        """Put a finished value where the innermost open container expects it."""
-        if not self._stack:
-            self.root = value
-            return
-        frame = self._stack[-1]
-        frame.node_count += node_count
-        frame.height = max(frame.height, height + 1)
-        if not frame.is_mapping:
-            frame.items.append(value)
-        elif frame.key is None:
-            assert isinstance(value, Scalar)
-            frame.key = value
-        else:
-            self._add_entry(frame, Entry(frame.key, value))
-            frame.key = None
-
-    def _add_entry(self, frame: _Frame, entry: Entry) -> None:
-        place = frame.entries.get(entry.name)
-        if place is None:
-            frame.entries[entry.name] = len(frame.ordered)
-        else:
-            first = frame.ordered[place]
-            lists = isinstance(first.value, Sequence) and isinstance(entry.value, Sequence)
-            if entry.name in self._joined and lists:
-                frame.ordered[place] = _join(first, entry)
-                return
-            self._report.repeat(first, entry, self._repeated)
-        frame.ordered.append(entry)
+        return node
 
     def _content_start(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> int:
         """Return where the value itself begins, after its anchor and tag."""
@@ -310,8 +279,7 @@ class _Builder:
         )
 
     def _refuse_key(self, index: int) -> NoReturn:
-        is_template = self._lines.text.startswith("{{", max(0, index - 1))
-        if is_template:
+        if self._lines.text.startswith("{{", max(0, index - 1)):
             self._report.fail(
                 "a text that begins with '{{' needs quotes",
                 self._lines.span(index - 1, index + 1),
@@ -332,8 +300,95 @@ def _extent(event: yaml.Event) -> tuple[int, int]:
     return event.start_mark.index, event.end_mark.index
 
 
-def _join(first: Entry, again: Entry) -> Entry:
-    assert isinstance(first.value, Sequence)
-    assert isinstance(again.value, Sequence)
-    items = first.value.items + again.value.items
-    return Entry(first.key, Sequence(items, first.value.span))
+def _explain_syntax(error: yaml.MarkedYAMLError, lines: Lines) -> Diagnostic:
+    mark = error.problem_mark or error.context_mark
+    index = mark.index if mark else 0
+    problem = (error.problem or "the parser gave up").strip()
+    if "cannot start any token" in problem:
+        character = lines.text[index : index + 1]
+        message = f"a text that begins with {character!r} needs quotes"
+        advice = f'write "{character}..."'
+        if character == "\t":
+            message, advice = "a tab is used for indentation", "indent with spaces"
+        return Diagnostic(SYNTAX, message, lines.span(index), "cannot stand here", advice)
+    for known, opening, message, advice in _ADVICE:
+        if known in problem:
+            is_over = opening == "at_end" and not lines.text[index:].strip()
+            if error.context_mark and (is_over or opening == "always"):
+                index = error.context_mark.index
+            if _BARE_TEMPLATE.search(lines.line_text(index)[:1000]):
+                advice = "quote a text that begins with '{{' or '{%'"
+            return Diagnostic(SYNTAX, message, lines.span(index), problem, advice)
+    message = f"the file is not valid YAML: {problem}"
+    return Diagnostic(SYNTAX, message, lines.span(index), problem)
+
+
+# Part of the parser's problem; when it shows better where the broken part begins; what to say.
+_ADVICE: tuple[tuple[str, Literal["never", "at_end", "always"], str, str], ...] = (
+    (
+        "mapping values are not allowed",
+        "never",
+        "a ':' stands where no key can be",
+        "indent the lines of one mapping alike, and quote a text that holds ': '",
+    ),
+    (
+        "unexpected end of stream",
+        "always",
+        "a quoted text is not closed",
+        "close the quote",
+    ),
+    (
+        "unexpected document indicator",
+        "always",
+        "a quoted text is not closed before '---' or '...'",
+        "close the quote",
+    ),
+    (
+        "',' or ']'",
+        "at_end",
+        "a list in brackets goes wrong here",
+        "separate its items by ',' and close it with ']'",
+    ),
+    (
+        "',' or '}'",
+        "at_end",
+        "a mapping in braces goes wrong here",
+        "separate its entries by ',' and close it with '}'",
+    ),
+    (
+        "expected '-' indicator",
+        "never",
+        "a list ends here, but its indentation does not",
+        "begin each item with '- ', all indented alike",
+    ),
+    (
+        "expected key",
+        "never",
+        "no key is found here",
+        "write 'key: value', indent the lines of one mapping alike, and quote special texts",
+    ),
+    (
+        "could not find expected ':'",
+        "always",
+        "a key has no ':'",
+        "write 'key: value', and indent the further lines of a long text",
+    ),
+    (
+        "unknown escape character",
+        "never",
+        "a text in double quotes holds an unknown escape",
+        "write '\\\\' for a backslash, or use single quotes",
+    ),
+    (
+        "block sequence entries are not allowed",
+        "never",
+        "a list item '-' stands where no list can be",
+        "begin the list on the next line",
+    ),
+    (
+        "unknown directive",
+        "always",
+        "a line begins with '%', which YAML takes for a directive",
+        "quote the text or remove the line",
+    ),
+)

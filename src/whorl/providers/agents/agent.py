@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from whorl.errors import ProviderError, did_you_mean
-from whorl.providers.agents.invocation import Launch, bare_model, cost_limit, invocation_of
 from whorl.providers.agents.output import Stream, output_of, reply_of
-from whorl.providers.agents.programs import PROGRAMS
-from whorl.providers.commands import folder_in
+from whorl.providers.agents.programs import PROGRAMS, Invocation, bare_model
+from whorl.providers.commands import Finished, Program, check_permission, folder_in, run_program
 from whorl.providers.json_values import clean
-from whorl.providers.models.answers import closed, is_strict
+from whorl.providers.models.answers import closed, correction_for, is_strict
 from whorl.providers.models.client import Prices
 from whorl.providers.models.conversation import Candidate
-from whorl.providers.programs import Finished, Program, check_permission, run_program
 from whorl.providers.settings import revealed
 from whorl.providers.settings.providers import KNOWN_PROVIDERS
 from whorl.providers.settings.sections import agents_from
@@ -28,15 +26,23 @@ from whorl.providers.task import Estimate, Inputs, OwnTask
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.providers.agents.invocation import AgentOutput, AgentProgram, Invocation
+    from whorl.language import Json
+    from whorl.providers.agents.programs import AgentOutput, AgentProgram
     from whorl.providers.settings import AgentSettings, ProviderSettings
     from whorl.providers.task import Context, Effect, Emit, Reply, Request
 
+# A command line holds the system prompt of some programs, and Linux takes 128 KB for one word.
+SYSTEM_BYTES_MAX = 100_000
 # How much of an output is followed as it comes; of a longer one the end is read when it is over.
 FOLLOWED_MAX = 16_000_000
 # How long a program may live on after it has said that its work is over.
 LINGER_S = 60.0
 NOT_FOUND = 127
+
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]{0,199}")
+_TOOL = re.compile(r"[A-Za-z][A-Za-z0-9_.:*-]{0,99}")
+_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
+_WORD = re.compile(r"[A-Za-z][A-Za-z_-]{0,49}")
 
 
 class Agent(OwnTask):
@@ -55,31 +61,29 @@ class Agent(OwnTask):
 
     def estimate(self, request: Request) -> Estimate:
         """One call; its price is not known before it is over, unless the author limits it."""
-        return Estimate(calls=1, cost_usd=cost_limit(Inputs("agent", request.inputs)))
+        return Estimate(calls=1, cost_usd=_cost_limit(Inputs("agent", request.inputs)))
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         """Has the work done. Raises ProviderError; P105 when the answer does not fit `returns`."""
         invocation = invocation_of(request)
         agent = self._agent(invocation.agent)
         kind = PROGRAMS[agent.kind]
-        check_permission(
-            self._settings, agent.program, f"{agent.program!r} of agent {agent.name!r}"
-        )
+        what = f"{agent.program!r} of agent {agent.name!r}"
+        check_permission(self._settings, agent.program, what)
         kind.check(invocation)
         secrets = self._settings.secrets()
         with _schema_file(kind, invocation) as schema_file:
             program = self._program(invocation, agent, kind, schema_file)
-            reader = kind.reader(invocation)
-            stream = Stream(reader, emit, secrets)
+            stream = Stream(kind.output(invocation), emit, secrets)
             limit_s = request.timeout_s or agent.timeout_s
             finished = await _run(program, stream, agent, limit_s=limit_s)
-        output = output_of(finished, reader, stream)
-        if not output.ended and finished.cut and (last := kind.reader(invocation)) is not None:
+        output = output_of(finished, stream)
+        if not output.ended and finished.cut and (last := kind.output(invocation)) is not None:
             # The end of an output that was too long to be followed tells how the work ended.
             stream = Stream(last, lambda text: None, ())
             stream.add(finished.stdout)
             stream.end()
-            output = last.output
+            output = last
         cost_usd = self._cost(kind, invocation, agent, output)
         return reply_of(invocation, output, finished, cost_usd=cost_usd, secrets=secrets)
 
@@ -108,28 +112,85 @@ class Agent(OwnTask):
             key = provider.api_key.reveal()
             usual = KNOWN_PROVIDERS[kind.provider].base_url
             base_url = provider.base_url if provider.base_url != usual else ""
-        launch = Launch(agent, str(uuid4()), schema_file, base_url)
-        command_line = kind.command_line(invocation, launch)
-        environment = {**self._settings.environment, **kind.environment(key, base_url)}
+        argv, stdin = kind.command_line(invocation, agent, schema_file, base_url)
+        variables = {name: text for name, text in kind.variables(key, base_url).items() if text}
         return Program(
-            argv=command_line.argv,
-            environment={**environment, **revealed(agent.env)},
+            argv=tuple(argv),
+            environment={**self._settings.environment, **variables, **revealed(agent.env)},
             folder=folder_in(self._settings.project_root, invocation.folder),
-            stdin=clean(command_line.stdin).encode(),
+            stdin=clean(stdin).encode(),
         )
 
     def _cost(
         self, kind: AgentProgram, invocation: Invocation, agent: AgentSettings, output: AgentOutput
     ) -> float | None:
         """What the program told, or the price of its tokens where its model and key are known."""
-        if output.cost_usd is not None:
-            return output.cost_usd
         provider = self._provider(kind)
         model = output.model or next(iter(invocation.models), agent.model)
-        if provider is None or not model or not output.ended:
-            return None
+        if output.cost_usd is not None or provider is None or not model or not output.ended:
+            return output.cost_usd
         candidate = Candidate(provider, bare_model(model, (kind.provider,)))
         return self._prices.cost(candidate, output.input_tokens, output.output_tokens)
+
+
+def invocation_of(request: Request) -> Invocation:
+    """Reads a request; raises ProviderError P113 for an input that makes no sense."""
+    inputs = Inputs("agent", request.inputs)
+    session, prompt = _conversation(request, inputs)
+    system = clean(inputs.text("system"))
+    if len(system.encode()) > SYSTEM_BYTES_MAX or "\0" in system:
+        inputs.refuse("system", f"must have no NUL and at most {SYSTEM_BYTES_MAX:,} bytes")
+    mode = inputs.text("permission_mode")
+    if mode and not _WORD.fullmatch(mode):
+        inputs.refuse("permission_mode", f"must be one word, not {mode!r:.80}")
+    model = inputs.get("model")
+    models: list[Json] = model if isinstance(model, list) else [model] if model else []
+    for name in models:
+        if not isinstance(name, str) or not _MODEL.fullmatch(name):
+            inputs.refuse("model", f"is no name of a model: {name!r:.80}")
+    tools = inputs.items("tools")
+    for tool in tools:
+        if not isinstance(tool, str) or not _TOOL.fullmatch(tool):
+            inputs.refuse("tools", f"holds {tool!r:.80}, which is no name of a tool")
+    return Invocation(
+        agent=inputs.needed("agent"),
+        prompt=prompt,
+        system=system,
+        models=tuple(map(str, models)),
+        folder=inputs.text("folder"),
+        session=session,
+        wants_session=inputs.flag("keep_session") or bool(session),
+        max_turns=inputs.count("max_turns"),
+        max_cost_usd=_cost_limit(inputs),
+        permission_mode=mode,
+        tools=tuple(map(str, tools)),
+        schema=request.returns,
+        whole=inputs.flag("whole"),
+    )
+
+
+def _cost_limit(inputs: Inputs) -> float | None:
+    value = inputs.number("max_cost_usd")
+    if value is not None and not 0 < value < 1e6:
+        inputs.refuse("max_cost_usd", f"must be a number of dollars above 0, not {value!r}")
+    return value
+
+
+def _conversation(request: Request, inputs: Inputs) -> tuple[str, str]:
+    """The session to go on with and the prompt; after an answer that did not fit, a correction."""
+    session = request.session or inputs.text("session")
+    prompt = clean(inputs.needed("prompt"))
+    if isinstance(request.repair, dict):
+        repair = Inputs("agent", request.repair)
+        correction = correction_for([str(fault) for fault in repair.items("errors")])
+        if kept := repair.text("session"):
+            session, prompt = kept, correction
+        else:
+            answer = repair.text("answer")
+            prompt = f"{prompt}\n\nYour answer was:\n{answer}\n\n{correction}"
+    if session and not _SESSION.fullmatch(session):
+        inputs.refuse("session", f"is no name of a session: {session!r:.80}")
+    return session, clean(prompt)
 
 
 @contextmanager
@@ -151,11 +212,8 @@ async def _run(
     """Runs the program to its end; nothing of its process group is left when this returns."""
     clock = asyncio.get_running_loop().time
     last = clock() + limit_s
-    is_done = False
 
     def hurry() -> None:
-        nonlocal is_done
-        is_done = True
         if not deadline.expired():
             deadline.reschedule(min(last, clock() + LINGER_S))
 
@@ -166,7 +224,7 @@ async def _run(
     except TimeoutError:
         if not deadline.expired():
             raise
-        if is_done:
+        if stream.output is not None and stream.output.ended:
             return Finished("", "", 0)
         raise ProviderError(
             f"agent {agent.name!r} took longer than {limit_s:g} s and was stopped; raise timeout "

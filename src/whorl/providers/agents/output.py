@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
 from whorl.language.schema import fit
-from whorl.providers.agents.invocation import AgentOutput
+from whorl.providers.agents.programs import AgentOutput
 from whorl.providers.json_values import NotJson, as_json, clean, parse_json, shorten
 from whorl.providers.models.answers import typed_answer
 from whorl.providers.redaction import StreamedText, redact, redact_error
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from whorl.language import Json
-    from whorl.providers.agents.invocation import EventReader, Invocation
-    from whorl.providers.programs import Finished
+    from whorl.providers.agents.programs import Invocation
+    from whorl.providers.commands import Finished
     from whorl.providers.redaction import Secret
     from whorl.providers.task import Emit
 
@@ -35,34 +35,34 @@ _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Stream:
-    """Cuts pieces of output into lines, and gives each event to the reader.
+    """Cuts pieces of output into lines, and gives each event to `output`.
 
-    Without a reader the output is the answer, and is passed on as it is. `when_ended` is called
+    Without one all that is printed is the answer, and is passed on as it is. `when_ended` is called
     with each event from the one on that says that the work is over. `noise` is the last of what
     was no event: a program that breaks often says why on stdout.
     """
 
-    def __init__(self, reader: EventReader | None, emit: Emit, secrets: Sequence[Secret]) -> None:
-        self._reader = reader
+    def __init__(self, output: AgentOutput | None, emit: Emit, secrets: Sequence[Secret]) -> None:
+        self.output = output
         self._emit = emit
         self._shown = StreamedText(secrets)
         self._pieces: list[str] = []
         self._length = 0
         self._emitted = 0
         self.events = 0
-        self.when_ended: Callable[[], None] | None = None
+        self.when_ended: Callable[[], None] = lambda: None
         self.noise = ""
 
     def add(self, piece: str) -> None:
         """Takes a piece of output, which ends anywhere."""
-        if self._reader is None:
+        if self.output is None:
             self._show(self._shown.take(clean(piece)))
             return
-        *lines, rest = piece.split("\n")
+        first, *lines = piece.split("\n")
+        self._keep(first)
         for line in lines:
-            self._keep(line)
             self._end_line()
-        self._keep(rest)
+            self._keep(line)
 
     def end(self) -> None:
         """The output is over; its last line may lack its end."""
@@ -78,7 +78,7 @@ class Stream:
     def _end_line(self) -> None:
         line = "".join(self._pieces).strip()
         self._pieces, self._length = [], 0
-        if not line or self._reader is None:
+        if not line or self.output is None:
             return
         try:
             # A number that is no number is no reason to lose a result that was paid for.
@@ -89,8 +89,8 @@ class Stream:
             self.noise = f"{self.noise}\n{line[-NOISE_MAX:]}"[-NOISE_MAX:].strip()
             return
         self.events += 1
-        self._show(self._shown.take(clean(self._reader.take(event))))
-        if self._reader.output.ended and self.when_ended is not None:
+        self._show(self._shown.take(clean(self.output.take(event))))
+        if self.output.ended:
             self.when_ended()
 
     def _show(self, text: str) -> None:
@@ -99,15 +99,16 @@ class Stream:
             self._emit(text)
 
 
-def output_of(finished: Finished, reader: EventReader | None, stream: Stream) -> AgentOutput:
+def output_of(finished: Finished, stream: Stream) -> AgentOutput:
     """What the program said; one that speaks no JSON at all is taken at its word."""
-    if reader is None or (stream.events == 0 and finished.exit_code == 0):
+    output = stream.output
+    if output is None or (stream.events == 0 and finished.exit_code == 0):
         text = finished.stdout.strip()
-        is_answer = reader is None or bool(text)
-        return AgentOutput(text=text, ended=is_answer, detail={"format": "text"} if reader else {})
-    if not reader.output.ended and stream.noise:
-        reader.output.detail["noise"] = stream.noise
-    return reader.output
+        is_answer = output is None or bool(text)
+        return AgentOutput(text=text, ended=is_answer, detail={"format": "text"} if output else {})
+    if not output.ended and stream.noise:
+        output.detail["noise"] = stream.noise
+    return output
 
 
 def reply_of(
@@ -121,7 +122,10 @@ def reply_of(
     """The reply; raises ProviderError P105, P109 or P130, with what the work has cost."""
     usage = Usage(1, output.input_tokens, output.output_tokens, cost_usd)
     text = shorten(clean(output.text), ANSWER_MAX)
-    detail = _detail(invocation, output, finished)
+    named: dict[str, Json] = {"session": output.session, "model": output.model}
+    named["cut"] = len(output.text) > ANSWER_MAX
+    detail: dict[str, Json] = {"agent": invocation.agent, "exit_code": finished.exit_code}
+    detail |= {name: value for name, value in named.items() if value} | output.detail
     paid = detail | {"usage": usage.as_json()}
     failure = _failure(f"agent {invocation.agent!r}", output, finished)
     if failure is not None:
@@ -146,13 +150,6 @@ def reply_of(
     return Reply(redact(value, secrets), usage, shown)
 
 
-def _detail(invocation: Invocation, output: AgentOutput, finished: Finished) -> dict[str, Json]:
-    detail: dict[str, Json] = {"agent": invocation.agent, "exit_code": finished.exit_code}
-    named: dict[str, Json] = {"session": output.session, "model": output.model}
-    named["cut"] = len(output.text) > ANSWER_MAX
-    return detail | {name: value for name, value in named.items() if value} | output.detail
-
-
 def _failure(name: str, output: AgentOutput, finished: Finished) -> ProviderError | None:
     """Why the work failed, by the program's own words first; None when it is done."""
     if output.error:
@@ -163,18 +160,12 @@ def _failure(name: str, output: AgentOutput, finished: Finished) -> ProviderErro
             retryable=output.status in RETRYABLE,
             detail={"status": output.status} if output.status else {},
         )
-    words = _last_words(output, finished)
+    texts = (finished.stderr, str(output.detail.get("noise", "")), finished.stdout)
+    lines = [line for text in texts for line in _COLOR.sub("", text).strip().splitlines()[-1:]]
+    words = f": {shorten(lines[0], WORDS_MAX)}" if lines else ""
     if finished.exit_code != 0:
         message = f"{name} ended with exit code {finished.exit_code}{words}"
         return ProviderError(message, code="P109", detail={"stderr": finished.stderr[-STDERR_MAX:]})
     if not output.ended:
         return ProviderError(f"{name} ended without a result{words}", code="P130")
     return None
-
-
-def _last_words(output: AgentOutput, finished: Finished) -> str:
-    for text in (finished.stderr, output.detail.get("noise"), finished.stdout):
-        lines = _COLOR.sub("", text).strip().splitlines() if isinstance(text, str) else []
-        if lines:
-            return f": {shorten(lines[-1], WORDS_MAX)}"
-    return ""

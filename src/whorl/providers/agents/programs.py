@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
+from uuid import uuid4
 
-from whorl.providers.agents.invocation import (
-    AgentProgram,
-    CommandLine,
-    EventReader,
-    bare_model,
-    prompt_of,
-)
+from whorl.errors import ProviderError
 from whorl.providers.json_values import table_of, tables_of
+from whorl.providers.models.answers import instruction_for
+from whorl.providers.models.conversation import counted
 from whorl.providers.settings.sections import TEXT_AGENT
 
 if TYPE_CHECKING:
     from whorl.language import Json
-    from whorl.providers.agents.invocation import Invocation, Launch
+    from whorl.providers.settings import AgentSettings
 
 SCHEMA_BYTES_MAX = 100_000
 
@@ -32,27 +30,159 @@ _CLAUDE_SUBTYPES = {
 _CODEX_STATUS = re.compile(r"\bstatus:? (\d{3})\b")
 
 
-class Claude(AgentProgram):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """One piece of work for an agent. Nothing in it but `prompt` and `system` can begin with `-`.
+
+    `session` is a conversation to go on with; `wants_session` says that the next step will ask for
+    one. `models` are tried in order. `schema` is what the answer must fit.
+    """
+
+    agent: str
+    prompt: str
+    system: str = ""
+    models: tuple[str, ...] = ()
+    folder: str = ""
+    session: str = ""
+    wants_session: bool = False
+    max_turns: int | None = None
+    max_cost_usd: float | None = None
+    permission_mode: str = ""
+    tools: tuple[str, ...] = ()
+    schema: Json = None
+    whole: bool = False
+
+    def refuse(self, name: str, why: str) -> NoReturn:
+        """Raises the error for an input that the agent's program cannot follow."""
+        raise ProviderError(f"input {name!r} of task 'agent': {self.agent!r} {why}", code="P113")
+
+    def stdin(self, *, system: bool = False, schema: bool = False) -> str:
+        """The prompt, with what the program has no flag for said in words."""
+        texts = [self.system] if system and self.system else []
+        texts.append(self.prompt)
+        if schema and self.schema is not None:
+            texts.append(instruction_for(self.schema))
+        return "\n\n".join(texts)
+
+
+@dataclass(slots=True)
+class AgentOutput:
+    """What a program has said so far. `ended` is true once it said that its work is over.
+
+    `error` holds its own words for what went wrong, even where its exit code claims success.
+    `cost_usd` is None where the program does not tell.
+    """
+
+    text: str = ""
+    structured: Json = None
+    session: str = ""
+    model: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    error: str = ""
+    status: int | None = None
+    ended: bool = False
+    detail: dict[str, Json] = field(default_factory=dict)
+
+    def take(self, event: dict[str, Json]) -> str:
+        """Takes in an event that the program printed; gives the text for people to see now."""
+        raise NotImplementedError
+
+
+class AgentProgram:
+    """One agent program: how it is started, and how its output is read.
+
+    `package` is how people install it, `provider` the one whose key and address it is given in
+    `variables`, `takes_schema_file` whether it takes the schema of an answer in a file. `modes`
+    are the permission modes in which it still asks, or refuses, before it runs commands;
+    `prefixes` are the providers whose names its models may be written with. `lacks` are the inputs
+    for which it has no flag, and `no_sessions` says why it cannot go on with a conversation.
+    """
+
+    package = ""
+    provider = ""
+    takes_schema_file = False
+    modes: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ("max_turns", "max_cost_usd", "tools")
+    lacks_because = "has no flag for it; leave it out"
+    no_sessions = ""
+
+    def command_line(
+        self, invocation: Invocation, agent: AgentSettings, schema_file: str, base_url: str
+    ) -> tuple[list[str], str]:
+        """The command line, and stdin, which has the prompt so that it can be no flag.
+
+        `schema_file` and `base_url` may be empty. Raises P113 for a wish that it cannot grant.
+        """
+        raise NotImplementedError
+
+    def variables(self, key: str, base_url: str) -> dict[str, str]:
+        """What it needs beside PATH and HOME; both may be empty, and empty ones are not set."""
+        return {}
+
+    def output(self, invocation: Invocation) -> AgentOutput | None:
+        """What reads the events that it prints; None where all that it prints is the answer."""
+        return None
+
+    def check(self, invocation: Invocation) -> None:
+        """Refuses the first wish that the program cannot grant."""
+        if self.no_sessions and invocation.wants_session:
+            invocation.refuse("session", self.no_sessions)
+        for name in self.lacks:
+            if getattr(invocation, "models" if name == "model" else name):
+                invocation.refuse(name, self.lacks_because)
+
+    def models(self, invocation: Invocation, agent: AgentSettings) -> list[str]:
+        """The models that are wanted, each without the name of its provider."""
+        names = invocation.models or ((agent.model,) if agent.model else ())
+        return [bare_model(name, self.prefixes) for name in names]
+
+    def model_flags(self, invocation: Invocation, agent: AgentSettings) -> list[str]:
+        """The flag of a program that takes one model only."""
+        if len(invocation.models) > 1:
+            invocation.refuse("model", "takes one model, not a list")
+        return [word for model in self.models(invocation, agent) for word in ("--model", model)]
+
+    def permission_mode(self, invocation: Invocation) -> str:
+        """The mode that the author asks for; modes that skip questions are the operator's."""
+        mode = invocation.permission_mode
+        if mode and mode not in self.modes:
+            more = f"skip_permissions or flags in [agents.{invocation.agent}] of whorl.toml"
+            invocation.refuse(
+                "permission_mode",
+                f"takes {', '.join(self.modes)} here, not {mode!r}; only the operator can give "
+                f"more, with {more}",
+            )
+        return mode
+
+
+def bare_model(model: str, prefixes: tuple[str, ...]) -> str:
+    """The model as the program calls it: `anthropic/claude-x` is `claude-x` to claude."""
+    provider, slash, name = model.partition("/")
+    return name if slash and provider in prefixes else model
+
+
+class _Claude(AgentProgram):
     """Claude Code: `claude --print`, its stream of JSON, its sessions by UUID."""
 
-    kind = "claude-code"
     package = "npm install -g @anthropic-ai/claude-code"
     provider = "anthropic"
     modes = ("default", "plan", "acceptEdits", "dontAsk")
     prefixes = ("anthropic", "claude-code")
     lacks = ()
 
-    def command_line(self, invocation: Invocation, launch: Launch) -> CommandLine:
-        """`claude --print --output-format stream-json ...`, the prompt on stdin."""
-        agent = launch.agent
+    def command_line(
+        self, invocation: Invocation, agent: AgentSettings, schema_file: str, base_url: str
+    ) -> tuple[list[str], str]:
         argv = [agent.program, "--print", "--output-format", "stream-json", "--verbose"]
         argv.append("--include-partial-messages")
         if invocation.session:
             argv += ["--resume", invocation.session]
         else:
-            argv += ["--session-id", launch.session]
-        names = invocation.models or ((agent.model,) if agent.model else ())
-        models = [bare_model(name, self.prefixes) for name in names]
+            argv += ["--session-id", str(uuid4())]
+        models = self.models(invocation, agent)
         argv += ["--model", models[0]] if models else []
         argv += ["--fallback-model", ",".join(models[1:])] if models[1:] else []
         if invocation.system:
@@ -63,45 +193,37 @@ class Claude(AgentProgram):
             argv += ["--max-budget-usd", f"{invocation.max_cost_usd:.6f}"]
         if invocation.tools:
             argv.append(f"--tools={','.join(invocation.tools)}")
-        schema = _claude_schema(invocation)
-        if schema:
+        # The program makes a tool of the schema, and tools take objects.
+        by_flag = table_of(invocation.schema).get("type") == "object"
+        if by_flag:
+            schema = json.dumps(invocation.schema, sort_keys=True)
+            if len(schema) > SCHEMA_BYTES_MAX:
+                why = f"takes a schema of at most {SCHEMA_BYTES_MAX:,} bytes"
+                invocation.refuse("returns", why)
             argv.append(f"--json-schema={schema}")
         if mode := self.permission_mode(invocation):
             argv += ["--permission-mode", mode]
         elif agent.skip_permissions:
             argv.append("--dangerously-skip-permissions")
-        return CommandLine((*argv, *agent.flags), prompt_of(invocation, schema=not schema))
+        return [*argv, *agent.flags], invocation.stdin(schema=not by_flag)
 
-    def environment(self, key: str, base_url: str) -> dict[str, str]:
+    def variables(self, key: str, base_url: str) -> dict[str, str]:
         """Its key and address; no update and no paid-for title in the middle of a run."""
         fixed = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
-        return fixed | _set(ANTHROPIC_API_KEY=key, ANTHROPIC_BASE_URL=base_url)
+        return fixed | {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": base_url}
 
-    def reader(self, invocation: Invocation) -> EventReader:
-        return _ClaudeReader()
-
-
-def _claude_schema(invocation: Invocation) -> str:
-    """The schema as the flag takes it: the program makes a tool of it, and tools take objects."""
-    schema = invocation.schema
-    if not isinstance(schema, dict) or schema.get("type") != "object":
-        return ""
-    written = json.dumps(schema, sort_keys=True)
-    if len(written) > SCHEMA_BYTES_MAX:
-        invocation.refuse("returns", f"takes a schema of at most {SCHEMA_BYTES_MAX:,} bytes")
-    return written
+    def output(self, invocation: Invocation) -> AgentOutput:
+        return _ClaudeOutput()
 
 
-class _ClaudeReader(EventReader):
+@dataclass(slots=True)
+class _ClaudeOutput(AgentOutput):
     """Follows the stream: pieces of text as they come, then one result that says how it went."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._has_pieces = False
+    has_pieces: bool = False
 
     def take(self, event: dict[str, Json]) -> str:
-        output = self.output
-        output.session = text_in(event, "session_id") or output.session
+        self.session = text_in(event, "session_id") or self.session
         kind = event.get("type") or ("result" if "result" in event else "")
         if kind == "result":
             self._finish(event)
@@ -113,107 +235,98 @@ class _ClaudeReader(EventReader):
         elif kind == "assistant":
             return self._message(table_of(event.get("message")))
         elif kind == "system":
-            output.model = text_in(event, "model") or output.model
+            self.model = text_in(event, "model") or self.model
         return ""
 
     def _piece(self, event: Json) -> str:
         piece = text_in(event, "delta", "text")
         if text_in(event, "type") == "content_block_delta" and piece:
-            self._has_pieces = True
+            self.has_pieces = True
             return piece
         starts = text_in(event, "content_block", "type") == "text"
-        return "\n" if starts and self.output.text else ""
+        return "\n" if starts and self.text else ""
 
     def _message(self, message: dict[str, Json]) -> str:
         texts = [text_in(block, "text") for block in tables_of(message.get("content"))]
         text = "\n".join(filter(None, texts))
         if not text:
             return ""
-        is_shown, self._has_pieces = self._has_pieces, False
-        separator = "\n" if self.output.text else ""
-        self.output.text += separator + text
-        return "" if is_shown else separator + text
+        is_shown, self.has_pieces = self.has_pieces, False
+        added = f"\n{text}" if self.text else text
+        self.text += added
+        return "" if is_shown else added
 
     def _finish(self, event: dict[str, Json]) -> None:
-        output, usage = self.output, event.get("usage")
-        output.ended = True
-        output.structured = event.get("structured_output")
-        output.text = text_in(event, "result") or output.text
-        output.input_tokens = sum(count_in(usage, name) for name in _CLAUDE_INPUT)
-        output.output_tokens = count_in(usage, "output_tokens")
+        usage = event.get("usage")
+        self.ended = True
+        self.structured = event.get("structured_output")
+        self.text = text_in(event, "result") or self.text
+        self.input_tokens = sum(count_in(usage, name) for name in _CLAUDE_INPUT)
+        self.output_tokens = count_in(usage, "output_tokens")
         cost = event.get("total_cost_usd")
         if isinstance(cost, int | float) and not isinstance(cost, bool) and isfinite(cost):
-            output.cost_usd = max(float(cost), 0.0)
+            self.cost_usd = max(float(cost), 0.0)
         if turns := count_in(event, "num_turns"):
-            output.detail["turns"] = turns
+            self.detail["turns"] = turns
         denials = event.get("permission_denials")
         if isinstance(denials, list) and denials:
-            output.detail["denied"] = [text_in(denial, "tool_name") for denial in denials[:20]]
-        output.status = count_in(event, "api_error_status") or None
-        output.error = _claude_error(event)
+            self.detail["denied"] = [text_in(denial, "tool_name") for denial in denials[:20]]
+        self.status = count_in(event, "api_error_status") or None
+        subtype = text_in(event, "subtype") or "success"
+        self.error = ""
+        # A result can have failed under the subtype `success`.
+        if event.get("is_error") is True or subtype != "success":
+            listed = event.get("errors")
+            errors = [str(error) for error in listed[:3]] if isinstance(listed, list) else []
+            reason = "; ".join(errors) or text_in(event, "error") or text_in(event, "result")
+            self.error = _CLAUDE_SUBTYPES.get(subtype) or reason or subtype
 
 
-def _claude_error(event: dict[str, Json]) -> str:
-    """Why it failed; a result can have failed under the subtype `success`."""
-    subtype = text_in(event, "subtype") or "success"
-    if event.get("is_error") is not True and subtype == "success":
-        return ""
-    listed = event.get("errors")
-    errors = [str(error) for error in listed[:3]] if isinstance(listed, list) else []
-    reason = "; ".join(errors) or text_in(event, "error") or text_in(event, "result")
-    return _CLAUDE_SUBTYPES.get(subtype) or reason or subtype
-
-
-class Codex(AgentProgram):
+class _Codex(AgentProgram):
     """`codex exec --json`, or `codex exec resume` where a conversation goes on."""
 
-    kind = "codex"
     package = "npm install -g @openai/codex"
     provider = "openai"
     takes_schema_file = True
     modes = ("read-only", "workspace-write")
     prefixes = ("openai", "codex")
 
-    def command_line(self, invocation: Invocation, launch: Launch) -> CommandLine:
-        """`codex exec [resume] --json ... [THREAD] -`, the prompt on stdin."""
-        agent, mode = launch.agent, self.permission_mode(invocation)
+    def command_line(
+        self, invocation: Invocation, agent: AgentSettings, schema_file: str, base_url: str
+    ) -> tuple[list[str], str]:
+        mode = self.permission_mode(invocation)
         # A folder of the project is chosen on purpose, whether or not git knows it.
-        options = ["--json", "--skip-git-repo-check"]
-        if model := self.model(invocation, launch):
-            options += ["--model", model]
-        if launch.schema_file:
-            options += ["--output-schema", launch.schema_file]
+        options = ["--json", "--skip-git-repo-check", *self.model_flags(invocation, agent)]
+        if schema_file:
+            options += ["--output-schema", schema_file]
         settings = {
-            "openai_base_url": launch.base_url,
+            "openai_base_url": base_url,
             "developer_instructions": invocation.system,
             "sandbox_mode": mode,
         }
         for name, text in settings.items():
-            options += ["-c", f"{name}={_toml(text)}"] if text else []
+            if text:
+                # `-c` takes a TOML string.
+                written = json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+                options += ["-c", f"{name}={written}"]
         if agent.skip_permissions and not mode:
             options.append("--dangerously-bypass-approvals-and-sandbox")
-        prompt = prompt_of(invocation, schema=not launch.schema_file)
+        prompt = invocation.stdin(schema=not schema_file)
         if not invocation.session:
-            return CommandLine((agent.program, "exec", *options, *agent.flags, "-"), prompt)
+            return [agent.program, "exec", *options, *agent.flags, "-"], prompt
         # The operator's flags stand before `resume`, which does not know all of them.
         thread = invocation.session.partition(":")[0]
-        argv = (agent.program, "exec", *agent.flags, "resume", *options, thread, "-")
-        return CommandLine(argv, prompt)
+        return [agent.program, "exec", *agent.flags, "resume", *options, thread, "-"], prompt
 
-    def environment(self, key: str, base_url: str) -> dict[str, str]:
+    def variables(self, key: str, base_url: str) -> dict[str, str]:
         """Its key and address under all names that versions of it read."""
-        return _set(CODEX_API_KEY=key, OPENAI_API_KEY=key, OPENAI_BASE_URL=base_url)
+        return {"CODEX_API_KEY": key, "OPENAI_API_KEY": key, "OPENAI_BASE_URL": base_url}
 
-    def reader(self, invocation: Invocation) -> EventReader:
-        return _CodexReader(invocation.session)
-
-
-def _toml(text: str) -> str:
-    """The text as a TOML string, which is how `-c name=value` takes one."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    def output(self, invocation: Invocation) -> AgentOutput:
+        return _CodexOutput(session=invocation.session)
 
 
-class _CodexReader(EventReader):
+class _CodexOutput(AgentOutput):
     """Follows the events of threads, turns and items; the last message is the answer.
 
     A thread that is resumed counts its tokens from its beginning, so the name of a session holds
@@ -221,25 +334,24 @@ class _CodexReader(EventReader):
     """
 
     def __init__(self, session: str) -> None:
-        super().__init__()
-        self.output.session = session
+        super().__init__(session=session)
         self._thread, _, counts = session.partition(":")
         before, _, after = counts.partition(":")
         self._before = (int(before), int(after)) if before.isdigit() and after.isdigit() else (0, 0)
 
     def take(self, event: dict[str, Json]) -> str:
-        kind, output = event.get("type"), self.output
+        kind = event.get("type")
         if kind == "thread.started":
             self._thread = text_in(event, "thread_id") or self._thread
-            output.session = self._thread
+            self.session = self._thread
         elif kind == "item.completed":
             return self._item(event.get("item"))
         elif kind == "turn.completed":
             self._finish(event.get("usage"))
         elif kind == "turn.failed":
-            output.ended = True
+            self.ended = True
             self._fail(text_in(event, "error", "message") or "the turn failed")
-        elif kind == "error" and not output.ended:
+        elif kind == "error" and not self.ended:
             # Also told of tries that are made again, so that only a completed turn settles it.
             self._fail(text_in(event, "message"))
         return ""
@@ -248,29 +360,28 @@ class _CodexReader(EventReader):
         text = text_in(item, "text")
         if text_in(item, "type") != "agent_message" or not text:
             return ""
-        separator = "\n" if self.output.text else ""
-        self.output.text = text
+        separator = "\n" if self.text else ""
+        self.text = text
         return separator + text
 
     def _finish(self, usage: Json) -> None:
-        output, (read, written) = self.output, self._before
+        read, written = self._before
         all_read, all_written = count_in(usage, "input_tokens"), count_in(usage, "output_tokens")
-        output.ended, output.error, output.status = True, "", None
-        output.input_tokens = all_read - read if all_read >= read else all_read
-        output.output_tokens = all_written - written if all_written >= written else all_written
+        self.ended, self.error, self.status = True, "", None
+        self.input_tokens = all_read - read if all_read >= read else all_read
+        self.output_tokens = all_written - written if all_written >= written else all_written
         if self._thread:
-            output.session = f"{self._thread}:{all_read}:{all_written}"
+            self.session = f"{self._thread}:{all_read}:{all_written}"
 
     def _fail(self, message: str) -> None:
         status = _CODEX_STATUS.search(message)
-        self.output.error = message
-        self.output.status = int(status[1]) if status else None
+        self.error = message
+        self.status = int(status[1]) if status else None
 
 
-class Gemini(AgentProgram):
+class _Gemini(AgentProgram):
     """Gemini CLI; it is given no conversations to go on with."""
 
-    kind = "gemini"
     package = "npm install -g @google/gemini-cli"
     provider = "gemini"
     modes = ("default", "auto_edit", "plan")
@@ -280,87 +391,74 @@ class Gemini(AgentProgram):
         "put what it must know into the prompt"
     )
 
-    def command_line(self, invocation: Invocation, launch: Launch) -> CommandLine:
-        """`gemini --output-format stream-json ...`, the prompt on stdin after the system's."""
-        agent = launch.agent
+    def command_line(
+        self, invocation: Invocation, agent: AgentSettings, schema_file: str, base_url: str
+    ) -> tuple[list[str], str]:
         argv = [agent.program, "--output-format", "stream-json"]
-        if model := self.model(invocation, launch):
-            argv += ["--model", model]
+        argv += self.model_flags(invocation, agent)
         if mode := self.permission_mode(invocation):
             argv += ["--approval-mode", mode]
         elif agent.skip_permissions:
             argv.append("--yolo")
-        prompt = prompt_of(invocation, system=True, schema=True)
-        return CommandLine((*argv, *agent.flags), prompt)
+        return [*argv, *agent.flags], invocation.stdin(system=True, schema=True)
 
-    def environment(self, key: str, base_url: str) -> dict[str, str]:
+    def variables(self, key: str, base_url: str) -> dict[str, str]:
         """Its key, unless that belongs to another host, to which the program would not go."""
-        return _set(GEMINI_API_KEY="" if base_url else key)
+        return {"GEMINI_API_KEY": "" if base_url else key}
 
-    def reader(self, invocation: Invocation) -> EventReader:
-        return _GeminiReader()
+    def output(self, invocation: Invocation) -> AgentOutput:
+        return _GeminiOutput()
 
 
-class _GeminiReader(EventReader):
+@dataclass(slots=True)
+class _GeminiOutput(AgentOutput):
     """Follows the stream: pieces of messages, then one result with counts."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._apart = False
+    # Whether a tool was used since the last piece, so that the next one begins a line.
+    is_apart: bool = False
 
     def take(self, event: dict[str, Json]) -> str:
         kind = event.get("type")
         if kind == "init":
-            self.output.model = text_in(event, "model")
+            self.model = text_in(event, "model")
         elif kind == "message" and event.get("role") == "assistant":
-            return self._message(text_in(event, "content"))
+            piece = text_in(event, "content")
+            text = f"\n{piece}" if self.is_apart and piece else piece
+            self.is_apart = self.is_apart and not piece
+            self.text += text
+            return text
         elif kind == "tool_use":
-            self._apart = bool(self.output.text)
+            self.is_apart = bool(self.text)
         elif kind == "error" and event.get("severity") != "warning":
-            self.output.error = text_in(event, "message")
+            self.error = text_in(event, "message")
         elif kind == "result":
-            self._finish(event)
+            self.ended = True
+            self.input_tokens = count_in(event.get("stats"), "input_tokens")
+            self.output_tokens = count_in(event.get("stats"), "output_tokens")
+            words = text_in(event, "error", "message") or self.error or "it failed"
+            self.error = "" if event.get("status") == "success" else words
         return ""
 
-    def _message(self, piece: str) -> str:
-        text = f"\n{piece}" if self._apart and piece else piece
-        self._apart = self._apart and not piece
-        self.output.text += text
-        return text
 
-    def _finish(self, event: dict[str, Json]) -> None:
-        output, stats = self.output, event.get("stats")
-        output.ended = True
-        output.input_tokens = count_in(stats, "input_tokens")
-        output.output_tokens = count_in(stats, "output_tokens")
-        if event.get("status") == "success":
-            output.error = ""
-        else:
-            output.error = text_in(event, "error", "message") or output.error or "it failed"
-
-
-class TextProgram(AgentProgram):
+class _TextProgram(AgentProgram):
     """Any other program of the operator: it reads the prompt on stdin and prints the answer."""
 
-    kind = TEXT_AGENT
     lacks = ("model", "max_turns", "max_cost_usd", "permission_mode", "tools")
     lacks_because = f"is of kind {TEXT_AGENT!r}, which has no flag for it; leave it out"
     no_sessions = f"is of kind {TEXT_AGENT!r}, which keeps no sessions"
 
-    def command_line(self, invocation: Invocation, launch: Launch) -> CommandLine:
-        """The program and the operator's flags, the prompt on stdin after the system's."""
-        prompt = prompt_of(invocation, system=True, schema=True)
-        return CommandLine((launch.agent.program, *launch.agent.flags), prompt)
+    def command_line(
+        self, invocation: Invocation, agent: AgentSettings, schema_file: str, base_url: str
+    ) -> tuple[list[str], str]:
+        return [agent.program, *agent.flags], invocation.stdin(system=True, schema=True)
 
 
 PROGRAMS: dict[str, AgentProgram] = {
-    program.kind: program for program in (Claude(), Codex(), Gemini(), TextProgram())
+    "claude-code": _Claude(),
+    "codex": _Codex(),
+    "gemini": _Gemini(),
+    TEXT_AGENT: _TextProgram(),
 }
-
-
-def _set(**variables: str) -> dict[str, str]:
-    """The variables that have a text."""
-    return {name: text for name, text in variables.items() if text}
 
 
 def text_in(value: Json, *keys: str) -> str:
@@ -372,6 +470,4 @@ def text_in(value: Json, *keys: str) -> str:
 
 def count_in(value: Json, key: str) -> int:
     """The whole number at a key; anything that cannot be believed is 0."""
-    count = table_of(value).get(key)
-    is_believable = isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**50
-    return int(count) if is_believable and isinstance(count, int) else 0
+    return counted(table_of(value).get(key)) or 0

@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins
 from whorl.providers.models.answers import ANSWER_MOST, fault_in, warnings_of
 from whorl.providers.models.conversation import input_tokens, output_tokens
-from whorl.providers.models.rate_limit import RateLimit
 from whorl.providers.settings.providers import KNOWN_PROVIDERS
 from whorl.providers.task import Cap, Estimate, Usage, Worst, time_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator
 
     from whorl.language import Json
     from whorl.providers.models.conversation import Answer, Candidate, Conversation, Wire
-    from whorl.providers.models.rate_limit import Waiting
     from whorl.providers.models.selection import Choice
     from whorl.providers.outbound import Outbound
     from whorl.providers.settings import ProviderSettings, Settings
-    from whorl.providers.task import Emit, Held
+    from whorl.providers.task import Emit, Held, Request
 
 
 WIRES = {
-    "openai": "whorl.providers.models.openai:OpenAIWire",
-    "anthropic": "whorl.providers.models.anthropic:AnthropicWire",
-    "ollama": "whorl.providers.models.ollama:OllamaWire",
+    "openai": "whorl.providers.models.wires:OpenAIWire",
+    "anthropic": "whorl.providers.models.wires:AnthropicWire",
+    "ollama": "whorl.providers.models.wires:OllamaWire",
     "local": "whorl.providers.models.local:LocalWire",
-    "scripted": "whorl.providers.models.scripted:ScriptedWire",
+    "scripted": "whorl.providers.models.wires:ScriptedWire",
 }
 
 # Failures that cannot be mended by sending the same again, but may be by asking another model.
 _WORTH_ANOTHER = frozenset({"P101", "P104", "P110", "P119"})
 # Kinds of providers that run on one's own machine and send no bill.
 FREE_KINDS = frozenset({"scripted", "local", "ollama"})
+WINDOW_S = 60.0
+
+Clock: TypeAlias = Callable[[], float]
+Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +58,8 @@ class Outcome:
 class Models:
     """All models of the settings, with the limits that all runs of the process share."""
 
-    def __init__(
-        self, settings: Settings, outbound: Outbound, *, waiting: Waiting | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, outbound: Outbound) -> None:
         self._outbound = outbound
-        self._waiting = waiting
         self._prices = Prices(settings)
         self._kinds = Plugins("whorl.providers", WIRES)
         self._wires: dict[str, Wire] = {}
@@ -86,22 +89,17 @@ class Models:
         return replace(estimate, cap=Cap(least, most, _dearest(each)))
 
     async def ask(
-        self,
-        choice: Choice,
-        conversation: Conversation,
-        *,
-        timeout_s: float | None,
-        emit: Emit,
-        held: Held | None = None,
+        self, choice: Choice, conversation: Conversation, request: Request, emit: Emit
     ) -> Outcome:
         """Asks the models in order until one answers. Raises ProviderError, with its usage."""
+        held: Held | None = request.held
         used = Usage()
         tried: list[Json] = list(choice.skipped)
         for at, candidate in enumerate(choice.candidates):
             # Another model is another request, also where the same server has both.
             key = conversation.key and f"{conversation.key}{f'~{at + 1}' if at else ''}"
             asked = replace(conversation, key=key)
-            answer, usage = await self._try(candidate, asked, timeout_s, emit, held)
+            answer, usage = await self._try(candidate, asked, request.timeout_s, emit, held)
             # Whoever waits for the next model has sent something.
             held = None
             used += usage
@@ -134,23 +132,7 @@ class Models:
         held: Held | None,
     ) -> tuple[Answer | ProviderError, Usage]:
         """The answer of one model, or why there is none, and what it used in any case."""
-        try:
-            answer = await self._converse(candidate, conversation, timeout_s, emit, held)
-        except ProviderError as fault:
-            return fault, self._usage_of_fault(candidate, conversation, fault)
-        usage = self._usage(candidate, conversation, answer)
-        return fault_in(answer, conversation, candidate.name) or answer, usage
-
-    async def _converse(
-        self,
-        candidate: Candidate,
-        conversation: Conversation,
-        timeout_s: float | None,
-        emit: Emit,
-        held: Held | None,
-    ) -> Answer:
         provider = candidate.provider
-        wire = self._wire(provider)
         # What most answers have; a limit that only a budget sets says nothing of that.
         expected = input_tokens(conversation) + (conversation.max_tokens or provider.answer_tokens)
         limit_s = min(timeout_s or provider.timeout_s, provider.timeout_s)
@@ -158,23 +140,22 @@ class Models:
             f"the limits of provider {provider.name!r} held the call back for {timeout_s or 0:g} s;"
             " raise the timeout of the step, or max_concurrent or the rates of the provider"
         )
-        async with AsyncExitStack() as stack:
-            # A call that still waits was not sent.
-            async with time_limit(timeout_s, late, {"unsent": True}):
-                turns = self._rate_limit(provider).turn(expected, held)
-                turn = await stack.enter_async_context(turns)
-            answer = await wire.converse(candidate, conversation, timeout_s=limit_s, emit=emit)
-            counts = self._usage(candidate, conversation, answer)
-            turn.tokens = counts.input_tokens + counts.output_tokens
-            return answer
-
-    def _rate_limit(self, provider: ProviderSettings) -> RateLimit:
-        """The limits of a provider; an address in a file may share its name, but not these."""
-        limits = (provider.requests_per_minute, provider.tokens_per_minute)
-        key = (provider.name, provider.max_concurrent, *limits)
-        if key not in self._rate_limits:
-            self._rate_limits[key] = RateLimit(provider, waiting=self._waiting)
-        return self._rate_limits[key]
+        # An address in a file may share a provider's name, but not its limits.
+        rates = (provider.requests_per_minute, provider.tokens_per_minute)
+        key = (provider.name, provider.max_concurrent, *rates)
+        rate_limit = self._rate_limits.setdefault(key, RateLimit(provider))
+        try:
+            wire = self._wire(provider)
+            async with AsyncExitStack() as stack:
+                # A call that still waits was not sent.
+                async with time_limit(timeout_s, late, {"unsent": True}):
+                    turn = await stack.enter_async_context(rate_limit.turn(expected, held))
+                answer = await wire.converse(candidate, conversation, timeout_s=limit_s, emit=emit)
+                usage = self._usage(candidate, conversation, answer)
+                turn.tokens = usage.input_tokens + usage.output_tokens
+        except ProviderError as fault:
+            return fault, self._usage_of_fault(candidate, conversation, fault)
+        return fault_in(answer, conversation, candidate.name) or answer, usage
 
     def _wire(self, provider: ProviderSettings) -> Wire:
         kind = provider.kind
@@ -208,22 +189,21 @@ class Models:
         Where no answer came in time, nobody will say what it cost: the most that it may have.
         """
         characters = fault.detail.get("characters")
-        read = input_tokens(conversation)
         if isinstance(characters, int):
             written = -(-characters // 4)
         elif fault.detail.get("unsent") or fault.code == "P110":
             return Usage(0)
-        elif not fault.answered:
-            written = conversation.limit or candidate.provider.answer_tokens
-        else:
+        elif fault.answered:
             return Usage(1)
+        else:
+            written = conversation.limit or candidate.provider.answer_tokens
+        read = input_tokens(conversation)
         return Usage(1, read, written, self._prices.cost(candidate, read, written))
 
 
 def _detail(candidate: Candidate, answer: Answer, conversation: Conversation) -> dict[str, Json]:
     """What people are told of an answer."""
-    detail: dict[str, Json] = {"model": candidate.name, "finish": answer.finish}
-    detail |= answer.detail
+    detail: dict[str, Json] = {"model": candidate.name, "finish": answer.finish, **answer.detail}
     if warnings := warnings_of(answer, conversation):
         detail["warnings"] = warnings
     if answer.input_tokens is None or answer.output_tokens is None:
@@ -276,3 +256,109 @@ class Prices:
             self._unlisted.add(candidate.name)
             return None
         return float(listed.total_price)
+
+
+@dataclass(slots=True)
+class Turn:
+    """A call that was let through; `tokens` is corrected when they have been counted."""
+
+    at: float
+    tokens: int
+
+
+class RateLimit:
+    """One provider's limits, shared by all runs of the process. First come, first served."""
+
+    def __init__(
+        self,
+        provider: ProviderSettings,
+        *,
+        clock: Clock = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._provider = provider
+        self._clock = clock
+        self._sleep = sleep
+        self._running = 0
+        self._queue: deque[asyncio.Future[None]] = deque()
+        self._recent: deque[Turn] = deque()
+        self._entry: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+
+    @asynccontextmanager
+    async def turn(self, tokens: int, held: Held | None = None) -> AsyncIterator[Turn]:
+        """Waits for the call's turn; gives what `Turn.tokens` is settled on.
+
+        Where it has to wait, `held` is told so, and when that is over.
+        """
+        limit = self._provider.max_concurrent
+        is_full = limit is not None and (self._running >= limit or bool(self._queue))
+        is_locked = self._entry is not None and self._entry[1].locked()
+        is_held = is_full or is_locked or self._shortage_s(self._clock(), tokens) > 0
+        if held is not None and is_held:
+            held(True)
+        await self._enter()
+        try:
+            loop = asyncio.get_running_loop()
+            if self._entry is None or self._entry[0] is not loop:
+                self._entry = (loop, asyncio.Lock())
+            async with self._entry[1]:
+                turn = await self._wait_for_room(tokens)
+            if held is not None and is_held:
+                held(False)
+            yield turn
+        finally:
+            self._leave()
+
+    async def _enter(self) -> None:
+        limit = self._provider.max_concurrent
+        if limit is None or (self._running < limit and not self._queue):
+            self._running += 1
+            return
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self._leave()
+            else:
+                self._queue.remove(place)
+            raise
+
+    def _leave(self) -> None:
+        """Ends a call; its room goes straight to the one that has waited longest."""
+        while self._queue:
+            place = self._queue.popleft()
+            if not place.done():
+                place.set_result(None)
+                return
+        self._running -= 1
+
+    async def _wait_for_room(self, tokens: int) -> Turn:
+        while True:
+            now = self._clock()
+            while self._recent and now - self._recent[0].at >= WINDOW_S:
+                self._recent.popleft()
+            seconds = self._shortage_s(now, tokens)
+            if seconds <= 0:
+                turn = Turn(now, tokens)
+                if self._provider.requests_per_minute or self._provider.tokens_per_minute:
+                    self._recent.append(turn)
+                return turn
+            await self._sleep(seconds)
+
+    def _shortage_s(self, now: float, tokens: int) -> float:
+        """How long the rates hold a call back; 0 when it may go."""
+        requests, budget = self._provider.requests_per_minute, self._provider.tokens_per_minute
+        if requests is not None and len(self._recent) >= requests:
+            return self._recent[-requests].at + WINDOW_S - now
+        if budget is None:
+            return 0.0
+        spent, wait_s = sum(turn.tokens for turn in self._recent), 0.0
+        for turn in self._recent:
+            # A call over the whole budget goes when nothing else is in the window.
+            if spent + tokens <= budget:
+                break
+            spent -= turn.tokens
+            wait_s = turn.at + WINDOW_S - now
+        return wait_s

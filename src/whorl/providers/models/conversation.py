@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 from whorl.ir.worst_case import TURNS
 from whorl.providers.json_values import (
     NotJson,
+    as_text,
     clean,
     parse_json,
     table_of,
@@ -179,30 +180,25 @@ def counted(value: object) -> int | None:
     return int(value)
 
 
-def tool_call(number: int, *, call_id: Json, name: Json, arguments: Json) -> ToolCall:
-    """The call that a reply speaks of; one without an id is known by its number in the reply."""
-    fault = ""
-    if isinstance(arguments, str):
-        try:
-            arguments = parse_json(arguments) if arguments.strip() else {}
-        except NotJson as cause:
-            arguments, fault = {}, f"its arguments are not JSON: {cause}"
-    if arguments is None:
-        arguments = {}
-    if not isinstance(arguments, dict):
-        arguments, fault = {}, "its arguments are no JSON object"
-    used_id = clean(call_id) if isinstance(call_id, str) and call_id else f"call{number}"
-    return ToolCall(used_id[:200], clean(str(name or ""))[:200], arguments, fault)
-
-
 def tool_calls(listed: Json) -> tuple[ToolCall, ...]:
-    """The calls of a list of `{id, name, arguments}`."""
-    return tuple(
-        tool_call(
-            number, call_id=call.get("id"), name=call.get("name"), arguments=call.get("arguments")
-        )
-        for number, call in enumerate(tables_of(listed), start=1)
-    )
+    """The calls of a list of `{id, name, arguments}`; one without an id is known by its number."""
+    calls: list[ToolCall] = []
+    for number, call in enumerate(tables_of(listed), start=1):
+        arguments, fault = call.get("arguments"), ""
+        if isinstance(arguments, str):
+            try:
+                arguments = parse_json(arguments) if arguments.strip() else {}
+            except NotJson as cause:
+                arguments, fault = {}, f"its arguments are not JSON: {cause}"
+        if arguments is None:
+            arguments = {}
+        if not isinstance(arguments, dict):
+            arguments, fault = {}, "its arguments are no JSON object"
+        call_id = call.get("id")
+        used_id = clean(call_id) if isinstance(call_id, str) and call_id else f"call{number}"
+        name = clean(str(call.get("name") or ""))
+        calls.append(ToolCall(used_id[:200], name[:200], arguments, fault))
+    return tuple(calls)
 
 
 def turn_messages(turns: list[Json]) -> list[Message]:
@@ -260,6 +256,4 @@ def _result(turn: dict[str, Json]) -> tuple[str, bool]:
     """The text that a model sees of a result, and whether it is one of a failure."""
     if "error" in turn:
         return clean(f"error: {turn['error']}")[:RESULT_MAX], True
-    value = turn.get("value")
-    text = clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-    return without_middle(text, RESULT_MAX)[0], False
+    return without_middle(clean(as_text(turn.get("value"))), RESULT_MAX)[0], False

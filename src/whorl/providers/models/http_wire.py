@@ -5,30 +5,25 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import urlsplit, urlunsplit
 
 from whorl.errors import ProviderError
-from whorl.providers.json_values import NotJson, as_text, clean, parse_json
-from whorl.providers.models.conversation import Answer, tool_call
+from whorl.providers.json_values import NotJson, as_text, clean, json_bytes, parse_json, table_of
+from whorl.providers.models.conversation import Answer, Limit, counted, tool_calls
 from whorl.providers.outbound import Call, Credential, origin_of
 from whorl.providers.outbound.client import BYTES_HARD_MAX
 from whorl.providers.outbound.errors import cut_off, malformed, status_fault
 from whorl.providers.redaction import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
     from whorl.language import Json
-    from whorl.providers.models.conversation import (
-        Candidate,
-        Conversation,
-        Limit,
-        ToolCall,
-        ToolOffer,
-    )
-    from whorl.providers.outbound import Incoming, Outbound
+    from whorl.providers.models.conversation import Candidate, Conversation
+    from whorl.providers.outbound import Outbound, Received
     from whorl.providers.settings import ProviderSettings
     from whorl.providers.task import Emit
 
@@ -42,6 +37,8 @@ PARTIAL_MAX = 2_000
 REST_S = 0.5
 # Below this no limit is tried: what a server refuses then is something else.
 CAP_LEAST = 1_024
+# How the formats call the limit of an answer.
+_LIMIT_FIELDS = ("max_tokens", "max_completion_tokens", "num_predict")
 _OF_LIMIT = re.compile(
     r"max(?:imum)?[_ ](?:completion[_ ]|output[_ ])?tokens|(?:output|completion) tokens|"
     r"context (?:length|window|size)",
@@ -64,81 +61,23 @@ _STATUSES = {
 }
 
 
-class TextPieces:
-    """Gathers a streamed text; half of a character that was cut in two waits for its other half."""
+class AnswerReader:
+    """What came of an answer so far; each wire format takes in its own events.
+
+    `counts` are the names of the tokens read and written in `usage`.
+    """
+
+    counts: ClassVar[tuple[str, str]]
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
-        self._parts: list[str] = []
+        self._pieces: list[str] = []
         self._held = ""
-
-    @property
-    def text(self) -> str:
-        """All of it so far."""
-        return "".join(self._parts)
-
-    def add(self, piece: Json) -> None:
-        """Takes the next piece, and passes on what is whole."""
-        if not piece or not isinstance(piece, str):
-            return
-        self._parts.append(piece)
-        piece, self._held = self._held + piece, ""
-        if "\ud800" <= piece[-1] <= "\udbff":
-            piece, self._held = piece[:-1], piece[-1]
-        if piece:
-            self._emit(clean(piece))
-
-    def end(self) -> None:
-        """Passes on what was held back."""
-        if self._held:
-            self._emit(clean(self._held))
-
-
-class ToolCallPieces:
-    """Calls whose names and arguments arrive in pieces; each piece names the place of its call."""
-
-    def __init__(self) -> None:
         self._calls: dict[str, dict[str, str]] = {}
-        self._last: dict[str, str] = {}
-
-    def add(
-        self, place: Json, *, call_id: Json = None, name: Json = None, arguments: Json = None
-    ) -> None:
-        """Takes a piece; arguments are JSON, or a part of its text."""
-        key = self._key(str(place), call_id)
-        if key not in self._calls and len(self._calls) >= CALLS_MAX:
-            return
-        call = self._calls.setdefault(key, {"id": "", "name": "", "text": ""})
-        for field, piece in (("id", call_id), ("name", name)):
-            if isinstance(piece, str) and piece and not call[field]:
-                call[field] = piece
-        if arguments is not None:
-            call["text"] += as_text(arguments)
-
-    def _key(self, place: str, call_id: Json) -> str:
-        """Some servers give all calls the same place; another id then begins another call."""
-        key = self._last.get(place, place)
-        earlier_id = self._calls.get(key, {}).get("id")
-        if earlier_id and isinstance(call_id, str) and call_id and call_id != earlier_id:
-            key = f"{place} {call_id}"
-        self._last[place] = key
-        return key
-
-    def calls(self) -> tuple[ToolCall, ...]:
-        """The calls in the order in which they began."""
-        return tuple(
-            tool_call(number, call_id=call["id"], name=call["name"], arguments=call["text"])
-            for number, call in enumerate(self._calls.values(), start=1)
-        )
-
-
-class AnswerReader:
-    """What came of an answer so far; each wire format takes in its own events."""
-
-    def __init__(self, emit: Emit) -> None:
-        self.pieces = TextPieces(emit)
-        self.calls = ToolCallPieces()
+        self._last_keys: dict[str, str] = {}
+        self.usage: Body = {}
         self.finish = ""
+        self.refusal = ""
         self.served_by: Json = None
         self.has_message = False
 
@@ -150,29 +89,78 @@ class AnswerReader:
         """Takes in a reply that was not streamed."""
         self.take(reply)
 
-    def answer(self) -> Answer:
-        """The answer, with the counts that the server gave."""
-        raise NotImplementedError
+    @property
+    def text(self) -> str:
+        """All of the text so far."""
+        return "".join(self._pieces)
 
-    def detail(self) -> Body:
-        """What people are told: the model that the server says it used."""
+    def add_text(self, piece: Json) -> None:
+        """Takes the next piece; half of a character that was cut in two waits for the other."""
+        if not piece or not isinstance(piece, str):
+            return
+        self._pieces.append(piece)
+        piece, self._held = self._held + piece, ""
+        if "\ud800" <= piece[-1] <= "\udbff":
+            piece, self._held = piece[:-1], piece[-1]
+        if piece:
+            self._emit(clean(piece))
+
+    def add_call(
+        self, place: Json, *, call_id: Json = None, name: Json = None, arguments: Json = None
+    ) -> None:
+        """Takes a piece of the call at a place (None: the next); arguments may be part of a text.
+
+        Some servers give all calls the same place; another id then begins another call.
+        """
+        place = str(len(self._calls) if place is None else place)
+        key = self._last_keys.get(place, place)
+        earlier_id = self._calls.get(key, {}).get("id")
+        if earlier_id and isinstance(call_id, str) and call_id and call_id != earlier_id:
+            key = f"{place} {call_id}"
+        self._last_keys[place] = key
+        if key not in self._calls and len(self._calls) >= CALLS_MAX:
+            return
+        call = self._calls.setdefault(key, {"id": "", "name": "", "arguments": ""})
+        for field, piece in (("id", call_id), ("name", name)):
+            if isinstance(piece, str) and piece and not call[field]:
+                call[field] = piece
+        if arguments is not None:
+            call["arguments"] += as_text(arguments)
+
+    def answer(self) -> Answer:
+        """The answer, with the counts that the server gave and the model that it says it used."""
+        if self._held:
+            self._emit(clean(self._held))
         is_named = isinstance(self.served_by, str) and self.served_by
-        return {"served_by": clean(str(self.served_by))[:200]} if is_named else {}
+        return Answer(
+            clean(self.text),
+            self.finish,
+            counted(self.usage.get(self.counts[0])),
+            counted(self.usage.get(self.counts[1])),
+            {"served_by": clean(str(self.served_by))[:200]} if is_named else {},
+            tool_calls([{**call} for call in self._calls.values()]),
+            refusal=self.refusal,
+        )
 
 
 class HttpWire:
     """Asks servers of one format; learns what a model does not accept.
 
     `dispensable` are fields that some servers or models refuse, and without which an answer is
-    still an answer. A format that wants a limit for every answer has `answer_tokens`. `end_mark` is
-    the payload that ends a stream, where the format has one.
+    still an answer; `new_limit` is what newer servers call `max_tokens`. A format that wants a
+    limit for every answer has `answer_tokens`. `end_mark` is the payload that ends a stream, where
+    the format has one; with `is_json_lines` each line of a stream is a payload.
     """
 
     reader: ClassVar[type[AnswerReader]]
     stream_types: ClassVar[Fields] = ("text/event-stream",)
+    is_json_lines: ClassVar[bool] = False
     dispensable: ClassVar[Fields] = ()
+    new_limit: ClassVar[str] = ""
     answer_tokens: ClassVar[int | None] = None
     headers: ClassVar[tuple[tuple[str, str], ...]] = ()
+    key_header: ClassVar[str] = "authorization"
+    has_seed: ClassVar[bool] = True
     end_mark: ClassVar[str] = ""
 
     def __init__(self, outbound: Outbound) -> None:
@@ -181,30 +169,24 @@ class HttpWire:
         self._refused: dict[tuple[str, str], Fields] = {}
         self._most: dict[tuple[str, str], int] = {}
 
-    def url(self, base_url: str, *, is_check: bool = False) -> str:
-        """Where conversations go, or where can be asked what costs nothing."""
+    @staticmethod
+    def path(path: str, *, is_check: bool) -> str:
+        """Where conversations go, or where can be asked what costs nothing.
+
+        People write the host, its path, or the whole address of the conversations.
+        """
         raise NotImplementedError
 
     def body(self, candidate: Candidate, conversation: Conversation) -> Body:
         """The body of the request."""
         raise NotImplementedError
 
-    def limit(self, candidate: Candidate, body: Body) -> Limit | None:
-        """The limit of the answer in a body."""
-        raise NotImplementedError
-
-    def key_header(self, key: Secret) -> tuple[str, Secret]:
-        """The header that holds the provider's key."""
-        return "authorization", Secret(f"Bearer {key.reveal()}")
-
-    def adapt(self, body: Body, whole: Body, left_out: Fields) -> Body:
-        """What is left of a body without some fields."""
-        return body
-
-    def refused_field(self, body: Body, text: str) -> str | None:
-        """The field that a refusal means: an upstream server is no `stream`, but streaming is."""
-        named = (name for name in self.dispensable if re.search(rf"\b{name}", text))
-        return next((name for name in named if name in body), None)
+    @classmethod
+    def url(cls, base_url: str, *, is_check: bool = False) -> str:
+        """The address of conversations, or of the check, at a base address."""
+        parts = urlsplit(base_url)
+        path = cls.path(parts.path.rstrip("/"), is_check=is_check)
+        return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
 
     async def converse(
         self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
@@ -215,20 +197,19 @@ class HttpWire:
         """
         model = (candidate.provider.base_url, candidate.model)
         left_out = self._refused.get(model, ())
-        conversation = self._limited(model, conversation)
+        cap = conversation.cap or self.answer_tokens
+        if conversation.max_tokens is None and cap is not None:
+            conversation = replace(conversation, cap=min(cap, self._most.get(model, cap)))
         while True:
-            whole = self.body(candidate, conversation)
-            kept = {name: value for name, value in whole.items() if name not in left_out}
-            body = self.adapt(kept, whole, left_out)
-            key = self._key(conversation, left_out)
-            call = self._call(candidate.provider, body, key=key, timeout_s=timeout_s)
+            body = self._without(self.body(candidate, conversation), left_out)
+            call = self._call(candidate.provider, body, self._key(conversation, left_out))
             try:
-                answer = await self._ask(call, emit)
+                answer = await self._ask(replace(call, timeout_s=timeout_s), emit)
             except ProviderError as error:
                 # What a server says of a request that it refuses, and does not fail at.
                 is_refused = error.detail.get("status") in (400, 422)
                 text = str(error.detail.get("body", "")) if is_refused else ""
-                field, lower = self.refused_field(body, text), lower_cap(conversation, text)
+                field, lower = self._refused_field(body, text), lower_cap(conversation, text)
                 if field is not None and field not in left_out:
                     left_out = (*left_out, field)
                 elif lower is not None:
@@ -241,34 +222,33 @@ class HttpWire:
                 # A field that is spared in vain was not what the server refused.
                 if left_out:
                     self._refused[model] = left_out
+                if conversation.seed is not None and not self.has_seed:
+                    left_out = (*left_out, "seed")
+                if left_out:
                     answer.detail["left_out"] = list(left_out)
-                return replace(answer, limit=self.limit(candidate, body))
+                return replace(answer, limit=_limit(candidate, body))
+
+    def _without(self, whole: Body, left_out: Fields) -> Body:
+        """A body without some fields, and with the limit by its new name where it has one."""
+        body = {name: value for name, value in whole.items() if name not in left_out}
+        if "stream" in left_out:
+            body.pop("stream_options", None)
+        if "max_tokens" in left_out and "max_tokens" in whole:
+            body[self.new_limit] = whole["max_tokens"]
+        return body
+
+    def _refused_field(self, body: Body, text: str) -> str | None:
+        """The field that a refusal means: an upstream server is no `stream`, but streaming is."""
+        if self.new_limit and self.new_limit in text and "max_tokens" in body:
+            return "max_tokens"
+        named = (name for name in self.dispensable if re.search(rf"\b{name}", text))
+        return next((name for name in named if name in body), None)
 
     async def check(self, provider: ProviderSettings) -> str:
         """Asks for something that costs nothing; what to tell. Raises ProviderError."""
-        call = Call(
-            method="GET",
-            url=self.url(provider.base_url, is_check=True),
-            headers=self.headers,
-            credential=self._credential(provider),
-            timeout_s=CHECK_S,
-            of_operator=True,
-        )
+        call = replace(self._call(provider, None, ""), headers=self.headers, timeout_s=CHECK_S)
         received = await self._outbound.request(call, check_status=True)
         return f"answers at {received.url}"
-
-    def _credential(self, provider: ProviderSettings) -> Credential | None:
-        """The provider's key and headers, bound to its host."""
-        key = () if provider.api_key is None else (self.key_header(provider.api_key),)
-        headers = (*key, *provider.headers)
-        return Credential(origin_of(provider.base_url), headers) if headers else None
-
-    def _limited(self, model: tuple[str, str], conversation: Conversation) -> Conversation:
-        """The conversation with a limit that the model is known to accept."""
-        cap = conversation.cap or self.answer_tokens
-        if conversation.max_tokens is not None or cap is None:
-            return conversation
-        return replace(conversation, cap=min(cap, self._most.get(model, cap)))
 
     def _key(self, conversation: Conversation, left_out: Fields) -> str:
         """The key of a request: another body is another one, and not to be taken for the first."""
@@ -279,16 +259,21 @@ class HttpWire:
             key += f"-{conversation.cap}"
         return key
 
-    def _call(self, provider: ProviderSettings, body: Body, *, key: str, timeout_s: float) -> Call:
+    def _call(self, provider: ProviderSettings, body: Body | None, key: str) -> Call:
+        """A request with the provider's key and headers, which are bound to its host."""
+        secrets = provider.headers
+        if (own := provider.api_key) is not None:
+            is_bearer = self.key_header == "authorization"
+            header = Secret(f"Bearer {own.reveal()}") if is_bearer else own
+            secrets = ((self.key_header, header), *secrets)
         accept = ", ".join((*self.stream_types, "application/json"))
         headers = (("content-type", "application/json"), ("accept", accept), *self.headers)
         return Call(
-            method="POST",
-            url=self.url(provider.base_url),
+            method="GET" if body is None else "POST",
+            url=self.url(provider.base_url, is_check=body is None),
             headers=(*headers, ("idempotency-key", key)) if key else headers,
-            body=json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"),
-            credential=self._credential(provider),
-            timeout_s=timeout_s,
+            body=b"" if body is None else json_bytes(body),
+            credential=Credential(origin_of(provider.base_url), secrets) if secrets else None,
             # Each token of a stream comes in an envelope of some hundred bytes.
             bytes_max=BYTES_HARD_MAX,
             of_operator=True,
@@ -303,46 +288,58 @@ class HttpWire:
                 await self._read_stream(incoming.lines(), incoming.what, reader)
             else:
                 await self._read_reply(incoming, reader)
-            reader.pieces.end()
             return reader.answer()
 
-    async def _read_reply(self, incoming: Incoming, reader: AnswerReader) -> None:
+    async def _read_reply(self, incoming: Received, reader: AnswerReader) -> None:
         text = (await incoming.read()).decode("utf-8", "replace")
-        if self.is_stream(text):
-            return await self._read_stream(_lines_of(text), incoming.what, reader)
-        reply = object_of(text, incoming.what)
-        raise_inner(reply, incoming.what)
-        reader.take_reply(reply)
+        if self._is_stream(text):
+            await self._read_stream(_lines_of(text), incoming.what, reader)
+            return
+        reader.take_reply(_object_of(text, incoming.what))
         if not reader.has_message:
             raise malformed(incoming.what, "the reply holds no message")
-        return None
 
-    def is_stream(self, text: str) -> bool:
+    def _is_stream(self, text: str) -> bool:
         """Whether a reply is a stream that does not say that it is one."""
-        return text.lstrip().startswith(("data:", "event:"))
+        if not self.is_json_lines:
+            return text.lstrip().startswith(("data:", "event:"))
+        try:
+            parse_json(text, in_part=True)
+        except NotJson:
+            return "\n" in text.strip()
+        return False
 
     async def _read_stream(
         self, lines: AsyncIterator[str], what: str, reader: AnswerReader
     ) -> None:
         is_done = False
-        with _paid_so_far(reader.pieces):
-            async for payload in self.payloads(lines):
+        try:
+            async for payload in self._payloads(lines):
                 is_done = bool(self.end_mark) and payload.strip() == self.end_mark
-                if not is_done:
-                    event = object_of(payload, what)
-                    raise_inner(event, what)
-                    is_done = reader.take(event)
+                is_done = is_done or reader.take(_object_of(payload, what))
                 if is_done:
-                    await _read_to_end(lines)
                     break
             if not is_done and not reader.finish:
                 raise cut_off(what, "the stream ended before the answer did")
+            # What follows the answer is read, so that the connection can be used again.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(REST_S):
+                    async for _ in lines:
+                        pass
+        except ProviderError as error:
+            # So much of the answer is paid for.
+            if reader.text:
+                error.detail["partial"] = clean(reader.text)[-PARTIAL_MAX:]
+                error.detail["characters"] = len(reader.text)
+            raise
 
-    async def payloads(self, lines: AsyncIterator[str]) -> AsyncIterator[str]:
-        """The data of each server-sent event; comments and other fields are left out."""
+    async def _payloads(self, lines: AsyncIterator[str]) -> AsyncIterator[str]:
+        """The lines, or the data of server-sent events without comments and other fields."""
         gathered: list[str] = []
         async for line in lines:
-            if line.startswith("data:"):
+            if self.is_json_lines and line.strip():
+                yield line
+            elif line.startswith("data:"):
                 gathered.append(line[5:].removeprefix(" "))
             elif not line and gathered:
                 yield "\n".join(gathered)
@@ -365,43 +362,13 @@ def lower_cap(conversation: Conversation, text: str) -> int | None:
     return lower if lower >= CAP_LEAST else None
 
 
-def options_of(conversation: Conversation, **fields: str) -> Body:
-    """The options of a conversation that are set, by the format's fields for them."""
-    options: dict[str, Json] = {
-        "temperature": conversation.temperature,
-        "limit": conversation.limit,
-        "stop": list(conversation.stop) or None,
-        "seed": conversation.seed,
-    }
-    return {field: options[name] for name, field in fields.items() if options[name] is not None}
-
-
-def function_json(tool: ToolOffer) -> Json:
-    """A tool in the form that OpenAI and Ollama share."""
-    function: Body = {"name": tool.name, "parameters": dict(tool.schema)}
-    if tool.description:
-        function["description"] = tool.description
-    return {"type": "function", "function": function}
-
-
-@contextmanager
-def _paid_so_far(pieces: TextPieces) -> Iterator[None]:
-    """Notes in the error of a stream that broke how much of the answer had come."""
-    try:
-        yield
-    except ProviderError as error:
-        if pieces.text:
-            error.detail["partial"] = clean(pieces.text)[-PARTIAL_MAX:]
-            error.detail["characters"] = len(pieces.text)
-        raise
-
-
-async def _read_to_end(lines: AsyncIterator[str]) -> None:
-    """Reads what follows the end of the answer, so that the connection can be used again."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(REST_S):
-            async for _ in lines:
-                pass
+def _limit(candidate: Candidate, body: Body) -> Limit | None:
+    """The limit of the answer in a body, by whatever name."""
+    options = body | table_of(body.get("options"))
+    for field in (candidate.provider.max_tokens_field, *_LIMIT_FIELDS):
+        if isinstance(tokens := options.get(field), int):
+            return Limit(field, tokens)
+    return None
 
 
 async def _lines_of(text: str) -> AsyncIterator[str]:
@@ -410,27 +377,25 @@ async def _lines_of(text: str) -> AsyncIterator[str]:
         yield line.removesuffix("\r")
 
 
-def object_of(text: str, what: str) -> Body:
-    """The JSON object that a reply, or an event of it, must be."""
+def _object_of(text: str, what: str) -> Body:
+    """The JSON object that a reply, or an event of it, must be.
+
+    Some servers put a failure inside of a reply or a stream with status 200: it is raised.
+    """
     try:
-        parsed = parse_json(text, in_part=True)
+        reply = parse_json(text, in_part=True)
     except NotJson as cause:
         raise malformed(what, f"the reply is not JSON: {cause}") from None
-    if not isinstance(parsed, dict):
+    if not isinstance(reply, dict):
         raise malformed(what, "the reply is no JSON object")
-    return parsed
-
-
-def raise_inner(reply: Body, what: str) -> None:
-    """Raises the failure that some servers put inside of a reply or a stream with status 200."""
     error = reply.get("error")
     if not error:
-        return
+        return reply
     fields = error if isinstance(error, dict) else {"message": error}
     code, kind = fields.get("code"), fields.get("type")
     status = code if isinstance(code, int) and 400 <= code <= 599 else _STATUSES.get(str(kind), 0)
     if not status:
         words = f"{kind} {code}".lower()
         status = 429 if "rate" in words else 400 if "invalid" in words else 500
-    text = json.dumps({"error": {"message": str(error)} | fields})
-    raise status_fault(f"{what} (an error inside a reply)", status, {}, text)
+    inner = json.dumps({"error": {"message": str(error)} | fields})
+    raise status_fault(f"{what} (an error inside a reply)", status, {}, inner)

@@ -62,14 +62,14 @@ _SCORE = re.compile(
 class LocalWire:
     """Asks the model of this process; answers come with `toy_model` in their detail."""
 
-    def __init__(self, outbound: Outbound | None = None, engine: Engine | None = None) -> None:
-        self._engine = engine
+    def __init__(self, outbound: Outbound) -> None:
+        pass
 
     async def converse(
         self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
     ) -> Answer:
         """Asks once; a prompt that is too long is cut in its middle, and that is told."""
-        engine = self._engine or shared_engine(candidate.provider.threads or 1)
+        engine = shared_engine(candidate.provider.threads or 1)
         late = str(timed_out("the local model", timeout_s))
         async with time_limit(timeout_s, late):
             return await _ask(engine, conversation, emit)
@@ -77,7 +77,7 @@ class LocalWire:
     async def check(self, provider: ProviderSettings) -> str:
         """What to tell of the model; raises ProviderError P110 where it is not installed."""
         path = weights_path()
-        if not is_installed() or path is None:
+        if path is None:
             why = f"the embedded toy model is not installed: {INSTALL}"
             raise ProviderError(why, code="P110")
         return f"the embedded toy model, with the weights {path.name!r}"
@@ -156,17 +156,12 @@ def bounded(schema: Json) -> Json:
             made.setdefault("maxLength", TEXT_MAX)
         case "array":
             made.setdefault("maxItems", ITEMS_MAX)
-        case "number":
-            return _spread(made)
+        case "number" if "enum" not in schema:
+            low, high = made.get("minimum"), made.get("maximum")
+            if isinstance(low, int | float) and isinstance(high, int | float):
+                # A number between two bounds as twenty-one choices: grammars know no fractions.
+                return {"enum": [round(low + (high - low) * step / 20, 4) for step in range(21)]}
     return made
-
-
-def _spread(schema: Body) -> Body:
-    """A number between two bounds as twenty-one choices: grammars know no fractions."""
-    low, high = schema.get("minimum"), schema.get("maximum")
-    if "enum" in schema or not isinstance(low, int | float) or not isinstance(high, int | float):
-        return schema
-    return {"enum": [round(low + (high - low) * step / 20, 4) for step in range(21)]}
 
 
 def _shortened(messages: tuple[Message, ...], tokens: int, answer: int) -> tuple[Message, ...]:
@@ -185,22 +180,17 @@ def _answer(output: ModelOutput, conversation: Conversation, cut_from: int) -> A
         detail["prompt_cut"] = {"tokens": cut_from, "limit": CONTEXT_TOKENS}
     if conversation.tools:
         detail["left_out"] = ["tools"]
+    tokens = conversation.limit
+    # The model's own limit may be lower than the one that the answer was given.
+    is_kept = tokens is not None and tokens <= _answer_tokens(conversation)
     return Answer(
         clean(output.text),
         output.finish,
         counted(output.usage.get("prompt_tokens")),
         counted(output.usage.get("completion_tokens")),
         detail,
-        limit=_limit(conversation),
+        limit=Limit("max_tokens", tokens) if tokens is not None and is_kept else None,
     )
-
-
-def _limit(conversation: Conversation) -> Limit | None:
-    """The limit that the answer was given, unless the model's own is lower."""
-    tokens = conversation.limit
-    if tokens is None or tokens > _answer_tokens(conversation):
-        return None
-    return Limit("max_tokens", tokens)
 
 
 @dataclass(slots=True)
@@ -215,13 +205,13 @@ class ModelOutput:
 
 def is_installed() -> bool:
     """Whether the library and the weights are there; neither is imported."""
-    return find_spec(LIBRARY) is not None and weights_path() is not None
+    return weights_path() is not None
 
 
 def weights_path() -> Path | None:
     """The file with the weights, inside of a package that is never imported."""
     package = find_spec(WEIGHTS)
-    if package is None or package.origin is None:
+    if find_spec(LIBRARY) is None or package is None or package.origin is None:
         return None
     return next(iter(sorted(Path(package.origin).parent.glob("*.gguf"))), None)
 
@@ -283,7 +273,7 @@ class Engine:
 
 def _load(threads: int) -> Any:
     path = weights_path()
-    if find_spec(LIBRARY) is None or path is None:
+    if path is None:
         raise ProviderError(f"the local model is not installed: {INSTALL}", code="P110")
     import xllamacpp
 

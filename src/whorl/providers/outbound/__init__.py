@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from whorl.providers.outbound.addresses import Policy, Target, origin_of, target_of
-from whorl.providers.outbound.client import Call, Credential, Incoming, Outbound, Received
+from whorl.providers.outbound.client import Call, Credential, Outbound, Received
 
 __all__ = [
     "Call",
     "Credential",
-    "Incoming",
     "Outbound",
     "Policy",
     "Received",

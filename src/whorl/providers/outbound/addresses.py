@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import quote, urlsplit
 
@@ -38,42 +38,20 @@ _METADATA = frozenset(
     )
 )
 
-_V4_PLACES: tuple[tuple[str, Place], ...] = (
-    ("127.0.0.0/8", "loopback"),
-    ("10.0.0.0/8", "private"),
-    ("172.16.0.0/12", "private"),
-    ("192.168.0.0/16", "private"),
-    ("100.64.0.0/10", "private"),
-    ("169.254.0.0/16", "link-local"),
-    ("224.0.0.0/4", "multicast"),
-    ("0.0.0.0/8", "reserved"),
-    ("192.0.0.0/24", "reserved"),
-    ("192.0.2.0/24", "reserved"),
-    ("192.88.99.0/24", "reserved"),
-    ("198.18.0.0/15", "reserved"),
-    ("198.51.100.0/24", "reserved"),
-    ("203.0.113.0/24", "reserved"),
-    ("240.0.0.0/4", "reserved"),
+_PLACES: tuple[tuple[Place, str], ...] = (
+    ("loopback", "127.0.0.0/8 ::1/128"),
+    ("private", "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 fc00::/7 fec0::/10"),
+    ("link-local", "169.254.0.0/16 fe80::/10"),
+    ("multicast", "224.0.0.0/4 ff00::/8"),
+    ("reserved", "0.0.0.0/8 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 240.0.0.0/4"),
+    ("reserved", "198.51.100.0/24 203.0.113.0/24 2001::/23 2001:db8::/32 3fff::/20"),
 )
-_V4 = tuple((IPv4Network(text), place) for text, place in _V4_PLACES)
-
-_V6_PLACES: tuple[tuple[str, Place], ...] = (
-    ("::1/128", "loopback"),
-    ("fc00::/7", "private"),
-    ("fec0::/10", "private"),
-    ("fe80::/10", "link-local"),
-    ("ff00::/8", "multicast"),
-    ("2001::/23", "reserved"),
-    ("2001:db8::/32", "reserved"),
-    ("3fff::/20", "reserved"),
-)
-_V6 = tuple((IPv6Network(text), place) for text, place in _V6_PLACES)
+_NETWORKS = tuple((ip_network(text), place) for place, texts in _PLACES for text in texts.split())
 
 _GLOBAL_V6 = IPv6Network("2000::/3")
-_MAPPED = IPv6Network("::ffff:0:0/96")
-_TRANSLATED = IPv6Network("::ffff:0:0:0/96")
+# IPv4 in the last bits: mapped, translated, NAT64.
+_IN_LAST = tuple(map(IPv6Network, ("::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
 _COMPATIBLE = IPv6Network("::/96")
-_NAT64 = IPv6Network("64:ff9b::/96")
 _SIX_TO_FOUR = IPv6Network("2002::/16")
 _TEREDO = IPv6Network("2001::/32")
 _ISATAP = 0x5EFE
@@ -81,27 +59,25 @@ _ISATAP = 0x5EFE
 
 def place_of(address: Address) -> Place:
     """What kind of place it is; one that leads to several places is the worst of them."""
+    if isinstance(address, IPv6Address):
+        address = IPv6Address(int(address))  # without a scope
     if address in _METADATA:
         return "metadata"
-    if isinstance(address, IPv4Address):
-        return next((place for network, place in _V4 if address in network), "public")
-    bare = IPv6Address(int(address))  # without a scope
-    if bare in _METADATA:
-        return "metadata"
-    inside = _inside(bare)
+    inside = _inside(address) if isinstance(address, IPv6Address) else []
     if inside:
         return next((place for place in map(place_of, inside) if place != "public"), "public")
-    for network, place in _V6:
-        if bare in network:
+    for network, place in _NETWORKS:
+        if address in network:
             return place
-    return "public" if bare in _GLOBAL_V6 else "reserved"
+    is_known = isinstance(address, IPv4Address) or address in _GLOBAL_V6
+    return "public" if is_known else "reserved"
 
 
 def _inside(address: IPv6Address) -> list[IPv4Address]:
     """The IPv4 addresses that this one stands for or leads to."""
     number = int(address)
     low = IPv4Address(number & 0xFFFFFFFF)
-    if address in _MAPPED or address in _TRANSLATED or address in _NAT64:
+    if any(address in network for network in _IN_LAST):
         return [low]
     if address in _COMPATIBLE and number > 1:
         return [low]
@@ -132,31 +108,26 @@ def fold_host(host: str) -> str:
 
 
 def _loose_v4(text: str) -> IPv4Address | None:
-    numbers = [_loose_number(part) for part in text.split(".")]
-    if not 1 <= len(numbers) <= 4 or None in numbers:
+    numbers: list[int] = []
+    for part in text.split("."):
+        # Python's int takes blanks, signs and underscores too; the C library does not.
+        if not (part.isascii() and part.isalnum()) or len(part) > 16:
+            return None
+        number_base = 10
+        if part.startswith("0x"):
+            part, number_base = part[2:] or "0", 16
+        elif part.startswith("0") and len(part) > 1:
+            part, number_base = part[1:], 8
+        try:
+            numbers.append(int(part, number_base))
+        except ValueError:
+            return None
+    *heads, value = numbers
+    if len(heads) > 3 or max(heads, default=0) > 255 or value >= 256 ** (4 - len(heads)):
         return None
-    *heads, last = [number for number in numbers if number is not None]
-    if any(head > 255 for head in heads) or last >= 256 ** (4 - len(heads)):
-        return None
-    value = last
     for at, head in enumerate(heads):
         value += head << 8 * (3 - at)
     return IPv4Address(value)
-
-
-def _loose_number(part: str) -> int | None:
-    # Python's int takes blanks, signs and underscores too; the C library does not.
-    if not (part.isascii() and part.isalnum()) or len(part) > 16:
-        return None
-    number_base = 10
-    if part.startswith("0x"):
-        part, number_base = part[2:] or "0", 16
-    elif part.startswith("0") and len(part) > 1:
-        part, number_base = part[1:], 8
-    try:
-        return int(part, number_base)
-    except ValueError:
-        return None
 
 
 PORTS = {"http": 80, "https": 443}
@@ -211,8 +182,7 @@ def target_of(url: str) -> Target:
     url = url.strip(" ")
     if len(url) > LENGTH_MAX:
         raise _refusal(url, f"it has {len(url):,} characters, and {LENGTH_MAX:,} is the most")
-    unclear = _UNCLEAR.search(url)
-    if unclear is not None:
+    if unclear := _UNCLEAR.search(url):
         raise _refusal(url, _unclear_reason(unclear[0]))
     try:
         parts = urlsplit(url)
@@ -321,14 +291,27 @@ class Policy:
         shown = f"[{host}]" if ":" in host else host
         if f"{scheme}://{shown}:{port}" in self.origins:
             return
+        where: dict[str, object] = {"host": shown, "port": port}
         for text in addresses:
             address = ip_address(text)
             place = place_of(address)
             if place == "public":
                 if scheme == "http":
-                    raise _plain(shown, port)
+                    raise ProviderError(
+                        f"{shown}:{port} is a public address, which is not called over plain http "
+                        "(private addresses are, with permission); use https",
+                        code="P107",
+                        detail=where,
+                    )
             elif not self._is_permitted(host, port, address, place):
-                raise _not_public(shown, port, text, place)
+                named = shown if shown == text else f"{shown} ({text})"
+                kind = place if place in _GENERALLY_PERMITTED else f"{place} (private)"
+                raise ProviderError(
+                    f"{named} is a {kind} address, which a workflow may not call; the operator "
+                    f'allows it with [allow] private_network = ["{shown}:{port}"] in whorl.toml',
+                    code="P107",
+                    detail={**where, "address": text, "place": place},
+                )
 
     def _is_permitted(self, host: str, port: int, address: Address, place: Place) -> bool:
         if isinstance(self.private_network, bool):
@@ -341,29 +324,9 @@ def _names(entry: str, host: str, port: int, address: Address) -> bool:
     entry = entry.strip().lower()
     if entry in (host, f"{host}:{port}", f"[{host}]", f"[{host}]:{port}"):
         return True
-    if "/" in entry:
-        try:
-            return address in ip_network(entry, strict=False)
-        except ValueError:
-            return False
-    return literal_of(entry) == address
-
-
-def _not_public(host: str, port: int, address: str, place: Place) -> ProviderError:
-    where = host if host == address else f"{host} ({address})"
-    kind = place if place in ("loopback", "private") else f"{place} (private)"
-    return ProviderError(
-        f"{where} is a {kind} address, which a workflow may not call; the operator allows it with "
-        f'[allow] private_network = ["{host}:{port}"] in whorl.toml',
-        code="P107",
-        detail={"host": host, "port": port, "address": address, "place": place},
-    )
-
-
-def _plain(host: str, port: int) -> ProviderError:
-    return ProviderError(
-        f"{host}:{port} is a public address, which is not called over plain http (private "
-        "addresses are, with permission); use https",
-        code="P107",
-        detail={"host": host, "port": port},
-    )
+    if "/" not in entry:
+        return literal_of(entry) == address
+    try:
+        return address in ip_network(entry, strict=False)
+    except ValueError:
+        return False

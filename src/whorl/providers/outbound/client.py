@@ -25,9 +25,8 @@ from whorl.providers.outbound.errors import (
 from whorl.providers.redaction import redact_error
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable
 
-    import httpcore2
     from httpcore2 import Response
 
     from whorl.providers.outbound.addresses import Policy
@@ -56,8 +55,7 @@ class Credential:
 class Call:
     """A request to be made. `timeout_s` is for all of it, redirects and reading included.
 
-    A call to an address `of_operator` has the permission that naming it in the configuration gives.
-
+    A call to an address `of_operator` has the permission that naming it in the configuration gives;
     calls that a workflow makes by itself have no part in that, and neither has a redirect.
     """
 
@@ -72,22 +70,6 @@ class Call:
     read_s: float = 300.0
     bytes_max: int = BYTES_MAX
     of_operator: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """A reply that was read to its end."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
-    url: str
-    what: str
-
-    @property
-    def content_type(self) -> str:
-        """The content type in lower case, without parameters."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 _Kept: TypeAlias = "dict[tuple[str, bool], Connections]"
@@ -109,13 +91,13 @@ class Outbound:
     async def request(self, call: Call, *, check_status: bool = False) -> Received:
         """Sends, reads all; with `check_status` a status that is no success raises its error."""
         async with self.stream(call) as incoming:
-            body = await incoming.read()
+            incoming.body = await incoming.read()
             if check_status and not 200 <= incoming.status < 300:
-                raise self.fault(incoming, body)
-            return Received(incoming.status, incoming.headers, body, incoming.url, incoming.what)
+                raise self.fault(incoming, incoming.body)
+            return incoming
 
     @asynccontextmanager
-    async def stream(self, call: Call) -> AsyncIterator[Incoming]:
+    async def stream(self, call: Call) -> AsyncIterator[Received]:
         """Sends, and gives the reply as it arrives."""
         target = target_of(call.url)
         try:
@@ -123,7 +105,7 @@ class Outbound:
                 sent, target = await self._send(call, target)
                 what = f"{call.method} {target.shown}"
                 try:
-                    yield Incoming(
+                    yield Received(
                         sent.response, what=what, url=target.shown, bytes_max=call.bytes_max
                     )
                 finally:
@@ -135,7 +117,7 @@ class Outbound:
         except ProviderError as fault:
             raise redact_error(fault, self._secrets) from fault.__cause__
 
-    def fault(self, reply: Incoming | Received, body: bytes) -> ProviderError:
+    def fault(self, reply: Received, body: bytes) -> ProviderError:
         """The error for a reply whose status is not a success."""
         text = body.decode("utf-8", "replace")
         fault = status_fault(reply.what, reply.status, reply.headers, text, now=time.time())
@@ -147,9 +129,22 @@ class Outbound:
             await connections.aclose()
 
     async def _send(self, call: Call, target: Target) -> tuple[Sent, Target]:
+        import httpcore2
+
         first = target.origin
+        times = {"connect": call.connect_s, "read": call.read_s, "write": call.read_s}
         for hop in range(REDIRECTS_MAX + 1):
-            sent = await self._send_once(call, target)
+            what = f"{call.method} {target.shown}"
+            url = httpcore2.URL(
+                scheme=target.scheme, host=target.host, port=target.port, target=target.path
+            )
+            headers = _headers(call, target, what)
+            request = httpcore2.Request(
+                call.method, url, headers=headers, content=call.body, extensions={"timeout": times}
+            )
+            with network_faults(what):
+                connections = self._connections(target.scheme, of_operator=call.of_operator)
+                sent = await connections.send(request)
             status, place = sent.response.status, _location(sent.response)
             if not call.follow or status not in _MOVED or not place:
                 return sent, target
@@ -162,27 +157,7 @@ class Outbound:
             f"{call.method} {target.shown} redirects more than {REDIRECTS_MAX} times", code="P104"
         )
 
-    async def _send_once(self, call: Call, target: Target) -> Sent:
-        import httpcore2
-
-        what = f"{call.method} {target.shown}"
-        request = httpcore2.Request(
-            call.method,
-            httpcore2.URL(
-                scheme=target.scheme, host=target.host, port=target.port, target=target.path
-            ),
-            headers=_headers(call, target, what),
-            content=call.body,
-            extensions={
-                "timeout": {"connect": call.connect_s, "read": call.read_s, "write": call.read_s}
-            },
-        )
-        with network_faults(what):
-            return await self._connections(target.scheme, of_operator=call.of_operator).send(
-                request
-            )
-
-    def _connections(self, scheme: str, *, of_operator: bool = False) -> Connections:
+    def _connections(self, scheme: str, *, of_operator: bool) -> Connections:
         """Those of one permission: a connection that it opened serves no call without it."""
         schemes = self._kept.setdefault(asyncio.get_running_loop(), {})
         if (scheme, of_operator) not in schemes:
@@ -214,14 +189,13 @@ def _headers(call: Call, target: Target, what: str) -> list[tuple[bytes, bytes]]
         raise ProviderError(f"{what}: a header is not plain text", code="P104") from None
 
 
-def _location(response: httpcore2.Response) -> str:
-    locations = [value for name, value in response.headers if name.lower() == b"location"]
-    if not locations:
-        return ""
+def _location(response: Response) -> str:
+    locations = (value for name, value in response.headers if name.lower() == b"location")
+    place = next(locations, b"")
     try:
-        return locations[0].decode("utf-8").strip()
+        return place.decode("utf-8").strip()
     except UnicodeDecodeError:
-        return locations[0].decode("latin-1").strip()
+        return place.decode("latin-1").strip()
 
 
 def _redirected(call: Call, status: int, *, same: bool) -> Call:
@@ -237,13 +211,14 @@ def _redirected(call: Call, status: int, *, same: bool) -> Call:
     return replace(call, headers=headers)
 
 
-class Incoming:
-    """A reply that is arriving; header names are in lower case."""
+class Received:
+    """A reply that is arriving; `body` is there once all was read. Header names are lower case."""
 
     def __init__(self, response: Response, *, what: str, url: str, bytes_max: int) -> None:
         self.status = response.status
         self.url = url
         self.what = what
+        self.body = b""
         self.headers: dict[str, str] = {}
         for name, value in response.headers:
             key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace")
@@ -257,20 +232,43 @@ class Incoming:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The bytes of the body, decompressed; raises P106 as soon as there are too many."""
+        """The bytes of the body, decompressed; raises P106 as soon as there are too many.
+
+        They are decompressed in small pieces, so that a little input never grows at once.
+        """
         length = self.headers.get("content-length", "")
         if length.isdigit() and int(length) > self._bytes_max:
             raise too_large(self.what, self._bytes_max)
-        decode = _Decoder(self.headers.get("content-encoding", ""), self.what)
-        count = 0
+        encoding = self.headers.get("content-encoding", "")
+        inflate = None
+        if encoding.strip().lower() in ("gzip", "x-gzip", "deflate"):
+            inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
+        elif encoding.strip().lower() not in ("", "identity"):
+            why = f"unknown content encoding {encoding!r}"
+            raise malformed(self.what, why, retryable=False)
+        count, is_begun = 0, False
         with network_faults(self.what):
             async for raw in self._response.aiter_stream():
-                for piece in decode.pieces(raw):
+                while raw:
+                    is_begun, piece, rest = True, raw, b""
+                    if inflate is not None:
+                        piece = self._inflated(inflate.decompress, raw)
+                        rest = inflate.unconsumed_tail
+                        if not piece and inflate.eof:
+                            break
+                    raw = rest
                     count += len(piece)
                     if count > self._bytes_max:
                         raise too_large(self.what, self._bytes_max)
                     yield piece
-        decode.finish()
+        if inflate is not None and is_begun and not inflate.eof:
+            raise cut_off(self.what, "the compressed reply is cut off")
+
+    def _inflated(self, decompress: Callable[[bytes, int], bytes], raw: bytes) -> bytes:
+        try:
+            return decompress(raw, _PIECE)
+        except zlib.error as cause:
+            raise malformed(self.what, f"the compressed reply is damaged ({cause})") from None
 
     async def read(self) -> bytes:
         """The whole body."""
@@ -290,39 +288,3 @@ class Incoming:
         rest += decoder.decode(b"", final=True)
         if rest:
             yield rest.removesuffix("\r")
-
-
-class _Decoder:
-    """Undoes a content encoding in small pieces, so that a little input never grows at once."""
-
-    def __init__(self, encoding: str, what: str) -> None:
-        self._what = what
-        self._started = False
-        name = encoding.strip().lower()
-        if name in ("", "identity"):
-            self._inflate = None
-        elif name in ("gzip", "x-gzip", "deflate"):
-            self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
-        else:
-            raise malformed(what, f"unknown content encoding {encoding!r}", retryable=False)
-
-    def pieces(self, raw: bytes) -> Iterator[bytes]:
-        """The decoded form of the next raw bytes."""
-        if self._inflate is None:
-            yield raw
-            return
-        self._started = self._started or bool(raw)
-        try:
-            while raw:
-                piece = self._inflate.decompress(raw, _PIECE)
-                raw = self._inflate.unconsumed_tail
-                if not piece and self._inflate.eof:
-                    return
-                yield piece
-        except zlib.error as cause:
-            raise malformed(self._what, f"the compressed reply is damaged ({cause})") from None
-
-    def finish(self) -> None:
-        """Raises P111 when the compressed data ended too early."""
-        if self._inflate is not None and self._started and not self._inflate.eof:
-            raise cut_off(self._what, "the compressed reply is cut off")

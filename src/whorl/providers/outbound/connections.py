@@ -54,7 +54,11 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         """Resolves, checks every address, and connects to the first that answers."""
-        addresses = await self._addresses(host, port)
+        literal = literal_of(host)
+        try:
+            addresses = [str(literal)] if literal else await self._resolve(host, port)
+        except OSError as cause:
+            raise httpcore2.ConnectError(f"the name {host!r} does not resolve: {cause}") from cause
         self._policy.check(self._scheme, host, port, addresses)
         failure: httpcore2.NetworkError | httpcore2.TimeoutException | None = None
         for address in addresses:
@@ -65,28 +69,6 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as cause:
                 failure = cause
         raise failure or httpcore2.ConnectError(f"{host} has no address")
-
-    async def connect_unix_socket(
-        self,
-        path: str,
-        timeout: float | None = None,
-        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        """Never: a URL does not name a file."""
-        raise httpcore2.ConnectError("sockets in files are not used")
-
-    async def sleep(self, seconds: float) -> None:
-        """Waits between connection attempts."""
-        await asyncio.sleep(seconds)
-
-    async def _addresses(self, host: str, port: int) -> list[str]:
-        literal = literal_of(host)
-        if literal is not None:
-            return [str(literal)]
-        try:
-            return await self._resolve(host, port)
-        except OSError as cause:
-            raise httpcore2.ConnectError(f"the name {host!r} does not resolve: {cause}") from cause
 
 
 class Connections:
@@ -109,7 +91,13 @@ class Connections:
         await self._room.acquire()
         connection = None
         try:
-            connection = await self._kept(request.url.origin) or self._new(request.url.origin)
+            origin = request.url.origin
+            connection = await self._kept(origin) or httpcore2.AsyncHTTPConnection(
+                origin,
+                ssl_context=self._trust,
+                keepalive_expiry=KEEP_S,
+                network_backend=self._backend,
+            )
             response = await connection.handle_async_request(request)
         except BaseException:
             await self.give_back(request.url.origin, connection)
@@ -145,11 +133,6 @@ class Connections:
                 return connection
             await connection.aclose()
         return None
-
-    def _new(self, origin: httpcore2.Origin) -> httpcore2.AsyncHTTPConnection:
-        return httpcore2.AsyncHTTPConnection(
-            origin, ssl_context=self._trust, keepalive_expiry=KEEP_S, network_backend=self._backend
-        )
 
     async def _close(self, which: Callable[[httpcore2.AsyncHTTPConnection], bool]) -> None:
         closing = []

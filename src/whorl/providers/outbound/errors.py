@@ -64,8 +64,15 @@ def status_fault(
     what: str, status: int, headers: Mapping[str, str], text: str, *, now: float = 0.0
 ) -> ProviderError:
     """The error for a status that is not a success. `what` is the method and the URL."""
-    excerpt = shorten(" ".join(clean(_message_in(text)).split()), EXCERPT_MAX)
-    advice = _advice(status, text)
+    message, kinds = _told(text)
+    excerpt = shorten(" ".join(clean(message).split()), EXCERPT_MAX)
+    words = " ".join((*kinds, message[:EXCERPT_MAX]))
+    # What to do, by what the server says of its error, or else by its status.
+    advice = _ADVICE.get(status, "")
+    for pattern, meaning in _MEANINGS if status < 500 else ():
+        if pattern.search(words) and (status != 429 or meaning == _NO_CREDIT):
+            advice = meaning
+            break
     is_rate = status == 429 and advice != _NO_CREDIT
     code = "P102" if is_rate else "P103" if status >= 500 else "P104"
     reason = f": {excerpt}" if excerpt else ""
@@ -79,39 +86,18 @@ def status_fault(
     )
 
 
-def _advice(status: int, text: str) -> str:
-    """What to do, by what the server says of its error, or else by its status."""
-    words = " ".join((*_kinds_in(text), _message_in(text)[:EXCERPT_MAX]))
-    meanings = _MEANINGS if status < 500 else ()
-    for pattern, advice in meanings:
-        if pattern.search(words) and (status != 429 or advice == _NO_CREDIT):
-            return advice
-    return _ADVICE.get(status, "")
-
-
-def _kinds_in(text: str) -> list[str]:
-    """The code and the type by which a server names its error."""
+def _told(text: str) -> tuple[str, list[str]]:
+    """What a server says about its error, without the JSON around it, and its codes and types."""
     try:
-        reply = table_of(parse_json(text))
+        reply = parse_json(text)
     except NotJson:
-        return []
-    return [
-        str(table[name])
-        for table in (reply, table_of(reply.get("error")))
-        for name in ("code", "type")
-        if table.get(name)
-    ]
-
-
-def _message_in(text: str) -> str:
-    """What a server says about its error, without the JSON around it."""
-    try:
-        message = parse_json(text)
-    except NotJson:
-        return text
+        return text, []
+    tables = (table_of(reply), table_of(table_of(reply).get("error")))
+    kinds = [str(table[name]) for table in tables for name in ("code", "type") if table.get(name)]
+    message = reply
     for name in ("error", "message"):
         message = table_of(message).get(name) or message
-    return message if isinstance(message, str) else text
+    return message if isinstance(message, str) else text, kinds
 
 
 def retry_after(text: str, now: float, most: float = RETRY_AFTER_MAX_S) -> float | None:
@@ -167,39 +153,28 @@ def network_faults(what: str) -> Iterator[None]:
     except httpcore2.TimeoutException as cause:
         why = f"{what}: no answer in time ({type(cause).__name__}); raise timeout of the step"
         unsent = isinstance(cause, httpcore2.ConnectTimeout)
-        raise ProviderError(why, code="P108", retryable=True, detail=_if_unsent(unsent)) from cause
-    except httpcore2.RemoteProtocolError as cause:
-        if "without sending a response" in str(cause):
-            raise _unreachable(what, cause) from cause
-        raise cut_off(what, f"the reply is cut off or malformed ({cause})") from cause
+        detail: dict[str, object] = {"unsent": True} if unsent else {}
+        raise ProviderError(why, code="P108", retryable=True, detail=detail) from cause
     except httpcore2.LocalProtocolError as cause:
         why = f"{what}: the request cannot be sent ({cause}); check its headers"
         raise ProviderError(why, code="P104") from cause
-    except httpcore2.NetworkError as cause:
-        raise _unreachable(what, cause) from cause
-
-
-def _unreachable(what: str, cause: Exception) -> ProviderError:
-    import httpcore2
-
-    why = str(cause) or type(cause).__name__
-    if "CERTIFICATE_VERIFY_FAILED" in why:
-        return ProviderError(
-            f"{what}: its certificate is not trusted ({why})",
+    except (httpcore2.RemoteProtocolError, httpcore2.NetworkError) as cause:
+        why = str(cause) or type(cause).__name__
+        is_protocol = isinstance(cause, httpcore2.RemoteProtocolError)
+        if is_protocol and "without sending a response" not in why:
+            raise cut_off(what, f"the reply is cut off or malformed ({cause})") from cause
+        is_untrusted = "CERTIFICATE_VERIFY_FAILED" in why
+        message = f"its certificate is not trusted ({why})"
+        if not is_untrusted:
+            message = (
+                f"not reachable or connection lost ({why}); check the URL, the network and that "
+                "the server runs"
+            )
+        unsent = is_untrusted or isinstance(cause, httpcore2.ConnectError)
+        raise ProviderError(
+            f"{what}: {message}",
             code="P101",
-            detail={"unsent": True},
+            retryable=not is_untrusted,
+            detail={"unsent": True} if unsent else {},
             answered=False,
-        )
-    return ProviderError(
-        f"{what}: not reachable or connection lost ({why}); check the URL, the network and that "
-        "the server runs",
-        code="P101",
-        retryable=True,
-        detail=_if_unsent(isinstance(cause, httpcore2.ConnectError)),
-        answered=False,
-    )
-
-
-def _if_unsent(unsent: bool) -> dict[str, object]:
-    """What the detail of an error says where no connection was made."""
-    return {"unsent": True} if unsent else {}
+        ) from cause

@@ -1,11 +1,16 @@
-"""What the operator configured, as frozen data; `sections` reads it from whorl.toml."""
+"""What the operator configured, as frozen data, and how fields of whorl.toml's tables are read.
+
+`sections` reads whorl.toml; a wrong field is named, with its place.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, TypeVar, get_args
+from urllib.parse import urlsplit
 
+from whorl.errors import UsageError, did_you_mean
 from whorl.providers.redaction import LENGTH_SURE, Secret
 
 if TYPE_CHECKING:
@@ -18,7 +23,17 @@ By: TypeAlias = Literal["order", "iteration", "attempt"]
 Exhaust: TypeAlias = Literal["repeat", "error"]
 NotifyOn: TypeAlias = Literal["waiting", "failed", "ended"]
 
+T = TypeVar("T")
 AGENT_TIMEOUT_S = 3600.0
+REFERENCE = "docs/reference/configuration.md has every section and its keys"
+_TYPES: dict[type, str] = {
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "a table",
+}
 _SECRET_NAME = re.compile(
     r"auth|key|token|secret|password|cookie|credential|session", re.IGNORECASE
 )
@@ -41,9 +56,7 @@ class Allow:
 
     def permits_command(self, program: str) -> bool:
         """Whether a program may be started."""
-        return self.commands is True or (
-            isinstance(self.commands, tuple) and program in self.commands
-        )
+        return self.commands if isinstance(self.commands, bool) else program in self.commands
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,28 +189,137 @@ class Settings:
     project_root: str = "."
 
     def secrets(self) -> tuple[Secret, ...]:
-        """Every secret, for redaction."""
+        """Every secret, for redaction; a short header is one if its name says so."""
         providers, servers = self.providers.values(), self.mcp.values()
         secrets = [provider.api_key for provider in providers if provider.api_key]
-        headers = [*(owner.headers for owner in providers), *(owner.headers for owner in servers)]
-        for each in (*headers, self.notify.headers):
-            secrets += _secret_headers(each)
-        for variables in [s.env for s in servers] + [agent.env for agent in self.agents.values()]:
-            secrets += [text for text in variables.values() if isinstance(text, Secret)]
+        owned = [*(each.headers for each in providers), *(each.headers for each in servers)]
+        for headers in (*owned, self.notify.headers):
+            secrets += [
+                text
+                for name, text in headers
+                if len(text.reveal()) >= LENGTH_SURE or _SECRET_NAME.search(name)
+            ]
+        for env in [*(each.env for each in servers), *(each.env for each in self.agents.values())]:
+            secrets += [text for text in env.values() if isinstance(text, Secret)]
         for key in self.keys.values():
             secrets += key.secrets
         return tuple(dict.fromkeys(secrets))
 
 
-def _secret_headers(headers: Headers) -> list[Secret]:
-    """The headers that hold secrets: a short one does if its name says so."""
-    return [
-        text
-        for name, text in headers
-        if len(text.reveal()) >= LENGTH_SURE or _SECRET_NAME.search(name)
-    ]
-
-
 def revealed(variables: Mapping[str, str | Secret]) -> dict[str, str]:
     """The variables as a program is given them."""
     return {k: v.reveal() if isinstance(v, Secret) else v for k, v in variables.items()}
+
+
+class Table:
+    """One table; `place` names it in errors, `environment` holds what `env:NAME` stands for.
+
+    Raises UsageError W901 for a key that is not one of `keys` (None: any).
+    """
+
+    def __init__(
+        self,
+        value: object,
+        place: str,
+        keys: tuple[str, ...] | None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        if not isinstance(value, dict):
+            refuse(f"{place} must be a table, not {type_name(value)}")
+        self.values: dict[str, object] = value
+        self.place = place
+        self.environment = environment or {}
+        for key in value:
+            if keys is not None and key not in keys:
+                near = did_you_mean(key, keys) or f"known: {', '.join(keys)}"
+                raise UsageError(f"{place} has no {key!r}", help=near, code="W901")
+
+    def typed(self, key: str, kind: type[T], default: T) -> T:
+        value = self.values.get(key, default)
+        if not isinstance(value, kind):
+            refuse(f"{self.place} {key} must be {_TYPES[kind]}, not {type_name(value)}")
+        return value
+
+    def text(self, key: str) -> str:
+        return self.typed(key, str, "")
+
+    def count(self, key: str) -> int | None:
+        """A whole number of at least 1."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            refuse(f"{self.place} {key} must be a whole number of at least 1, not {value!r}")
+        return value
+
+    def number(self, key: str, default: float) -> float:
+        """A number of at least 0."""
+        value = self.values.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
+            refuse(f"{self.place} {key} must be a number of at least 0, not {value!r}")
+        return float(value)
+
+    def texts(self, key: str) -> tuple[str, ...] | None:
+        """A list of texts; None when it is absent."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            refuse(f"{self.place} {key} must be a list of texts, not {type_name(value)}")
+        return tuple(value)
+
+    def resolved(self, key: str) -> str:
+        """A text, or the variable that it names as `env:NAME`."""
+        return resolve(self.text(key), self.environment)
+
+    def url(self, url: str, wanted: str) -> str:
+        """An address that was read from the table; it may be empty."""
+        if url and not is_web_address(url):
+            refuse(f"{self.place} url must be {wanted}, not {shown_url(url)}")
+        return url
+
+    def headers(self) -> Headers:
+        """Headers; each may hold a credential, so all are secrets."""
+        texts = self.text_table("headers")
+        return tuple((name, Secret(resolve(text, self.environment))) for name, text in texts)
+
+    def text_table(self, key: str) -> list[tuple[str, str]]:
+        """The names and texts of a table inside of this one."""
+        inner = Table(self.values.get(key, {}), f"{self.place} {key}", None).values
+        texts = []
+        for name, text in inner.items():
+            if not isinstance(text, str):
+                refuse(f"{self.place} {key}.{name} must be a text")
+            texts.append((name, text))
+        return texts
+
+
+def type_name(value: object) -> str:
+    """What a wrong value is, without the value: it may be a secret in the wrong place."""
+    return _TYPES.get(type(value), "a value of another kind")
+
+
+def shown_url(url: str) -> str:
+    """An address as errors show it: without a name and password, and without a query."""
+    return repr(re.sub(r"(?s)^([^:]*:)?(//)?.*@", r"\1\2", url.partition("?")[0])[:200])
+
+
+def refuse(message: str) -> NoReturn:
+    """Raises the error for one field."""
+    raise UsageError(message, code="W901", help=REFERENCE)
+
+
+def resolve(text: str, environment: Mapping[str, str]) -> str:
+    """The text, or the variable that `env:NAME` names."""
+    return environment.get(text[4:].strip(), "") if text.startswith("env:") else text
+
+
+def is_web_address(url: str) -> bool:
+    """Whether it is a URL that can be called."""
+    try:
+        parts = urlsplit(url)
+        has_valid_port = parts.port is None or parts.port > 0
+    except ValueError:
+        return False
+    has_plain_host = has_valid_port and bool(parts.hostname) and "@" not in parts.netloc
+    return has_plain_host and parts.scheme in ("http", "https")

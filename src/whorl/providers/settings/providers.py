@@ -10,8 +10,16 @@ from urllib.parse import urlsplit
 from whorl.errors import UsageError, did_you_mean
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import Secret
-from whorl.providers.settings import By, Exhaust, ProviderSettings, ReplyRule
-from whorl.providers.settings.fields import Table, is_web_address, refuse, shown_url
+from whorl.providers.settings import (
+    By,
+    Exhaust,
+    ProviderSettings,
+    ReplyRule,
+    Table,
+    is_web_address,
+    refuse,
+    shown_url,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,6 +102,9 @@ def _provider(name: str, value: object, environment: Mapping[str, str]) -> Provi
     key, variable = _key(table, base_url, known)
     replies = table.values.get("replies")
     counts = {key: table.count(key) for key in COUNTS}
+    # Whether the limit of an answer is our own, or documented as one that always holds.
+    strict = {KNOWN_PROVIDERS[name].base_url for name in STRICT}
+    is_strict = kind in ("local", "scripted") or base_url in strict
     return ProviderSettings(
         name=name,
         kind=kind,
@@ -107,16 +118,10 @@ def _provider(name: str, value: object, environment: Mapping[str, str]) -> Provi
         structured=table.typed("structured", bool, True),
         stream=table.typed("stream", bool, True),
         max_tokens_field=table.text("max_tokens_field"),
-        keeps_max_tokens=table.typed("keeps_max_tokens", bool, _is_strict(kind, base_url)),
-        rules=() if replies is None else rules_from(replies, table.place),
+        keeps_max_tokens=table.typed("keeps_max_tokens", bool, is_strict),
+        rules=() if replies is None else _rules(replies, table.place),
         **counts,
     )
-
-
-def _is_strict(kind: str, base_url: str) -> bool:
-    """Whether the limit of an answer is our own, or documented as one that always holds."""
-    strict = {KNOWN_PROVIDERS[name].base_url for name in STRICT}
-    return kind in ("local", "scripted") or base_url in strict
 
 
 def _base_url(table: Table, given: str, kind: str, known: KnownProvider | None) -> str:
@@ -150,7 +155,7 @@ def _key(table: Table, base_url: str, known: KnownProvider | None) -> tuple[Secr
     return (Secret(key) if key else None), variable
 
 
-def rules_from(value: object, place: str) -> tuple[ReplyRule, ...]:
+def _rules(value: object, place: str) -> tuple[ReplyRule, ...]:
     """The rules of a scripted provider: a list of tables, or the `rules` of a replies file."""
     if isinstance(value, dict) and set(value) == {"rules"}:
         value = value["rules"]

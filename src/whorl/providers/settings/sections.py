@@ -25,10 +25,8 @@ from whorl.providers.settings import (
     NotifySettings,
     Price,
     Settings,
-    ToolServer,
-)
-from whorl.providers.settings.fields import (
     Table,
+    ToolServer,
     is_web_address,
     refuse,
     resolve,
@@ -88,7 +86,8 @@ def settings_from(
         name: Table(whole.values.get(name, {}), f"[{name}]", keys, environment)
         for name, keys in SECTIONS.items()
     }
-    defaults = sections["defaults"]
+    defaults, folders = sections["defaults"], sections["workflows"]
+    folders.texts("folders")
     providers = providers_from(sections["providers"].values, environment)
     return Settings(
         default_provider=defaults.text("provider") or next(iter(providers), ""),
@@ -107,7 +106,7 @@ def settings_from(
         environment={k: environment[k] for k in COMMAND_VARIABLES if k in environment},
         project_root=project_root,
         retention=_retention(sections["retention"]),
-        workflows=_workflows(sections["workflows"]),
+        workflows=dict(folders.values),
     )
 
 
@@ -139,8 +138,6 @@ def _server(name: str, value: object, environment: Environment) -> ToolServer:
     command, url = table.texts("command") or (), table.text("url")
     if bool(command) == bool(url):
         refuse(f'{table.place} needs either command = ["program", ...] or url = "https://..."')
-    if url and not is_web_address(url):
-        refuse(f"{table.place} url must be a web address, not {shown_url(url)}")
     # What comes from our own variables is secret; one that is not set here is not set there.
     env = {
         variable: Secret(resolve(text, environment)) if text.startswith("env:") else text
@@ -150,7 +147,7 @@ def _server(name: str, value: object, environment: Environment) -> ToolServer:
     return ToolServer(
         name=name,
         command=command,
-        url=url,
+        url=table.url(url, "a web address"),
         env=env,
         headers=table.headers(),
         tools=table.texts("tools"),
@@ -171,7 +168,10 @@ def agents_from(tables: Mapping[str, object], environment: Environment) -> dict[
 def _agent(name: str, value: object, environment: Environment) -> AgentSettings:
     table = Table(value, f"[agents.{name}]", AGENT, environment)
     program = table.text("program")
-    kind = table.text("kind") or _agent_kind(name, program)
+    # The format that an agent speaks: its name says so, or the name of its program.
+    stem = PurePath(program).stem
+    by_program = {usual: kind for kind, usual in AGENT_PROGRAMS.items()}.get(stem, TEXT_AGENT)
+    kind = table.text("kind") or (name if name in AGENT_PROGRAMS else by_program)
     if kind not in AGENT_KINDS:
         kinds = ", ".join(map(repr, AGENT_KINDS))
         refuse(f"{table.place} kind must be one of {kinds}, not {kind!r}")
@@ -192,14 +192,6 @@ def _agent(name: str, value: object, environment: Environment) -> AgentSettings:
         env=_agent_variables(table),
         timeout_s=timeout_s or refuse(f"{table.place} timeout_s must be above 0"),
     )
-
-
-def _agent_kind(name: str, program: str) -> str:
-    """The format that an agent speaks: its name says so, or the name of its program."""
-    if name in AGENT_PROGRAMS:
-        return name
-    stem = PurePath(program).stem
-    return next((kind for kind, usual in AGENT_PROGRAMS.items() if stem == usual), TEXT_AGENT)
 
 
 def _agent_variables(table: Table) -> dict[str, str | Secret]:
@@ -242,9 +234,7 @@ def basic(username: str, password: str) -> str:
 
 
 def _connectors(table: Table) -> ConnectorSettings:
-    url = table.text("url")
-    if url and not is_web_address(url):
-        refuse(f"[connectors] url must be such as 'http://127.0.0.1:8080', not {shown_url(url)}")
+    url = table.url(table.text("url"), "such as 'http://127.0.0.1:8080'")
     replies = table.values.get("replies", {})
     if not isinstance(replies, dict):
         refuse("[connectors] replies must be a file, or a table of replies by action")
@@ -280,9 +270,7 @@ def _seconds(duration: object) -> float | None:
 
 
 def _notify(table: Table) -> NotifySettings:
-    url = table.resolved("url")
-    if url and not is_web_address(url):
-        refuse(f"[notify] url must be an http or https address, not {shown_url(url)}")
+    url = table.url(table.resolved("url"), "an http or https address")
     if table.values and not url:
         refuse("[notify] needs a url, the address that is told")
     chosen = table.values.get("on", list(get_args(NotifyOn)))
@@ -299,9 +287,3 @@ def _retention(table: Table) -> dict[str, str]:
     if not isinstance(age, str) or _BARE.fullmatch(age.strip()) or _seconds(age) is None:
         refuse(f"[retention] older_than must be a time such as '30d' or '12h', not {age!r}")
     return {"older_than": age}
-
-
-def _workflows(table: Table) -> dict[str, object]:
-    """The folders in which workflows are looked for by name."""
-    table.texts("folders")
-    return dict(table.values)

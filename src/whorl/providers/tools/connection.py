@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from mcp import Client
 
     from whorl.language import Json
+    from whorl.providers.commands import Program
     from whorl.providers.outbound import Outbound
-    from whorl.providers.programs import Program
     from whorl.providers.settings import ToolServer
 
 PAGES_MAX = 20
@@ -119,9 +119,15 @@ class Connection:
         from mcp import Client, Implementation
         from mcp.shared.exceptions import MCPError
 
+        from whorl.providers.tools.transports import program_streams, web_streams
+
         info = Implementation(name="whorl", version="1")
         try:
-            async with Client(self._streams(), cache=None, client_info=info) as client:
+            if self._program is None:
+                streams: Any = web_streams(self._server, self._outbound, self._errors)
+            else:
+                streams = program_streams(self._program, self._errors)
+            async with Client(streams, cache=None, client_info=info) as client:
                 ready.set_result(client)
                 await over.wait()
         except (MCPError, *_FAILURES) as cause:
@@ -132,24 +138,20 @@ class Connection:
 
     def _report(self, ready: asyncio.Future[Client], cause: BaseException) -> None:
         """Passes on why there is no session, unless there was one, which its callers noticed."""
-        below = first_of(cause, ProviderError) or next(iter(self._errors.faults), None)
         if ready.done():
             return
-        if isinstance(below, ProviderError):
+        group = cause.subgroup(ProviderError) if isinstance(cause, BaseExceptionGroup) else cause
+        below = innermost(group) if group else None
+        if not isinstance(below, ProviderError):
+            below = next(iter(self._errors.faults), None)
+        if below is not None:
             code = below.code if below.code in ("P107", "R110") else "P120"
             fault = self._fault(f"cannot be reached: {below}", code=code, retryable=below.retryable)
         else:
             refusal = self._errors.refusal
             retryable = refusal is not None and refusal.retryable
-            fault = self._fault(f"cannot be used: {innermost(cause)}", retryable=retryable)
+            fault = self._fault(f"cannot be used: {first_line(cause)}", retryable=retryable)
         ready.set_exception(fault)
-
-    def _streams(self) -> Any:
-        from whorl.providers.tools.transports import program_streams, web_streams
-
-        if self._program is None:
-            return web_streams(self._server, self._outbound, self._errors)
-        return program_streams(self._program, self._errors)
 
     @asynccontextmanager
     async def _own_errors(self) -> AsyncIterator[None]:
@@ -191,7 +193,7 @@ class Connection:
             await self.close()
             why = "ended in the middle of a call"
             return self._fault(why, code="P101", retryable=True, answered=False)
-        return self._fault(f"refused the call: {innermost(cause)}", code="P123")
+        return self._fault(f"refused the call: {first_line(cause)}", code="P123")
 
 
 def _value(result: Any) -> Json:
@@ -203,16 +205,12 @@ def _value(result: Any) -> Json:
     text = clean("\n".join(texts))
     try:
         structured = as_json(result.structured_content)
-        if structured is not None:
-            return _unwrapped(structured, text)
-        return text if len(texts) == len(parts) else as_json({"content": parts})
+        if structured is None:
+            return text if len(texts) == len(parts) else as_json({"content": parts})
     except NotJson:
         return text
-
-
-def _unwrapped(structured: Json, text: str) -> Json:
-    """Servers wrap a result that is no object; the text then says the same without the wrap."""
     if isinstance(structured, dict) and set(structured) == {"result"}:
+        # Servers wrap a result that is no object; the text then says the same without the wrap.
         inner = structured["result"]
         if text in (inner, json.dumps(inner), json.dumps(inner, ensure_ascii=False)):
             return inner
@@ -238,17 +236,14 @@ class ServerErrors:
         return f"; {self.refusal}{last}" if self.refusal else last
 
 
-def innermost(cause: BaseException) -> str:
-    """The first line of the exception at the bottom of a group."""
+def innermost(cause: BaseException) -> BaseException:
+    """The exception at the bottom of a group, by its first ones."""
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
-    lines = str(cause).strip().splitlines()
-    return clean(lines[0])[:LINE_MAX] if lines else type(cause).__name__
+    return cause
 
 
-def first_of(cause: BaseException, kind: type[BaseException]) -> BaseException | None:
-    """The first exception of a kind in a group, or the exception itself."""
-    if isinstance(cause, kind):
-        return cause
-    inner = cause.exceptions if isinstance(cause, BaseExceptionGroup) else ()
-    return next((match for each in inner if (match := first_of(each, kind))), None)
+def first_line(cause: BaseException) -> str:
+    """The first line of the exception at the bottom of a group."""
+    lines = str(innermost(cause)).strip().splitlines()
+    return clean(lines[0])[:LINE_MAX] if lines else type(innermost(cause)).__name__

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from whorl.errors import ProviderError, did_you_mean
+from whorl.providers.commands import Program, check_permission
 from whorl.providers.json_values import NotJson, as_json, clean, table_of
 from whorl.providers.models.conversation import ToolOffer
-from whorl.providers.programs import Program, check_permission
 from whorl.providers.settings import revealed
 from whorl.providers.task import Inputs, OwnTask, Reply, Usage, time_limit
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from whorl.language import Json
-    from whorl.providers.functions import Function, Tasks
+    from whorl.providers.functions import Function
     from whorl.providers.models.conversation import ToolCall
     from whorl.providers.outbound import Outbound
     from whorl.providers.settings import Settings, ToolServer
@@ -56,7 +56,7 @@ class Servers:
         self,
         settings: Settings,
         outbound: Outbound,
-        earlier_pins: Callable[[str], Mapping[str, str]] | None = None,
+        earlier_pins: Callable[[str], Mapping[str, str]],
     ) -> None:
         self._settings = settings
         self._outbound = outbound
@@ -65,10 +65,6 @@ class Servers:
             WeakKeyDictionary()
         )
         self._pins: OrderedDict[str, dict[str, str]] = OrderedDict()
-
-    def names(self) -> tuple[str, ...]:
-        """The names of the configured servers."""
-        return tuple(self._settings.mcp)
 
     async def tools(self, name: str, run: str) -> list[ListedTool]:
         """The allowed tools of a server; raises ProviderError P122 when one of them has changed."""
@@ -111,10 +107,9 @@ class Servers:
 
     def _pin(self, run: str, server: str, tool: ListedTool) -> None:
         if run not in self._pins:
-            self._pins[run] = dict(self._earlier_pins(run)) if self._earlier_pins else {}
-        pins = self._pins[run]
+            self._pins[run] = dict(self._earlier_pins(run))
         self._pins.move_to_end(run)
-        if pins.setdefault(f"{server}/{tool.name}", tool.pin) != tool.pin:
+        if self._pins[run].setdefault(f"{server}/{tool.name}", tool.pin) != tool.pin:
             raise changed(server, tool.name)
         while len(self._pins) > RUNS_MAX:
             self._pins.popitem(last=False)
@@ -135,17 +130,14 @@ class Servers:
 
         kept = self._connections.setdefault(asyncio.get_running_loop(), {})
         if server.name not in kept:
-            program = _server_program(server, self._settings) if server.command else None
+            program = None
+            if server.command:
+                check_permission(self._settings, server.command[0], f"MCP server {server.name!r}")
+                folder = str(Path(self._settings.project_root).resolve())
+                environment = {**self._settings.environment, **revealed(server.env)}
+                program = Program(server.command, environment, folder, stdin=None)
             kept[server.name] = Connection(server, self._outbound, program)
         return kept[server.name]
-
-
-def _server_program(server: ToolServer, settings: Settings) -> Program:
-    """What is started; raises ProviderError R110 when the operator does not permit it."""
-    check_permission(settings, server.command[0], f"MCP server {server.name!r}")
-    folder = str(Path(settings.project_root).resolve())
-    environment = {**settings.environment, **revealed(server.env)}
-    return Program(server.command, environment, folder, stdin=None)
 
 
 def _listed(name: str, description: str, schema: object) -> ListedTool:
@@ -175,7 +167,6 @@ class Tool(OwnTask):
     """
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Calls it. Raises ProviderError."""
         inputs = Inputs("tool", request.inputs)
         name, tool = inputs.needed("server"), inputs.needed("tool")
         server = self._settings.mcp.get(name)
@@ -196,8 +187,7 @@ OFFERS_MAX = 128
 NAME_MAX = 64
 
 _UNUSUAL = re.compile(r"[^a-zA-Z0-9_-]")
-_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array"}
-_TYPE_NAMES = {kind.__name__: name for kind, name in _TYPES.items()}
+_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,75 +224,61 @@ class ToolOffers:
         return {"id": call_id, "name": call.name, "kind": kind, "inputs": inputs}
 
 
-class Toolbox:
-    """Finds what the names in `tools` stand for."""
+async def offered_tools(
+    context: Context, names: Sequence[Json], run: str, earlier: Mapping[str, str]
+) -> ToolOffers:
+    """The tools behind the names; servers that are needed are started. Raises ProviderError.
 
-    def __init__(self, context: Context) -> None:
-        self._settings = context.settings
-        self._functions: Tasks = context.functions
-        self._servers = context.servers
+    `earlier` are the hashes of what the model was told before: P122 when one has changed.
+    """
+    offers, settings = ToolOffers(), context.settings
+    for name in names:
+        if not isinstance(name, str):
+            raise _unfit(f"holds {name!r:.80}; each is the name of an MCP server or a task")
+        server, _, tool = name.partition("/")
+        if context.functions.get(name) is not None or name in settings.tasks:
+            _add_task(context, name, offers)
+        elif server in settings.mcp:
+            _add_server(server, tool, await context.servers.tools(server, run), offers)
+        else:
+            near = did_you_mean(name, [*settings.mcp, *settings.tasks, *context.functions.names()])
+            raise _unfit(
+                f"names {name!r}, which is neither an MCP server nor a task; add [mcp.{name}] or "
+                f"[tasks] {name} to whorl.toml{'; ' + near if near else ''}"
+            )
+    count = len(offers.offers)
+    if count > OFFERS_MAX:
+        raise _unfit(f"stands for {count} tools, and at most {OFFERS_MAX} can be offered")
+    for name, pin in earlier.items():
+        if offers.pins.get(name, pin) != pin:
+            raise changed(*name.split("/", 1))
+    return offers
 
-    async def offered(
-        self, names: Sequence[Json], run: str, earlier: Mapping[str, str] | None = None
-    ) -> ToolOffers:
-        """The tools behind the names; servers that are needed are started. Raises ProviderError.
 
-        `earlier` are the hashes of what the model was told before: P122 when one has changed.
-        """
-        offers = ToolOffers()
-        for name in names:
-            if not isinstance(name, str):
-                raise _unfit(f"holds {name!r:.80}; each is the name of an MCP server or a task")
-            server, _, tool = name.partition("/")
-            if self._functions.get(name) is not None or name in self._settings.tasks:
-                self._add_task(name, offers)
-            elif server in self._settings.mcp:
-                listed = await self._servers.tools(server, run)
-                self._add_server(server, tool, listed, offers)
-            else:
-                raise _unfit(self._unknown(name))
-        count = len(offers.offers)
-        if count > OFFERS_MAX:
-            raise _unfit(f"stands for {count} tools, and at most {OFFERS_MAX} can be offered")
-        for name, pin in (earlier or {}).items():
-            if offers.pins.get(name, pin) != pin:
-                raise changed(*name.split("/", 1))
-        return offers
+def _add_server(server: str, only: str, listed: list[ListedTool], offers: ToolOffers) -> None:
+    chosen = [tool for tool in listed if only in ("", tool.name)]
+    if only and not chosen:
+        near = did_you_mean(only, [tool.name for tool in listed])
+        raise _unfit(f"names {server}/{only}, which that server does not have; {near}")
+    for tool in chosen:
+        target: dict[str, Json] = {"kind": "tool", "server": server, "tool": tool.name}
+        offers.pins[f"{server}/{tool.name}"] = tool.pin
+        name = f"{server}__{tool.name}"
+        offers.add(name, tool.description, tool.schema, target | {"pin": tool.pin})
 
-    def _add_server(
-        self, server: str, only: str, listed: list[ListedTool], offers: ToolOffers
-    ) -> None:
-        chosen = [tool for tool in listed if only in ("", tool.name)]
-        if only and not chosen:
-            near = did_you_mean(only, [tool.name for tool in listed])
-            raise _unfit(f"names {server}/{only}, which that server does not have; {near}")
-        for tool in chosen:
-            target: dict[str, Json] = {"kind": "tool", "server": server, "tool": tool.name}
-            offers.pins[f"{server}/{tool.name}"] = tool.pin
-            name = f"{server}__{tool.name}"
-            offers.add(name, tool.description, tool.schema, target | {"pin": tool.pin})
 
-    def _add_task(self, task: str, offers: ToolOffers) -> None:
-        registered = self._functions.get(task)
-        place = self._settings.tasks.get(task, "")
-        function = None if registered is None else registered.function
-        if function is None and place.startswith("python:"):
-            from whorl.providers.use import import_function
+def _add_task(context: Context, task: str, offers: ToolOffers) -> None:
+    registered = context.functions.get(task)
+    place = context.settings.tasks.get(task, "")
+    function = None if registered is None else registered.function
+    if function is None and place.startswith("python:"):
+        from whorl.providers.use import import_function
 
-            function = import_function(place, self._settings)
-        described, schema = f"The task {task!r}.", dict[str, "Json"](type="object")
-        if function is not None:
-            described, schema = inspect.getdoc(function) or "", schema_of(function)
-        offers.add(task, described, schema, {"kind": "use", "task": task})
-
-    def _unknown(self, name: str) -> str:
-        near = did_you_mean(
-            name, [*self._settings.mcp, *self._settings.tasks, *self._functions.names()]
-        )
-        return (
-            f"names {name!r}, which is neither an MCP server nor a task; add [mcp.{name}] or "
-            f"[tasks] {name} to whorl.toml{'; ' + near if near else ''}"
-        )
+        function = import_function(place, context.settings)
+    described, schema = f"The task {task!r}.", dict[str, "Json"](type="object")
+    if function is not None:
+        described, schema = inspect.getdoc(function) or "", schema_of(function)
+    offers.add(task, described, schema, {"kind": "use", "task": task})
 
 
 def schema_of(function: Function) -> dict[str, Json]:
@@ -314,7 +290,9 @@ def schema_of(function: Function) -> dict[str, Json]:
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             is_open = True
             continue
-        kind = _type_of(parameter.annotation)
+        annotation = parameter.annotation
+        written = annotation.__name__ if isinstance(annotation, type) else annotation
+        kind = _TYPES.get(written.partition("[")[0]) if isinstance(written, str) else None
         properties[name] = {"type": kind} if kind else {}
         if parameter.default is parameter.empty:
             required.append(name)
@@ -324,12 +302,6 @@ def schema_of(function: Function) -> dict[str, Json]:
         "required": required,
         "additionalProperties": is_open,
     }
-
-
-def _type_of(annotation: object) -> str:
-    if isinstance(annotation, str):
-        return _TYPE_NAMES.get(annotation.partition("[")[0], "")
-    return _TYPES.get(annotation, "") if isinstance(annotation, type) else ""
 
 
 def _unfit(why: str) -> ProviderError:

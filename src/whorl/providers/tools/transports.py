@@ -14,9 +14,9 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from whorl.errors import ProviderError
+from whorl.providers.commands import end_group, start_program
 from whorl.providers.outbound import Call, Credential, origin_of
 from whorl.providers.outbound.errors import status_fault
-from whorl.providers.programs import signal_group, start_program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,16 +24,15 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.client._transport import TransportStreams
 
-    from whorl.providers.outbound import Incoming, Outbound
-    from whorl.providers.programs import Program
+    from whorl.providers.commands import Program
+    from whorl.providers.outbound import Outbound, Received
     from whorl.providers.settings import ToolServer
     from whorl.providers.tools.connection import ServerErrors
 
-    Received = MemoryObjectReceiveStream[SessionMessage | Exception]
+    Messages = MemoryObjectReceiveStream[SessionMessage | Exception]
     Sent = MemoryObjectSendStream[SessionMessage]
 
 LINE_MAX = 10_000_000
-GRACE_S = 2.0
 # A stream on which a server tells news stays open; a request has the time of its step.
 CALL_S = 600.0
 NEWS_S = 3_600.0
@@ -45,7 +44,7 @@ _UNDONE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 @asynccontextmanager
 async def program_streams(
     program: Program, errors: ServerErrors
-) -> AsyncIterator[tuple[Received, Sent]]:
+) -> AsyncIterator[tuple[Messages, Sent]]:
     """Starts the program; gives the streams of messages that a session needs."""
     try:
         transport, watch = await start_program(program, lambda: _Watch(errors))
@@ -64,7 +63,11 @@ async def program_streams(
                 group.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
-            await _stop(transport, watch)
+            # As the protocol wants it: no more input, a signal, the last signal.
+            if (stdin := transport.get_pipe_transport(0)) is not None:
+                stdin.close()
+            await end_group(transport, watch.exited, (None, signal.SIGTERM, signal.SIGKILL))
+            transport.close()
         for stream in (received, incoming, outgoing, wanted):
             stream.close()
 
@@ -105,14 +108,13 @@ async def _read(
         # A line over its limit, like the end of the program, ends the session.
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ValueError):
             while line := await lines.readline():
-                await received.send(_message(line))
-
-
-def _message(line: bytes) -> SessionMessage | Exception:
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as cause:
-        return cause
+                message: SessionMessage | Exception
+                try:
+                    parsed = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    message = SessionMessage(parsed)
+                except ValueError as cause:
+                    message = cause
+                await received.send(message)
 
 
 async def _write(
@@ -124,22 +126,6 @@ async def _write(
         async for sent in wanted:
             text = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
             stdin.write(text.encode("utf-8", "replace") + b"\n")
-
-
-async def _stop(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
-    """Ends the program as its protocol wants it: no more input, a signal, the last signal."""
-    stdin = transport.get_pipe_transport(0)
-    if stdin is not None:
-        stdin.close()
-    for number in (None, signal.SIGTERM, signal.SIGKILL):
-        if number is not None:
-            signal_group(transport, number)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(watch.exited.wait(), GRACE_S)
-            break
-    # What the program started may have outlived it.
-    signal_group(transport, signal.SIGKILL)
-    transport.close()
 
 
 @asynccontextmanager
@@ -195,7 +181,7 @@ class _Transport(httpx2.AsyncBaseTransport):
 class _Body(httpx2.AsyncByteStream):
     """The body of a reply; closing it gives the connection back."""
 
-    def __init__(self, reply: Incoming, stack: AsyncExitStack, errors: ServerErrors) -> None:
+    def __init__(self, reply: Received, stack: AsyncExitStack, errors: ServerErrors) -> None:
         self._reply = reply
         self._stack = stack
         self._errors = errors

@@ -1,0 +1,427 @@
+"""The wires: OpenAI's chat, which most servers speak, Anthropic's messages, Ollama's, and a script.
+
+Those of servers read streams, and plain replies where a server gives those. The scripted one gives
+canned replies instead of a model: for tests, demonstrations and dry runs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from whorl.errors import ProviderError
+from whorl.providers.json_values import as_text, clean, table_of, tables_of
+from whorl.providers.models.answers import closed, is_strict
+from whorl.providers.models.conversation import Answer, Limit, counted, tool_calls
+from whorl.providers.models.http_wire import AnswerReader, HttpWire
+from whorl.providers.outbound import origin_of
+from whorl.providers.outbound.errors import status_fault
+
+if TYPE_CHECKING:
+    from whorl.language import Json
+    from whorl.providers.models.conversation import Candidate, Conversation, Message
+    from whorl.providers.outbound import Outbound
+    from whorl.providers.settings import ProviderSettings, ReplyRule
+    from whorl.providers.task import Emit
+
+    Body = dict[str, Json]
+
+OFFICIAL = "https://api.openai.com:443"
+# The tool through which a model of Anthropic gives an answer by schema: every model has tools.
+ANSWER_TOOL = "give_answer"
+_ANTHROPIC_FINISHES = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "context",
+    "tool_use": "tool_calls",
+}
+_ITERATION = re.compile(r"\[(\d+)\]")
+
+
+class _OpenAIReader(AnswerReader):
+    """Takes in chunks, or a whole reply, which has a `message` where a chunk has a `delta`."""
+
+    counts = ("prompt_tokens", "completion_tokens")
+
+    def take(self, event: Body) -> bool:
+        self.usage = table_of(event.get("usage")) or self.usage
+        self.served_by = event.get("model") or self.served_by
+        choice = next(iter(tables_of(event.get("choices"))), {})
+        given = choice.get("delta") or choice.get("message")
+        if choice and not given:
+            given = {"content": choice.get("text")}
+        message = table_of(given)
+        content, refusal = message.get("content"), message.get("refusal")
+        if isinstance(content, list):
+            texts = [part.get("text") for part in tables_of(content)]
+            content = "".join(text for text in texts if isinstance(text, str))
+        self.add_text(content)
+        self.refusal += clean(refusal) if isinstance(refusal, str) else ""
+        called = tables_of(message.get("tool_calls"))
+        for number, call in enumerate(called):
+            function, place = table_of(call.get("function")), call.get("index")
+            self.add_call(
+                number if place is None else place,
+                call_id=call.get("id"),
+                name=function.get("name"),
+                arguments=function.get("arguments"),
+            )
+        self.finish = str(choice.get("finish_reason") or self.finish)
+        self.has_message = "content" in message or bool(called or self.refusal)
+        return False
+
+    def answer(self) -> Answer:
+        cached = table_of(self.usage.get("prompt_tokens_details")).get("cached_tokens")
+        return replace(super().answer(), cache_read_tokens=counted(cached) or 0)
+
+
+class OpenAIWire(HttpWire):
+    """Speaks to any server with `/chat/completions`."""
+
+    reader = _OpenAIReader
+    dispensable = ("response_format", "stream_options", "temperature", "seed", "stream")
+    new_limit = "max_completion_tokens"
+    end_mark = "[DONE]"
+
+    @staticmethod
+    def path(path: str, *, is_check: bool) -> str:
+        if is_check:
+            return f"{path}/models"
+        return f"{(path or '/v1').removesuffix('/chat/completions')}/chat/completions"
+
+    def body(self, candidate: Candidate, conversation: Conversation) -> Body:
+        provider, schema = candidate.provider, conversation.schema
+        messages: list[Json] = [_openai_message(message) for message in conversation.messages]
+        body: Body = {"model": candidate.model, "messages": messages}
+        if provider.stream:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
+        is_official = origin_of(provider.base_url) == OFFICIAL
+        usual = self.new_limit if is_official else "max_tokens"
+        body |= _options(conversation, limit=provider.max_tokens_field or usual)
+        if conversation.tools:
+            body["tools"] = _functions(conversation)
+            if conversation.must_answer:
+                body["tool_choice"] = "none"
+        if provider.structured and isinstance(schema, dict) and schema.get("type") == "object":
+            form = closed(schema)
+            described: Json = {"name": "answer", "schema": form, "strict": is_strict(form)}
+            body["response_format"] = {"type": "json_schema", "json_schema": described}
+        return body
+
+
+def _openai_message(message: Message) -> Body:
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.call, "content": message.text}
+    if not message.calls:
+        return {"role": message.role, "content": message.text}
+    calls: list[Json] = []
+    for call in message.calls:
+        arguments = json.dumps(call.arguments, ensure_ascii=False)
+        function: Json = {"name": call.name, "arguments": arguments}
+        calls.append({"id": call.id, "type": "function", "function": function})
+    return {"role": message.role, "content": message.text or None, "tool_calls": calls}
+
+
+def _options(conversation: Conversation, *, limit: str) -> Body:
+    """The options that are set, by the fields that OpenAI and Ollama have for them."""
+    options: Body = {
+        "temperature": conversation.temperature,
+        limit: conversation.limit,
+        "stop": list(conversation.stop) or None,
+        "seed": conversation.seed,
+    }
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _functions(conversation: Conversation) -> list[Json]:
+    """The tools on offer, in the form that OpenAI and Ollama share."""
+    functions: list[Json] = []
+    for tool in conversation.tools:
+        described: Body = {"description": tool.description} if tool.description else {}
+        function: Body = {"name": tool.name, "parameters": dict(tool.schema), **described}
+        functions.append({"type": "function", "function": function})
+    return functions
+
+
+class _OllamaReader(AnswerReader):
+    """Takes in lines; the last one has the counts."""
+
+    counts = ("prompt_eval_count", "eval_count")
+
+    def take(self, event: Body) -> bool:
+        self.usage = event
+        self.served_by = event.get("model")
+        message = table_of(event.get("message"))
+        self.has_message = isinstance(event.get("message"), dict)
+        self.add_text(message.get("content"))
+        for call in tables_of(message.get("tool_calls")):
+            function = table_of(call.get("function"))
+            name, arguments = function.get("name"), function.get("arguments")
+            self.add_call(None, call_id=call.get("id"), name=name, arguments=arguments)
+        return bool(event.get("done"))
+
+    def answer(self) -> Answer:
+        return replace(super().answer(), finish=str(self.usage.get("done_reason") or "stop"))
+
+
+class OllamaWire(HttpWire):
+    """Speaks to Ollama's `/api/chat`: one JSON object a line, or one for all."""
+
+    reader = _OllamaReader
+    stream_types = ("application/x-ndjson", "application/ndjson", "application/jsonl")
+    is_json_lines = True
+    # A schema is stated in words too, and checked by us.
+    dispensable = ("format", "tools")
+
+    @staticmethod
+    def path(path: str, *, is_check: bool) -> str:
+        path = path.removesuffix("/chat").removesuffix("/api").removesuffix("/v1")
+        return f"{path}/api/{'tags' if is_check else 'chat'}"
+
+    def body(self, candidate: Candidate, conversation: Conversation) -> Body:
+        provider = candidate.provider
+        messages: list[Json] = []
+        for message in conversation.messages:
+            sent: Body = {"role": message.role, "content": message.text}
+            if message.role == "tool":
+                sent["tool_name"] = message.tool
+            if message.calls:
+                sent["tool_calls"] = [
+                    {"function": {"name": call.name, "arguments": call.arguments}}
+                    for call in message.calls
+                ]
+            messages.append(sent)
+        body: Body = {"model": candidate.model, "messages": messages, "stream": provider.stream}
+        if options := _options(conversation, limit="num_predict"):
+            body["options"] = options
+        if conversation.tools and not conversation.must_answer:
+            # A model that is held to a schema asks for no tools, so it is only held to it last.
+            body["tools"] = _functions(conversation)
+        elif provider.structured and isinstance(conversation.schema, dict):
+            body["format"] = conversation.schema
+        return body
+
+
+class _AnthropicReader(AnswerReader):
+    """Takes in an answer block by block."""
+
+    counts = ("input_tokens", "output_tokens")
+
+    def __init__(self, emit: Emit) -> None:
+        super().__init__(emit)
+        self._answers: set[str] = set()
+
+    def take(self, event: Body) -> bool:
+        match event.get("type"):
+            case "message_start":
+                self._begin(table_of(event.get("message")))
+            case "content_block_start":
+                self._begin_block(event.get("index"), table_of(event.get("content_block")))
+            case "content_block_delta":
+                delta = table_of(event.get("delta"))
+                if delta.get("type") == "text_delta":
+                    self.add_text(delta.get("text"))
+                elif delta.get("type") == "input_json_delta":
+                    self._add_input(event.get("index"), delta.get("partial_json") or "")
+            case "message_delta":
+                self.finish = str(table_of(event.get("delta")).get("stop_reason") or "")
+                usage = table_of(event.get("usage"))
+                self.usage |= {name: n for name, n in usage.items() if n is not None}
+        return event.get("type") == "message_stop"
+
+    def take_reply(self, reply: Body) -> None:
+        self.has_message = isinstance(reply.get("content"), list)
+        self._begin(reply)
+        for place, block in enumerate(tables_of(reply.get("content"))):
+            self._begin_block(place, block)
+
+    def _begin(self, message: Body) -> None:
+        self.served_by = message.get("model")
+        self.usage |= table_of(message.get("usage"))
+        self.finish = str(message.get("stop_reason") or "")
+
+    def _begin_block(self, place: Json, block: Body) -> None:
+        if block.get("type") == "text":
+            self.add_text(block.get("text"))
+        elif block.get("type") == "tool_use":
+            if block.get("name") == ANSWER_TOOL:
+                self._answers.add(str(place))
+            else:
+                self.add_call(place, call_id=block.get("id"), name=block.get("name"))
+            # A stream begins with an empty input, whose text follows; a plain reply has all of it.
+            self._add_input(place, block.get("input") or "")
+
+    def _add_input(self, place: Json, given: Json) -> None:
+        if str(place) in self._answers:
+            self.add_text(as_text(given))
+        else:
+            self.add_call(place, arguments=given)
+
+    def answer(self) -> Answer:
+        answer, finish = super().answer(), _ANTHROPIC_FINISHES.get(self.finish, self.finish)
+        read = counted(self.usage.get("cache_read_input_tokens")) or 0
+        written = counted(self.usage.get("cache_creation_input_tokens")) or 0
+        fresh = answer.input_tokens
+        if read or written:
+            answer.detail["cache"] = {"read_tokens": read, "written_tokens": written}
+        return replace(
+            answer,
+            # An answer by schema may be an empty object, of which a stream says nothing.
+            text=answer.text or ("{}" if self._answers else ""),
+            finish="stop" if finish == "tool_calls" and not answer.calls else finish,
+            input_tokens=None if fresh is None else fresh + read + written,
+            cache_read_tokens=read,
+            cache_written_tokens=written,
+        )
+
+
+class AnthropicWire(HttpWire):
+    """Speaks to servers with `/v1/messages`."""
+
+    reader = _AnthropicReader
+    # A schema is stated in words too, and checked by us.
+    dispensable = ("tool_choice", "temperature", "stop_sequences", "stream")
+    # The format wants a limit for every answer; a model that gives less says so.
+    answer_tokens = 16_384
+    headers = (("anthropic-version", "2023-06-01"),)
+    key_header = "x-api-key"
+    has_seed = False
+
+    @staticmethod
+    def path(path: str, *, is_check: bool) -> str:
+        path = path.removesuffix("/messages").removesuffix("/v1")
+        return f"{path}/v1/{'models' if is_check else 'messages'}"
+
+    def body(self, candidate: Candidate, conversation: Conversation) -> Body:
+        system = [message.text for message in conversation.messages if message.role == "system"]
+        body: Body = {
+            "model": candidate.model,
+            "max_tokens": conversation.limit or self.answer_tokens,
+            "messages": _anthropic_messages(conversation),
+        }
+        if system:
+            body["system"] = "\n\n".join(system)
+        if candidate.provider.stream:
+            body["stream"] = True
+        if conversation.temperature is not None:
+            # Other formats go up to 2, and files are written for those.
+            body["temperature"] = min(conversation.temperature, 1.0)
+        if conversation.stop:
+            body["stop_sequences"] = list(conversation.stop)
+        return body | _anthropic_tools(candidate, conversation)
+
+
+def _anthropic_tools(candidate: Candidate, conversation: Conversation) -> Body:
+    """The tools on offer; an answer by schema is given through a tool of our own."""
+    offered: list[Json] = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
+        for tool in conversation.tools
+    ]
+    choice: Body = {"type": "none"} if conversation.must_answer else {}
+    schema = conversation.schema
+    if candidate.provider.structured and table_of(schema).get("type") == "object":
+        is_free = bool(offered) and not conversation.must_answer
+        choice = {"type": "any"} if is_free else {"type": "tool", "name": ANSWER_TOOL}
+        described = "Gives the answer. Call it once, when the answer is known."
+        offered.append({"name": ANSWER_TOOL, "description": described, "input_schema": schema})
+    if not offered:
+        return {}
+    return {"tools": offered} | ({"tool_choice": choice} if choice else {})
+
+
+def _anthropic_messages(conversation: Conversation) -> list[Json]:
+    """The messages; results of tools that were asked for together stand together in one."""
+    messages: list[Json] = []
+    results: list[Json] = []
+    for message in conversation.messages:
+        if message.role == "tool":
+            if not results:
+                messages.append({"role": "user", "content": results})
+            result: Body = {"type": "tool_result", "tool_use_id": message.call}
+            result["content"] = message.text or "(nothing)"
+            results.append(result | ({"is_error": True} if message.failed else {}))
+            continue
+        results = []
+        if message.role != "system":
+            messages.append({"role": message.role, "content": _anthropic_content(message)})
+    return messages
+
+
+def _anthropic_content(message: Message) -> Json:
+    if not message.calls:
+        # An empty message is refused, and a model may have said nothing before.
+        return message.text or ("(nothing)" if message.role == "assistant" else "")
+    text: list[Json] = [{"type": "text", "text": message.text}] if message.text.strip() else []
+    return text + [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments}
+        for call in message.calls
+    ]
+
+
+class ScriptedWire:
+    """Answers by the rules of the provider; counts words as tokens and says that it is scripted."""
+
+    def __init__(self, outbound: Outbound | None = None) -> None:
+        self._counts: dict[tuple[str, int], int] = {}
+
+    async def converse(
+        self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
+    ) -> Answer:
+        """Gives the next reply of the first rule that matches the conversation."""
+        prompt = "\n".join(message.text for message in conversation.messages)
+        name = candidate.provider.name
+        for at, rule in enumerate(candidate.provider.rules):
+            if re.search(rule.match, prompt, re.DOTALL):
+                number = self._number((name, at), rule, conversation)
+                answer = _answer(_reply(rule, number, name), prompt, name, conversation.cap)
+                emit(answer.text)
+                return answer
+        raise ProviderError(
+            f"no rule of the scripted provider {name!r} matches {prompt[:200]!r}; add one",
+            code="P112",
+        )
+
+    async def check(self, provider: ProviderSettings) -> str:
+        """What to tell of the provider, which is always there."""
+        return f"{len(provider.rules)} rules"
+
+    def _number(self, key: tuple[str, int], rule: ReplyRule, conversation: Conversation) -> int:
+        """Which reply it is, from 1."""
+        if rule.by == "attempt":
+            return conversation.attempt
+        if rule.by == "iteration":
+            numbers = _ITERATION.findall(conversation.address)
+            return int(numbers[-1]) if numbers else 1
+        self._counts[key] = self._counts.get(key, 0) + 1
+        return self._counts[key]
+
+
+def _reply(rule: ReplyRule, number: int, name: str) -> Json:
+    if number > len(rule.replies) and rule.exhaust == "error":
+        raise ProviderError(
+            f"the {len(rule.replies)} replies of rule {rule.match!r} of the scripted provider "
+            f"{name!r} are used up; add one, or set exhaust = 'repeat'",
+            code="P112",
+        )
+    return rule.replies[min(number, len(rule.replies)) - 1]
+
+
+def _answer(reply: Json, prompt: str, name: str, cap: int | None) -> Answer:
+    """The answer as a model gives it that is held to so many words by a budget."""
+    fields = reply if isinstance(reply, dict) else {"text": reply}
+    status = fields.get("status")
+    if isinstance(status, int) and status >= 400:
+        headers = {"retry-after": str(fields.get("retry_after", ""))}
+        fault = str(fields.get("text", "scripted fault"))
+        raise status_fault(f"scripted provider {name!r}", status, headers, fault)
+    text = as_text(fields["json"] if "json" in fields else fields.get("text", ""))
+    calls, words = tool_calls(fields.get("calls")), text.split()
+    finish = str(fields.get("finish", "tool_calls" if calls else "stop"))
+    answer = Answer(text, finish, len(prompt.split()), len(words), {"scripted": True}, calls)
+    if cap is None or len(words) <= cap:
+        return answer
+    text, limit = " ".join(words[:cap]), Limit("max_tokens", cap)
+    return replace(answer, text=text, finish="length", output_tokens=cap, limit=limit)
