@@ -8,8 +8,7 @@ import pytest
 
 from stopwatch import within
 from whorl.dialects.reading.texts import quoted
-from whorl.dialects.studio.functions.paths import find_path, read_path
-from whorl.dialects.studio.functions.pipes import PIPES
+from whorl.dialects.studio.functions.transforms import PIPES, find_path, read_path
 from whorl.dialects.studio.texts import ScriptFault, read_script
 from whorl.dialects.studio.words import LIBRARY
 from whorl.interpreter.judging import comparable, similarity

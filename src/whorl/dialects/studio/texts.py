@@ -16,8 +16,7 @@ from whorl import ir
 from whorl.dialects.reading.context import REPORTED_MAX
 from whorl.dialects.reading.fields import Fields
 from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, read_tree, split_text
-from whorl.dialects.studio.functions.paths import read_path
-from whorl.dialects.studio.functions.pipes import ARGUMENTS, PIPES
+from whorl.dialects.studio.functions.transforms import ARGUMENTS, PIPES, read_path
 from whorl.dialects.studio.scope import expression, known
 from whorl.dialects.studio.words import CLOSED_BY, MAIN_FIELDS, RESULTS
 from whorl.errors import did_you_mean
