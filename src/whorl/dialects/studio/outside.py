@@ -12,11 +12,12 @@ from whorl import ir
 from whorl.dialects.native.shell import PREFIX
 from whorl.dialects.native.shell import read_script as read_shell
 from whorl.dialects.reading.texts import called, quoted
+from whorl.dialects.studio.canvas import RESULTS
 from whorl.dialects.studio.scope import expression, known
-from whorl.dialects.studio.texts import ScriptFault, is_written, piped, read_script
-from whorl.dialects.studio.words import RESULTS
+from whorl.dialects.studio.texts import is_written, piped, read_script
 from whorl.errors import did_you_mean
 from whorl.ir.checks.suggest import suggest
+from whorl.language import LanguageError
 from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _placed(node: NodeReader, content: str) -> str | None:
         return node.resolve(content.strip(), "")
     try:
         script = read_script(content)
-    except ScriptFault:
+    except LanguageError:
         return None
     source = node.resolve(script.reference or "input", "")
     return None if source is None else piped(source, script)

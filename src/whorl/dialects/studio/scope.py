@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.reading.texts import called, quoted
+from whorl.dialects.studio.canvas import LIBRARY, MAIN_FIELDS, RESULTS
 from whorl.dialects.studio.regions import is_within
-from whorl.dialects.studio.words import LIBRARY, MAIN_FIELDS, RESULTS
 
 if TYPE_CHECKING:
     from whorl.dialects.reading.context import ReadContext
@@ -156,11 +156,11 @@ class Scope:
             by_handle: dict[str, list[Edge]] = {}
             for edge in self.canvas.incoming[node]:
                 by_handle.setdefault(edge.target_handle, []).append(edge)
-            self._incoming[node] = {name: self._picked(edges) for name, edges in by_handle.items()}
+            self._incoming[node] = {
+                handle: called("pick", *self.choices(edges)) if edges[1:] else self._carried(edges[0])
+                for handle, edges in by_handle.items()
+            }
         return self._incoming[node]
-
-    def _picked(self, edges: list[Edge]) -> str:
-        return self._carried(edges[0]) if len(edges) == 1 else called("pick", *self.choices(edges))
 
     def value(self, node: str) -> str:
         """All that comes in: bare where it is one value, or an object by handle."""
