@@ -157,7 +157,9 @@ class Scope:
             for edge in self.canvas.incoming[node]:
                 by_handle.setdefault(edge.target_handle, []).append(edge)
             self._incoming[node] = {
-                handle: called("pick", *self.choices(edges)) if edges[1:] else self._carried(edges[0])
+                handle: called("pick", *self.choices(edges))
+                if edges[1:]
+                else self._carried(edges[0])
                 for handle, edges in by_handle.items()
             }
         return self._incoming[node]
