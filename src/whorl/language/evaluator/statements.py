@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.language import tree
@@ -23,22 +24,14 @@ Bind: TypeAlias = Callable[[dict[str, Value], Value], None]
 def compile_body(body: tree.Body, context: Context) -> Execute:
     """Turn statements into one closure that pays for them when it is entered."""
     steps = [_COMPILERS[type(statement)](statement, context) for statement in body]
-    weight = sum(weight_of(statement) for statement in body)
-    if len(steps) == 1:
-        only = steps[0]
+    weight = sum(map(weight_of, body))
 
-        def single(run: Run, out: list[str]) -> None:
-            run.spend(weight)
-            only(run, out)
-
-        return single
-
-    def several(run: Run, out: list[str]) -> None:
+    def execute(run: Run, out: list[str]) -> None:
         run.spend(weight)
         for step in steps:
             step(run, out)
 
-    return several
+    return execute
 
 
 def _add(run: Run, out: list[str], text: str) -> None:
@@ -86,11 +79,9 @@ def _if(node: tree.If, context: Context) -> Execute:
 
 
 def _for(node: tree.For, context: Context) -> Execute:
-    bind = compile_target(node.target, node.offset)
+    bind, uses_loop = compile_target(node.target, node.offset), node.uses_loop
     found = _loop_items(node, context, bind)
-    body = compile_body(node.body, context)
-    otherwise = compile_body(node.otherwise, context)
-    uses_loop = node.uses_loop
+    body, otherwise = compile_body(node.body, context), compile_body(node.otherwise, context)
 
     def repeat(run: Run, out: list[str]) -> None:
         items = found(run)
@@ -165,9 +156,8 @@ def compile_target(target: tree.Target, offset: int) -> Bind:
         if not isinstance(value, list | str | dict):
             raise EvaluationError(f"cannot unpack {kind_of(value)} into names", offset)
         if len(value) != len(parts):
-            raise EvaluationError(
-                f"cannot unpack {len(value)} values into {len(parts)} names", offset
-            )
+            message = f"cannot unpack {len(value)} values into {len(parts)} names"
+            raise EvaluationError(message, offset)
         for bind, part in zip(parts, value, strict=True):
             bind(names, part)
 
@@ -181,12 +171,8 @@ def _assign(node: tree.Assign, context: Context) -> Execute:
 
 
 def _assign_member(node: tree.AssignMember, context: Context) -> Execute:
-    value, name, member, offset = (
-        compile_expression(node.value, context),
-        node.namespace,
-        node.member,
-        node.offset,
-    )
+    value, name, member = compile_expression(node.value, context), node.namespace, node.member
+    offset = node.offset
 
     def assign(run: Run, out: list[str]) -> None:
         namespace = run.locals.get(name, UNDEFINED)
@@ -214,28 +200,19 @@ def _captured(body: Execute, run: Run) -> str:
     return "".join(out)
 
 
-def _through_filters(node: tree.Capture | tree.Filtered, context: Context) -> Evaluate:
-    body, value = compile_body(node.body, context), compile_expression(node.value, context)
-
-    def through(run: Run) -> Value:
-        run.locals[tree.CAPTURED] = _captured(body, run)
-        return value(run)
-
-    return through
-
-
 def _capture(node: tree.Capture, context: Context) -> Execute:
-    value, target = _through_filters(node, context), node.target
+    body, value = compile_body(node.body, context), compile_expression(node.value, context)
+    target, write = node.target, context.semantics.text
 
     def capture(run: Run, out: list[str]) -> None:
-        run.locals[target] = value(run)
+        run.locals[tree.CAPTURED] = _captured(body, run)
+        result = value(run)
+        if target:
+            run.locals[target] = result
+        else:
+            _add(run, out, write(run, result))
 
     return capture
-
-
-def _filtered(node: tree.Filtered, context: Context) -> Execute:
-    value, write = _through_filters(node, context), context.semantics.text
-    return lambda run, out: _add(run, out, write(run, value(run)))
 
 
 def _with(node: tree.With, context: Context) -> Execute:
@@ -262,11 +239,7 @@ def _with(node: tree.With, context: Context) -> Execute:
 
 def _macro(node: tree.Macro, context: Context) -> Execute:
     make, name = _macro_maker(node, context), node.name
-
-    def define(run: Run, out: list[str]) -> None:
-        run.locals[name] = make(run)
-
-    return define
+    return lambda run, out: run.locals.__setitem__(name, make(run))
 
 
 def _macro_maker(node: tree.Macro, context: Context) -> Callable[[Run], MacroValue]:
@@ -300,27 +273,21 @@ def _parameter_binder(
     node: tree.Macro, context: Context
 ) -> Callable[[Run, Sequence[Value], Mapping[str, Value]], None]:
     name, offset, parameters = node.name, node.offset, node.parameters
-    defaults: dict[str, Evaluate] = {}
+    defaults: dict[str, Evaluate] = dict.fromkeys(parameters, lambda run: UNDEFINED)
     for parameter, default in zip(reversed(parameters), reversed(node.defaults), strict=False):
         defaults[parameter] = compile_expression(default, context)
 
     def assign(run: Run, values: Sequence[Value], named: Mapping[str, Value]) -> None:
         if len(values) > len(parameters):
-            count = len(parameters)
-            raise EvaluationError(
-                f"macro {name!r} takes {count} arguments, {len(values)} were given", offset
-            )
+            message = f"macro {name!r} takes {len(parameters)} arguments, "
+            raise EvaluationError(f"{message}{len(values)} were given", offset)
         given = dict(zip(parameters, values, strict=False))
         for key, value in named.items():
             if key in given or (key not in parameters and key != "caller"):
                 raise EvaluationError(f"macro {name!r} cannot take the argument {key!r}", offset)
             given[key] = value
-        for parameter in parameters:
-            if parameter in given:
-                run.locals[parameter] = given[parameter]
-            else:
-                default = defaults.get(parameter)
-                run.locals[parameter] = UNDEFINED if default is None else default(run)
+        for parameter, default in defaults.items():
+            run.locals[parameter] = given[parameter] if parameter in given else default(run)
         if "caller" in given:
             run.locals["caller"] = given["caller"]
 
@@ -329,14 +296,8 @@ def _parameter_binder(
 
 def _call_block(node: tree.CallBlock, context: Context) -> Execute:
     make = _macro_maker(node.caller, context)
-    caller = tree.Name(tree.CAPTURED, node.offset)
-    call = tree.MacroCall(
-        node.call.name,
-        node.call.arguments,
-        (*node.call.keywords, ("caller", caller)),
-        node.call.offset,
-    )
-    value = compile_expression(call, context)
+    keywords = (*node.call.keywords, ("caller", tree.Name(tree.CAPTURED, node.offset)))
+    value = compile_expression(replace(node.call, keywords=keywords), context)
 
     def called(run: Run, out: list[str]) -> None:
         run.locals[tree.CAPTURED] = make(run)
@@ -353,7 +314,6 @@ _COMPILERS: dict[type, Callable[[Any, Context], Execute]] = {
     tree.Assign: _assign,
     tree.AssignMember: _assign_member,
     tree.Capture: _capture,
-    tree.Filtered: _filtered,
     tree.With: _with,
     tree.Macro: _macro,
     tree.CallBlock: _call_block,

@@ -19,7 +19,7 @@ from jinja2.parser import Parser
 
 from whorl.language import tree
 from whorl.language.faults import LanguageError, LimitExceeded
-from whorl.language.syntaxes.jinja_nodes import StatementConverter
+from whorl.language.syntaxes.jinja_nodes import Converter
 from whorl.language.values import INTEGER_MAX
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def read_template(source: str, library: str) -> tree.Tree:
     """Read a text template."""
     tokens = tokenize(source, inside=False)
     body = _parse_template(tokens)
-    converter = StatementConverter(library)
+    converter = Converter(library)
     statements = converter.body(body)
     value = None
     if _is_one_expression(source, tokens) and len(statements) == 1:
@@ -229,7 +229,7 @@ def read_expression(source: str, library: str) -> tree.Tree:
     """Read one expression, with or without the braces around it."""
     inner = _without_braces(source)
     node = _parse_expression(tokenize(inner, inside=True), len(inner))
-    value = StatementConverter(library).expression(node)
+    value = Converter(library).expression(node)
     return tree.Tree("jinja", library, value, (), frozenset())
 
 
