@@ -1,23 +1,19 @@
-"""Expressions and templates: several syntaxes, one tree, one bounded evaluator over JSON values."""
+"""Expressions and templates: several syntaxes, one tree, one bounded evaluator over JSON values.
+
+Here they are text that is parsed once and evaluated often. What parses and compiles is imported
+when the first expression needs it, so that programs which only pass expressions on start quickly.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, TypeVar
 
 from whorl.language.entry import FunctionEntry
-from whorl.language.expression import (
-    Expression,
-    evaluate,
-    evaluate_metered,
-    free_names,
-    functions,
-    parse,
-    path_in,
-    render,
-    truth,
-)
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
-from whorl.language.patterns import Match, Pattern, pattern
+from whorl.language.patterns import pattern
+from whorl.language.run import Run
 from whorl.language.values import (
     LIMITS,
     UNDEFINED,
@@ -26,12 +22,16 @@ from whorl.language.values import (
     MappingScope,
     Scope,
     Undefined,
+    Value,
     to_text,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.language.evaluator import Program
     from whorl.language.libraries import Library, Semantics
-    from whorl.language.names import NameUse
+    from whorl.language.names import NameUse, Path
     from whorl.language.tree import Tree
 
 __all__ = [
@@ -46,9 +46,7 @@ __all__ = [
     "LimitExceeded",
     "Limits",
     "MappingScope",
-    "Match",
     "NameUse",
-    "Pattern",
     "Scope",
     "Semantics",
     "Tree",
@@ -64,6 +62,133 @@ __all__ = [
     "to_text",
     "truth",
 ]
+
+Made = TypeVar("Made")
+
+_SMALL = 4_096
+_FALSE_TEXTS = frozenset(("", "false", "no", "0"))
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """The source of an expression or template, with the syntax and the library it is written in."""
+
+    syntax: str
+    source: str
+    library: str = ""
+
+
+def _cached(function: Callable[[Expression], Made]) -> Callable[[Expression], Made]:
+    """Keep what a function makes of an expression; bounded in what is held, not only in entries."""
+    # Small sources are many, large ones few.
+    small: Callable[[Expression], Made] = lru_cache(maxsize=4_096)(function)
+    large: Callable[[Expression], Made] = lru_cache(maxsize=32)(function)
+
+    @wraps(function)
+    def made(expression: Expression) -> Made:
+        return small(expression) if len(expression.source) <= _SMALL else large(expression)
+
+    return made
+
+
+@_cached
+def parse(expression: Expression) -> Tree:
+    """Read an expression into its tree; raises LanguageError with the offset of the mistake."""
+    if len(expression.source) > LIMITS.source_max:
+        raise LimitExceeded(
+            f"source has {len(expression.source)} characters, "
+            f"more than the limit of {LIMITS.source_max}",
+            0,
+        )
+    from whorl.language.syntaxes import reader
+
+    return reader(expression.syntax)(expression.source, expression.library)
+
+
+@_cached
+def _program(expression: Expression) -> Program:
+    from whorl.language.evaluator import compile_tree
+
+    return compile_tree(parse(expression))
+
+
+def evaluate(expression: Expression, scope: Scope, *, limits: Limits = LIMITS) -> Json:
+    """Return the value of an expression; a template gives text unless it is one expression."""
+    program = _program(expression)
+    return _outcome(program, Run(scope, limits, program.find))
+
+
+def evaluate_metered(
+    expression: Expression, scope: Scope, fuel: int
+) -> tuple[Json | LanguageError, int]:
+    """Return the value or what went wrong, and the steps that it took, of those that are left."""
+    limits = replace(LIMITS, fuel=max(0, min(fuel, LIMITS.fuel)))
+    try:
+        program = _program(expression)
+    except LanguageError as error:
+        return error, 1
+    run = Run(scope, limits, program.find)
+    try:
+        value: Json | LanguageError = _outcome(program, run)
+    except LanguageError as error:
+        value = error
+    return value, 1 + limits.fuel - max(0, run.fuel)
+
+
+def render(expression: Expression, scope: Scope, *, limits: Limits = LIMITS) -> str:
+    """Return the text of an expression or template."""
+    program = _program(expression)
+    text = _outcome(program, Run(scope, limits, program.find), as_text=True)
+    assert isinstance(text, str)
+    return text
+
+
+def _outcome(program: Program, run: Run, *, as_text: bool = False) -> Json:
+    try:
+        if program.value is None:
+            out: list[str] = []
+            program.body(run, out)
+            return "".join(out)
+        run.spend(program.weight)
+        value = program.value(run)
+        if as_text:
+            return program.semantics.text(run, value)
+        if program.is_borrowed:
+            return None if value is UNDEFINED else value  # type: ignore[return-value]
+        return program.semantics.result(value, run.limits)
+    except LanguageError as error:
+        raise error.at(program.offset) from None
+    except (RecursionError, MemoryError):
+        raise LimitExceeded("expression needs more memory or depth than there is") from None
+
+
+def truth(expression: Expression, scope: Scope) -> bool:
+    """Tell whether the value counts as true; the texts `false`, `no`, `0` of a template do not."""
+    value: Value = evaluate(expression, scope)
+    if isinstance(value, str) and expression.syntax != "jinja":
+        return value.strip().lower() not in _FALSE_TEXTS
+    return bool(value)
+
+
+def free_names(expression: Expression) -> tuple[NameUse, ...]:
+    """Return the uses of names that the expression expects its scope to know."""
+    return _program(expression).free_names()
+
+
+def path_in(expression: Expression) -> tuple[str, Path] | None:
+    """Return the name and the keys of an expression that only reads them, such as `a.b[0]`."""
+    from whorl.language.names import whole_path_of
+
+    value = parse(expression).value
+    found = None if value is None else whole_path_of(value)
+    return None if found is None else (found[0].name, found[1])
+
+
+def functions(library: str = "") -> tuple[FunctionEntry, ...]:
+    """All functions that an expression with this library may use, for documentation."""
+    from whorl.language.core import entries
+
+    return entries(library)
 
 
 # These classes take time to make, and only what parses and compiles needs them.

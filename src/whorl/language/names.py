@@ -32,7 +32,7 @@ def free_names_of(source: tree.Tree) -> tuple[NameUse, ...]:
     if source.body:
         walker.body(source.body, set(), NO_GUARDS)
     elif source.value is not None:
-        walker.expression(source.value, frozenset(), NO_GUARDS)
+        walker.expression(source.value, set(), NO_GUARDS)
     return tuple(sorted(walker.uses, key=lambda use: use.offset))
 
 
@@ -41,33 +41,40 @@ class _Walker:
         self.uses: list[NameUse] = []
 
     def expression(
-        self, node: tree.Expr, bound: frozenset[str], guards: Guards, *, handled: bool = False
+        self, node: tree.Expr, bound: set[str], guards: Guards, *, handled: bool = False
     ) -> None:
         """Visit an expression; `handled` means that it may be undefined without harm."""
         found = path_of(node)
         if found is not None:
-            self._use(found, bound, guards, handled)
-            self._keys(node, bound, guards)
+            self._use(*found, bound, guards, handled=handled)
+            # The computed keys inside a path, such as `b` in `a[b].c`.
+            while isinstance(node, tree.Member | tree.Item):
+                if isinstance(node, tree.Item) and not isinstance(node.key, tree.Literal):
+                    self.expression(node.key, bound, guards)
+                node = node.target
             return
         match node:
             case tree.Conditional():
-                self._conditional(node, bound, guards, handled)
+                self.expression(node.test, bound, guards)
+                for outcome, part in ((True, node.then), (False, node.otherwise)):
+                    if part is not None:
+                        inner = guards | guards_of(node.test, outcome)
+                        self.expression(part, bound, inner, handled=handled)
             case tree.Logic():
-                self._logic(node, bound, guards, handled)
-            case tree.Apply():
-                self._apply(node, bound, guards)
+                for operand in node.operands:
+                    self.expression(operand, bound, guards, handled=handled)
+                    guards |= guards_of(operand, node.operator == "and")
             case _:
-                for child in children(node):
-                    self.expression(child, bound, guards)
+                handles = False
+                if isinstance(node, tree.Apply):
+                    handles = (node.function.kind, node.function.name) in _HANDLING
+                    self._read(node)
+                for position, child in enumerate(children(node)):
+                    self.expression(child, bound, guards, handled=handles and position == 0)
 
     def _use(
-        self,
-        found: tuple[tree.Name, Path],
-        bound: frozenset[str],
-        guards: Guards,
-        handled: bool,
+        self, name: tree.Name, path: Path, bound: set[str], guards: Guards, *, handled: bool
     ) -> None:
-        name, path = found
         if name.name in bound or name.name == tree.CAPTURED:
             return
         guarded = handled or any(
@@ -76,92 +83,54 @@ class _Walker:
         )
         self.uses.append(NameUse(name.name, path, name.offset, guarded))
 
-    def _keys(self, node: tree.Expr, bound: frozenset[str], guards: Guards) -> None:
-        """Visit the computed keys inside a path, such as `b` in `a[b].c`."""
-        while isinstance(node, tree.Member | tree.Item):
-            if isinstance(node, tree.Item) and not isinstance(node.key, tree.Literal):
-                self.expression(node.key, bound, guards)
-            node = node.target
-
-    def _conditional(
-        self, node: tree.Conditional, bound: frozenset[str], guards: Guards, handled: bool
-    ) -> None:
-        self.expression(node.test, bound, guards)
-        self.expression(node.then, bound, guards | guards_of(node.test, True), handled=handled)
-        if node.otherwise is not None:
-            inner = guards | guards_of(node.test, False)
-            self.expression(node.otherwise, bound, inner, handled=handled)
-
-    def _logic(
-        self, node: tree.Logic, bound: frozenset[str], guards: Guards, handled: bool
-    ) -> None:
-        for operand in node.operands:
-            self.expression(operand, bound, guards, handled=handled)
-            guards |= guards_of(operand, node.operator == "and")
-
-    def _apply(self, node: tree.Apply, bound: frozenset[str], guards: Guards) -> None:
+    def _read(self, node: tree.Apply) -> None:
+        """Note what a function looks up: its literal arguments, up to the first other, say what."""
         if node.function.reads:
-            self.uses.append(
-                NameUse(node.function.reads, _named(node.arguments), node.offset, guarded=False)
-            )
-        handles = (node.function.kind, node.function.name) in _HANDLING
-        for position, child in enumerate(children(node)):
-            self.expression(child, bound, guards, handled=handles and position == 0)
+            keys = takewhile(lambda key: key is not None, map(_key, node.arguments))
+            path: Path = tuple(keys)  # type: ignore[arg-type]
+            self.uses.append(NameUse(node.function.reads, path, node.offset, guarded=False))
 
     def body(self, body: tree.Body, bound: set[str], guards: Guards) -> None:
         """Visit statements; `bound` takes up the names that they bind."""
-        for statement in body:
-            self._statement(statement, bound, guards)
+        for node in body:
+            self._statement(node, bound, guards)
 
     def _statement(self, node: tree.Stmt, bound: set[str], guards: Guards) -> None:
+        if not isinstance(node, tree.If):
+            # The expressions outside of bodies, which see what is bound so far.
+            for child in children(node):
+                self.expression(child, bound, guards)
         match node:
             case tree.If():
-                self._if(node, bound, guards)
+                for test, body in node.cases:
+                    self.expression(test, bound, guards)
+                    self.body(body, bound, guards | guards_of(test, True))
+                    guards |= guards_of(test, False)
+                self.body(node.otherwise, bound, guards)
             case tree.For():
-                self._for(node, bound, guards)
+                inner = bound | names_of(node.target) | {"loop"}
+                self.body(node.otherwise, set(bound), guards)
+                if node.test is not None:
+                    self.expression(node.test, inner, guards)
+                    guards |= guards_of(node.test, True)
+                self.body(node.body, inner, guards)
             case tree.Assign():
-                self.expression(node.value, frozenset(bound), guards)
                 bound |= names_of(node.target)
-            case tree.Capture() | tree.Filtered():
+            case tree.Capture():
                 self.body(node.body, set(bound), guards)
-                self.expression(node.value, frozenset(bound), guards)
-                if isinstance(node, tree.Capture):
-                    bound.add(node.target)
+                bound.add(node.target)
             case tree.With():
-                for _, value in node.bindings:
-                    self.expression(value, frozenset(bound), guards)
                 inner = {name for target, _ in node.bindings for name in names_of(target)}
                 self.body(node.body, bound | inner, guards)
             case tree.Macro():
                 bound.add(node.name)
                 self._macro(node, bound | {"caller"}, guards)
             case tree.CallBlock():
-                self.expression(node.call, frozenset(bound), guards)
                 self._macro(node.caller, bound, guards)
-            case _:
-                for child in children(node):
-                    self.expression(child, frozenset(bound), guards)
-
-    def _if(self, node: tree.If, bound: set[str], guards: Guards) -> None:
-        for test, body in node.cases:
-            self.expression(test, frozenset(bound), guards)
-            self.body(body, bound, guards | guards_of(test, True))
-            guards |= guards_of(test, False)
-        self.body(node.otherwise, bound, guards)
-
-    def _for(self, node: tree.For, bound: set[str], guards: Guards) -> None:
-        self.expression(node.items, frozenset(bound), guards)
-        inner = bound | names_of(node.target) | {"loop"}
-        if node.test is not None:
-            self.expression(node.test, frozenset(inner), guards)
-            self.body(node.body, set(inner), guards | guards_of(node.test, True))
-        else:
-            self.body(node.body, set(inner), guards)
-        self.body(node.otherwise, set(bound), guards)
 
     def _macro(self, node: tree.Macro, bound: set[str], guards: Guards) -> None:
         for default in node.defaults:
-            self.expression(default, frozenset(bound), guards)
+            self.expression(default, bound, guards)
         self.body(node.body, bound | set(node.parameters), guards)
 
 
@@ -188,17 +157,18 @@ def _keys_of(node: tree.Expr) -> tuple[tree.Name | None, list[str | int | None]]
     """The name at the root of a path and the keys behind it; None for a computed one."""
     keys: list[str | int | None] = []
     while isinstance(node, tree.Member | tree.Item):
-        keys.append(node.name if isinstance(node, tree.Member) else _static(node.key))
+        keys.append(node.name if isinstance(node, tree.Member) else _key(node.key))
         node = node.target
     return (node if isinstance(node, tree.Name) else None), keys[::-1]
 
 
-def _static(key: tree.Expr) -> str | int | None:
-    if isinstance(key, tree.Unary) and key.operator == "-":
-        number = _static(key.operand)
+def _key(node: tree.Expr) -> str | int | None:
+    """The key that a literal is; None for anything else."""
+    if isinstance(node, tree.Unary) and node.operator == "-":
+        number = _key(node.operand)
         return -number if isinstance(number, int) else None
-    if isinstance(key, tree.Literal) and isinstance(key.value, str | int):
-        return key.value
+    if isinstance(node, tree.Literal) and isinstance(node.value, str | int):
+        return node.value
     return None
 
 
@@ -207,16 +177,6 @@ def is_borrowed(node: tree.Expr) -> bool:
     while isinstance(node, tree.Member | tree.Item):
         node = node.target
     return isinstance(node, tree.Name) or (isinstance(node, tree.Apply) and node.function.borrows)
-
-
-def _named(arguments: tuple[tree.Expr, ...]) -> Path:
-    """Return the literal arguments of a function that reads the scope, up to the first other."""
-    path: list[str | int] = []
-    for argument in arguments:
-        if not isinstance(argument, tree.Literal) or not isinstance(argument.value, str | int):
-            break
-        path.append(argument.value)
-    return tuple(path)
 
 
 def names_of(target: tree.Target) -> set[str]:

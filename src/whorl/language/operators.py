@@ -8,10 +8,11 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.language.faults import EvaluationError, LimitExceeded
-from whorl.language.run import Run
+from whorl.language.run import Place, Run
 from whorl.language.values import PATH_MAX, UNDEFINED, Value, item_of, kind_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _PERCENT = re.compile(
     r"%(?:\((?P<key>[^)]*)\))?(?P<flags>[-+ #0]*)(?P<width>\d*)(?:\.(?P<precision>\d*))?"
     r"(?P<type>[a-zA-Z%*]?)"
 )
+_BRACES = re.compile(r"\{\{|\}\}|\{(?P<field>[^}]*)\}|[{}]")
 _FIELD = re.compile(r"(?P<root>[^.\[\]!:{}]*)(?P<path>(?:\.[^.\[\]!:{}]+|\[[^\]{}]+\])*)\Z")
 _STEP = re.compile(r"\.([^.\[]+)|\[([^\]]+)\]")
 _SPECIFICATION = re.compile(
@@ -42,20 +44,15 @@ def fill_percent(run: Run, template: str, values: Value) -> str:
     """Fill the `%s`, `%d`, `%.2f`, `%(name)s` of a text."""
     named = values if isinstance(values, dict) else None
     waiting = iter(values if isinstance(values, list) else [values])
-    out: list[str] = []
-    size = end = 0
-    for place in _PERCENT.finditer(template):
-        run.spend(1)
-        filled = _percent_place(run, place, named, waiting)
-        out += (template[end : place.start()], filled)
-        size += place.start() - end + len(filled)
-        end = place.end()
-        run.limit_text(size, "format")
-    if named is None and next(waiting, _NONE_LEFT) is not _NONE_LEFT:
-        raise EvaluationError("format was given more values than its text has places")
-    run.check_text(size + len(template) - end, "format")
-    out.append(template[end:])
-    return "".join(out)
+
+    def places() -> Iterator[Place]:
+        for place in _PERCENT.finditer(template):
+            run.spend(1)
+            yield place.start(), place.end(), _percent_place(run, place, named, waiting)
+        if named is None and next(waiting, _NONE_LEFT) is not _NONE_LEFT:
+            raise EvaluationError("format was given more values than its text has places")
+
+    return run.fill(template, places(), "format")
 
 
 def _percent_place(
@@ -92,52 +89,36 @@ def fill_braces(
     run: Run, template: str, values: Sequence[Value], named: Mapping[str, Value]
 ) -> str:
     """Fill the `{}`, `{0}`, `{name.key}`, `{:.2f}` of a text."""
-    out: list[str] = []
-    listed = list(values)
-    size = position = automatic = 0
-    while position < len(template):
-        run.spend(1)
-        piece, field, position = _next_field(template, position)
-        out.append(piece)
-        size += len(piece)
-        if field is not None:
-            name, _, specification = field.partition(":")
-            run.spend(2)
-            value, automatic = _field_value(name, listed, named, automatic)
-            filled = _format_field(run, value, specification)
-            out.append(filled)
-            size += len(filled)
-        run.limit_text(size, "format")
-    run.check_text(size, "format")
-    return "".join(out)
+    listed, counter = list(values), count()
 
+    def places() -> Iterator[Place]:
+        end = 0
+        for place in _BRACES.finditer(template):
+            field, filled, end = place["field"], place[0][0], place.end()
+            run.spend(1 if field is None else 3)
+            if field is not None:
+                name, _, specification = field.partition(":")
+                value = _field_value(name, listed, named, counter)
+                filled = _format_field(run, value, specification)
+            elif len(place[0]) == 1:
+                advice = "write `{{` for `{`"
+                raise EvaluationError("format has a brace without its partner", help=advice)
+            yield place.start(), end, filled
+        if end < len(template):
+            run.spend(1)
 
-def _next_field(template: str, start: int) -> tuple[str, str | None, int]:
-    at = start
-    while at < len(template) and template[at] not in "{}":
-        at += 1
-    literal = template[start:at]
-    if at == len(template):
-        return literal, None, at
-    if template.startswith(("{{", "}}"), at):
-        return literal + template[at], None, at + 2
-    close = template.find("}", at)
-    if template[at] == "}" or close < 0:
-        raise EvaluationError("format has a brace without its partner", help="write `{{` for `{`")
-    return literal, template[at + 1 : close], close + 1
+    return run.fill(template, places(), "format")
 
 
 def _field_value(
-    name: str, values: list[Value], named: Mapping[str, Value], automatic: int
-) -> tuple[Value, int]:
+    name: str, values: list[Value], named: Mapping[str, Value], counter: Iterator[int]
+) -> Value:
     if name.count(".") + name.count("[") > PATH_MAX:
         raise LimitExceeded(f"a place of a format has at most {PATH_MAX} parts")
     field = _FIELD.match(name)
     if field is None:
         raise EvaluationError(f"format does not know the place {'{' + name + '}'!r}")
-    root = field["root"]
-    if not root:
-        root, automatic = str(automatic), automatic + 1
+    root = field["root"] or str(next(counter))
     if root.isdecimal() and len(root) < 10:
         value = item_of(values, int(root))
     else:
@@ -147,7 +128,7 @@ def _field_value(
         value = item_of(value, int(key) if key.isdecimal() and len(key) < 10 else key)
     if value is UNDEFINED:
         raise EvaluationError(f"format was given no value for {'{' + name + '}'!r}")
-    return value, automatic
+    return value
 
 
 def _format_field(run: Run, value: Value, specification: str) -> str:

@@ -206,39 +206,29 @@ def regex_replace(
 ) -> str:
     program = compiled(run, source, "regex_replace", ignore_case=bool(ignorecase))
     subject, template = run.text(value), text(replacement, "regex_replace", "replacement")
-    pieces: list[str] = []
-    size = end = 0
-    for found in _all(run, program, subject):
-        start = found.span[0]
-        filled = _expand(run, found, template)
-        pieces += (subject[end:start], filled)
-        size += start - end + len(filled)
-        run.limit_text(size, "regex_replace")
-        end = found.span[1]
-    run.check_text(size + len(subject) - end, "regex_replace")
-    pieces.append(subject[end:])
-    return "".join(pieces)
+    matches = _all(run, program, subject)
+    places = ((*match.span, _expand(run, match, template)) for match in matches)
+    return run.fill(subject, places, "regex_replace")
 
 
-def _expand(run: Run, found: Match, template: str) -> str:
-    if "\\" not in template:
-        return template
-    pieces: list[str] = []
-    size = end = 0
-    for reference in _REFERENCE.finditer(template):
+def _expand(run: Run, match: Match, template: str) -> str:
+    size = 0
+
+    def filled(reference: re.Match[str]) -> str:
+        nonlocal size
         number, name, other = reference.groups()
-        if other is not None:
-            filled = "\\" if other == "\\" else reference[0]
-        elif number is not None:
-            filled = found.group(int(number)) or ""
+        if other is None:
+            key = number or name
+            text = match.group(int(key) if key.isdecimal() else key) or ""
         else:
-            filled = found.group(int(name) if name.isdecimal() else name) or ""
-        pieces += (template[end : reference.start()], filled)
-        size += len(filled)
+            text = "\\" if other == "\\" else reference[0]
+        size += len(text)
         run.limit_text(size, "regex_replace")
-        end = reference.end()
+        return text
+
+    expanded = _REFERENCE.sub(filled, template)
     run.spend(size >> 6)
-    return "".join(pieces) + template[end:]
+    return expanded
 
 
 _regex = Family("filter", "regex")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from whorl.language.entry import FunctionEntry, Kind
@@ -20,6 +20,8 @@ from whorl.language.values import (
 )
 
 FindFunction: TypeAlias = Callable[[Kind, str], FunctionEntry]
+# Where a place of a text begins and ends, and what comes there.
+Place: TypeAlias = tuple[int, int, str]
 
 
 class Run:
@@ -141,6 +143,18 @@ class Run:
         if value is None or value is UNDEFINED or isinstance(value, bool | int | float):
             return to_text(value)
         raise EvaluationError(f"{kind_of(value)} cannot be printed")
+
+    def fill(self, template: str, places: Iterable[Place], operation: str) -> str:
+        """Replace places of a text; it is refused while it grows, and paid for when it is whole."""
+        pieces: list[str] = []
+        size = end = 0
+        for start, stop, filled in places:
+            pieces += (template[end:start], filled)
+            size += start - end + len(filled)
+            self.limit_text(size, operation)
+            end = stop
+        self.check_text(size + len(template) - end, operation)
+        return "".join(pieces) + template[end:]
 
     def json_text(self, value: Value, indent: int | None = None) -> str:
         """Write a value as JSON, within the limits."""

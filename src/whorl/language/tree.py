@@ -8,35 +8,40 @@ nothing compares them, and classes that could would be a third slower to make at
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, dataclass_transform
 from typing import Literal as OneOf
 
 if TYPE_CHECKING:
     from whorl.language.entry import FunctionEntry
 
 
+@dataclass_transform(frozen_default=True, eq_default=False)
+class Node:
+    """Makes each class below a frozen dataclass without comparison."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, eq=False)(cls)
+
+
 ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "//", "%", "**"]
 ComparisonOperator: TypeAlias = OneOf["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Literal:
+class Literal(Node):
     """A constant scalar."""
 
     value: bool | int | float | str | None
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Name:
+class Name(Node):
     """A variable."""
 
     name: str
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Member:
+class Member(Node):
     """`target.name`."""
 
     target: Expr
@@ -44,8 +49,7 @@ class Member:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Item:
+class Item(Node):
     """`target[key]`; `forgiving` means that what is missing is null, where that is not the rule."""
 
     target: Expr
@@ -54,8 +58,7 @@ class Item:
     forgiving: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Slice:
+class Slice(Node):
     """`target[start:stop:step]`."""
 
     target: Expr
@@ -65,24 +68,21 @@ class Slice:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ListDisplay:
+class ListDisplay(Node):
     """`[a, b]`."""
 
     items: tuple[Expr, ...]
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ObjectDisplay:
+class ObjectDisplay(Node):
     """`{key: value}`."""
 
     pairs: tuple[tuple[Expr, Expr], ...]
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Unary:
+class Unary(Node):
     """`not a`, `-a`, `+a`."""
 
     operator: OneOf["not", "-", "+"]
@@ -90,8 +90,7 @@ class Unary:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Arithmetic:
+class Arithmetic(Node):
     """Operators applied from left to right."""
 
     first: Expr
@@ -99,8 +98,7 @@ class Arithmetic:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class Comparison(Node):
     """A chain of comparisons, all of which must hold."""
 
     first: Expr
@@ -108,8 +106,7 @@ class Comparison:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Logic:
+class Logic(Node):
     """`a and b and c` or `a or b or c`; gives the deciding operand, or the first but null."""
 
     operator: OneOf["and", "or", "coalesce"]
@@ -117,16 +114,14 @@ class Logic:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Concat:
+class Concat(Node):
     """Texts joined."""
 
     parts: tuple[Expr, ...]
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Conditional:
+class Conditional(Node):
     """`then if test else otherwise`."""
 
     test: Expr
@@ -135,8 +130,7 @@ class Conditional:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Apply:
+class Apply(Node):
     """A filter, test or function of a library, its arguments bound to its parameters."""
 
     function: FunctionEntry
@@ -146,8 +140,7 @@ class Apply:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MethodCall:
+class MethodCall(Node):
     """`target.name(...)`; the kind of the target decides which function it is."""
 
     target: Expr
@@ -157,8 +150,7 @@ class MethodCall:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MacroCall:
+class MacroCall(Node):
     """A call of a name that the template itself defines."""
 
     name: str
@@ -187,8 +179,7 @@ Expr: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TargetNames:
+class TargetNames(Node):
     """Names that take the parts of a list."""
 
     parts: tuple[Target, ...]
@@ -197,31 +188,27 @@ class TargetNames:
 Target: TypeAlias = str | TargetNames
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Text:
+class Text(Node):
     """Literal text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Emit:
+class Emit(Node):
     """`{{ value }}`."""
 
     value: Expr
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class If:
+class If(Node):
     """The first case whose test holds, or the otherwise body."""
 
     cases: tuple[tuple[Expr, Body], ...]
     otherwise: Body
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class For:
+class For(Node):
     """A loop over a list, the keys of an object or the characters of a text."""
 
     target: Target
@@ -233,8 +220,7 @@ class For:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Assign:
+class Assign(Node):
     """`{% set target = value %}`."""
 
     target: Target
@@ -242,8 +228,7 @@ class Assign:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AssignMember:
+class AssignMember(Node):
     """`{% set namespace.member = value %}`."""
 
     namespace: str
@@ -252,9 +237,11 @@ class AssignMember:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Capture:
-    """`{% set target %}body{% endset %}`; `value` is the captured text after its filters."""
+class Capture(Node):
+    """`{% set target %}body{% endset %}`; `value` is the captured text after its filters.
+
+    Without a target the value is printed: `{% filter ... %}body{% endfilter %}`.
+    """
 
     target: str
     body: Body
@@ -262,17 +249,7 @@ class Capture:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Filtered:
-    """`{% filter ... %}body{% endfilter %}`."""
-
-    body: Body
-    value: Expr
-    offset: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class With:
+class With(Node):
     """A body with variables of its own."""
 
     bindings: tuple[tuple[Target, Expr], ...]
@@ -280,8 +257,7 @@ class With:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Macro:
+class Macro(Node):
     """A named body with parameters."""
 
     name: str
@@ -292,8 +268,7 @@ class Macro:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CallBlock:
+class CallBlock(Node):
     """A macro call that passes its body as `caller`."""
 
     call: MacroCall
@@ -302,7 +277,7 @@ class CallBlock:
 
 
 Stmt: TypeAlias = (
-    Text | Emit | If | For | Assign | AssignMember | Capture | Filtered | With | Macro | CallBlock
+    Text | Emit | If | For | Assign | AssignMember | Capture | With | Macro | CallBlock
 )
 Body: TypeAlias = tuple[Stmt, ...]
 
@@ -310,8 +285,7 @@ Body: TypeAlias = tuple[Stmt, ...]
 CAPTURED = "{captured}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Tree:
+class Tree(Node):
     """An expression (`value`), or a template (`body`); a template of one expression is both."""
 
     syntax: str
@@ -336,9 +310,9 @@ def children(node: Expr | Stmt) -> list[Expr]:
     if isinstance(node, Macro):
         return []
     inside: list[Expr] = []
-    for name in node.__slots__:
+    for name, part in vars(node).items():
         if not (name == "test" and isinstance(node, For)):
-            _collect(getattr(node, name), inside)
+            _collect(part, inside)
     return inside
 
 

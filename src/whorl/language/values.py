@@ -119,7 +119,15 @@ def measure(value: Value, limits: Limits = LIMITS, characters_max: int | None = 
             raise LimitExceeded(f"value is nested more than {limits.depth_max} levels deep")
         following: list[Value] = []
         for part in level:
-            characters += _add_part(part, following)
+            if isinstance(part, str):
+                characters += len(part)
+            elif isinstance(part, list):
+                following.extend(part)
+            elif isinstance(part, dict):
+                following.extend(part.values())
+                characters += sum(map(len, part))
+            elif isinstance(part, Opaque):
+                raise EvaluationError(f"a {part.kind} has no value of its own")
             if len(following) + parts > limits.items_max:
                 raise LimitExceeded(f"value has more than {limits.items_max} parts")
         parts += len(level)
@@ -127,19 +135,6 @@ def measure(value: Value, limits: Limits = LIMITS, characters_max: int | None = 
             raise LimitExceeded(f"value holds more than {characters_max} characters")
         level = following
     return parts + (characters >> 6)
-
-
-def _add_part(part: Value, following: list[Value]) -> int:
-    if isinstance(part, str):
-        return len(part)
-    if isinstance(part, list):
-        following.extend(part)
-    elif isinstance(part, dict):
-        following.extend(part.values())
-        return sum(map(len, part))
-    elif isinstance(part, Opaque):
-        raise EvaluationError(f"a {part.kind} has no value of its own")
-    return 0
 
 
 def to_json_text(value: Value, indent: int | None = None) -> str:
@@ -157,10 +152,8 @@ def to_text(value: Value) -> str:
         return value
     if value is None or value is UNDEFINED:
         return ""
-    if value is True:
-        return "true"
-    if value is False:
-        return "false"
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, int | float):
         return repr(value)
     measure(value)
@@ -222,11 +215,6 @@ class LoopVariable(Opaque):
         self.index = 0
         self.changed: Value = UNDEFINED
 
-    def member(self, name: str) -> Value:
-        """Return one of the documented members."""
-        read = _LOOP_MEMBERS.get(name)
-        return UNDEFINED if read is None else read(self)
-
 
 _LOOP_MEMBERS: dict[str, Callable[[LoopVariable], Value]] = {
     "index": lambda loop: loop.index + 1,
@@ -282,7 +270,8 @@ def member_of(value: Value, name: str) -> Value:
     if isinstance(value, dict):
         return value.get(name, UNDEFINED)
     if isinstance(value, LoopVariable):
-        return value.member(name)
+        read = _LOOP_MEMBERS.get(name)
+        return UNDEFINED if read is None else read(value)
     if isinstance(value, Namespace):
         return value.members.get(name, UNDEFINED)
     if isinstance(value, Cycler) and name == "current":
@@ -330,7 +319,7 @@ def path_getter(path: Value, default: Value = None) -> Getter:
     if isinstance(path, str):
         if path.count(".") >= PATH_MAX:
             raise LimitExceeded(f"the name of an attribute has at most {PATH_MAX} parts")
-        keys: list[Value] = [int(key) if _is_index(key) else key for key in path.split(".")]
+        keys: list[Value] = [int(key) if is_index(key) else key for key in path.split(".")]
     elif path is None:
         keys = []
     elif isinstance(path, int) and not isinstance(path, bool):
@@ -348,5 +337,6 @@ def path_getter(path: Value, default: Value = None) -> Getter:
     return follow
 
 
-def _is_index(key: str) -> bool:
+def is_index(key: str) -> bool:
+    """Tell whether a part of a dotted path counts."""
     return key.isascii() and key.isdigit() and len(key) < 10

@@ -8,10 +8,9 @@ import pytest
 
 from stopwatch import within
 from whorl.dialects.reading.texts import quoted
-from whorl.dialects.studio.functions.paths import find_path, read_path
-from whorl.dialects.studio.functions.pipes import PIPES
-from whorl.dialects.studio.texts import ScriptFault, read_script
-from whorl.dialects.studio.words import LIBRARY
+from whorl.dialects.studio.canvas import LIBRARY
+from whorl.dialects.studio.functions.transforms import PIPES, find_path, read_path
+from whorl.dialects.studio.texts import read_script
 from whorl.interpreter.judging import comparable, similarity
 from whorl.language import (
     EvaluationError,
@@ -87,7 +86,7 @@ def test_a_pipe_that_cannot_be_applied(script: str, words: str) -> None:
 
 @pytest.mark.parametrize("script", ["x | lenght", "x | map", "x | length(1)", "x |", "|" * 40])
 def test_a_script_that_cannot_be_read(script: str) -> None:
-    with pytest.raises(ScriptFault):
+    with pytest.raises(LanguageError):
         read_script(script)
 
 

@@ -11,7 +11,7 @@ from stopwatch import within
 from whorl.dialects import NoFiles, read_workflow
 from whorl.dialects.loom.forms import Template, is_deployed
 from whorl.dialects.orka.agents import sort_behind
-from whorl.dialects.studio.functions.paths import find_path, read_path
+from whorl.dialects.studio.functions.transforms import find_path, read_path
 from whorl.errors import InvalidWorkflow
 from whorl.language import LanguageError
 

@@ -12,8 +12,15 @@ import pytest
 
 import whorl.language
 from whorl.dialects import dialects
-from whorl.language import Expression, LanguageError, MappingScope, evaluate, functions, tree
-from whorl.language.evaluator import expressions, statements
+from whorl.language import (
+    Expression,
+    LanguageError,
+    MappingScope,
+    evaluate,
+    evaluator,
+    functions,
+    tree,
+)
 from whorl.language.libraries import libraries, open_library
 
 NOTHING = MappingScope({})
@@ -92,5 +99,5 @@ def test_the_language_names_no_dialect() -> None:
 
 
 def test_every_node_of_the_tree_can_be_compiled() -> None:
-    assert set(expressions._COMPILERS) == set(get_args(tree.Expr))
-    assert set(statements._COMPILERS) == set(get_args(tree.Stmt))
+    assert set(evaluator.expressions._COMPILERS) == set(get_args(tree.Expr))
+    assert set(evaluator._COMPILERS) == set(get_args(tree.Stmt))

@@ -9,12 +9,18 @@ from whorl import ir
 from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.scalars import number_of, text_of
 from whorl.dialects.studio import outside, steps
-from whorl.dialects.studio.canvas import read_canvas
-from whorl.dialects.studio.loops import read_end, read_iterator, read_loop
+from whorl.dialects.studio.canvas import (
+    BEGINNINGS,
+    CLOSED_BY,
+    ENDINGS,
+    TRIGGERS,
+    TYPES,
+    VOCABULARY,
+    read_canvas,
+)
 from whorl.dialects.studio.regions import find_deciders, find_feedback, find_regions
 from whorl.dialects.studio.scope import Scope, expression, known
 from whorl.dialects.studio.texts import NodeReader
-from whorl.dialects.studio.words import BEGINNINGS, CLOSED_BY, ENDINGS, FIELDS, TRIGGERS, VOCABULARY
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
@@ -29,8 +35,8 @@ __all__ = ["StudioReader"]
 
 _SHOWN_MAX = 8
 _READERS: dict[str, Callable[[NodeReader], list[ir.Node]]] = {
-    "input": steps.read_input,
-    "output": steps.read_output,
+    "input": lambda node: node.compute(known(steps.port_name(node.node))),
+    "output": lambda node: node.compute(node.value),
     "llm": steps.read_llm,
     "router": steps.read_router,
     "transform": steps.read_transform,
@@ -43,8 +49,8 @@ _READERS: dict[str, Callable[[NodeReader], list[ir.Node]]] = {
     "file_write": outside.read_file_write,
     "shell_exec": outside.read_shell_exec,
     "validator": steps.read_validator,
-    "aggregator": read_end,
-    "exit": read_end,
+    "aggregator": steps.read_end,
+    "exit": steps.read_end,
     "knowledge_base": steps.read_provided,
     "email_send": steps.read_provided,
     "webhook_trigger": steps.read_trigger,
@@ -75,34 +81,32 @@ class StudioReader:
         inner = [item.get("data") for item in items]
         if any(isinstance(fields, Mapping) and "nodeType" in fields for fields in inner):
             return False
-        return not items or any(text_of(item.get("type")) in FIELDS for item in items)
+        return not items or any(text_of(item.get("type")) in TYPES for item in items)
 
     def read(self, document: Document, files: Files) -> Reading:
         """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
         context = ReadContext(document, files)
-        workflow = _read_file(context)
+        scope = _read_scope(context)
+        workflow = None if scope is None else _workflow(scope)
         if workflow is not None:
             context.check(workflow)
         return context.finish(workflow)
 
 
-def _read_file(context: ReadContext) -> ir.Workflow | None:
-    """The workflow of a file; None if its canvas holds no sense to go on with."""
+def _read_scope(context: ReadContext) -> Scope | None:
+    """The canvas of a file with its regions; None if it holds no sense to go on with."""
     drawn = read_canvas(context, context.root)
     feedback = find_feedback(drawn)
     canvas = drawn.without(feedback)
     _check_canvas(context, canvas)
-    circle = canvas.circle()
-    if circle:
-        _report_circle(context, canvas, circle)
-    if circle or not canvas.nodes:
+    if _has_circle(context, canvas) or not canvas.nodes:
         return None
     regions = find_regions(context, canvas)
     deciders = find_deciders(context, canvas, regions)
     if any(diagnostic.code == "W002" for diagnostic in context.diagnostics):
         return None
     _check_branches(context, canvas, deciders)
-    return _workflow(Scope(context, canvas, regions, feedback, deciders))
+    return Scope(context, canvas, regions, feedback, deciders)
 
 
 def _workflow(scope: Scope) -> ir.Workflow:
@@ -114,13 +118,17 @@ def _workflow(scope: Scope) -> ir.Workflow:
     scope.inputs = {steps.port_name(node): node.id for node in reversed(canvas.of_type("input"))}
     scope.timeout_s = _positive(context, "timeout")
     budget = _positive(context, "budget")
-    ports = _ports(scope)
+    readers = [NodeReader(scope, node) for node in canvas.of_type("input")]
+    triggers = [NodeReader(scope, node) for node in canvas.of_type(*TRIGGERS)]
+    ports: dict[str, ir.Port] = {}
+    for port in (*map(steps.read_port, readers), *map(steps.trigger_port, triggers)):
+        ports.setdefault(port.name, port)
     return ir.Workflow(
         name=text_of(root.get("name")).strip() or context.file.rpartition("/")[2].partition(".")[0],
         description=text_of(root.get("description")).strip(),
         body=_block(scope),
-        inputs=ports,
-        main_input=next((port.name for port in ports if port.name in scope.inputs), ""),
+        inputs=tuple(ports.values()),
+        main_input=next((name for name in ports if name in scope.inputs), ""),
         outputs=_outputs(scope),
         variables=variables,
         limits=ir.RunLimits(
@@ -130,16 +138,6 @@ def _workflow(scope: Scope) -> ir.Workflow:
         dialect="studio",
         vocabulary=VOCABULARY,
     )
-
-
-def _ports(scope: Scope) -> tuple[ir.Port, ...]:
-    ports: dict[str, ir.Port] = {}
-    for node in scope.canvas.of_type("input"):
-        port = steps.read_port(NodeReader(scope, node))
-        ports.setdefault(port.name, port)
-    for node in scope.canvas.of_type(*TRIGGERS):
-        ports.setdefault(node.id, steps.trigger_port(NodeReader(scope, node)))
-    return tuple(ports.values())
 
 
 def _outputs(scope: Scope) -> tuple[tuple[str, ir.Value], ...]:
@@ -160,14 +158,13 @@ def _outputs(scope: Scope) -> tuple[tuple[str, ir.Value], ...]:
 
 def _positive(context: ReadContext, name: str) -> float | None:
     value = context.root.get(name)
-    if value is None or (isinstance(value, Scalar) and value.value is None):
-        return None
     number = number_of(value)
     if number is not None and number > 0:
         return float(number)
-    message = f"{name!r} of the workflow must be a number above 0"
-    advice = "write seconds for a timeout, dollars for a budget"
-    context.report("W007", message, value.span, label="no such number", help=advice)
+    if value is not None and not (isinstance(value, Scalar) and value.value is None):
+        message = f"{name!r} of the workflow must be a number above 0"
+        advice = "write seconds for a timeout, dollars for a budget"
+        context.report("W007", message, value.span, label="no such number", help=advice)
     return None
 
 
@@ -198,7 +195,8 @@ def _read_node(scope: Scope, node: CanvasNode, path: str) -> list[ir.Node]:
         body = _block(scope, region, path)
         limit = node.fields.entry("maxIterations")
         places.remember_field(path, "at_most", node.span if limit is None else limit.value.span)
-        return (read_loop if region.kind == "loop" else read_iterator)(scope, region, body)
+        read = steps.read_loop if region.kind == "loop" else steps.read_iterator
+        return read(scope, region, body)
     is_paired = node.type in CLOSED_BY or node.type in CLOSED_BY.values()
     if is_paired and node.id not in scope.regions.by_end:
         # One that has no partner was reported; its fields are nobody's.
@@ -215,14 +213,12 @@ def _waits(scope: Scope, name: str, level: Region | None) -> list[str]:
     held = [name]
     if region is not None:
         held += [node for node in scope.canvas.nodes if scope.regions.is_inside(node, region)]
-    sources: dict[str, None] = {}
+    members: list[str | None] = []
     for node in held:
         named = [edge.source for edge in scope.canvas.incoming[node]]
-        for source in (*named, *sorted(scope.references.get(node, ()))):
-            member = scope.member(source, level)
-            if member is not None and member != name:
-                sources[member] = None
-    return list(sources)
+        referred = sorted(scope.references.get(node, ()))
+        members += [scope.member(source, level) for source in (*named, *referred)]
+    return [member for member in dict.fromkeys(members) if member not in (None, name)]
 
 
 def _check_canvas(context: ReadContext, canvas: Canvas) -> None:
@@ -233,23 +229,18 @@ def _check_canvas(context: ReadContext, canvas: Canvas) -> None:
             context.report("W006", "the canvas has no nodes", span, help=advice)
         return
     types = {node.type for node in canvas.nodes.values()}
-    for wanted, what, first in ((BEGINNINGS, "begins", "input"), (ENDINGS, "ends", "output")):
-        if not types & wanted and not context.diagnostics:
+    wanted = ({*BEGINNINGS, *TRIGGERS}, "begins", "input"), ({*ENDINGS}, "ends", "output")
+    for kinds, what, first in wanted:
+        if not types & kinds and not context.diagnostics:
             message = f"the canvas has no node where it {what}"
             advice = f"add a node of the type {first!r}"
             context.report("W006", message, span, label=f"no {first}", help=advice)
-    for trigger in sorted(TRIGGERS):
+    for trigger in TRIGGERS:
         for node in canvas.of_type(trigger)[1:]:
             message = f"{node.id!r} is a second {trigger}"
             advice = "a canvas has at most one; put the other into a file of its own"
             context.report("W012", message, node.span, label="one too many", help=advice)
-    _check_orphans(context, canvas)
-
-
-def _check_orphans(context: ReadContext, canvas: Canvas) -> None:
-    if len(canvas.nodes) < 2:
-        return
-    for node in canvas.nodes.values():
+    for node in canvas.nodes.values() if len(canvas.nodes) > 1 else ():
         if node.type != "note" and not canvas.incoming[node.id] and not canvas.outgoing[node.id]:
             message, advice = f"{node} is connected to nothing", "connect it, or remove it"
             context.warn("W023", message, node.span, label="no edges", help=advice)
@@ -261,18 +252,21 @@ def _check_branches(context: ReadContext, canvas: Canvas, deciders: dict[str, st
         used = {edge.branch for edge in canvas.outgoing[router.id]}
         if router.id in deciders.values() or None in used or not used:
             continue
-        for name in router.branches:
-            if name not in used:
-                message = f"no edge leaves {router} by its branch {name[:60]!r}: what is sent "
-                message += "there goes nowhere"
-                label, advice = "a branch without an edge", "connect it, or remove the branch"
-                context.warn("W023", message, router.span, label=label, help=advice)
+        for name in (name for name in router.branches if name not in used):
+            message = f"no edge leaves {router} by its branch {name[:60]!r}: what is sent "
+            message += "there goes nowhere"
+            label, advice = "a branch without an edge", "connect it, or remove the branch"
+            context.warn("W023", message, router.span, label=label, help=advice)
 
 
-def _report_circle(context: ReadContext, canvas: Canvas, circle: list[str]) -> None:
+def _has_circle(context: ReadContext, canvas: Canvas) -> bool:
+    circle = canvas.circle()
+    if not circle:
+        return False
     shown = " -> ".join([*circle[:_SHOWN_MAX], *(["..."] if len(circle) > _SHOWN_MAX else [])])
     message = f"nodes lead back to each other: {shown} -> {circle[0]}"
     advice = "to repeat nodes, put them between a loop and its exit; only the continue branch of "
     advice += "the router that decides a loop may lead back"
     span = canvas.nodes[circle[0]].span
     context.report("W011", message, span, label="leads back to itself", help=advice)
+    return True

@@ -1,4 +1,4 @@
-"""The canvas: nodes and edges with their places in the file, and the graph that they make.
+"""The canvas: the words of the dialect, nodes and edges with their places, and their graph.
 
 A handle that a node does not have carries all of its result, or is not looked at. One that is
 nearly the name of another is taken for a mistake; any other one is a warning, as it changes the
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from whorl.dialects.reading.fields import (
     check_id,
@@ -18,20 +18,7 @@ from whorl.dialects.reading.fields import (
     objects_of,
     unknown_fields,
 )
-from whorl.dialects.reading.scalars import span_of, text_of
-from whorl.dialects.studio.words import (
-    CANVAS_FIELDS,
-    CLOSED_BY,
-    EDGE_FIELDS,
-    FIELDS,
-    LIMITS,
-    NODE_FIELDS,
-    ROUTER_HANDLES,
-    SHARED,
-    SOURCE_HANDLES,
-    STRICT,
-    TARGET_HANDLES,
-)
+from whorl.dialects.reading.scalars import span_of, text_of, words
 from whorl.errors import did_you_mean
 from whorl.ir.checks.suggest import suggest
 from whorl.source import Mapping, Scalar, Sequence
@@ -41,6 +28,131 @@ if TYPE_CHECKING:
 
     from whorl.dialects.reading.context import ReadContext
     from whorl.errors import Span
+    from whorl.language import Json
+
+LIBRARY = "studio"
+
+# Fields that any node may have, most of them for the eye.
+_SHARED = words("label description timeout icon color collapsed status")
+_MODEL = "provider model systemPrompt prompt temperature maxTokens"
+_HTTP = "url method headers body auth authTokenSettingsKey authHeader maxResponseBytes"
+_GLOB = "directory pattern mode recursive maxFiles maxSize sortBy sortOrder"
+
+
+class _Kind(NamedTuple):
+    """The fields of a type of nodes (None: any will do), those of what it gives, what comes in.
+
+    The latter two are its handles.
+    """
+
+    fields: str | None = None
+    gives: str = ""
+    takes: str = ""
+
+
+_KINDS = {
+    "input": _Kind("name inputName dataType default defaultValue"),
+    "output": _Kind("name format"),
+    "llm": _Kind(
+        f"{_MODEL} sessionMode maxHistory streaming",
+        "response content usage cost",
+        "prompt system context",
+    ),
+    "router": _Kind(f"{_MODEL} mode branches", "value selectedBranch explanation"),
+    "transform": _Kind("mode template inputs"),
+    "tool": _Kind("toolName serverName approval toolInput"),
+    "approval": _Kind("message showData"),
+    "subworkflow": _Kind("workflowId workflowName"),
+    "http_request": _Kind(_HTTP, "status headers body encoding", "url body headers"),
+    "file_glob": _Kind(_GLOB, "files count paths", "directory pattern"),
+    "file_read": _Kind("path mode maxSize delimiter hasHeader", "path content size rows", "path"),
+    "file_write": _Kind(
+        "path content mode writeMode createDirs", "path size bytes", "path content"
+    ),
+    "shell_exec": _Kind(
+        "command workingDir shell envVars", "stdout stderr exit_code", "command stdin workingDir"
+    ),
+    "validator": _Kind("schema failOnError", "valid data errors"),
+    "iterator": _Kind("mode expression maxConcurrency", "item items index total result count"),
+    "aggregator": _Kind("strategy separator", "result count"),
+    "loop": _Kind(
+        "maxIterations exitCondition stabilityThreshold feedbackMode",
+        "iterations count exit_reason",
+    ),
+    "exit": _Kind(""),
+    **dict.fromkeys(words("knowledge_base webhook_trigger cron_trigger email_send note"), _Kind()),
+}
+TYPES = frozenset(_KINDS)
+# The fields of what a node gives; nodes of other types give anything.
+RESULTS = {name: words(kind.gives) for name, kind in _KINDS.items() if kind.gives}
+# What the handle `output` carries of results that have a main part.
+MAIN_FIELDS = {"llm": "response", "file_read": "content"}
+# The handles by which edges leave a node.
+_SOURCE_HANDLES = {**RESULTS, "approval": ("approved", "rejected")}
+# The fields of a canvas, and of its nodes and edges beside what editors add.
+_CANVAS_FIELDS = words("id name description version nodes edges variables timeout budget viewport")
+_NODE_FIELDS = words("id type data position style width height")
+_EDGE_FIELDS = words("id type source target sourceHandle targetHandle data label style")
+# What these do depends on their fields alone, so one that is nearly known can only be misspelt.
+_STRICT = ("http_request", "transform")
+
+TRIGGERS = ("cron_trigger", "webhook_trigger")
+BEGINNINGS = words("input file_read file_glob iterator loop tool http_request shell_exec")
+ENDINGS = words("output file_write aggregator exit")
+
+# What opens a region of the canvas, and what closes it.
+CLOSED_BY = {"loop": "exit", "iterator": "aggregator"}
+# The branches of a router that decides a loop.
+DONE, CONTINUE = "done", "continue"
+
+# How large a canvas may be; a hostile one ends here and not in time.
+LIMITS = {"nodes": 1_000, "edges": 10_000, "routers": 200, "loops": 100}
+DEPTH_MAX = 16
+
+
+def _event(event: str, **fields: str) -> dict[str, Json]:
+    return {"event": event, "fields": {**fields}}
+
+
+# The dialect's own words for what a run tells, as data that the interfaces can print.
+VOCABULARY: dict[str, Json] = {
+    "events": {
+        "iteration_started": _event(
+            "workflow.node.iteration",
+            node_id="node",
+            index="index",
+            total="limit",
+            input_preview="told.input",
+        ),
+        "streaming": _event("workflow.node.streaming", node_id="node", tokens="text"),
+        "loop_finished": _event(
+            "workflow.node.completed",
+            node_id="node",
+            iterations_run="iterations",
+            exit_reason="exit_reason",
+        ),
+        "run_started": _event("workflow.started", session_id="run"),
+        "node_started": _event("workflow.node.started", node_id="node"),
+        "node_finished": _event(
+            "workflow.node.completed",
+            node_id="node",
+            output_preview="preview",
+            duration_ms="duration_ms",
+        ),
+        "node_skipped": _event("workflow.node.skipped", node_id="node"),
+        "node_failed": _event("workflow.node.error", node_id="node", error="error"),
+        "waiting": _event("workflow.node.waiting", node_id="node", message="message"),
+        "run_succeeded": _event("workflow.completed", session_id="run", outputs="outputs"),
+        "run_failed": _event("workflow.failed", session_id="run", error="error"),
+    },
+    # Why a loop ended: the engine's reason, or `condition_met` with what stopped it.
+    "exit_reasons": {
+        "condition_met.branch": "evaluator_done",
+        "condition_met.stable": "stable_output",
+        "failed": "error",
+    },
+}
+
 
 _BRANCH = re.compile(r"branch-(\d{1,4})")
 
@@ -76,7 +188,7 @@ class CanvasNode:
         return [name for name in names if name]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Edge:
     """An edge; `branch` is the branch of the router that it leaves by, if it does."""
 
@@ -92,49 +204,37 @@ class Edge:
 class Canvas:
     """The nodes by id, and the edges at both ends of each."""
 
-    nodes: dict[str, CanvasNode] = field(default_factory=dict)
-    edges: list[Edge] = field(default_factory=list)
-    incoming: dict[str, list[Edge]] = field(default_factory=dict)
-    outgoing: dict[str, list[Edge]] = field(default_factory=dict)
+    nodes: dict[str, CanvasNode]
+    edges: list[Edge]
+    incoming: dict[str, list[Edge]] = field(init=False)
+    outgoing: dict[str, list[Edge]] = field(init=False)
 
-    def add_node(self, node: CanvasNode) -> None:
-        """Puts a node on the canvas."""
-        self.nodes[node.id] = node
-        self.incoming[node.id] = []
-        self.outgoing[node.id] = []
-
-    def add_edge(self, edge: Edge) -> None:
-        """Draws an edge between two nodes."""
-        self.edges.append(edge)
-        self.incoming[edge.target].append(edge)
-        self.outgoing[edge.source].append(edge)
+    def __post_init__(self) -> None:
+        self.incoming = {name: [] for name in self.nodes}
+        self.outgoing = {name: [] for name in self.nodes}
+        for edge in self.edges:
+            self.incoming[edge.target].append(edge)
+            self.outgoing[edge.source].append(edge)
 
     def without(self, edges: Iterable[Edge]) -> Canvas:
         """The same canvas without some edges."""
-        gone = {id(edge) for edge in edges}
-        copy = Canvas()
-        for node in self.nodes.values():
-            copy.add_node(node)
-        for edge in self.edges:
-            if id(edge) not in gone:
-                copy.add_edge(edge)
-        return copy
+        gone = set(edges)
+        return Canvas(self.nodes, [edge for edge in self.edges if edge not in gone])
 
     def of_type(self, *types: str) -> list[CanvasNode]:
         """The nodes of some types, in the order of the file."""
         return [node for node in self.nodes.values() if node.type in types]
 
     def forward(
-        self, start: Iterable[str], may_follow: Callable[[Edge], bool] | None = None
+        self, start: Iterable[str], may_follow: Callable[[Edge], bool] = lambda edge: True
     ) -> set[str]:
         """What is reached from some nodes, themselves included."""
         reached = set(start)
         queue = list(reached)
         for name in queue:
-            for edge in self.outgoing[name]:
-                if edge.target not in reached and (may_follow is None or may_follow(edge)):
-                    reached.add(edge.target)
-                    queue.append(edge.target)
+            new = {edge.target for edge in self.outgoing[name] if may_follow(edge)} - reached
+            reached |= new
+            queue.extend(new)
         return reached
 
     def backward(self, start: str, stop: str = "") -> set[str]:
@@ -142,10 +242,9 @@ class Canvas:
         reached = {start}
         queue = [start]
         for name in queue:
-            for edge in self.incoming[name] if name != stop else ():
-                if edge.source not in reached:
-                    reached.add(edge.source)
-                    queue.append(edge.source)
+            new = {edge.source for edge in self.incoming[name] if name != stop} - reached
+            reached |= new
+            queue.extend(new)
         return reached
 
     def order(self) -> list[str]:
@@ -176,20 +275,20 @@ class Canvas:
 
 def read_canvas(context: ReadContext, root: Mapping) -> Canvas:
     """Reads all nodes and edges, and reports those that cannot be meant."""
-    canvas = Canvas()
-    check_spelling(context, root, CANVAS_FIELDS, "the canvas")
+    check_spelling(context, root, _CANVAS_FIELDS, "the canvas")
     advice = 'write {"id": ..., ...}'
-    nodes, edges = (objects_of(context, root, name, advice) for name in ("nodes", "edges"))
-    if _is_too_large(context, root, nodes=len(nodes), edges=len(edges)):
-        return canvas
-    for item in nodes:
-        _read_node(context, canvas, item)
-    routers, opening = canvas.of_type("router"), canvas.of_type(*CLOSED_BY)
-    if _is_too_large(context, root, routers=len(routers), loops=len(opening)):
-        return Canvas()
-    for item in edges:
-        _read_edge(context, canvas, item)
-    return canvas
+    items, edges = (objects_of(context, root, name, advice) for name in ("nodes", "edges"))
+    nodes: dict[str, CanvasNode] = {}
+    if _is_too_large(context, root, nodes=len(items), edges=len(edges)):
+        return Canvas(nodes, [])
+    for item in items:
+        _read_node(context, nodes, item)
+    types = [node.type for node in nodes.values()]
+    loops = sum(map(types.count, CLOSED_BY))
+    if _is_too_large(context, root, routers=types.count("router"), loops=loops):
+        return Canvas({}, [])
+    drawn = [_read_edge(context, nodes, item) for item in edges]
+    return Canvas(nodes, [edge for edge in drawn if edge is not None])
 
 
 def _is_too_large(context: ReadContext, root: Mapping, **counts: int) -> bool:
@@ -201,32 +300,33 @@ def _is_too_large(context: ReadContext, root: Mapping, **counts: int) -> bool:
     return bool(over)
 
 
-def _read_node(context: ReadContext, canvas: Canvas, item: Mapping) -> None:
-    name, kind = check_id(context, item, canvas.nodes), text_of(item.get("type"))
+def _read_node(context: ReadContext, nodes: dict[str, CanvasNode], item: Mapping) -> None:
+    name, kind = check_id(context, item, nodes), text_of(item.get("type"))
     if not name:
         return
     span = span_of(item, "id")
-    check_spelling(context, item, NODE_FIELDS, f"node {name!r}")
-    if kind not in FIELDS:
+    check_spelling(context, item, _NODE_FIELDS, f"node {name!r}")
+    if kind not in TYPES:
         message = f"node {name!r} is of the type {kind[:60]!r}, which is not known"
-        where, label, advice = span_of(item, "type"), "unknown type", suggest(kind, FIELDS)
+        where, label, advice = span_of(item, "type"), "unknown type", suggest(kind, _KINDS)
         if not kind:
             message, where, label = f"node {name!r} lacks its 'type'", span, "no type"
         context.report("W009", message, where, label=label, help=advice)
     fields = item.get("data")
     fields = fields if isinstance(fields, Mapping) else Mapping((), span)
-    node = CanvasNode(name, kind if kind in FIELDS else "note", fields, span)
-    canvas.add_node(node)
-    _check_fields(context, node)
+    nodes[name] = node = CanvasNode(name, kind if kind in TYPES else "note", fields, span)
+    known = _KINDS[node.type].fields
+    if known is not None:
+        _check_fields(context, node, words(f"{known} timeout"))
 
 
-def _check_fields(context: ReadContext, node: CanvasNode) -> None:
-    known = FIELDS[node.type]
-    fields = [] if known is None else [e for e in node.fields if e.name not in SHARED]
-    names = sorted({*(known or ()), "timeout"})
-    for entry, near in unknown_fields(fields, names):
+def _check_fields(context: ReadContext, node: CanvasNode, known: tuple[str, ...]) -> None:
+    names = sorted(known)
+    for entry, near in unknown_fields(node.fields, names):
+        if entry.name in _SHARED:
+            continue
         message, span = f"{node} has no field {entry.name[:60]!r}", entry.key.span
-        if near and node.type in STRICT:
+        if near and node.type in _STRICT:
             context.report("W004", message, span, label="unknown field", help=near)
         else:
             advice = suggest(entry.name, names)
@@ -234,24 +334,22 @@ def _check_fields(context: ReadContext, node: CanvasNode) -> None:
             context.warn("W004", message, span, label="unknown field", help=advice)
 
 
-def _read_edge(context: ReadContext, canvas: Canvas, item: Mapping) -> None:
-    advice = "connect it to a node of the canvas"
-    ends = ("source", "target")
-    known = [check_node(context, item, end, canvas.nodes, advice) for end in ends]
+def _read_edge(context: ReadContext, nodes: dict[str, CanvasNode], item: Mapping) -> Edge | None:
+    advice, ends = "connect it to a node of the canvas", ("source", "target")
+    known = [check_node(context, item, end, nodes, advice) for end in ends]
     if not all(known):
-        return
-    check_spelling(context, item, EDGE_FIELDS, "an edge")
-    source, target = (canvas.nodes[text_of(item.get(end))] for end in ends)
+        return None
+    check_spelling(context, item, _EDGE_FIELDS, "an edge")
+    source, target = (nodes[text_of(item.get(end))] for end in ends)
     if "note" in (source.type, target.type):
-        return
+        return None
     handle = text_of(item.get("sourceHandle")) or "output"
     branch = _branch_of(source, handle) if source.type == "router" else None
     if branch is None:
         _check_source(context, source, handle, span_of(item, "sourceHandle"))
     target_handle = text_of(item.get("targetHandle")) or "input"
     _check_target(context, target, target_handle, span_of(item, "targetHandle"))
-    span = span_of(item, "source")
-    canvas.add_edge(Edge(source.id, target.id, handle, target_handle, span, branch))
+    return Edge(source.id, target.id, handle, target_handle, span_of(item, "source"), branch)
 
 
 def _branch_of(router: CanvasNode, handle: str) -> str | None:
@@ -268,22 +366,20 @@ def _check_source(context: ReadContext, node: CanvasNode, handle: str, span: Spa
     if (node.type, handle) == ("approval", "rejected"):
         message = f"nothing ever leaves {node} by 'rejected': the run fails instead"
         context.warn("W023", message, span, label="never taken", help="remove the edge")
-    known = SOURCE_HANDLES.get(node.type)
-    if known is None or handle in known or handle == "output":
+    known = _SOURCE_HANDLES.get(node.type)
+    if known is None or handle in (*known, "output"):
         return
+    what = "branch" if node.type == "router" else "handle"
+    message, label = f"{node} has no {what} {handle[:60]!r}", f"no such {what}"
     if node.type == "router":
-        advice = suggest(handle, [*node.branches, *ROUTER_HANDLES])
-        message = f"{node} has no branch {handle[:60]!r}"
-        context.report("W010", message, span, label="no such branch", help=advice)
-        return
-    near = did_you_mean(handle, sorted(known))
-    message = f"{node} has no handle {handle[:60]!r}"
-    if near:
-        context.report("W010", message, span, label="no such handle", help=near)
-        return
-    message += ": the edge carries all of its result"
-    advice = suggest(handle, sorted({*known, "output"}))
-    context.warn("W010", message, span, label="no such handle", help=advice)
+        advice = suggest(handle, [*node.branches, "output", *known])
+        context.report("W010", message, span, label=label, help=advice)
+    elif near := did_you_mean(handle, sorted(known)):
+        context.report("W010", message, span, label=label, help=near)
+    else:
+        message += ": the edge carries all of its result"
+        advice = suggest(handle, sorted({*known, "output"}))
+        context.warn("W010", message, span, label=label, help=advice)
 
 
 def _check_target(context: ReadContext, node: CanvasNode, handle: str, span: Span) -> None:
@@ -291,12 +387,11 @@ def _check_target(context: ReadContext, node: CanvasNode, handle: str, span: Spa
 
     Texts of a node may name any handle, so that those which they name are not misspelt.
     """
-    known = {*TARGET_HANDLES.get(node.type, ()), "input"}
+    known = sorted({*words(_KINDS[node.type].takes), "input"})
     texts = (entry.value.text for entry in node.fields if isinstance(entry.value, Scalar))
-    is_named = any("{{" in text and handle in text for text in texts)
-    if node.type not in TARGET_HANDLES or handle in known or is_named:
+    if not _KINDS[node.type].takes or handle in known:
         return
-    near = did_you_mean(handle, sorted(known))
-    if near:
+    near = did_you_mean(handle, known)
+    if near and not any("{{" in text and handle in text for text in texts):
         message = f"{node} takes nothing in at the handle {handle[:60]!r}"
         context.report("W010", message, span, label="no such handle", help=near)

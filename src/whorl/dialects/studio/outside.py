@@ -12,16 +12,16 @@ from whorl import ir
 from whorl.dialects.native.shell import PREFIX
 from whorl.dialects.native.shell import read_script as read_shell
 from whorl.dialects.reading.texts import called, quoted
+from whorl.dialects.studio.canvas import RESULTS
 from whorl.dialects.studio.scope import expression, known
-from whorl.dialects.studio.texts import ScriptFault, is_written, piped, read_script
-from whorl.dialects.studio.words import RESULTS
+from whorl.dialects.studio.texts import is_written, piped, read_script
 from whorl.errors import did_you_mean
 from whorl.ir.checks.suggest import suggest
+from whorl.language import LanguageError
 from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:
     from whorl.dialects.studio.texts import Inputs, NodeReader
-    from whorl.source import Value
 
 HTTP_TIMEOUT_S = 30.0
 SHELL_TIMEOUT_S = 30.0
@@ -40,29 +40,24 @@ def read_http(node: NodeReader) -> list[ir.Node]:
         node.missing("url", "the address to call")
     headers: ir.Value = ir.Fields(_entries(node, "headers"))
     method = node.word("method", _METHODS, "GET")
-    url = node.given("url")
-    if "headers" in node.incoming:
-        # Those that come in count where both have one.
-        headers = expression(called("merged", _headers(node), node.incoming["headers"]))
     inputs: Inputs = {
         "method": method,
-        "url": url,
+        "url": node.given("url"),
         "headers": headers,
         "body": None if method in ("GET", "HEAD", "OPTIONS") else _body(node),
         "accept_status": "any",
         **_credentials(node),
     }
+    if "headers" in node.incoming:
+        parts: list[str] = []
+        written = node.get("headers")
+        for entry in written if isinstance(written, Mapping) else ():
+            if isinstance(entry.value, Scalar):
+                parts += [quoted(entry.name), node.text_source(entry.value)]
+        # Those that come in count where both have one.
+        own, given = called("fields", "none", *parts), node.incoming["headers"]
+        inputs["headers"] = expression(called("merged", own, given))
     return [node.task("http", inputs, timeout_s=HTTP_TIMEOUT_S)]
-
-
-def _headers(node: NodeReader) -> str:
-    """The headers of the node as the source of an expression."""
-    written = node.get("headers")
-    parts: list[str] = []
-    for entry in written if isinstance(written, Mapping) else ():
-        if isinstance(entry.value, Scalar):
-            parts += [quoted(entry.name), node.text_source(entry.value)]
-    return called("fields", "none", *parts)
 
 
 def _body(node: NodeReader) -> ir.Value:
@@ -128,8 +123,8 @@ def _script(node: NodeReader, written: Scalar) -> Inputs:
         node.context.report("W021", fault.message, span, label="here", help=fault.help)
     variables: list[tuple[str, ir.Value]] = []
     for number, placed in enumerate(script.placed, start=1):
-        source = _placed(node, placed.source)
         content = placed.source.strip()
+        source = _placed(node, content)
         lacking = node.unknown_field(content.partition("|")[0].strip())
         if source is None or lacking is not None:
             message = f"{{{{{content[:60]}}}}} in the command of {node.id!r} stands for nothing"
@@ -149,10 +144,10 @@ def _script(node: NodeReader, written: Scalar) -> Inputs:
 
 def _placed(node: NodeReader, content: str) -> str | None:
     if "|" not in content:
-        return node.resolve(content.strip(), "")
+        return node.resolve(content, "")
     try:
         script = read_script(content)
-    except ScriptFault:
+    except LanguageError:
         return None
     source = node.resolve(script.reference or "input", "")
     return None if source is None else piped(source, script)
@@ -220,22 +215,22 @@ def read_tool(node: NodeReader) -> list[ir.Node]:
 
     A person is asked before, if the author wants that or the command of a shell comes in.
     """
-    server, tool = _tool_name(node)
+    server, shown = node.text("serverName"), node.text("toolName")
+    tool = shown
+    if not server and "__" in tool:
+        server, _, tool = tool.partition("__")
+    tool = tool.removeprefix(f"{server}__")
     if not tool:
         node.missing("toolName", "the tool, such as 'server__tool'")
     approval = _approval(node)
-    shown = node.text("toolName")
     if approval == "deny":
         message = f"tool {shown!r} of {node.id!r} is denied; set its approval to 'auto' or 'ask'"
-        node.common()
         node.context.warn("W023", message, node.span("approval"), label="never allowed")
         return node.compute(called("refuse", quoted(message)))
-    node.common()
     if approval == "auto" and (server, tool) == (_BUILT_IN, _SHELL) and _command(node) is None:
         approval = "ask"
-        message = (
-            f"{node.owner} runs a command that is not in the file: a person is asked each time"
-        )
+        message = f"{node.owner} runs a command that is not in the file: "
+        message += "a person is asked each time"
         advice = 'write the command as "toolInput": {"command": ...}, with values as its arguments'
         node.context.warn("W023", message, node.place, label="the command comes in", help=advice)
     given = _arguments(node, server, tool)
@@ -253,14 +248,6 @@ def read_tool(node: NodeReader) -> list[ir.Node]:
         before = [ir.Compute(name=name, value=expression(given)), gate]
         given = known(name)
     return [*before, _tool_task(node, server, tool, given)]
-
-
-def _tool_name(node: NodeReader) -> tuple[str, str]:
-    """The server and the tool: `server__tool`, or both in fields of their own."""
-    server, tool = node.text("serverName"), node.text("toolName")
-    if not server and "__" in tool:
-        server, _, tool = tool.partition("__")
-    return server, tool.removeprefix(f"{server}__")
 
 
 def _approval(node: NodeReader) -> str:
@@ -322,14 +309,15 @@ def _arguments(node: NodeReader, server: str, tool: str) -> str:
     if server in ("", _BUILT_IN) and tool not in _TOOLS:
         bare = "input"
     written = node.get("toolInput")
-    if isinstance(written, Mapping) and written.entries:
-        parts = [p for e in written for p in (quoted(e.name), _json_source(node, e.value))]
-        return called("fields", "none", *parts)
-    source = node.text_source(written) if is_written(written) else node.value
-    return called("object_of", source, quoted(node.id), quoted(bare))
-
-
-def _json_source(node: NodeReader, value: Value) -> str:
-    if isinstance(value, Scalar) and isinstance(value.value, str):
-        return node.text_source(value)
-    return f"({quoted(json.dumps(plain(value), ensure_ascii=False))} | fromjson)"
+    if not isinstance(written, Mapping) or not written.entries:
+        source = node.text_source(written) if is_written(written) else node.value
+        return called("object_of", source, quoted(node.id), quoted(bare))
+    parts: list[str] = []
+    for entry in written:
+        value = entry.value
+        if isinstance(value, Scalar) and isinstance(value.value, str):
+            source = node.text_source(value)
+        else:
+            source = f"({quoted(json.dumps(plain(value), ensure_ascii=False))} | fromjson)"
+        parts += [quoted(entry.name), source]
+    return called("fields", "none", *parts)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.scalars import text_of
-from whorl.dialects.studio.words import CLOSED_BY, CONTINUE, DEPTH_MAX, DONE, RESULTS
+from whorl.dialects.studio.canvas import CLOSED_BY, CONTINUE, DEPTH_MAX, DONE, RESULTS
 
 if TYPE_CHECKING:
     from whorl.dialects.reading.context import ReadContext
@@ -87,31 +87,24 @@ def find_feedback(canvas: Canvas) -> list[Edge]:
     onward = canvas.without(edge for edge in canvas.edges if edge.branch == CONTINUE)
     inside = onward.forward(loops)
     feedback: list[Edge] = []
-    for router in canvas.of_type("router"):
-        if router.id in inside:
-            before = onward.backward(router.id) & inside
-            feedback.extend(_leading_back(canvas, router.id, before))
-    return feedback
-
-
-def _leading_back(canvas: Canvas, router: str, before: set[str]) -> list[Edge]:
-    feedback: list[Edge] = []
-    seen: set[str] = set()
-    queue = [edge for edge in canvas.outgoing[router] if edge.branch == CONTINUE]
-    for edge in queue:
-        if edge.target in before:
-            feedback.append(edge)
-        elif edge.target not in seen:
-            seen.add(edge.target)
-            queue.extend(canvas.outgoing[edge.target])
+    for router in (node.id for node in canvas.of_type("router") if node.id in inside):
+        before = onward.backward(router) & inside
+        seen: set[str] = set()
+        queue = [edge for edge in canvas.outgoing[router] if edge.branch == CONTINUE]
+        for edge in queue:
+            if edge.target in before:
+                feedback.append(edge)
+            elif edge.target not in seen:
+                seen.add(edge.target)
+                queue.extend(canvas.outgoing[edge.target])
     return feedback
 
 
 def find_regions(context: ReadContext, canvas: Canvas) -> Regions:
     """Pairs what opens with what closes, and finds what lies between."""
     regions = Regions()
-    for kind, closing in CLOSED_BY.items():
-        _pair(context, canvas, regions, (kind, closing))
+    for kind in CLOSED_BY:
+        _pair(context, canvas, regions, kind)
     for region in regions.by_start.values():
         region.body = _body(context, canvas, region)
     _nest(context, canvas, regions)
@@ -121,25 +114,20 @@ def find_regions(context: ReadContext, canvas: Canvas) -> Regions:
     return regions
 
 
-def _pair(context: ReadContext, canvas: Canvas, regions: Regions, kinds: tuple[str, str]) -> None:
+def _pair(context: ReadContext, canvas: Canvas, regions: Regions, kind: str) -> None:
     """Inner ones first: what is paired already is no end for those around it."""
-    kind, closing = kinds
-    paired: set[str] = set()
-    is_faulty = False
-    for name in reversed(canvas.order()):
-        node = canvas.nodes[name]
-        if node.type != kind:
-            continue
-        ends = _ends(canvas, node, closing, paired)
+    is_faulty, closing = False, CLOSED_BY[kind]
+    starts = [canvas.nodes[name] for name in reversed(canvas.order())]
+    for node in (node for node in starts if node.type == kind):
+        ends = _ends(canvas, node, regions)
         if len(ends) == 1:
-            region = Region(name, ends[0], kind)
-            regions.by_start[name], regions.by_end[ends[0]] = region, region
-            paired.add(ends[0])
+            region = Region(node.id, ends[0], kind)
+            regions.by_start[node.id] = regions.by_end[ends[0]] = region
         else:
             is_faulty = True
             _report_ends(context, canvas, node, ends)
     for node in canvas.of_type(closing):
-        if node.id not in paired and not is_faulty:
+        if node.id not in regions.by_end and not is_faulty:
             message = f"{node} has no {kind} before it"
             advice = f"add a node of the type {kind!r} before it, or remove it"
             context.report("W010", message, node.span, label=f"no {kind}", help=advice)
@@ -150,9 +138,9 @@ def _is_after_end(edge: Edge, start: str) -> bool:
     return edge.source == start and edge.source_handle in RESULTS["loop"]
 
 
-def _ends(canvas: Canvas, start: CanvasNode, closing: str, paired: set[str]) -> list[str]:
+def _ends(canvas: Canvas, start: CanvasNode, regions: Regions) -> list[str]:
     """The open ends that are reached first."""
-    ends: list[str] = []
+    closing, ends = CLOSED_BY[start.type], list[str]()
     seen = {start.id}
     queue = [start.id]
     for name in queue:
@@ -160,7 +148,7 @@ def _ends(canvas: Canvas, start: CanvasNode, closing: str, paired: set[str]) -> 
             if edge.target in seen or _is_after_end(edge, start.id):
                 continue
             seen.add(edge.target)
-            if canvas.nodes[edge.target].type == closing and edge.target not in paired:
+            if canvas.nodes[edge.target].type == closing and edge.target not in regions.by_end:
                 ends.append(edge.target)
             else:
                 queue.append(edge.target)
@@ -224,9 +212,8 @@ def _nest(context: ReadContext, canvas: Canvas, regions: Regions) -> None:
                 inner.parent = outer
                 break
             message = f"{inner} lies only in part inside of {outer}"
-            advice = (
-                f"put all of it, with {inner.end!r}, before {outer.end!r}, or all of it outside"
-            )
+            advice = f"put all of it, with {inner.end!r}, before {outer.end!r}, or all of it "
+            advice += "outside"
             span = canvas.nodes[inner.start].span
             context.report("W010", message, span, label="they overlap", help=advice)
         for name in (*inner.body, inner.end):
@@ -266,49 +253,46 @@ def _check_borders(context: ReadContext, canvas: Canvas, regions: Regions, regio
 def find_deciders(context: ReadContext, canvas: Canvas, regions: Regions) -> dict[str, str]:
     """The router that decides when a loop stops, by the loop, for those that stop by a router.
 
-    It is the only one of the loop with the branches done and continue.
+    It is the only one of the loop with the branches done and continue, and has no others.
     """
     deciders: dict[str, str] = {}
     for region in regions.by_start.values():
-        if is_evaluated(canvas.nodes[region.start]):
-            router = _decider(context, canvas, regions, region)
-            if router is not None:
-                deciders[region.start] = router.id
+        loop = canvas.nodes[region.start]
+        if not is_evaluated(loop):
+            continue
+        routers = [node for node in canvas.of_type("router") if regions.around(node.id) is region]
+        deciding = [node for node in routers if {DONE, CONTINUE} & set(node.branches)]
+        fault = _decider_fault(loop, routers, deciding)
+        if fault is None:
+            deciders[region.start] = deciding[0].id
+        else:
+            message, node, label, advice = fault
+            context.report("W010", message, node.span, label=label, help=advice)
     return deciders
 
 
-def _decider(
-    context: ReadContext, canvas: Canvas, regions: Regions, region: Region
-) -> CanvasNode | None:
-    loop = canvas.nodes[region.start]
-    routers = [node for node in canvas.of_type("router") if regions.around(node.id) is region]
-    deciding = [node for node in routers if {DONE, CONTINUE} & set(node.branches)]
+def _decider_fault(
+    loop: CanvasNode, routers: list[CanvasNode], deciding: list[CanvasNode]
+) -> tuple[str, CanvasNode, str, str] | None:
+    """What is wrong with the routers of a loop: the message, where, the label and the advice."""
     if len(deciding) > 1:
         listed = " and ".join(repr(node.id) for node in deciding)
         message = f"routers {listed} both decide when {loop} stops"
         advice = "one router has the branches done and continue; rename those of the others"
-        context.report("W010", message, deciding[1].span, label="a second one", help=advice)
-        return None
+        return message, deciding[1], "a second one", advice
     if not deciding:
         names = ", ".join(f"{node.id!r} ({', '.join(node.branches)})" for node in routers)
         message = f"{loop} stops by an evaluator, but no router in it decides"
         message += f"; there is {names}" if names else ""
         advice = "add a router with the branches 'done' and 'continue' to its body"
-        context.report("W010", message, loop.span, label="no router", help=advice)
-        return None
-    return deciding[0] if _check_branches(context, loop, deciding[0]) else None
-
-
-def _check_branches(context: ReadContext, loop: CanvasNode, router: CanvasNode) -> bool:
-    odd = [name for name in router.branches if name not in (DONE, CONTINUE)]
-    lacking = sorted({DONE, CONTINUE} - set(router.branches))
-    if odd:
-        message = f"{router} decides {loop} and has the branch {odd[0][:60]!r}, which is neither "
-        message += "'done' nor 'continue'"
-        advice = "give it only the branches 'done' and 'continue'"
-        context.report("W010", message, router.span, label="another branch", help=advice)
-    elif lacking:
-        message = f"{router} decides {loop} and lacks the branch {lacking[0]!r}"
-        label, advice = "a branch is missing", f"add {lacking[0]!r} to its branches"
-        context.report("W010", message, router.span, label=label, help=advice)
-    return not odd and not lacking
+        return message, loop, "no router", advice
+    message = f"{deciding[0]} decides {loop} and "
+    for name in deciding[0].branches:
+        if name not in (DONE, CONTINUE):
+            message += f"has the branch {name[:60]!r}, which is neither 'done' nor 'continue'"
+            advice = "give it only the branches 'done' and 'continue'"
+            return message, deciding[0], "another branch", advice
+    for name in sorted({DONE, CONTINUE} - set(deciding[0].branches)):
+        message += f"lacks the branch {name!r}"
+        return message, deciding[0], "a branch is missing", f"add {name!r} to its branches"
+    return None

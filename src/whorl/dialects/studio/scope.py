@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.reading.texts import called, quoted
+from whorl.dialects.studio.canvas import LIBRARY, MAIN_FIELDS, RESULTS
 from whorl.dialects.studio.regions import is_within
-from whorl.dialects.studio.words import LIBRARY, MAIN_FIELDS, RESULTS
 
 if TYPE_CHECKING:
     from whorl.dialects.reading.context import ReadContext

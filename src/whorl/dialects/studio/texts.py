@@ -8,18 +8,16 @@ nothing stays as it is written, with a warning.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias, TypedDict, TypeGuard
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypedDict, TypeGuard
 
 from whorl import ir
 from whorl.dialects.reading.context import REPORTED_MAX
 from whorl.dialects.reading.fields import Fields
 from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, read_tree, split_text
-from whorl.dialects.studio.functions.paths import read_path
-from whorl.dialects.studio.functions.pipes import ARGUMENTS, PIPES
+from whorl.dialects.studio.canvas import CLOSED_BY, MAIN_FIELDS, RESULTS
+from whorl.dialects.studio.functions.transforms import ARGUMENTS, PIPES, read_path
 from whorl.dialects.studio.scope import expression, known
-from whorl.dialects.studio.words import CLOSED_BY, MAIN_FIELDS, RESULTS
 from whorl.errors import did_you_mean
 from whorl.ir.checks.suggest import suggest
 from whorl.language import LanguageError
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 
     from whorl.dialects.studio.canvas import CanvasNode
     from whorl.dialects.studio.scope import Scope
-    from whorl.errors import Span
     from whorl.language import Json
     from whorl.source import Value
 
@@ -170,8 +167,8 @@ class NodeReader(Fields):
             return self._resolved(place, place.name)
         try:
             script = read_script(place.content)
-        except ScriptFault as fault:
-            span = place.scalar.locate(place.offset + fault.offset)
+        except LanguageError as fault:
+            span = place.scalar.locate(place.offset + (fault.offset or 0))
             message = f"{fault}; it stays as it is written"
             self.context.warn("W020", message, span, help=fault.help)
             return None
@@ -183,26 +180,24 @@ class NodeReader(Fields):
         source = self.resolve(content, place.written)
         if self.context.is_full or len(self.context.warnings) >= REPORTED_MAX:
             return source
-        lacking = None if source is None else self.unknown_field(content)
-        shown = f"{{{{{content[:60]}}}}} in {self.id!r}"
+        message = f"{{{{{content[:60]}}}}} in {self.id!r}"
         if source is None:
-            self._report(f"{shown} stands for nothing here", place.span, self._advice(content))
-        elif lacking is not None:
-            message = f"{shown}: {lacking[0]} gives no {lacking[1][:60]!r}"
-            names = sorted({*RESULTS[lacking[0].type], "output"})
-            self._report(message, place.span, suggest(lacking[1], names))
-        elif near := self._misspelt_input(content):
-            message = f"{shown} names no input of the workflow, but a field of what comes in"
-            self.context.warn("W005", message, place.span, label="no such input", help=near)
-        return source
-
-    def _report(self, message: str, span: Span, advice: str) -> None:
-        """A name that is nearly another one can only be misspelt; others may be text that stays."""
+            message, advice = f"{message} stands for nothing here", self._advice(content)
+        elif (lacking := self.unknown_field(content)) is not None:
+            message += f": {lacking[0]} gives no {lacking[1][:60]!r}"
+            advice = suggest(lacking[1], sorted({*RESULTS[lacking[0].type], "output"}))
+        else:
+            if near := self._misspelt_input(content):
+                message += " names no input of the workflow, but a field of what comes in"
+                self.context.warn("W005", message, place.span, label="no such input", help=near)
+            return source
+        # A name that is nearly another one can only be misspelt; others may be text that stays.
         if advice.startswith("did you mean"):
-            self.context.report("W005", message, span, label="unknown name", help=advice)
+            self.context.report("W005", message, place.span, label="unknown name", help=advice)
         else:
             message += ", and stays as it is written"
-            self.context.warn("W005", message, span, label="unknown name", help=advice)
+            self.context.warn("W005", message, place.span, label="unknown name", help=advice)
+        return source
 
     def _advice(self, content: str) -> str:
         scope, nodes = self.scope, self.scope.canvas.nodes
@@ -318,24 +313,24 @@ class NodeReader(Fields):
         """The source of a script of pipes: what is piped, through all its pipes."""
         try:
             script = read_script(written.text)
-        except ScriptFault as fault:
-            span = written.locate(fault.offset)
+        except LanguageError as fault:
+            span = written.locate(fault.offset or 0)
             self.context.report("W020", str(fault), span, label="here", help=fault.help)
             return "none"
         reference = script.reference
         if not reference:
             return piped(self.value, script)
         source = self.resolve(reference, f"{{{{{reference}}}}}")
-        lacking = None if source is None else self.unknown_field(reference)
         span = written.locate(script.offset, len(reference))
+        message = f"{reference[:60]!r} in {self.id!r}"
         if source is None:
-            message = f"{reference[:60]!r} in {self.id!r} is neither a pipe nor a name"
-            names = [*PIPES, *self.scope.canvas.nodes, *self.scope.inputs, "input"]
-            advice = suggest(reference, names)
+            message += " is neither a pipe nor a name"
+            advice = suggest(
+                reference, [*PIPES, *self.scope.canvas.nodes, *self.scope.inputs, "input"]
+            )
             self.context.report("W020", message, span, label="unknown", help=advice)
-        elif lacking is not None:
-            message = f"{reference[:60]!r} in {self.id!r}: {lacking[0]} gives no "
-            message += repr(lacking[1][:60])
+        elif (lacking := self.unknown_field(reference)) is not None:
+            message += f": {lacking[0]} gives no {lacking[1][:60]!r}"
             advice = suggest(lacking[1], sorted(RESULTS[lacking[0].type]))
             self.context.report("W005", message, span, label="unknown field", help=advice)
         return piped(source or "none", script)
@@ -370,25 +365,14 @@ def _steps(path: str) -> Path:
     return steps
 
 
-class ScriptFault(ValueError):
-    """A script that cannot be carried out; `offset` counts characters into it."""
-
-    def __init__(self, message: str, offset: int, help: str = "") -> None:  # noqa: A002
-        super().__init__(message)
-        self.offset = offset
-        self.help = help
-
-
-@dataclass(frozen=True, slots=True)
-class Pipe:
+class Pipe(NamedTuple):
     """One pipe with its arguments."""
 
     name: str
     arguments: tuple[str | int | float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(NamedTuple):
     """A script of a transform: what is piped (empty: the input), and through what."""
 
     reference: str
@@ -405,18 +389,17 @@ def piped(source: str, script: Script) -> str:
 
 
 def read_script(source: str) -> Script:
-    """Reads a script; raises ScriptFault."""
+    """Reads a script; raises LanguageError with the offset of the mistake."""
     parts = _split(source, "|")
-    first = parts[0][0].strip()
-    offset = parts[0][1] + len(parts[0][0]) - len(parts[0][0].lstrip())
-    bare = first.removeprefix("{{").removesuffix("}}").strip()
+    first = parts[0][0]
+    bare = first.strip().removeprefix("{{").removesuffix("}}").strip()
     call = _CALL.fullmatch(bare)
     is_pipe = call is not None and call[1] in PIPES
-    reference = "" if not first or is_pipe else bare
     rest = parts if is_pipe else parts[1:]
     if len(rest) > PIPES_MAX:
-        raise ScriptFault(f"a script has at most {PIPES_MAX} pipes", rest[PIPES_MAX][1])
-    return Script(reference, offset, tuple(_pipe(text, at) for text, at in rest))
+        raise LanguageError(f"a script has at most {PIPES_MAX} pipes", rest[PIPES_MAX][1])
+    pipes = tuple(_pipe(text, at) for text, at in rest)
+    return Script("" if is_pipe else bare, len(first) - len(first.lstrip()), pipes)
 
 
 def _pipe(text: str, offset: int) -> Pipe:
@@ -426,12 +409,12 @@ def _pipe(text: str, offset: int) -> Pipe:
     name = call[1] if call else written
     if call is None or name not in PIPES:
         advice = did_you_mean(name, PIPES) or f"there is {', '.join(PIPES)}"
-        raise ScriptFault(f"there is no pipe {name[:40]!r}", offset, advice)
+        raise LanguageError(f"there is no pipe {name[:40]!r}", offset, advice)
     arguments = _arguments(name, call[2])
     least, most = ARGUMENTS[name]
     if not least <= len(arguments) <= most:
         wanted = str(least) if least == most else f"{least} or {most}"
-        raise ScriptFault(f"pipe {name!r} takes {wanted} arguments", offset)
+        raise LanguageError(f"pipe {name!r} takes {wanted} arguments", offset)
     return Pipe(name, arguments)
 
 

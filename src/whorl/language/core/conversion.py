@@ -122,9 +122,15 @@ def from_json(run: Run, value: Value) -> Value:
     source = text(value, "fromjson", "value")
     run.check_text(len(source), "fromjson")
     run.spend(len(source) >> 4)
+
+    def integer(digits: str) -> int | float:
+        if len(digits) > 20:
+            raise ValueError("an integer is beyond 64 bits")
+        return run.check_number(int(digits), "fromjson")
+
     try:
         parsed: Value = json.loads(
-            source, parse_constant=_not_a_number, parse_float=_finite, parse_int=_integer(run)
+            source, parse_constant=_not_a_number, parse_float=_finite, parse_int=integer
         )
     except RecursionError:
         raise LimitExceeded("fromjson was given JSON that is nested too deeply") from None
@@ -145,15 +151,6 @@ def _finite(digits: str) -> float:
     return number
 
 
-def _integer(run: Run) -> Callable[[str], int | float]:
-    def integer(digits: str) -> int | float:
-        if len(digits) > 20:
-            raise ValueError("an integer is beyond 64 bits")
-        return run.check_number(int(digits), "fromjson")
-
-    return integer
-
-
 def _clean(value: Value) -> Value:
     """Replace lone surrogates, which no UTF-8 text can hold."""
     if isinstance(value, str):
@@ -165,14 +162,14 @@ def _clean(value: Value) -> Value:
     return value
 
 
-def pretty(run: Run, value: Value, verbose: Value) -> str:
-    return run.json_text(value, 2)
-
-
 _json = Family("filter", "json")
 
 JSON: tuple[FunctionEntry, ...] = (
     _json("tojson(indent=none)", to_json, "the value as JSON"),
     _json("fromjson", from_json, "the value that a JSON text holds"),
-    _json("pprint(verbose=false)", pretty, "the value as indented JSON"),
+    _json(
+        "pprint(verbose=false)",
+        lambda run, value, verbose: run.json_text(value, 2),
+        "the value as indented JSON",
+    ),
 )

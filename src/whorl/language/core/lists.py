@@ -41,16 +41,15 @@ def length(run: Run, value: Value) -> int:
     raise EvaluationError(f"length needs a text, a list or an object, not {kind_of(value)}")
 
 
-def first(run: Run, value: Value) -> Value:
-    if isinstance(value, list | str):
-        return value[0] if value else UNDEFINED
-    return next(iter(items(value, "first")), UNDEFINED)
+def _end(operation: str, index: int) -> Callable[[Run, Value], Value]:
+    def end(run: Run, value: Value) -> Value:
+        parts = value if isinstance(value, list | str) else items(value, operation)
+        return parts[index] if parts else UNDEFINED
+
+    return end
 
 
-def last(run: Run, value: Value) -> Value:
-    if isinstance(value, list | str):
-        return value[-1] if value else UNDEFINED
-    return next(reversed(items(value, "last")), UNDEFINED)
+first, last = _end("first", 0), _end("last", -1)
 
 
 def join(run: Run, value: Value, separator: Value, attribute: Value) -> str:
@@ -58,27 +57,19 @@ def join(run: Run, value: Value, separator: Value, attribute: Value) -> str:
     if attribute is not None:
         found = list(map(path_getter(attribute), found))
     mark = run.text(separator)
-    run.check_text(len(mark) * max(0, len(found) - 1), "join")
-    texts: list[str] = []
     size = len(mark) * max(0, len(found) - 1)
+    run.check_text(size, "join")
+    texts: list[str] = []
     for part in found:
-        written = run.text(part)
-        size += len(written)
-        if size > run.text_max:
-            run.check_text(size, "join")
-        texts.append(written)
+        texts.append(run.text(part))
+        size += len(texts[-1])
+        run.limit_text(size, "join")
     run.check_text(size, "join")
     return mark.join(texts)
 
 
-def to_list(run: Run, value: Value) -> list[Value]:
-    return list(paid_items(run, value, "list"))
-
-
 def reverse(run: Run, value: Value) -> Value:
-    if isinstance(value, str):
-        return value[::-1]
-    return paid_items(run, value, "reverse")[::-1]
+    return value[::-1] if isinstance(value, str) else paid_items(run, value, "reverse")[::-1]
 
 
 def batch(run: Run, value: Value, size: Value, fill_with: Value) -> list[Value]:
@@ -119,24 +110,14 @@ def pairs(run: Run, value: Value) -> list[Value]:
 def dictsort(run: Run, value: Value, case_sensitive: Value, by: Value, reverse: Value) -> Value:
     if by not in ("key", "value"):
         raise EvaluationError("dictsort sorts by 'key' or by 'value'")
-    position = 0 if by == "key" else 1
+    getters = [path_getter(0 if by == "key" else 1)]
     return ordered(
-        run,
-        pairs(run, value),
-        [path_getter(position)],
-        case_sensitive=bool(case_sensitive),
-        reverse=bool(reverse),
+        run, pairs(run, value), getters, case_sensitive=bool(case_sensitive), reverse=bool(reverse)
     )
 
 
-def attribute(run: Run, value: Value, name: Value) -> Value:
-    return item_of(value, name)
-
-
 def default(run: Run, value: Value, default_value: Value, boolean: Value) -> Value:
-    if value is UNDEFINED or (boolean and not value):
-        return default_value
-    return value
+    return default_value if value is UNDEFINED or (boolean and not value) else value
 
 
 _lists = Family("filter", "lists")
@@ -147,7 +128,11 @@ LISTS: tuple[FunctionEntry, ...] = (
     _lists("first", first, "the first item, key or character"),
     _lists("last", last, "the last item, key or character"),
     _lists("join(d='', attribute=none)", join, "the items as one text, with `d` in between"),
-    _lists("list", to_list, "a list of the items, keys or characters"),
+    _lists(
+        "list",
+        lambda run, value: list(paid_items(run, value, "list")),
+        "a list of the items, keys or characters",
+    ),
     _lists("reverse", reverse, "the items or characters from last to first"),
     _lists("batch(linecount, fill_with=none)", batch, "lists of `linecount` items each"),
     _lists("slice(slices, fill_with=none)", columns, "the items dealt out to `slices` lists"),
@@ -157,7 +142,9 @@ LISTS: tuple[FunctionEntry, ...] = (
         dictsort,
         "a list of [key, value] of an object, sorted by 'key' or by 'value'",
     ),
-    _lists("attr(name)", attribute, "the member with this name"),
+    _lists(
+        "attr(name)", lambda run, value, name: item_of(value, name), "the member with this name"
+    ),
     _lists(
         "default(default_value='', boolean=false)",
         default,
@@ -207,13 +194,8 @@ def sort(
     if isinstance(attribute, str) and attribute.count(",") >= PATH_MAX:
         raise LimitExceeded(f"sort takes at most {PATH_MAX} attributes")
     names: list[Value] = [*attribute.split(",")] if isinstance(attribute, str) else [attribute]
-    return ordered(
-        run,
-        paid_items(run, value, "sort"),
-        [path_getter(name) for name in names],
-        case_sensitive=bool(case_sensitive),
-        reverse=bool(reverse),
-    )
+    found, getters = paid_items(run, value, "sort"), list(map(path_getter, names))
+    return ordered(run, found, getters, case_sensitive=bool(case_sensitive), reverse=bool(reverse))
 
 
 def unique(run: Run, value: Value, case_sensitive: Value, attribute: Value) -> list[Value]:
@@ -231,27 +213,23 @@ def unique(run: Run, value: Value, case_sensitive: Value, attribute: Value) -> l
     return result
 
 
-def smallest(run: Run, value: Value, case_sensitive: Value, attribute: Value) -> Value:
-    return _extreme(run, "min", value, path_getter(attribute), bool(case_sensitive))
-
-
-def largest(run: Run, value: Value, case_sensitive: Value, attribute: Value) -> Value:
-    return _extreme(run, "max", value, path_getter(attribute), bool(case_sensitive))
-
-
-def _extreme(run: Run, operation: str, value: Value, get: Getter, case_sensitive: bool) -> Value:
-    found = paid_items(run, value, operation)
-    if not found:
-        return UNDEFINED
-    keys = [get(item) for item in found]
-    run.weigh(keys)
-    if not case_sensitive:
-        keys = [_fold(key) for key in keys]
+def _extreme(operation: str) -> Callable[[Run, Value, Value, Value], Value]:
     choose = min if operation == "min" else max
-    try:
-        return found[choose(range(len(keys)), key=keys.__getitem__)]  # type: ignore[arg-type]
-    except TypeError:
-        raise _unordered(keys) from None
+
+    def extreme(run: Run, value: Value, case_sensitive: Value, attribute: Value) -> Value:
+        get, found = path_getter(attribute), paid_items(run, value, operation)
+        if not found:
+            return UNDEFINED
+        keys = list(map(get, found))
+        run.weigh(keys)
+        if not case_sensitive:
+            keys = list(map(_fold, keys))
+        try:
+            return found[choose(range(len(keys)), key=keys.__getitem__)]  # type: ignore[arg-type]
+        except TypeError:
+            raise _unordered(keys) from None
+
+    return extreme
 
 
 def total(run: Run, value: Value, attribute: Value, start: Value) -> Value:
@@ -265,10 +243,8 @@ def total(run: Run, value: Value, attribute: Value, start: Value) -> Value:
 def groupby(
     run: Run, value: Value, attribute: Value, default: Value, case_sensitive: Value
 ) -> list[Value]:
-    get = path_getter(attribute, default)
-    found = ordered(
-        run, paid_items(run, value, "groupby"), [get], case_sensitive=bool(case_sensitive)
-    )
+    get, found = path_getter(attribute, default), paid_items(run, value, "groupby")
+    found = ordered(run, found, [get], case_sensitive=bool(case_sensitive))
     groups: list[Value] = []
     members: list[Value] = []
     current: Value = UNDEFINED
@@ -290,8 +266,8 @@ ORDERING: tuple[FunctionEntry, ...] = (
         "the items in order; `attribute` may be 'a.b' or 'a,b'",
     ),
     _ordering("unique(case_sensitive=false, attribute=none)", unique, "each item once, in order"),
-    _ordering("min(case_sensitive=false, attribute=none)", smallest, "the smallest item"),
-    _ordering("max(case_sensitive=false, attribute=none)", largest, "the largest item"),
+    _ordering("min(case_sensitive=false, attribute=none)", _extreme("min"), "the smallest item"),
+    _ordering("max(case_sensitive=false, attribute=none)", _extreme("max"), "the largest item"),
     _ordering("sum(attribute=none, start=0)", total, "the items added up"),
     _ordering(
         "groupby(attribute, default=none, case_sensitive=false)",
@@ -335,9 +311,12 @@ def _paid(run: Run, entry: FunctionEntry, count: int, rest: Extra, named: Named)
     return call
 
 
-def _selecting(
-    operation: str, *, keep: bool, by_attribute: bool
-) -> Callable[[Run, Value, Extra, Named], list[Value]]:
+_selection = Family("filter", "selecting")
+
+
+def _selecting(operation: str, doc: str) -> FunctionEntry:
+    keep, by_attribute = operation.startswith("select"), operation.endswith("attr")
+
     def select(run: Run, value: Value, arguments: Extra, named: Named) -> list[Value]:
         found = paid_items(run, value, operation)
         get: Getter = path_getter(None)
@@ -351,10 +330,9 @@ def _selecting(
         call = _paid(run, entry, len(found), arguments[1:], named)
         return [item for item in found if bool(call(get(item))) is keep]
 
-    return select
+    extra = f"{'attribute, ' * by_attribute}test=none, *arguments"
+    return _selection(operation, select, doc, extra=extra)
 
-
-_selection = Family("filter", "selecting")
 
 SELECTING: tuple[FunctionEntry, ...] = (
     _selection(
@@ -363,28 +341,8 @@ SELECTING: tuple[FunctionEntry, ...] = (
         "a filter applied to each item, or the attribute of each item",
         extra="filter, *arguments or attribute='...', default=none",
     ),
-    _selection(
-        "select",
-        _selecting("select", keep=True, by_attribute=False),
-        "the items for which a test holds, or that are true",
-        extra="test=none, *arguments",
-    ),
-    _selection(
-        "reject",
-        _selecting("reject", keep=False, by_attribute=False),
-        "the items for which a test does not hold, or that are false",
-        extra="test=none, *arguments",
-    ),
-    _selection(
-        "selectattr",
-        _selecting("selectattr", keep=True, by_attribute=True),
-        "the items for whose attribute a test holds, or is true",
-        extra="attribute, test=none, *arguments",
-    ),
-    _selection(
-        "rejectattr",
-        _selecting("rejectattr", keep=False, by_attribute=True),
-        "the items for whose attribute a test does not hold, or is false",
-        extra="attribute, test=none, *arguments",
-    ),
+    _selecting("select", "the items for which a test holds, or that are true"),
+    _selecting("reject", "the items for which a test does not hold, or that are false"),
+    _selecting("selectattr", "the items for whose attribute a test holds, or is true"),
+    _selecting("rejectattr", "the items for whose attribute a test does not hold, or is false"),
 )

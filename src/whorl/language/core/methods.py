@@ -87,10 +87,6 @@ def join_items(run: Run, value: str, items: Value) -> str:
     return lists.join(run, items, value, None)
 
 
-def count_text(run: Run, value: str, part: Value) -> int:
-    return value.count(text(part, "count", "part"))
-
-
 def find(run: Run, value: str, part: Value) -> int:
     return value.find(text(part, "find", "part"))
 
@@ -109,10 +105,6 @@ def index_of_text(run: Run, value: str, part: Value) -> int:
     if position < 0:
         raise EvaluationError(f"index: the text does not contain {part!r}")
     return position
-
-
-def fill_zeros(run: Run, value: str, width: Value) -> str:
-    return value.zfill(_width(run, value, width, "zfill"))
 
 
 def _width(run: Run, value: str, width: Value, operation: str) -> int:
@@ -192,7 +184,11 @@ METHODS: tuple[FunctionEntry, ...] = (
     _text("title", _own("title"), "every word with a capital"),
     _text("capitalize", _own("capitalize"), "the first letter a capital"),
     _text("swapcase", _own("swapcase"), "capitals and small swapped"),
-    _text("count(part)", count_text, "how often `part` occurs"),
+    _text(
+        "count(part)",
+        lambda run, value, part: value.count(text(part, "count", "part")),
+        "how often `part` occurs",
+    ),
     _text("find(part)", find, "where `part` begins, or -1"),
     _text("rfind(part)", find_last, "where the last `part` begins, or -1"),
     _text("index(part)", index_of_text, "where `part` begins"),
@@ -202,7 +198,11 @@ METHODS: tuple[FunctionEntry, ...] = (
     _text("isspace", _own("isspace"), "true if all is white space"),
     _text("isupper", _own("isupper"), "true if in capitals"),
     _text("islower", _own("islower"), "true if in small letters"),
-    _text("zfill(width)", fill_zeros, "zeros in front up to a width"),
+    _text(
+        "zfill(width)",
+        lambda run, value, width: value.zfill(_width(run, value, width, "zfill")),
+        "zeros in front up to a width",
+    ),
     _text("ljust(width, fill=' ')", _padding("ljust"), "filled up at its end"),
     _text("rjust(width, fill=' ')", _padding("rjust"), "filled up at its start"),
     _text("center(width, fill=' ')", _padding("center"), "filled up at both ends"),

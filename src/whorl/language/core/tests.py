@@ -8,7 +8,7 @@ from whorl.language.entry import Family, FunctionEntry, Kind, number
 from whorl.language.faults import EvaluationError, LanguageError
 from whorl.language.operators import COMPARISON, contains
 from whorl.language.patterns import compiled, pay_search
-from whorl.language.values import UNDEFINED, Value
+from whorl.language.values import UNDEFINED, Group, Undefined, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,18 +23,14 @@ def divisible_by(run: Run, value: Value, num: Value) -> bool:
     return number(value, "divisibleby") % divisor == 0
 
 
-def is_sequence(run: Run, value: Value) -> bool:
-    return isinstance(value, str | list | dict)
-
-
-def is_iterable(run: Run, value: Value) -> bool:
-    return isinstance(value, str | list | dict) or value is UNDEFINED
-
-
 def same_as(run: Run, value: Value, other: Value) -> bool:
     if isinstance(value, list | dict):
         return value is other
     return type(value) is type(other) and COMPARISON["=="](run, value, other)
+
+
+def _is_a(*types: type) -> Callable[[Run, Value], bool]:
+    return lambda run, value: type(value) in types
 
 
 def _known(kind: Kind) -> Callable[[Run, Value], bool]:
@@ -87,20 +83,16 @@ TESTS: tuple[FunctionEntry, ...] = (
     _test("defined", lambda run, value: value is not UNDEFINED, "has a value, even if it is none"),
     _test("undefined", lambda run, value: value is UNDEFINED, "has no value"),
     _test("none", lambda run, value: value is None, "is none (null)"),
-    _test("boolean", lambda run, value: isinstance(value, bool), "is true or false"),
+    _test("boolean", _is_a(bool), "is true or false"),
     _test("true", lambda run, value: value is True, "is true"),
     _test("false", lambda run, value: value is False, "is false"),
-    _test("number", lambda run, value: isinstance(value, int | float), "is a number"),
-    _test(
-        "integer",
-        lambda run, value: isinstance(value, int) and not isinstance(value, bool),
-        "is a whole number",
-    ),
-    _test("float", lambda run, value: isinstance(value, float), "is a number with decimals"),
-    _test("string", lambda run, value: isinstance(value, str), "is a text"),
-    _test("mapping", lambda run, value: isinstance(value, dict), "is an object"),
-    _test("sequence", is_sequence, "is a list, a text or an object"),
-    _test("iterable", is_iterable, "can be looped over"),
+    _test("number", _is_a(bool, int, float), "is a number"),
+    _test("integer", _is_a(int), "is a whole number"),
+    _test("float", _is_a(float), "is a number with decimals"),
+    _test("string", _is_a(str), "is a text"),
+    _test("mapping", _is_a(dict, Group), "is an object"),
+    _test("sequence", _is_a(str, list, dict, Group), "is a list, a text or an object"),
+    _test("iterable", _is_a(str, list, dict, Group, Undefined), "can be looped over"),
     _test("callable", lambda run, value: False, "never: values are JSON"),
     _test("escaped", lambda run, value: False, "never: nothing is escaped"),
     _test("odd", lambda run, value: number(value, "odd") % 2 == 1, "is an odd number"),

@@ -66,22 +66,18 @@ def center(run: Run, value: Value, width: Value) -> str:
 
 def indent(run: Run, value: Value, width: Value, first: Value, blank: Value) -> str:
     subject = run.text(value)
-    margin = width if isinstance(width, str) else _spaces(run, width)
+    if isinstance(width, str):
+        margin = width
+    else:
+        count = whole(width, "indent", "width")
+        run.check_text(count, "indent")
+        margin = " " * count
     lines = f"{subject}\n".splitlines()
     run.spend(len(lines))
     run.check_text(len(subject) + (len(margin) + 1) * len(lines), "indent")
-    joined = ("\n" + margin).join(lines) if blank else _indented(lines, margin)
+    lines[1:] = [margin + line if line or blank else line for line in lines[1:]]
+    joined = "\n".join(lines)
     return margin + joined if first else joined
-
-
-def _spaces(run: Run, width: Value) -> str:
-    count = whole(width, "indent", "width")
-    run.check_text(count, "indent")
-    return " " * count
-
-
-def _indented(lines: list[str], margin: str) -> str:
-    return "\n".join([lines[0], *(margin + line if line else line for line in lines[1:])])
 
 
 def truncate(  # noqa: PLR0917
@@ -119,17 +115,16 @@ def wordwrap(  # noqa: PLR0917
     # textwrap copies the rest of a long word or gap for each line that it cuts from it.
     run.spend((len(subject) >> 1) + (longest * longest // size >> 16))
     run.check_text(len(subject) * (1 + len(mark)) if size < len(mark) else len(subject), "wordwrap")
+    wrapper = textwrap.TextWrapper(
+        size,
+        expand_tabs=False,
+        replace_whitespace=False,
+        break_long_words=bool(break_long_words),
+        break_on_hyphens=bool(break_on_hyphens),
+    )
     lines: list[str] = []
     for line in subject.splitlines():
-        wrapped = textwrap.wrap(
-            line,
-            width=size,
-            expand_tabs=False,
-            replace_whitespace=False,
-            break_long_words=bool(break_long_words),
-            break_on_hyphens=bool(break_on_hyphens),
-        )
-        lines.append(mark.join(wrapped))
+        lines.append(mark.join(wrapper.wrap(line)))
     run.check_text(sum(map(len, lines)) + len(mark) * len(lines), "wordwrap")
     return mark.join(lines)
 
@@ -145,21 +140,17 @@ def striptags(run: Run, value: Value) -> str:
 
     subject = run.text(value)
     run.spend(len(subject) >> 4)
-    return html.unescape(" ".join(_without_tags(subject).split()))
-
-
-def _without_tags(subject: str) -> str:
     kept: list[str] = []
     position = 0
     while (start := subject.find("<", position)) >= 0:
-        comment = subject.startswith("<!--", start)
-        close = subject.find("-->" if comment else ">", start)
+        closing = "-->" if subject.startswith("<!--", start) else ">"
+        close = subject.find(closing, start)
         if close < 0:
             break
         kept.append(subject[position:start])
-        position = close + (3 if comment else 1)
+        position = close + len(closing)
     kept.append(subject[position:])
-    return "".join(kept)
+    return html.unescape(" ".join("".join(kept).split()))
 
 
 def format_values(
@@ -191,32 +182,22 @@ def split_arguments(
     return mark, limit
 
 
-def _with_affix(operation: str, argument: str) -> Callable[[Run, Value, Value], bool]:
+def _with_affix(argument: str) -> Callable[[Run, Value, Value], bool]:
+    operation = "startswith" if argument == "prefix" else "endswith"
     holds = getattr(str, operation)
     return lambda run, value, affix: holds(run.text(value), text(affix, operation, argument))
 
 
 def urlencode(run: Run, value: Value) -> str:
-    if isinstance(value, dict):
-        pairs: list[tuple[Value, Value]] = list(value.items())
-    elif isinstance(value, list):
-        pairs = [_pair(pair) for pair in value]
-    else:
+    if not isinstance(value, dict | list):
         return _quoted(run, value, "/")
+    pairs = value if isinstance(value, list) else list(map(list, value.items()))
+    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise EvaluationError("urlencode needs a text, an object, or a list of [name, value] pairs")
     run.spend(len(pairs) * 2)
-    quoted = [f"{_query(run, key)}={_query(run, part)}" for key, part in pairs]
+    quoted = ["=".join(_quoted(run, part, "").replace("%20", "+") for part in p) for p in pairs]
     run.check_text(sum(map(len, quoted)) + len(quoted), "urlencode")
     return "&".join(quoted)
-
-
-def _pair(pair: Value) -> tuple[Value, Value]:
-    if isinstance(pair, list) and len(pair) == 2:
-        return pair[0], pair[1]
-    raise EvaluationError("urlencode needs a text, an object, or a list of [name, value] pairs")
-
-
-def _query(run: Run, value: Value) -> str:
-    return _quoted(run, value, "").replace("%20", "+")
 
 
 def _quoted(run: Run, value: Value, safe: str) -> str:
@@ -269,8 +250,6 @@ def sha256(run: Run, value: Value) -> str:
     return hashlib.sha256(subject.encode("utf-8", "replace")).hexdigest()
 
 
-_with_prefix = _with_affix("startswith", "prefix")
-_with_suffix = _with_affix("endswith", "suffix")
 _text = Family("filter", "text")
 
 TEXT: tuple[FunctionEntry, ...] = (
@@ -309,12 +288,8 @@ TEXT: tuple[FunctionEntry, ...] = (
     _text("striptags", striptags, "without HTML tags and comments, white space collapsed"),
     _text("format(*values)", format_values, "the `%s` places filled in"),
     _text("split(separator=none, maxsplit=-1)", split, "a list of the parts between separators"),
-    _text(
-        "startswith(prefix)",
-        _with_prefix,
-        "true if the text begins with `prefix`",
-    ),
-    _text("endswith(suffix)", _with_suffix, "true if the text ends with `suffix`"),
+    _text("startswith(prefix)", _with_affix("prefix"), "true if the text begins with `prefix`"),
+    _text("endswith(suffix)", _with_affix("suffix"), "true if the text ends with `suffix`"),
     _text("urlencode", urlencode, "quoted for a URL; an object becomes a query string"),
     _text("xmlattr(autospace=true)", xmlattr, "an object as attributes of an XML element"),
     _text("b64encode", base64_encode, "the text's UTF-8 bytes in base64"),

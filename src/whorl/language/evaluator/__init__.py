@@ -1,25 +1,33 @@
-"""A tree compiled: how to get its value, its text and its free names."""
+"""A tree compiled: how to get its value, its text and its free names.
+
+Statements are closures: each takes the run and the list of texts that it adds to.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from whorl.language.evaluator.expressions import Context, Evaluate, compile_expression
-from whorl.language.evaluator.statements import Execute, compile_body
+from whorl.language import tree
+from whorl.language.entry import items as items_of
+from whorl.language.evaluator.expressions import Context, Evaluate, MacroValue, compile_expression
+from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 from whorl.language.libraries import semantics_of
 from whorl.language.names import free_names_of, is_borrowed
+from whorl.language.run import Run
 from whorl.language.tree import weight_of
+from whorl.language.values import UNDEFINED, Group, LoopVariable, Namespace, Value, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from whorl.language.entry import FunctionEntry, Kind
     from whorl.language.libraries import Semantics
     from whorl.language.names import NameUse
     from whorl.language.run import FindFunction
-    from whorl.language.tree import Tree
+
+Execute: TypeAlias = Callable[[Run, list[str]], None]
+Bind: TypeAlias = Callable[[dict[str, Value], Value], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +44,19 @@ class Program:
     free_names: Callable[[], tuple[NameUse, ...]]
 
 
-def compile_tree(tree: Tree) -> Program:
+def compile_tree(source: tree.Tree) -> Program:
     """Turn a tree into closures."""
-    context = Context(semantics_of(tree.syntax, tree.library), tree.bound)
-    value = None if tree.value is None else compile_expression(tree.value, context)
+    context = Context(semantics_of(source.syntax, source.library), source.bound)
+    value = None if source.value is None else compile_expression(source.value, context)
     return Program(
         value,
-        compile_body(tree.body, context),
-        0 if tree.value is None else tree.value.offset,
-        0 if tree.value is None else weight_of(tree.value),
-        tree.value is not None and is_borrowed(tree.value),
-        partial(_find, tree.library),
+        compile_body(source.body, context),
+        0 if source.value is None else source.value.offset,
+        0 if source.value is None else weight_of(source.value),
+        source.value is not None and is_borrowed(source.value),
+        partial(_find, source.library),
         context.semantics,
-        lru_cache(maxsize=1)(partial(free_names_of, tree)),
+        lru_cache(maxsize=1)(partial(free_names_of, source)),
     )
 
 
@@ -57,3 +65,302 @@ def _find(library: str, kind: Kind, name: str) -> FunctionEntry:
     from whorl.language.core import find
 
     return find(library, kind, name)
+
+
+def compile_body(body: tree.Body, context: Context) -> Execute:
+    """Turn statements into one closure that pays for them when it is entered."""
+    steps = [_COMPILERS[type(statement)](statement, context) for statement in body]
+    weight = sum(map(weight_of, body))
+
+    def execute(run: Run, out: list[str]) -> None:
+        run.spend(weight)
+        for step in steps:
+            step(run, out)
+
+    return execute
+
+
+def _add(run: Run, out: list[str], text: str) -> None:
+    run.emitted += len(text)
+    if run.emitted > run.text_max:
+        raise LimitExceeded(f"template gives more than {run.text_max} characters")
+    if len(text) > 63:
+        run.spend(len(text) >> 6)
+    out.append(text)
+
+
+def _text(node: tree.Text, context: Context) -> Execute:
+    text = node.text
+    return lambda run, out: _add(run, out, text)
+
+
+def _emit(node: tree.Emit, context: Context) -> Execute:
+    value, offset = compile_expression(node.value, context), node.offset
+    write = context.semantics.text
+
+    def emit(run: Run, out: list[str]) -> None:
+        try:
+            _add(run, out, write(run, value(run)))
+        except LanguageError as error:
+            raise error.at(offset) from None
+
+    return emit
+
+
+def _if(node: tree.If, context: Context) -> Execute:
+    cases = [
+        (compile_expression(test, context), compile_body(body, context))
+        for test, body in node.cases
+    ]
+    otherwise = compile_body(node.otherwise, context)
+
+    def choose(run: Run, out: list[str]) -> None:
+        for test, body in cases:
+            if test(run):
+                body(run, out)
+                return
+        otherwise(run, out)
+
+    return choose
+
+
+def _for(node: tree.For, context: Context) -> Execute:
+    bind, uses_loop = compile_target(node.target, node.offset), node.uses_loop
+    found = _loop_items(node, context, bind)
+    body, otherwise = compile_body(node.body, context), compile_body(node.otherwise, context)
+
+    def repeat(run: Run, out: list[str]) -> None:
+        items = found(run)
+        if not items:
+            otherwise(run, out)
+            return
+        outer, depth = run.locals, run.depth
+        loop = LoopVariable(items) if uses_loop else None
+        cost = 1 + (len(outer) >> 2)
+        try:
+            for index, item in enumerate(items):
+                run.spend(cost)
+                inner = outer.copy()
+                if loop is not None:
+                    loop.index = index
+                    inner["loop"] = loop
+                bind(inner, item)
+                run.locals = inner
+                body(run, out)
+        finally:
+            run.locals, run.depth = outer, depth
+
+    return repeat
+
+
+def _loop_items(node: tree.For, context: Context, bind: Bind) -> Callable[[Run], list[Value]]:
+    source, offset = compile_expression(node.items, context), node.offset
+    test = None if node.test is None else compile_expression(node.test, context)
+    weight = 1 + (0 if node.test is None else weight_of(node.test))
+
+    def items(run: Run) -> list[Value]:
+        try:
+            found = items_of(source(run), "for")
+            run.check_items(len(found), "for")
+        except LanguageError as error:
+            raise error.at(offset) from None
+        return found
+
+    if test is None:
+        return items
+
+    def filtered(run: Run) -> list[Value]:
+        outer, kept = run.locals, []
+        try:
+            for item in items(run):
+                run.spend(weight + (len(outer) >> 2))
+                run.locals = outer.copy()
+                bind(run.locals, item)
+                if test(run):
+                    kept.append(item)
+        finally:
+            run.locals = outer
+        return kept
+
+    return filtered
+
+
+def compile_target(target: tree.Target, offset: int) -> Bind:
+    """Turn the left side of an assignment into a function that binds its names."""
+    if isinstance(target, str):
+        name = target
+
+        def bind_name(names: dict[str, Value], value: Value) -> None:
+            names[name] = value
+
+        return bind_name
+    parts = [compile_target(part, offset) for part in target.parts]
+
+    def bind_parts(names: dict[str, Value], value: Value) -> None:
+        if isinstance(value, Group):
+            value = [value["grouper"], value["list"]]
+        if not isinstance(value, list | str | dict):
+            raise EvaluationError(f"cannot unpack {kind_of(value)} into names", offset)
+        if len(value) != len(parts):
+            message = f"cannot unpack {len(value)} values into {len(parts)} names"
+            raise EvaluationError(message, offset)
+        for bind, part in zip(parts, value, strict=True):
+            bind(names, part)
+
+    return bind_parts
+
+
+def _assign(node: tree.Assign, context: Context) -> Execute:
+    bind = compile_target(node.target, node.offset)
+    value = compile_expression(node.value, context)
+    return lambda run, out: bind(run.locals, value(run))
+
+
+def _assign_member(node: tree.AssignMember, context: Context) -> Execute:
+    value, name, member = compile_expression(node.value, context), node.namespace, node.member
+    offset = node.offset
+
+    def assign(run: Run, out: list[str]) -> None:
+        namespace = run.locals.get(name, UNDEFINED)
+        if not isinstance(namespace, Namespace):
+            raise EvaluationError(
+                f"cannot set a member of {name!r}, which is {kind_of(namespace)}",
+                offset,
+                f"make it with `set {name} = namespace()`",
+            )
+        namespace.members[member] = value(run)
+
+    return assign
+
+
+def _captured(body: Execute, run: Run) -> str:
+    """Run a body into a text of its own, with variables of its own."""
+    outer, emitted = run.locals, run.emitted
+    run.locals, run.emitted = outer.copy(), 0
+    run.spend(len(outer) >> 2)
+    out: list[str] = []
+    try:
+        body(run, out)
+    finally:
+        run.locals, run.emitted = outer, emitted
+    return "".join(out)
+
+
+def _capture(node: tree.Capture, context: Context) -> Execute:
+    body, value = compile_body(node.body, context), compile_expression(node.value, context)
+    target, write = node.target, context.semantics.text
+
+    def capture(run: Run, out: list[str]) -> None:
+        run.locals[tree.CAPTURED] = _captured(body, run)
+        result = value(run)
+        if target:
+            run.locals[target] = result
+        else:
+            _add(run, out, write(run, result))
+
+    return capture
+
+
+def _with(node: tree.With, context: Context) -> Execute:
+    bindings = [
+        (compile_target(target, node.offset), compile_expression(value, context))
+        for target, value in node.bindings
+    ]
+    body = compile_body(node.body, context)
+
+    def scoped(run: Run, out: list[str]) -> None:
+        outer = run.locals
+        inner = outer.copy()
+        run.spend(len(outer) >> 2)
+        try:
+            for bind, value in bindings:
+                bind(inner, value(run))
+            run.locals = inner
+            body(run, out)
+        finally:
+            run.locals = outer
+
+    return scoped
+
+
+def _macro(node: tree.Macro, context: Context) -> Execute:
+    make, name = _macro_maker(node, context), node.name
+    return lambda run, out: run.locals.__setitem__(name, make(run))
+
+
+def _macro_maker(node: tree.Macro, context: Context) -> Callable[[Run], MacroValue]:
+    body = compile_body(node.body, context)
+    assign = _parameter_binder(node, context)
+    name, depth, offset = node.name, node.depth, node.offset
+
+    def make(run: Run) -> MacroValue:
+        home = run.locals
+
+        def call(run: Run, values: Sequence[Value], named: Mapping[str, Value]) -> str:
+            outer = run.locals
+            run.depth += depth
+            if run.depth > run.limits.depth_max:
+                raise LimitExceeded(f"macro {name!r} calls itself too deeply", offset)
+            run.locals = home.copy()
+            run.spend(1 + (len(home) >> 2))
+            try:
+                assign(run, values, named)
+                return _captured(body, run)
+            finally:
+                run.locals = outer
+                run.depth -= depth
+
+        return MacroValue(name, call)
+
+    return make
+
+
+def _parameter_binder(
+    node: tree.Macro, context: Context
+) -> Callable[[Run, Sequence[Value], Mapping[str, Value]], None]:
+    name, offset, parameters = node.name, node.offset, node.parameters
+    defaults: dict[str, Evaluate] = dict.fromkeys(parameters, lambda run: UNDEFINED)
+    for parameter, default in zip(reversed(parameters), reversed(node.defaults), strict=False):
+        defaults[parameter] = compile_expression(default, context)
+
+    def assign(run: Run, values: Sequence[Value], named: Mapping[str, Value]) -> None:
+        if len(values) > len(parameters):
+            message = f"macro {name!r} takes {len(parameters)} arguments, "
+            raise EvaluationError(f"{message}{len(values)} were given", offset)
+        given = dict(zip(parameters, values, strict=False))
+        for key, value in named.items():
+            if key in given or (key not in parameters and key != "caller"):
+                raise EvaluationError(f"macro {name!r} cannot take the argument {key!r}", offset)
+            given[key] = value
+        for parameter, default in defaults.items():
+            run.locals[parameter] = given[parameter] if parameter in given else default(run)
+        if "caller" in given:
+            run.locals["caller"] = given["caller"]
+
+    return assign
+
+
+def _call_block(node: tree.CallBlock, context: Context) -> Execute:
+    make = _macro_maker(node.caller, context)
+    keywords = (*node.call.keywords, ("caller", tree.Name(tree.CAPTURED, node.offset)))
+    value = compile_expression(replace(node.call, keywords=keywords), context)
+
+    def called(run: Run, out: list[str]) -> None:
+        run.locals[tree.CAPTURED] = make(run)
+        _add(run, out, run.text(value(run)))
+
+    return called
+
+
+_COMPILERS: dict[type, Callable[[Any, Context], Execute]] = {
+    tree.Text: _text,
+    tree.Emit: _emit,
+    tree.If: _if,
+    tree.For: _for,
+    tree.Assign: _assign,
+    tree.AssignMember: _assign_member,
+    tree.Capture: _capture,
+    tree.With: _with,
+    tree.Macro: _macro,
+    tree.CallBlock: _call_block,
+}

@@ -9,6 +9,7 @@ from whorl.errors import did_you_mean
 from whorl.language import tree
 from whorl.language.faults import LanguageError
 from whorl.language.libraries import libraries, open_library
+from whorl.language.values import is_index
 
 if TYPE_CHECKING:
     from whorl.language.libraries import Read
@@ -59,28 +60,17 @@ def _path(place: re.Match[str]) -> tree.Expr:
     for step in _STEP.finditer(place["path"]):
         name, index, *quoted = step.groups()
         offset = place.start("path") + step.start()
-        number = index if index is not None else _index(name)
-        if number is not None:
-            node = tree.Item(node, tree.Literal(int(number), offset), offset)
+        key = next(part for part in (name, index, *quoted) if part is not None)
+        # A path like `items.0` names an index, too.
+        if index is not None or (key == name and is_index(key)):
+            node = tree.Item(node, tree.Literal(int(key), offset), offset)
         else:
-            key = next(part for part in (name, *quoted) if part is not None)
             node = tree.Member(node, key, offset)
     return node
 
 
-def _index(name: str | None) -> str | None:
-    """Return the index that a path like `items.0` names."""
-    if name is not None and name.isascii() and name.isdecimal() and len(name) < 10:
-        return name
-    return None
-
-
 # Jinja2 takes 40 ms to import, so each syntax is imported when the first source needs it.
-SYNTAXES: dict[str, Read] = {
-    "jinja": _jinja,
-    "template": _template,
-    "plain": read_plain,
-}
+SYNTAXES: dict[str, Read] = {"jinja": _jinja, "template": _template, "plain": read_plain}
 
 
 def reader(syntax: str) -> Read:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from jinja2 import Environment
 from jinja2.exceptions import TemplateSyntaxError
@@ -19,14 +19,13 @@ from jinja2.parser import Parser
 
 from whorl.language import tree
 from whorl.language.faults import LanguageError, LimitExceeded
-from whorl.language.syntaxes.jinja_nodes import StatementConverter
+from whorl.language.syntaxes.jinja_nodes import Converter
 from whorl.language.values import INTEGER_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from jinja2 import nodes
-
+Parsed = TypeVar("Parsed")
 
 TOKENS_MAX = 20_000
 FRAMES_MAX = 520
@@ -37,19 +36,8 @@ _ESCAPE = re.compile(
     r"\\(?:(?P<octal>[0-7]{1,3})|x(?P<hex>[0-9a-fA-F]{2})|u(?P<short>[0-9a-fA-F]{4})"
     r"|U(?P<long>[0-9a-fA-F]{8})|(?P<mark>[\\'\"abfnrtv\n]))"
 )
-_MARKS = {
-    "\\": "\\",
-    "'": "'",
-    '"': '"',
-    "a": "\a",
-    "b": "\b",
-    "f": "\f",
-    "n": "\n",
-    "r": "\r",
-    "t": "\t",
-    "v": "\v",
-    "\n": "",
-}
+# What a mark behind a backslash stands for, where it is not itself.
+_MARKS = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True)) | {"\n": ""}
 _OPENING = frozenset("([{")
 _CLOSING = frozenset(")]}")
 _BLOCKS = frozenset(("for", "if", "macro", "call", "filter", "with", "block", "autoescape"))
@@ -98,60 +86,42 @@ def _positions(source: str, *, inside: bool) -> Iterator[tuple[int, str, str]]:
             position += len(text)
     except TemplateSyntaxError as error:
         offset = position + bisect_right(removed, position - 1)
-        raise LanguageError(_plain_message(error), min(offset, len(source))) from None
-
-
-def _plain_message(error: TemplateSyntaxError) -> str:
-    message = re.sub(r" at \d+$", "", error.message or "syntax error").rstrip(".")
-    return message[:1].lower() + message[1:]
+        message = re.sub(r" at \d+$", "", error.message or "syntax error").rstrip(".")
+        message = message[:1].lower() + message[1:]
+        raise LanguageError(message, min(offset, len(source))) from None
 
 
 def _token(offset: int, kind: str, text: str) -> Token:
-    if kind == "data":
-        return Token(offset, kind, text)
-    if kind == "name":
-        if not text.isidentifier():
-            raise LanguageError(f"{text!r} is not a name", offset)
-        return Token(offset, kind, text)
+    value: object = text
+    if kind == "name" and not text.isidentifier():
+        raise LanguageError(f"{text!r} is not a name", offset)
     if kind == "string":
-        return Token(offset, kind, _unescape(text[1:-1]))
-    if kind == "integer":
-        return Token(offset, kind, _integer(text, offset))  # type: ignore[arg-type]
+        value = _ESCAPE.sub(_unescaped, text[1:-1])
+    elif kind in ("integer", "float"):
+        value = _number(kind, text.replace("_", ""), offset)
+    elif kind == "operator":
+        kind = OPERATORS[text]
+    return Token(offset, kind, value)  # type: ignore[arg-type]
+
+
+def _number(kind: str, digits: str, offset: int) -> int | float:
     if kind == "float":
-        return Token(offset, kind, _float(text, offset))  # type: ignore[arg-type]
-    if kind == "operator":
-        return Token(offset, OPERATORS[text], text)
-    return Token(offset, kind, text)
-
-
-def _integer(text: str, offset: int) -> int:
-    digits = text.replace("_", "")
-    number = int(digits, 0) if len(digits) < 70 else INTEGER_MAX + 1
-    if number > INTEGER_MAX:
+        number = float(digits)
+        if number == float("inf"):
+            raise LimitExceeded("a number in the source is too large", offset)
+        return number
+    if len(digits) >= 70 or int(digits, 0) > INTEGER_MAX:
         raise LimitExceeded("an integer in the source is beyond 64 bits", offset)
-    return number
-
-
-def _float(text: str, offset: int) -> float:
-    number = float(text.replace("_", ""))
-    if number == float("inf"):
-        raise LimitExceeded("a number in the source is too large", offset)
-    return number
-
-
-def _unescape(text: str) -> str:
-    return _ESCAPE.sub(_unescaped, text) if "\\" in text else text
+    return int(digits, 0)
 
 
 def _unescaped(escape: re.Match[str]) -> str:
     if escape["mark"] is not None:
-        return _MARKS[escape["mark"]]
+        return _MARKS.get(escape["mark"], escape["mark"])
     if escape["octal"] is not None:
         return chr(int(escape["octal"], 8))
     code = int(escape["hex"] or escape["short"] or escape["long"], 16)
-    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-        return "\ufffd"
-    return chr(code)
+    return "\ufffd" if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF else chr(code)
 
 
 class _Nesting:
@@ -187,9 +157,13 @@ class _Nesting:
             self.pending = 0
         elif token.type in _OPERANDS and token.value not in _WORD_OPERATORS:
             self.pending = 0
-        elif token.type in ("add", "sub") or token.value in ("not", "else"):
-            self._prefix(token)
-        self._check(token.lineno)
+        elif token.value == "else":
+            self.levels[-1] += 1
+        elif token.type in ("add", "sub") or token.value == "not":
+            self.pending += 1
+        frames = self.levels[-1] + self.pending + self.blocks * _FRAMES_PER_BLOCK
+        if frames > FRAMES_MAX:
+            raise LimitExceeded("source is nested too deeply", token.lineno)
 
     def _tag(self, token: Token) -> None:
         self.begins = False
@@ -200,37 +174,33 @@ class _Nesting:
         elif token.type == "name" and token.value.startswith("end"):
             self.blocks = max(0, self.blocks - 1)
 
-    def _prefix(self, token: Token) -> None:
-        if token.value == "else":
-            self.levels[-1] += 1
-        else:
-            self.pending += 1
-
-    def _check(self, offset: int) -> None:
-        frames = self.levels[-1] + self.pending + self.blocks * _FRAMES_PER_BLOCK
-        if frames > FRAMES_MAX:
-            raise LimitExceeded("source is nested too deeply", offset)
-
 
 def read_template(source: str, library: str) -> tree.Tree:
     """Read a text template."""
     tokens = tokenize(source, inside=False)
-    body = _parse_template(tokens)
-    converter = StatementConverter(library)
-    statements = converter.body(body)
-    value = None
-    if _is_one_expression(source, tokens) and len(statements) == 1:
-        only = statements[0]
-        value = only.value if isinstance(only, tree.Emit) else None
-    return tree.Tree("template", library, value, statements, frozenset(converter.bound))
+    parsed, _ = _parsed(tokens, Parser.subparse)
+    converter = Converter(library)
+    body = converter.body(parsed)
+    is_one = len(body) == 1 and _is_one_expression(source, tokens)
+    value = body[0].value if is_one and isinstance(body[0], tree.Emit) else None
+    return tree.Tree("template", library, value, body, frozenset(converter.bound))
 
 
 def read_expression(source: str, library: str) -> tree.Tree:
     """Read one expression, with or without the braces around it."""
     inner = _without_braces(source)
-    node = _parse_expression(tokenize(inner, inside=True), len(inner))
-    value = StatementConverter(library).expression(node)
-    return tree.Tree("jinja", library, value, (), frozenset())
+    tokens = tokenize(inner, inside=True)
+    if not tokens:
+        raise LanguageError("the expression is empty", 0, "write a name, a number or a text")
+    node, following = _parsed(tokens, Parser.parse_expression, len(inner))
+    if not following.eos:
+        token = following.current
+        raise LanguageError(
+            f"unexpected {token.value!r} after the expression",
+            token.lineno,
+            "an expression is written without braces; join texts with `~`",
+        )
+    return tree.Tree("jinja", library, Converter(library).expression(node), (), frozenset())
 
 
 def _without_braces(source: str) -> str:
@@ -255,40 +225,18 @@ def _is_one_expression(source: str, tokens: list[Token]) -> bool:
     )
 
 
-def _parse_template(tokens: list[Token]) -> list[nodes.Node]:
-    parser = _parser(tokens)
+def _parsed(
+    tokens: list[Token], parse: Callable[[Parser], Parsed], end: int | None = None
+) -> tuple[Parsed, TokenStream]:
+    """What Jinja2's parser makes of tokens, and those that are left; `end` is the source's."""
+    parser = Parser(environment(), "")
+    parser.stream = TokenStream(iter(tokens), None, None)
     try:
-        return parser.subparse()
-    except TemplateSyntaxError as error:
-        raise _syntax_error(error) from None
-    except RecursionError:
-        raise LimitExceeded("source is nested too deeply") from None
-
-
-def _parse_expression(tokens: list[Token], end: int) -> nodes.Expr:
-    if not tokens:
-        raise LanguageError("the expression is empty", 0, "write a name, a number or a text")
-    parser = _parser(tokens)
-    try:
-        node = parser.parse_expression()
+        return parse(parser), parser.stream
     except TemplateSyntaxError as error:
         raise _syntax_error(error, end) from None
     except RecursionError:
         raise LimitExceeded("source is nested too deeply") from None
-    if not parser.stream.eos:
-        token = parser.stream.current
-        raise LanguageError(
-            f"unexpected {token.value!r} after the expression",
-            token.lineno,
-            "an expression is written without braces; join texts with `~`",
-        )
-    return node
-
-
-def _parser(tokens: list[Token]) -> Parser:
-    parser = Parser(environment(), "")
-    parser.stream = TokenStream(iter(tokens), None, None)
-    return parser
 
 
 _PHRASES = (
@@ -299,7 +247,7 @@ _PHRASES = (
 )
 
 
-def _syntax_error(error: TemplateSyntaxError, end: int | None = None) -> LanguageError:
+def _syntax_error(error: TemplateSyntaxError, end: int | None) -> LanguageError:
     message = error.message or "syntax error"
     for theirs, ours in _PHRASES:
         message = message.replace(theirs, ours)

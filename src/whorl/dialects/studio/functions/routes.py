@@ -57,10 +57,9 @@ _EXPLAINING = frozenset({"reason", "reasoning", "explanation", "why", "rationale
 
 def choose(run: Run, answer: Value, branches: Value, value: Value, fallback: Value) -> Value:
     """The route of the category that an answer names; the rest of the answer explains."""
-    found = _category(run, answer, branches)
-    if found is None:
-        return _route(str(fallback), value, run.text(answer).strip()[:_EXPLANATION_MAX])
-    return _route(found[0], value, found[1][:_EXPLANATION_MAX])
+    named = _category(run, answer, branches)
+    chosen, explanation = named or (str(fallback), run.text(answer).strip())
+    return _route(chosen, value, explanation[:_EXPLANATION_MAX])
 
 
 def misread(run: Run, answer: Value, branches: Value, node: Value, fallback: Value) -> Value:
@@ -119,17 +118,16 @@ def _is_taken_back(text: str, spans: list[tuple[str, int, int]]) -> bool:
     name, _, end = spans[0]
     if _TAKEN_BACK.match(text, end):
         return True
-    other = next((start for another, start, _ in spans if another != name), None)
-    return other is not None and _LISTED.fullmatch(text, end, other) is not None
+    second = next((start for other, start, _ in spans if other != name), None)
+    return second is not None and _LISTED.fullmatch(text, end, second) is not None
 
 
 def _is_denied(words: str, spans: list[tuple[str, int, int]]) -> bool:
     """Whether what stands before a name in its sentence denies it, or what stands behind it."""
-    for _, start, end in spans:
-        sentence = re.split(r"[.!?;\n]", words[:start])[-1]
-        if _DENIED.search(sentence) or _TAKEN_BACK.match(words, end):
-            return True
-    return False
+    return any(
+        _DENIED.search(re.split(r"[.!?;\n]", words[:start])[-1]) or _TAKEN_BACK.match(words, end)
+        for _, start, end in spans
+    )
 
 
 def _spans(words: str, names: list[str]) -> list[tuple[str, int, int]]:
@@ -137,11 +135,9 @@ def _spans(words: str, names: list[str]) -> list[tuple[str, int, int]]:
     by_length = sorted(names, key=len, reverse=True)
     known = {name.casefold(): name for name in reversed(by_length)}
     pattern = rf"(?<!\w)(?:{'|'.join(map(re.escape, by_length))})(?!\w)"
-    found = re.finditer(pattern, words, re.IGNORECASE)
+    matches = re.finditer(pattern, words, re.IGNORECASE)
     return [
-        (known[one[0].casefold()], one.start(), one.end())
-        for one in found
-        if one[0].casefold() in known
+        (known[m[0].casefold()], m.start(), m.end()) for m in matches if m[0].casefold() in known
     ]
 
 
@@ -199,19 +195,3 @@ def fenced(run: Run, value: Value) -> Value:
 
 def _route(chosen: str, value: Value, explanation: str) -> dict[str, Value]:
     return {"selectedBranch": chosen, "value": value, "explanation": explanation}
-
-
-ROUTES = (
-    (
-        "choose(answer, branches, value, fallback)",
-        choose,
-        "the route that a model's answer names, with its explanation",
-    ),
-    (
-        "misread(answer, branches, node, fallback)",
-        misread,
-        "what to warn of where a model's answer names no route",
-    ),
-    ("fenced(value)", fenced, "a text between two lines that it does not hold"),
-    ("match(value, branches)", match, "the route whose name is in the text of a value"),
-)
