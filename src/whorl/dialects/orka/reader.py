@@ -59,7 +59,7 @@ class OrkaReader:
 
     def read(self, document: Document, files: Files) -> Reading:
         """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
-        context = FileContext(document, files, read_block=read_block)
+        context = FileContext(document, files)
         section = read_section(context, document.root)
         if section is None or not section.order:
             if not context.diagnostics:

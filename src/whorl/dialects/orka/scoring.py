@@ -6,27 +6,22 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from whorl import ir
 from whorl.dialects.orka.agents import items_of, scalars_of
 from whorl.dialects.orka.outputs import parse_path, search_pattern, texts_in
-from whorl.dialects.orka.scores import CONTEXTS, PRESETS, paths_of, weights_of
-from whorl.dialects.orka.tasks import ask, computed, is_template, literal, template
+from whorl.dialects.orka.scores import CONTEXTS, paths_of, weights_of
+from whorl.dialects.orka.tasks import choice, criteria_of, preset_of
 from whorl.dialects.reading.scalars import is_true, number_of, text_of
 from whorl.errors import did_you_mean
 from whorl.language import LanguageError
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from whorl.dialects.orka.agents import Agent, FileContext, Section
-    from whorl.dialects.orka.tasks import Shared
     from whorl.language import Json
     from whorl.source import Value
 
 HIGH_PRIORITY = ("agreement_moderator", "quality_moderator", "score_moderator")
 USUAL_CONTEXT = "graphscout"
-USUAL_PRESET = "moderate"
 _SCORING_FIELDS = ("preset", "context", "custom_weights", "mode")
 _WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_ ]{2,}:?")
 _MARKS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
@@ -43,37 +38,18 @@ _KINDS = {
     **dict.fromkeys(("nested_path", "path"), "nested_path"),
 }
 _PATHS = ("json_path", "path", "key")
-_STRATEGY_FIELDS = frozenset({"type", "agents", "agent", "transform", "priority"})
+_STRATEGY_FIELDS = ("type", "agents", "agent", "transform", "priority")
 # Numbers that no author means when they are read alone.
 _BARE_NUMBERS = ("7", "42", "3.5")
 
 _VALIDATORS = ("loop_validator", "plan_validator")
-_TEMPERATURE = 0.1
-# The contexts by parts of words that mean them.
-_MEANINGS = {"graph": "graphscout", "path": "graphscout"} | dict.fromkeys(
-    ("loop", "converge"), "loop_convergence"
-)
-_STRICTNESS = {
-    "strict": "Be strict: a criterion holds only if it holds without any doubt.",
-    "moderate": "Be fair: a criterion holds if it holds on the whole.",
-    "lenient": "Be generous: a criterion holds if it holds at least in part.",
-}
-_INTRODUCTION = (
-    "You check a piece of work by fixed criteria. The task was:\n{{ get_input() }}\n\n"
-    "The work:\n{content}\n"
-)
-_BEFORE = (
-    "{{% set before_it = orka_content_before({target}) %}}{{% if before_it %}}\n"
-    "The version before it{{% if score is defined %}}, whose score was {{{{ score }}}}"
-    "{{% endif %}}:\n{{{{ before_it }}}}\n{{% endif %}}"
-)
-_FORM = "Answer with one JSON object and nothing else, with true or false for each criterion:"
 
 
 @dataclass(slots=True)
 class Scoring:
-    """How a loop scores its iterations."""
+    """How a loop scores its iterations; `agents` are those of it that say something."""
 
+    agents: list[str]
     context: str = ""
     weights: dict[str, float] = field(default_factory=dict)
     strategies: list[dict[str, Json]] = field(default_factory=list)
@@ -100,7 +76,8 @@ class Scoring:
             return f"path {', '.join(map(repr, shown))}"
         return "criteria" if self.weights else "strategies"
 
-    def settings(self, agents: list[str]) -> dict[str, object]:
+    @property
+    def settings(self) -> dict[str, object]:
         """What the function that finds the score is given."""
         optional = {
             "weights": self.weights,
@@ -108,15 +85,15 @@ class Scoring:
             "agreement": self.agreement,
             "scorers": self.scorers,
         }
-        settings: dict[str, object] = {"agents": agents, "strategies": self.strategies}
+        settings: dict[str, object] = {"agents": self.agents, "strategies": self.strategies}
         return settings | {name: value for name, value in optional.items() if value}
 
 
 def read_scoring(loop: Agent, inner: Section | None, speaking: list[str]) -> Scoring:
     """Reads all that says how a loop scores; `speaking` are its agents that say something."""
     context = loop.context
-    moderators = _read_agents(inner, loop.get("high_priority_agents"))
-    scoring = Scoring(high_priority=moderators or list(HIGH_PRIORITY))
+    moderators = _read_agents(inner, loop.scalars("high_priority_agents"))
+    scoring = Scoring(speaking, high_priority=moderators or list(HIGH_PRIORITY))
     _read_criteria(loop, inner, scoring)
     pattern = loop.get("score_extraction_pattern")
     if isinstance(pattern, Scalar):
@@ -132,14 +109,12 @@ def read_scoring(loop: Agent, inner: Section | None, speaking: list[str]) -> Sco
         scoring.agreement = is_true(config.get("agreement_fallback"))
         scoring.strategies.extend(_read_strategies(context, config.get("strategies"), inner))
     if inner is not None and (scoring.strategies or scoring.weights):
-        agents = (inner.find(name) for name in speaking)
-        scoring.scorers = _scorers(scoring, [agent for agent in agents if agent is not None])
+        scoring.scorers = _scorers(scoring, list(map(inner.agent, speaking)))
     return scoring
 
 
-def _read_agents(inner: Section | None, *values: Value | None) -> list[str]:
+def _read_agents(inner: Section | None, scalars: list[Scalar]) -> list[str]:
     """The names of agents inside of the loop; what is none is reported."""
-    scalars = [scalar for value in values for scalar in scalars_of(value)]
     for scalar in scalars:
         if inner is not None:
             inner.check_name(scalar)
@@ -160,9 +135,7 @@ def _scorers(scoring: Scoring, agents: list[Agent]) -> list[str]:
         matches = map(_WORDS.match, texts_in(strategy.get("patterns")))
         words.extend(match[0].strip() for match in matches if match is not None)
     prompts = {
-        agent.id: "\n".join(
-            _MARKS.sub("", agent.text(name)) for name in ("prompt", "system_prompt")
-        )
+        agent.id: _MARKS.sub("", agent.text("prompt") + "\n" + agent.text("system_prompt"))
         for agent in agents
     }
     signs = (
@@ -177,31 +150,26 @@ def _scorers(scoring: Scoring, agents: list[Agent]) -> list[str]:
 def _read_criteria(loop: Agent, inner: Section | None, scoring: Scoring) -> None:
     """The weights: of `scoring`, or of a validator in the loop, which scores without it, too."""
     context, config = loop.context, loop.mapping("scoring")
-    if config is not None:
-        context.check_fields(config, _SCORING_FIELDS, "'scoring'")
     agents = list(inner.agents.values()) if inner else []
     validators = [agent for kind in reversed(_VALIDATORS) for agent in agents if agent.type == kind]
     validator = validators[-1] if validators else None
     if validator is not None and validator.type == "loop_validator":
         scoring.target = validator.text("evaluation_target")
+    named = loop.get("score_extraction_pattern", "score_extraction_key", "score_extraction_config")
     wanted = ""
     if config is not None:
-        wanted = _choice(context, config.get("context"), CONTEXTS, "context")
+        context.check_fields(config, _SCORING_FIELDS, "'scoring'")
+        wanted = choice(context, config.get("context"), CONTEXTS, "context")
         preset, changed = config.get("preset"), config.get("custom_weights")
-    elif validator is None or _scores_otherwise(loop, validator):
+    # A loop with a validator of plans may say itself where its score is.
+    elif validator is None or (validator.type == "plan_validator" and named is not None):
         return
     else:
         preset, changed = validator.get("scoring_preset"), validator.get("custom_weights")
-    usual = USUAL_CONTEXT if validator is None else _criteria_of(validator, "")
+    usual = USUAL_CONTEXT if validator is None else criteria_of(validator, "")
     scoring.context = wanted or usual
     weights = _changed_weights(context, changed, scoring.context)
-    scoring.weights = weights_of(scoring.context, _preset_of(context, preset), weights)
-
-
-def _scores_otherwise(loop: Agent, validator: Agent) -> bool:
-    """Whether a loop with a validator of plans says itself where its score is."""
-    named = loop.get("score_extraction_pattern", "score_extraction_key", "score_extraction_config")
-    return validator.type == "plan_validator" and named is not None
+    scoring.weights = weights_of(scoring.context, preset_of(context, preset), weights)
 
 
 def _read_strategies(
@@ -235,14 +203,15 @@ def _read_strategy(
         message = f"there is no score strategy {word[:60]!r}"
         context.report("W007", message, item.span, label="unknown strategy", help=advice)
         return None
-    own = {"patterns", "pattern"} if kind == "pattern" else {*_PATHS}
-    context.check_fields(item, _STRATEGY_FIELDS | own, f"a score strategy {word!r}")
+    own = ("patterns", "pattern") if kind == "pattern" else _PATHS
+    context.check_fields(item, (*_STRATEGY_FIELDS, *own), f"a score strategy {word!r}")
     strategy: dict[str, Json] = {"type": kind}
     if kind == "pattern":
         strategy["patterns"] = _read_patterns(context, item)
     elif (path := _named_path(context, item)) is not None:
         strategy["path"] = _read_path(context, path)
-    agents = _read_agents(inner, item.get("agents"), item.get("agent"))
+    named = [*scalars_of(item.get("agents")), *scalars_of(item.get("agent"))]
+    agents = _read_agents(inner, named)
     if agents:
         strategy["agents"] = [*agents]
     elif kind == "agent_key":
@@ -263,14 +232,12 @@ def _read_patterns(context: FileContext, item: Mapping) -> list[Json]:
 
 def _named_path(context: FileContext, item: Mapping) -> Value | None:
     """Where in a result the score stands: the one path that a strategy names."""
-    names = [name for name in _PATHS if item.get(name) is not None]
-    for name in names[1:]:
-        entry = item.entry(name)
-        assert entry is not None
-        message = f"a score strategy has both {names[0]!r} and {name!r}"
+    entries = list(filter(None, map(item.entry, _PATHS)))
+    for entry in entries[1:]:
+        message = f"a score strategy has both {entries[0].name!r} and {entry.name!r}"
         advice = "a score stands in one place: take one"
         context.report("W007", message, entry.key.span, help=advice)
-    return item.get(names[0]) if names else None
+    return entries[0].value if entries else None
 
 
 def _read_path(context: FileContext, written: Value) -> list[Json]:
@@ -308,49 +275,6 @@ def check_pattern(context: FileContext, written: Scalar, *, is_score: bool) -> N
         context.warn("W023", message, span, label="matches any number", help=advice)
 
 
-def read_validator(agent: Agent, shared: Shared, section: Section) -> ir.Node:
-    """A validator of loops or of plans: a model answers fixed criteria with true or false."""
-    criteria = _criteria_of(agent, section.criteria)
-    preset = _preset_of(agent.context, agent.get("scoring_preset"))
-    _check_model(agent)
-    target = _read_target(agent, section)
-    prompt = _prompt(agent, target, f"{_STRICTNESS[preset]}\n{_form(criteria)}")
-    shape = computed("orka_validation", "it", literal(criteria))
-    task = ask(agent, shared, prompt=prompt, shape=shape)
-    if agent.get("temperature") is not None:
-        return task
-    inputs = ir.Fields((*task.inputs.entries, ("temperature", ir.Constant(_TEMPERATURE))))
-    return ir.Task(kind="ask", inputs=inputs, shape=shape, **shared)
-
-
-def _criteria_of(agent: Agent, around: str) -> str:
-    """The criteria that a validator answers: its own, those of the loop around it, or by type."""
-    word, mode = agent.text("scoring_context").lower(), agent.text("mode").lower()
-    if around and not any(part in word for part in _MEANINGS):
-        return around
-    if word in CONTEXTS:
-        return word
-    meant = (name for part, name in _MEANINGS.items() if part in word or part == mode)
-    usual = "graphscout" if agent.type == "plan_validator" else "loop_convergence"
-    return next(meant, usual)
-
-
-def _choice(context: FileContext, value: Value | None, choices: Collection[str], what: str) -> str:
-    """One of some words; empty where it is absent, or none of them, which is reported."""
-    word = text_of(value)
-    if value is None or word in choices:
-        return word
-    message = f"there is no scoring {what} {word[:60]!r}"
-    advice = did_you_mean(word, choices) or f"{what}s: {', '.join(choices)}"
-    context.report("W007", message, value.span, label=f"unknown {what}", help=advice)
-    return ""
-
-
-def _preset_of(context: FileContext, value: Value | None) -> str:
-    """The name of a table of weights."""
-    return _choice(context, value, PRESETS, "preset") or USUAL_PRESET
-
-
 def _changed_weights(context: FileContext, value: Value | None, criteria: str) -> dict[str, float]:
     """`custom_weights`: numbers by `dimension.criterion`; others are reported."""
     paths = paths_of(criteria)
@@ -368,55 +292,3 @@ def _changed_weights(context: FileContext, value: Value | None, criteria: str) -
         else:
             weights[entry.name] = float(number)
     return weights
-
-
-def _check_model(agent: Agent) -> None:
-    if agent.get("llm_model") is not None:
-        return
-    model = agent.fields.entry("model")
-    if model is None:
-        message = f"agent {agent.id!r} has no 'llm_model': the default model is asked"
-        agent.context.warn("W006", message, agent.span, help="add llm_model: NAME")
-        return
-    message = f"{agent.type!r} takes 'llm_model', not 'model'; the model is used all the same"
-    label, advice = "write 'llm_model'", "did you mean 'llm_model'?"
-    agent.context.warn("W004", message, model.key.span, label=label, help=advice)
-
-
-def _read_target(agent: Agent, section: Section) -> str:
-    """The agent whose work is judged; nothing where all that was said before is."""
-    target = agent.get("evaluation_target")
-    name, names = text_of(target), section.flow["agents"]
-    if not isinstance(target, Scalar) or name in names:
-        return name
-    message = f"'evaluation_target' names {name[:60]!r}, but there is no such agent"
-    advice = did_you_mean(name, names)
-    agent.context.report("W010", message, target.span, label="unknown agent", help=advice)
-    return ""
-
-
-def _prompt(agent: Agent, target: str, instruction: str) -> ir.Value:
-    written = agent.get("custom_prompt", "prompt")
-    introduction = text_of(written) or _INTRODUCTION
-    content = f"{{{{ orka_content({literal(target)}) }}}}"
-    if "{content}" in introduction:
-        introduction = introduction.replace("{content}", content)
-    elif not is_template(introduction):
-        introduction = f"{introduction}\n\n{content}"
-    before = _BEFORE.format(target=literal(target))
-    expression = template(f"{introduction}\n{before}\n{instruction}")
-    if isinstance(written, Scalar):
-        agent.context.places.remember(expression, written)
-    else:
-        agent.context.places.remember_part(expression, agent.span_of("evaluation_target"))
-    return expression
-
-
-def _form(criteria: str) -> str:
-    """What the model must answer: a JSON object with each criterion."""
-    groups = (
-        (name, ", ".join(f'"{part}": true or false' for part in parts))
-        for name, parts in CONTEXTS[criteria].items()
-    )
-    fields = ",\n".join(f'  "{name}": {{ {listed} }}' for name, listed in groups)
-    return f"{_FORM}\n{{\n{fields}\n}}"
