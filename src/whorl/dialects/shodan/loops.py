@@ -25,7 +25,6 @@ from whorl.dialects.shodan.loop_values import (
     read_results,
     read_slots,
 )
-from whorl.dialects.shodan.nodes import common
 from whorl.dialects.shodan.ports import slot_types
 from whorl.errors import InvalidWorkflow
 from whorl.ir.checks.suggest import suggest
@@ -50,7 +49,7 @@ def read_loop(level: Level, node: GraphNode, build: Callable[[Level], ir.Block])
     """A loop, or a for-each where the file asks for one."""
     inner = _open_inside(level, node)
     if inner is None:
-        return [ir.Compute(value=ir.Constant(None), **common(node))]
+        return [ir.Compute(name=node.id, value=ir.Constant(None))]
     if object_of(node.fields, "forEach") is not None or flag_of(node.fields, "forEach"):
         return _read_each(level, inner, build)
     inputs = carry_inputs(level, inner)
@@ -69,7 +68,7 @@ def read_loop(level: Level, node: GraphNode, build: Callable[[Level], ir.Block])
             facts=((inner.scope.number, "number"),),
             shape=shape,
             limit_fields=(("max_iterations", "maxIterations"), ("budget", "--budget")),
-            **common(node),
+            name=node.id,
         )
     ]
 
@@ -235,7 +234,7 @@ def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -
         span, advice = span_of(options, "items"), suggest(items, inputs)
         advice = advice or "add an input of the type json"
         level.context.report("W010", message, span, label="no such input", help=advice)
-        return [ir.Compute(value=ir.Constant(None), **common(node))]
+        return [ir.Compute(name=node.id, value=ir.Constant(None))]
     for name in ("continueWhile", "exitWhen"):
         if object_of(node.fields, name) is not None:
             message = f"{name!r} of loop {node.id!r} has no effect: 'forEach' takes all items"
@@ -255,7 +254,7 @@ def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -
         concurrency=_parallel(level, options),
         on_item_failure="halt",
         shape=_gathered(inner),
-        **common(node),
+        name=node.id,
     )
     return [ir.Compute(name=scope.held, value=held), each]
 

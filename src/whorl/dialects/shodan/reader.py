@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, cast
 from whorl import ir
 from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
-from whorl.dialects.shodan.graph import check_part, object_of, read_graph, read_ports
+from whorl.dialects.shodan.graph import check_part, flag_of, object_of, read_graph, read_ports
 from whorl.dialects.shodan.levels import GraphContext, Level, expression, given, output
 from whorl.dialects.shodan.loops import read_loop
-from whorl.dialects.shodan.nodes import NODE_READERS, common
+from whorl.dialects.shodan.nodes import NODE_READERS
 from whorl.dialects.shodan.ports import check_ports, promised_outputs
 from whorl.errors import InvalidWorkflow
 from whorl.ir.checks.suggest import suggest
@@ -227,13 +227,21 @@ def _build_block(level: Level, path: str = "") -> ir.Block:
 
 
 def _read_node(level: Level, node: GraphNode, path: str) -> list[ir.Node]:
+    """The nodes of the IR for one of the file; the last one has its name."""
     if node.type == "loop":
-        return read_loop(level, node, lambda inner: _build_block(inner, path))
-    if node.type == "component":
-        return [_read_component(level, node)]
-    read = NODE_READERS[node.type](level, node)
+        nodes = read_loop(level, node, lambda inner: _build_block(inner, path))
+    elif node.type == "component":
+        nodes = [_read_component(level, node)]
+    else:
+        nodes = [NODE_READERS[node.type](level, node)]
     check = level.checked(node) if node.type in _CHECKED else ""
-    return [replace(read, when=expression(check)) if check else read]
+    nodes[-1] = replace(
+        nodes[-1],
+        place=f"{node.span.line}:{node.span.column}",
+        on_failure="continue" if flag_of(node.fields, "continueOnFailure") else "halt",
+        when=expression(check) if check else None,
+    )
+    return nodes
 
 
 def _ordered(before: list[str], nodes: list[ir.Node]) -> list[ir.Node]:
@@ -265,7 +273,7 @@ def _read_component(level: Level, node: GraphNode) -> ir.Node:
     level.context.called[node.span] = key
     sources = ((name, level.own(node, name)) for name in level.input_names(node))
     inputs = tuple((name, expression(source)) for name, source in sources if source is not None)
-    return ir.Call(workflow=key, inputs=ir.Fields(inputs), **common(node))
+    return ir.Call(name=node.id, workflow=key, inputs=ir.Fields(inputs))
 
 
 def _inline(context: GraphContext, node: GraphNode) -> str:
