@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, cast
 from whorl import ir
 from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
-from whorl.dialects.shodan.graph import check_part, flag_of, object_of, read_graph, read_ports
-from whorl.dialects.shodan.levels import GraphContext, Level, expression, given, output
+from whorl.dialects.shodan.graph import (
+    COUNT,
+    check_part,
+    flag_of,
+    object_of,
+    read_graph,
+    read_ports,
+)
+from whorl.dialects.shodan.levels import GraphContext, Level, LoopScope, expression, given, output
 from whorl.dialects.shodan.loops import read_loop
 from whorl.dialects.shodan.nodes import NODE_READERS
 from whorl.dialects.shodan.ports import check_ports, promised_outputs
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
 
 # How many nodes of a graph run at once.
 CONCURRENCY = 3
+LOOPS_DEEP_MAX = 16
 _CHECKED = ("shell", "script", "agent", "function", "wire")
 _EVENTS: dict[str, tuple[str, dict[str, Json]]] = {
     "node_started": ("node-start", {"nodeId": "node"}),
@@ -228,8 +236,11 @@ def _build_block(level: Level, path: str = "") -> ir.Block:
 
 def _read_node(level: Level, node: GraphNode, path: str) -> list[ir.Node]:
     """The nodes of the IR for one of the file; the last one has its name."""
+    nodes: list[ir.Node] = [ir.Compute(name=node.id, value=ir.Constant(None))]
     if node.type == "loop":
-        nodes = read_loop(level, node, lambda inner: _build_block(inner, path))
+        inside = _open_inside(level, node)
+        if inside is not None:
+            nodes = read_loop(level, inside, lambda inner: _build_block(inner, path))
     elif node.type == "component":
         nodes = [_read_component(level, node)]
     else:
@@ -242,6 +253,52 @@ def _read_node(level: Level, node: GraphNode, path: str) -> list[ir.Node]:
         when=expression(check) if check else None,
     )
     return nodes
+
+
+def _open_inside(level: Level, node: GraphNode) -> Level | None:
+    """The level inside of a loop; None if there is none, which is reported."""
+    if sum(1 for _ in level.chain()) > LOOPS_DEEP_MAX:
+        level.context.report("W002", f"loops stand at most {LOOPS_DEEP_MAX} deep", node.span)
+        return None
+    own = _own_graph(level, node)
+    inner = Level(level.context, own or level.graph, "" if own else node.id, level)
+    if all(member.is_interface for member in inner.members):
+        if not level.context.diagnostics:
+            message = f"loop {node.id!r} has nothing inside"
+            advice = "add inlineWorkflow, workflowRef, or nodes whose parentId is the loop"
+            level.context.report("W006", message, node.span, label="an empty loop", help=advice)
+        return None
+    inner.loop = LoopScope(node, inner.claim(COUNT))
+    return inner
+
+
+def _own_graph(level: Level, node: GraphNode) -> Graph | None:
+    """The graph of an inline workflow or of a file; None: the loop's nodes stand around it."""
+    context = level.context
+    inline = object_of(node.fields, "inlineWorkflow")
+    if inline is not None:
+        return read_graph(context, inline)
+    written = scalar_of(node.fields.get("workflowRef"))
+    if written is None:
+        return None
+    try:
+        opened = context.files.open(context.reference(written.text), written.span)
+    except InvalidWorkflow as fault:
+        context.adopt(fault.diagnostics)
+        return None
+    around = (home.graph.span for home in level.chain())
+    if opened.file in (context.file, *(span.file for span in around if span)):
+        message = f"loop {node.id!r} holds the file that it stands in"
+        advice = "put the inner workflow into a file of its own"
+        context.report("W017", message, written.span, label="leads back", help=advice)
+        return None
+    if not isinstance(opened.root, Mapping):
+        context.report("W007", f"{opened.file!r} holds no workflow", written.span)
+        return None
+    context.sources[opened.file] = opened.text
+    context.adopt(opened.warnings)
+    context.add_components(opened.root)
+    return read_graph(context, opened.root)
 
 
 def _ordered(before: list[str], nodes: list[ir.Node]) -> list[ir.Node]:
