@@ -4,46 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.fields import unknown_fields
-from whorl.dialects.reading.scalars import scalar_of, text_of
+from whorl.dialects.reading.scalars import scalar_of, text_of, words
 from whorl.errors import did_you_mean
 from whorl.ir.expressions import Names
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Collection, Iterable
 
-    from whorl import ir
-    from whorl.errors import Span
+    from whorl.errors import Severity, Span
     from whorl.source import Entry, Value
 
 # Names that templates use for something else.
-RESERVED = frozenset({"input", "loop_number", "score", "past_loops", "previous_outputs", "it"})
+RESERVED = words("input loop_number score past_loops previous_outputs it")
 
-_EVERY = frozenset({"id", "type", "prompt", "params", "config", "depends_on", "timeout"})
-_ASKED = _EVERY | {"model", "provider", "model_url", "url", "temperature", "max_tokens"}
-_MODEL = _ASKED | {"system_prompt", "structured_output"}
+_EVERY = frozenset(words("id type prompt params config depends_on timeout"))
+_ASKED = _EVERY.union(words("model provider model_url url temperature max_tokens system_prompt"))
+_MODEL = _ASKED | {"structured_output"}
 _CLASSIFIER = _MODEL | {"options", "categories"}
-_VALIDATOR = (
-    _ASKED
-    | {"system_prompt", "llm_model", "mode", "custom_prompt", "custom_weights"}
-    | {"scoring_preset", "scoring_context", "evaluation_target"}
-)
-_MEMORY = (
-    _EVERY
-    | {"operation", "namespace", "limit", "top_k", "metadata", "key_template"}
-    | {"memory_preset", "similarity_threshold", "decay", "vector"}
-)
-_LOOP = (
-    _EVERY
-    | {"max_loops", "min_loops", "score_threshold", "score_extraction_pattern", "scoring"}
-    | {"score_extraction_key", "score_extraction_config", "high_priority_agents"}
-    | {"internal_workflow", "past_loops_metadata", "cognitive_extraction", "persist_across_runs"}
-    | {"fallback_score", "timeout_score"}
+_VALIDATOR = _ASKED.union(
+    words("llm_model mode custom_prompt custom_weights scoring_preset scoring_context"),
+    words("evaluation_target"),
 )
 # The fields of agents, by their type.
 FIELDS: dict[str, frozenset[str]] = {
@@ -56,39 +42,46 @@ FIELDS: dict[str, frozenset[str]] = {
     "validate_and_structure": _MODEL | {"store_structure"},
     "plan_validator": _VALIDATOR,
     "loop_validator": _VALIDATOR,
-    "memory": _MEMORY,
-    "rag": _MODEL | {"namespace", "top_k", "limit", "score_threshold"},
+    "memory": _EVERY.union(
+        words("operation namespace limit top_k metadata key_template memory_preset"),
+        words("similarity_threshold decay vector"),
+    ),
+    "rag": _MODEL.union(words("namespace top_k limit score_threshold")),
     "duckduckgo": _EVERY | {"max_results"},
     "router": _EVERY | {"decision_key", "routing_map"},
     "failover": _EVERY | {"children", "input"},
-    "fork": _EVERY | {"targets", "mode", "group"},
+    "fork": _EVERY.union(words("targets mode group")),
     "join": _EVERY | {"group", "max_retries"},
-    "loop": _LOOP,
+    "loop": _EVERY.union(
+        words("max_loops min_loops score_threshold score_extraction_pattern scoring"),
+        words("score_extraction_key score_extraction_config high_priority_agents"),
+        words("internal_workflow past_loops_metadata cognitive_extraction persist_across_runs"),
+        words("fallback_score timeout_score"),
+    ),
 }
 # Agents that say nothing of their own.
 SILENT = frozenset({"fork", "join", "router", "memory"})
 # Fields that the public system takes anywhere and that change nothing in what a workflow does.
-_IGNORED = (
-    frozenset({"queue", "capabilities", "is_terminal", "memory_preset", "memory_config"})
-    | {"metadata", "description", "parse_json", "cost_estimate", "tags"}
-)  # fmt: skip
+_IGNORED = words(
+    "queue capabilities is_terminal memory_preset memory_config metadata description parse_json "
+    "cost_estimate tags"
+)
 # How the public system searches its memory; ours finds texts by their words.
-_SEARCHING = (
-    frozenset({"type", "category", "memory_type", "memory_category_filter"})
-    | {"memory_type_filter", "vector_field", "vector_field_name", "vector_params"}
-    | {"vector_weight", "text_weight", "temporal_weight", "query_key", "ef_runtime"}
-    | {"enable_context_search", "enable_hybrid_search", "enable_temporal_ranking"}
-    | {"enable_vector_search", "fallback_to_text", "force_recreate_index"}
+_SEARCHING = words(
+    "type category memory_type memory_category_filter memory_type_filter vector_field "
+    "vector_field_name vector_params vector_weight text_weight temporal_weight query_key "
+    "ef_runtime enable_context_search enable_hybrid_search enable_temporal_ranking "
+    "enable_vector_search fallback_to_text force_recreate_index"
 )
 # What a file, the inside of a loop and an orchestrator can hold.
-_INSIDE = frozenset({"orchestrator", "agents", "id", "name", "description"})
-_ORCHESTRATOR = (
-    frozenset({"id", "strategy", "agents", "queue", "name", "description", "memory", "mode"})
-    | {"memory_preset", "memory_config", "structured_output_defaults", "debug", "executor"}
-    | {"satellites", "executor_invariants", "prompt_budgets", "refresh"}
+_INSIDE = words("orchestrator agents id name description")
+_ORCHESTRATOR = words(
+    "id strategy agents queue name description memory mode memory_preset memory_config "
+    "structured_output_defaults debug executor satellites executor_invariants prompt_budgets "
+    "refresh"
 )
 # All but `parallel` run the agents one after the other.
-_STRATEGIES = ("sequential", "parallel", "decision-tree", "dynamic", "simple")
+_STRATEGIES = words("sequential parallel decision-tree dynamic simple")
 # Types of the public system that are left out, and what to write instead.
 UNSUPPORTED = {
     "anthropic": "did you mean 'openai-answer'? It asks any provider: model: anthropic/NAME",
@@ -107,28 +100,28 @@ UNSUPPORTED = {
 
 @dataclass(slots=True)
 class FileContext(ReadContext):
-    """A file of the dialect while it is read: the ids of all agents, the names in templates.
-
-    `read_block` reads the agents of a section: a loop calls it for its inside.
-    """
+    """A file of the dialect while it is read: the ids of all agents, the names in templates."""
 
     name: str = ""
     agents: set[str] = field(default_factory=set)
     names: Names = field(default_factory=Names)
-    read_block: Callable[[Section], ir.Block] | None = None
 
-    def check_fields(self, written: Iterable[Entry], known: Collection[str], owner: str) -> None:
-        """Reports the fields that a part cannot have, each with the nearest one."""
-        for entry, question in unknown_fields(written, known):
+    def check_fields(
+        self, written: Iterable[Entry], known: Collection[str], owner: str, *, warns: bool = False
+    ) -> None:
+        """Reports the fields that a part cannot have, each with the nearest one.
+
+        Where the public system takes any field, and reads no others, it only warns of them.
+        """
+        severity: Severity = "warning" if warns else "error"
+        for entry, advice in unknown_fields(written, known):
             message = f"{owner} has no field {entry.name[:60]!r}"
-            advice = question or f"fields: {', '.join(sorted(known))}"
-            self.report("W004", message, entry.key.span, label="unknown field", help=advice)
-
-    def warn_of_fields(self, written: Iterable[Entry], known: Collection[str], owner: str) -> None:
-        """Warns of fields that have no effect: the public system takes any, and reads no others."""
-        for entry, question in unknown_fields(written, known):
-            message = f"{owner} has an unknown field {entry.name[:60]!r}, which has no effect"
-            self.warn("W004", message, entry.key.span, label="unknown field", help=question)
+            if warns:
+                message = f"{owner} has an unknown field {entry.name[:60]!r}, which has no effect"
+            elif not advice:
+                advice = f"fields: {', '.join(sorted(known))}"
+            span, label = entry.key.span, "unknown field"
+            self.report("W004", message, span, label=label, help=advice, severity=severity)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,6 +162,10 @@ class Agent:
         """The object of a field that holds one."""
         return mapping_of(self.get(name))
 
+    def scalars(self, *names: str) -> list[Scalar]:
+        """The single values of the first of these fields that is there."""
+        return scalars_of(self.get(*names))
+
     def span_of(self, name: str) -> Span:
         """Where a field stands, or else the agent."""
         value = self.get(name)
@@ -184,10 +181,10 @@ class Section:
     """
 
     context: FileContext
-    name: str
     agents: dict[str, Agent]
     around: dict[str, Agent]
-    strategy: str = "sequential"
+    name: str = ""
+    strategy: str = ""
     order: list[str] = field(default_factory=list)
     flow: dict[str, list[str]] = field(default_factory=dict)
     path: str = ""
@@ -198,14 +195,14 @@ class Section:
         """The agent of a name: of this section, or of one around it."""
         return self.agents.get(name) or self.around.get(name)
 
+    def agent(self, name: str) -> Agent:
+        """The agent of a name that is one."""
+        return self.agents.get(name) or self.around[name]
+
     def is_of(self, name: str, kinds: Collection[str]) -> bool:
         """Whether there is an agent of that name and of one of these types."""
         agent = self.find(name)
         return agent is not None and agent.type in kinds
-
-    def path_of(self, name: str) -> str:
-        """The path of a node of this section."""
-        return f"{self.path}/{name}" if self.path else name
 
     def check_name(self, scalar: Scalar) -> bool:
         """Whether the name of an agent is one; if not, it is reported.
@@ -216,6 +213,15 @@ class Section:
         if not is_agent and not self.context.is_full:
             _report_unknown(self.context, scalar, [*self.agents, *self.around])
         return is_agent
+
+    def named_in(self, value: Value) -> list[str]:
+        """The agents that a value names; what stands there and is no name of one is reported."""
+        for item in items_of(value) or [value]:
+            if not isinstance(item, Scalar | Sequence):
+                message = "the name of an agent is needed here"
+                advice = "write its id here, and the agent itself under 'agents'"
+                self.context.report("W007", message, item.span, help=advice)
+        return [scalar.text for scalar in scalars_of(value) if self.check_name(scalar)]
 
     def names(self) -> list[str]:
         """All agents that the section can run, each after the one that calls it."""
@@ -247,52 +253,52 @@ def read_section(
     context: FileContext, root: Value, around: dict[str, Agent] | None = None
 ) -> Section | None:
     """Reads the agents and their order; None where there is nothing to run."""
-    outer = around or {}
-    if isinstance(root, Mapping):
-        _check_root(context, root, is_file=around is None)
-    orchestrator = mapping_of(root.get("orchestrator")) if isinstance(root, Mapping) else None
-    written = root.get("agents") if isinstance(root, Mapping) else root
-    advice = "add agents: [{id: ..., type: ..., prompt: ...}]"
-    if written is None:
-        context.report("W006", "there are no agents", root.span, help=advice)
-        return None
+    fields = root if isinstance(root, Mapping) else None
+    orchestrator = None if fields is None else _read_orchestrator(context, fields, around is None)
+    written = root if fields is None else fields.get("agents")
     if not isinstance(written, Sequence):
-        context.report("W007", "'agents' must be a list of agents", written.span, help=advice)
+        code, message, span = "W006", "there are no agents", root.span
+        if written is not None:
+            code, message, span = "W007", "'agents' must be a list of agents", written.span
+        advice = "add agents: [{id: ..., type: ..., prompt: ...}]"
+        context.report(code, message, span, help=advice)
         return None
-    agents, names = _read_agents(context, written, outer)
-    section = Section(context, "", agents, outer)
+    agents, names = _read_agents(context, written, around or {})
+    section = Section(context, agents, around or {})
+    ordered: Value | None = None
     if orchestrator is not None:
         section.name = text_of(orchestrator.get("id"))
         section.strategy = text_of(orchestrator.get("strategy"))
-    ordered = orchestrator.get("agents") if orchestrator is not None else None
-    section.order = _read_order(section, ordered, names)
+        ordered = orchestrator.get("agents")
+    if ordered is None:
+        called = {name for agent in agents.values() for name in called_by(agent)}
+        section.order = [name for name in names if name not in called]
+    else:
+        section.order = list(dict.fromkeys(section.named_in(ordered)))
     _check_dependencies(section)
-    _check_strategy(context, orchestrator)
     return section
 
 
-def _check_root(context: FileContext, root: Mapping, *, is_file: bool) -> None:
+def _read_orchestrator(context: FileContext, root: Mapping, is_file: bool) -> Mapping | None:
     """A file may hold more than agents, but nothing that is almost called like a part of it."""
-    if is_file:
-        misspelt = [entry for entry, question in unknown_fields(root, _INSIDE) if question]
-        context.check_fields(misspelt, _INSIDE, "a workflow")
-    else:
-        context.check_fields(root, _INSIDE, "'internal_workflow'")
+    misspelt = [entry for entry, question in unknown_fields(root, _INSIDE) if question]
+    owner = "a workflow" if is_file else "'internal_workflow'"
+    context.check_fields(misspelt if is_file else root, _INSIDE, owner)
     orchestrator = root.get("orchestrator")
-    if isinstance(orchestrator, Mapping):
-        context.check_fields(orchestrator, _ORCHESTRATOR, "'orchestrator'")
-    elif orchestrator is not None:
-        advice = "write orchestrator: {id: NAME, agents: [...]}"
-        context.report("W007", "'orchestrator' must be an object", orchestrator.span, help=advice)
-
-
-def _check_strategy(context: FileContext, orchestrator: Mapping | None) -> None:
-    written = orchestrator.get("strategy") if orchestrator is not None else None
-    word = text_of(written)
-    if written is not None and word not in _STRATEGIES:
+    if not isinstance(orchestrator, Mapping):
+        if orchestrator is not None:
+            message = "'orchestrator' must be an object"
+            advice = "write orchestrator: {id: NAME, agents: [...]}"
+            context.report("W007", message, orchestrator.span, help=advice)
+        return None
+    context.check_fields(orchestrator, _ORCHESTRATOR, "'orchestrator'")
+    strategy = orchestrator.get("strategy")
+    word = text_of(strategy)
+    if strategy is not None and word not in _STRATEGIES:
         message = f"there is no strategy {word[:60]!r}: the agents run one after the other"
         advice = did_you_mean(word, _STRATEGIES) or f"strategies: {', '.join(_STRATEGIES)}"
-        context.warn("W007", message, written.span, label="unknown strategy", help=advice)
+        context.warn("W007", message, strategy.span, label="unknown strategy", help=advice)
+    return orchestrator
 
 
 def _read_agents(
@@ -361,32 +367,13 @@ def _check_type(agent: Agent) -> None:
         advice = UNSUPPORTED.get(agent.type) or did_you_mean(agent.type, FIELDS) or types
         context.report("W009", message, written.span, label="not supported", help=advice)
         return
-    known = FIELDS[agent.type] | _IGNORED
-    if agent.type == "loop":
-        context.check_fields(agent.fields, known, f"loop {agent.id[:60]!r}")
-    else:
-        context.warn_of_fields(agent.fields, known, owner)
-    inner = known | _SEARCHING if agent.type == "memory" else known
+    known = FIELDS[agent.type].union(_IGNORED)
+    is_loop = agent.type == "loop"
+    named = f"loop {agent.id[:60]!r}" if is_loop else owner
+    context.check_fields(agent.fields, known, named, warns=not is_loop)
+    inner = known.union(_SEARCHING) if agent.type == "memory" else known
     for holder in agent.holders:
-        context.warn_of_fields(holder, inner, owner)
-
-
-def _read_order(section: Section, ordered: Value | None, names: list[str]) -> list[str]:
-    """The order of `orchestrator.agents`, or that of the agents without those called by others."""
-    if ordered is None:
-        called = {name for agent in section.agents.values() for name in called_by(agent)}
-        return [name for name in names if name not in called]
-    check_names(section.context, ordered)
-    scalars = filter(section.check_name, scalars_of(ordered))
-    return list(dict.fromkeys(scalar.text for scalar in scalars))
-
-
-def check_names(context: FileContext, written: Value) -> None:
-    """Reports what stands among names of agents and is no name."""
-    for item in items_of(written) or [written]:
-        if not isinstance(item, Scalar | Sequence):
-            advice = "write its id here, and the agent itself under 'agents'"
-            context.report("W007", "the name of an agent is needed here", item.span, help=advice)
+        context.check_fields(holder, inner, owner, warns=True)
 
 
 def _check_dependencies(section: Section) -> None:
@@ -398,35 +385,34 @@ def _check_dependencies(section: Section) -> None:
         if isinstance(child, Mapping)
     }
     for agent in section.agents.values():
-        for scalar in scalars_of(agent.get("depends_on")):
+        for scalar in agent.scalars("depends_on"):
             if scalar.text not in children:
                 section.check_name(scalar)
 
 
 def called_by(agent: Agent) -> list[str]:
     """The agents that a fork or a router runs."""
-    if agent.type == "fork":
-        return forked_by(agent)
-    return [target.text for target in targets_of(agent)] if agent.type == "router" else []
+    return forked_by(agent) or [target.text for target in targets_of(agent)]
 
 
-def forked_by(fork: Agent) -> list[str]:
+def forked_by(agent: Agent) -> list[str]:
     """The agents in the branches of a fork, each of which is one agent or a list of them."""
-    branches = items_of(fork.get("targets"))
+    branches = items_of(agent.get("targets")) if agent.type == "fork" else ()
     return [scalar.text for branch in branches for scalar in scalars_of(branch)]
 
 
-def targets_of(router: Agent) -> list[Scalar]:
-    """The targets of all routes, each once, in an order that holds on every route."""
-    routes = [scalars_of(entry.value) for entry in router.mapping("routing_map") or ()]
-    scalars = {scalar.text: scalar for route in reversed(routes) for scalar in reversed(route)}
-    before: dict[str, set[str]] = {name: set() for name in scalars}
-    for route in routes:
-        for scalar, following in pairwise(route):
-            before[following.text].add(scalar.text)
-    names = list(dict.fromkeys(scalar.text for route in routes for scalar in route))
+def targets_of(agent: Agent) -> list[Scalar]:
+    """The targets of all routes of a router, each once, in an order that holds on every route."""
+    entries = agent.mapping("routing_map") if agent.type == "router" else None
+    routes = [scalars_of(entry.value) for entry in entries or ()]
+    targets: dict[str, Scalar] = {}
+    for scalar in chain.from_iterable(routes):
+        targets.setdefault(scalar.text, scalar)
+    before: dict[str, set[str]] = {name: set() for name in targets}
+    for scalar, following in chain.from_iterable(map(pairwise, routes)):
+        before[following.text].add(scalar.text)
     # Where routes disagree, the one that is written first begins.
-    return [scalars[name] for name in sort_behind(names, before, breaks_circles=True)]
+    return [targets[name] for name in sort_behind(list(targets), before, breaks_circles=True)]
 
 
 def sort_behind(
@@ -437,21 +423,21 @@ def sort_behind(
     What waits in a circle is left out, or begins with the first of the names.
     """
     places = {name: place for place, name in enumerate(names)}
-    waits = {name: len(before[name] & places.keys()) for name in names}
+    waits = {name: before[name] & places.keys() for name in names}
     behind: dict[str, list[str]] = {name: [] for name in names}
-    for waiting in names:
-        for other in before[waiting] & places.keys():
-            behind[other].append(waiting)
+    for name, others in waits.items():
+        for other in others:
+            behind[other].append(name)
     ready = [places[name] for name in names if not waits[name]]
     placed: dict[str, None] = {}
     rest = iter(names)
     while ready or breaks_circles:
-        name = names[heappop(ready)] if ready else next((n for n in rest if n not in placed), None)
-        if name is None:
+        first = names[heappop(ready)] if ready else next((n for n in rest if n not in placed), None)
+        if first is None:
             break
-        placed[name] = None
-        for other in behind[name]:
-            waits[other] -= 1
+        placed[first] = None
+        for other in behind[first]:
+            waits[other].discard(first)
             if not waits[other] and other not in placed:
                 heappush(ready, places[other])
     return list(placed)

@@ -8,7 +8,7 @@ iteration, and nothing follows a loop that has failed.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -17,7 +17,6 @@ from whorl.dialects.orka.agents import (
     FIELDS,
     SILENT,
     called_by,
-    check_names,
     forked_by,
     items_of,
     read_agent,
@@ -26,22 +25,20 @@ from whorl.dialects.orka.agents import (
     targets_of,
 )
 from whorl.dialects.orka.loops import read_loop, texts_within
-from whorl.dialects.orka.scoring import read_validator
 from whorl.dialects.orka.tasks import computed, literal, read_timeout
 from whorl.dialects.reading.scalars import text_of, texts_of
 from whorl.errors import did_you_mean
 from whorl.source import Scalar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from whorl.dialects.orka.agents import Agent, Section
-    from whorl.dialects.orka.tasks import Shared
 
 # Six hundred agents that all read what all before them said.
 WAITS_MAX = 200_000
 # The types that give an answer of their own, which a failover can try.
-_ANSWERING: dict[str, Callable[[Agent, Shared, Section], ir.Node]] = {
+_ANSWERING: dict[str, Callable[[Agent, Section], ir.Node]] = {
     "openai-answer": tasks.read_answer,
     "local_llm": tasks.read_answer,
     "openai-binary": tasks.read_binary,
@@ -49,8 +46,8 @@ _ANSWERING: dict[str, Callable[[Agent, Shared, Section], ir.Node]] = {
     "openai-classification": tasks.read_classification,
     "classification": tasks.read_classification,
     "validate_and_structure": tasks.read_structure,
-    "plan_validator": read_validator,
-    "loop_validator": read_validator,
+    "plan_validator": tasks.read_validator,
+    "loop_validator": tasks.read_validator,
     "memory": tasks.read_memory,
     "rag": tasks.read_rag,
     "duckduckgo": tasks.read_search,
@@ -69,7 +66,14 @@ _PLAIN = re.compile(r"[\w-]++")
 
 def read_block(section: Section) -> ir.Block:
     """Reads the agents of a section into a block, in the order that they have."""
-    return _BlockReader(section).read()
+    agents = map(section.agent, section.flow["here"])
+    # What runs in a fork runs there, wherever else it is listed.
+    forked = {name for agent in agents for name in forked_by(agent)}
+    order = [name for name in section.order if name not in forked]
+    reader = _BlockReader(section)
+    if section.strategy == "parallel":
+        return ir.Block(tuple(reader.side_by_side(order)))
+    return ir.Block(tuple(reader.in_order(_sorted_by_dependencies(section, order), section.path)))
 
 
 class _BlockReader:
@@ -80,25 +84,9 @@ class _BlockReader:
         self._context = section.context
         self._placed: set[str] = set()
         self._routers: dict[str, list[str]] = {}
+        # By agent: whether its texts may read the result of another one.
+        self._reads: dict[str, Callable[[str], bool]] = {}
         self._fork = ""
-        self._readers = _ANSWERING | {
-            "loop": read_loop,
-            "join": self._read_join,
-            "router": self._read_router,
-        }
-
-    def read(self) -> ir.Block:
-        """The block of the whole section."""
-        section = self._section
-        agents = (section.find(name) for name in section.flow["here"])
-        forks = [agent for agent in agents if agent is not None and agent.type == "fork"]
-        # What runs in a fork runs there, wherever else it is listed.
-        forked = {name for fork in forks for name in forked_by(fork)}
-        order = [name for name in section.order if name not in forked]
-        if section.strategy == "parallel":
-            return ir.Block(tuple(self._side_by_side(self._expand(order))))
-        order = _sorted_by_dependencies(section, order)
-        return ir.Block(tuple(self._in_order(self._expand(order), section.path)))
 
     def _expand(self, names: list[str]) -> list[str]:
         """The names with those that routers may send the run to behind their router."""
@@ -109,19 +97,20 @@ class _BlockReader:
         return steps
 
     def _place(self, name: str, steps: list[str], queue: frozenset[str]) -> None:
-        agent = self._section.find(name)
-        if agent is None or name in self._placed:
+        if name in self._placed:
             return
         self._placed.add(name)
         steps.append(name)
-        for target in targets_of(agent) if agent.type == "router" else ():
+        for target in targets_of(self._section.agent(name)):
             is_placed = target.text in self._placed and target.text not in self._routers
             # What stands in the order itself runs in any case.
             if self._section.check_name(target) and target.text not in queue and not is_placed:
                 self._routers.setdefault(target.text, []).append(name)
                 self._place(target.text, steps, queue)
 
-    def _in_order(self, steps: list[str], path: str) -> list[ir.Node]:
+    def in_order(self, names: list[str], path: str) -> list[ir.Node]:
+        """The nodes of agents that run one after the other, in a block at a path."""
+        steps = self._expand(names)
         # The last ones decide that answer: an agent, or a router with its choices.
         speaking = [index for index, name in enumerate(steps) if self._speaks(name)]
         first = speaking[-1] if speaking else len(steps) - 1
@@ -136,118 +125,125 @@ class _BlockReader:
 
     def _speaks(self, name: str) -> bool:
         """Whether an agent answers, or one that it holds."""
-        agent = self._section.find(name)
-        return agent is not None and any(part.type not in SILENT for part in self._held(agent))
+        return any(part.type not in SILENT for part in self._held(self._section.agent(name)))
 
-    def _side_by_side(self, steps: list[str]) -> list[ir.Node]:
-        mentions: dict[str, _Mentions] = {}
+    def side_by_side(self, names: list[str]) -> list[ir.Node]:
+        """The nodes of agents each of which waits only for those that it needs."""
+        steps = self._expand(names)
         waits: dict[str, tuple[str, ...]] = {}
         count = 0
         for index, name in enumerate(steps):
-            waits[name] = _dependencies(self._section, name, (steps[:index], steps), mentions)
+            needed = self._dependencies(name, steps[:index])
+            ordered = (other for other in steps if other in needed)
+            waits[name] = tuple(dict.fromkeys((*ordered, *self._routers.get(name, ()))))
             count += len(waits[name])
             if count > WAITS_MAX:
-                agent = self._section.find(name)
                 message = f"agents wait for each other in more than {WAITS_MAX:,} places"
                 advice = "read the results of some agents by name, or run them one after the other"
-                span = None if agent is None else agent.span
+                span = self._section.agent(name).span
                 self._context.report("W002", message, span, label="here", help=advice)
                 return []
-        for name, routers in self._routers.items():
-            if name in waits:
-                waits[name] = tuple(dict.fromkeys((*waits[name], *routers)))
-        deciding = self._deciding(steps, waits)
+        # Those decide that no other answer comes after, and the routers that choose among them.
+        before = [other for name in steps if self._speaks(name) for other in waits[name]]
+        last = set(steps) - _reached(before, lambda name: waits.get(name, ()))
+        deciding = self._with_asked(_reached(last, lambda name: self._routers.get(name, ())))
         path = self._section.path
         return [self._node(name, waits[name], path, decides=name in deciding) for name in steps]
 
-    def _deciding(self, steps: list[str], waits: dict[str, tuple[str, ...]]) -> set[str]:
-        """Those that no other answer comes after, and the routers that choose among them."""
-        first = [other for name in steps if self._speaks(name) for other in waits[name]]
-        last = set(steps) - _reached(first, lambda name: waits.get(name, ()))
-        return self._with_asked(_reached(last, lambda name: self._routers.get(name, ())))
+    def _dependencies(self, name: str, before: list[str]) -> set[str]:
+        """What an agent waits for, where agents run side by side; `before` stand before it."""
+        section, earlier = self._section, set(before)
+        agent = section.agent(name)
+        waits = {*texts_of(agent.get("depends_on"))} - {name}
+        for part in filter(None, (agent, *map(section.find, called_by(agent)))):
+            if part.id not in self._reads:
+                self._reads[part.id] = _reads("\n".join(texts_within(part.fields)))
+            waits.update(filter(self._reads[part.id], before))
+            waits.update(earlier.intersection(texts_of(part.get("depends_on"))))
+        if agent.type == "join":
+            forks = [other for other in before if section.is_of(other, ("fork",))]
+            waits.update(texts_of(agent.get("group")) or forks[-1:])
+        if agent.type == "router":
+            waits.update(earlier.intersection(texts_of(agent.get("decision_key"))))
+        return waits
 
     def _with_asked(self, deciding: set[str]) -> set[str]:
         """These, and the agents whose answer a router among them cannot do without."""
         names = set(deciding)
-        for agent in filter(None, map(self._section.find, deciding)):
+        for agent in map(self._section.agent, deciding):
             routes = agent.mapping("routing_map") if agent.type == "router" else None
-            if routes is not None and not {"", "default"} & {
-                route.name.lower() for route in routes
-            }:
+            words = {route.name.lower() for route in routes or ()}
+            if routes is not None and not words & {"", "default"}:
                 names.add(agent.text("decision_key"))
         return names
 
-    def _node(self, name: str, after: tuple[str, ...], path: str, *, decides: bool) -> ir.Node:
-        agent = self._section.find(name)
-        assert agent is not None
+    def _node(self, name: str, after: Iterable[str], path: str, *, decides: bool) -> ir.Node:
+        section, agent = self._section, self._section.agent(name)
         path = f"{path}/{name}" if path else name
         self._context.places.remember_node(path, agent.span)
+        # Its type is reported already; others may still refer to its name.
+        node: ir.Node = ir.Compute(name=name, value=ir.Constant(None))
+        match agent.type:
+            case "fork":
+                node = self._read_fork(agent, path)
+            case "join":
+                node = ir.Compute(name=name, value=self._read_join(agent))
+            case "router":
+                node = self._read_router(agent)
+            case "loop":
+                node = read_loop(agent, section, read_block)
+            case "failover":
+                node = _read_failover(agent, section, path)
+            case kind if kind in _ANSWERING:
+                node = _ANSWERING[kind](agent, section)
         routers = self._routers.get(name)
+        when = computed("orka_routed", literal(routers), literal(name)) if routers else None
         # Nothing can follow where an agent fails in a loop, or where it holds one.
-        is_needed = self._section.is_loop or any(p.type == "loop" for p in self._held(agent))
-        shared: Shared = {
-            "name": name,
-            "after": tuple(ir.After(other) for other in after),
-            "when": computed("orka_routed", literal(routers), literal(name)) if routers else None,
-            "on_failure": "halt" if decides or is_needed else "continue",
-            "timeout_s": None if agent.type in _UNTIMED else read_timeout(agent),
-            "place": agent.place,
-        }
-        if agent.type == "fork":
-            return self._read_fork(agent, shared, path)
-        if agent.type == "failover":
-            return _read_failover(agent, shared, self._section, path)
-        if agent.type not in self._readers:
-            # Its type is reported already; others may still refer to its name.
-            return ir.Compute(value=ir.Constant(None), **shared)
-        return ir.timed_as_a_whole(self._readers[agent.type](agent, shared, self._section))
+        is_needed = section.is_loop or any(part.type == "loop" for part in self._held(agent))
+        return _placed(node, agent, after, when, halts=decides or is_needed)
 
     def _held(self, agent: Agent) -> list[Agent]:
         """An agent with those that it runs where it is a fork."""
 
         def parts(name: str) -> list[str]:
             fork = self._section.find(name)
-            return forked_by(fork) if fork is not None and fork.type == "fork" else []
+            return [] if fork is None else forked_by(fork)
 
         names = _reached(parts(agent.id), parts)
         return [agent, *filter(None, map(self._section.find, names))]
 
-    def _read_fork(self, agent: Agent, shared: Shared, path: str) -> ir.Node:
+    def _read_fork(self, agent: Agent, path: str) -> ir.Node:
         self._fork = agent.id
-        one_by_one = agent.text("mode") == "sequential"
         branches = items_of(agent.get("targets"))
         nodes: list[ir.Node] = []
         for branch in branches:
-            check_names(self._context, branch)
-            scalars = filter(self._section.check_name, scalars_of(branch))
-            chain = self._in_order(self._expand([scalar.text for scalar in scalars]), path)
-            if one_by_one and nodes and chain:
+            chain = self.in_order(self._section.named_in(branch), path)
+            if agent.text("mode") == "sequential" and nodes and chain:
                 after = (*chain[0].after, ir.After(nodes[-1].name))
                 chain = [replace(chain[0], after=after), *chain[1:]]
             nodes.extend(chain)
         self._fork = agent.id
         if not branches:
-            advice = "add targets: [[first_agent], [second_agent]]"
             message = f"fork {agent.id!r} has no 'targets'"
+            advice = "add targets: [[first_agent], [second_agent]]"
             self._context.report("W006", message, agent.span, help=advice)
-        return ir.Group(body=ir.Block(tuple(nodes), open=True), **shared)
+        return ir.Group(name=agent.id, body=ir.Block(tuple(nodes), open=True))
 
-    def _read_join(self, agent: Agent, shared: Shared, section: Section) -> ir.Node:
-        name = agent.text("group") or self._fork
+    def _read_join(self, agent: Agent) -> ir.Value:
+        section, name = self._section, agent.text("group") or self._fork
         fork = section.find(name)
-        if fork is None or fork.type != "fork":
-            forks = [other.id for other in section.agents.values() if other.type == "fork"]
-            problem = f"there is no fork {name!r}" if name else "there is no fork before this"
-            message = f"join {agent.id!r} waits for a fork, but {problem}"
-            advice = did_you_mean(name, forks) or f"forks: {', '.join(forks) or 'none'}"
-            self._context.report("W010", message, agent.span_of("group"), help=advice)
-            return ir.Compute(value=ir.Constant(None), **shared)
-        value = computed("orka_join", literal(name), literal(forked_by(fork)))
-        return ir.Compute(value=value, **shared)
+        if fork is not None and fork.type == "fork":
+            return computed("orka_join", literal(name), literal(forked_by(fork)))
+        forks = [other.id for other in section.agents.values() if other.type == "fork"]
+        problem = f"there is no fork {name!r}" if name else "there is no fork before this"
+        message = f"join {agent.id!r} waits for a fork, but {problem}"
+        advice = did_you_mean(name, forks) or f"forks: {', '.join(forks) or 'none'}"
+        self._context.report("W010", message, agent.span_of("group"), help=advice)
+        return ir.Constant(None)
 
-    def _read_router(self, agent: Agent, shared: Shared, section: Section) -> ir.Node:
+    def _read_router(self, agent: Agent) -> ir.Node:
         name, span = agent.text("decision_key"), agent.span_of("decision_key")
-        names = section.flow["agents"]
+        names = self._section.flow["agents"]
         if name not in names:
             code, message = "W006", f"router {agent.id!r} does not say which agent decides"
             if agent.get("decision_key") is not None:
@@ -255,7 +251,7 @@ class _BlockReader:
                 message = f"'decision_key' names {name[:60]!r}, but there is no such agent"
             advice = did_you_mean(name, names) or "add decision_key: AGENT"
             self._context.report(code, message, span, help=advice)
-            return ir.Compute(value=ir.Constant(None), **shared)
+            return ir.Compute(name=agent.id, value=ir.Constant(None))
         routes = agent.mapping("routing_map")
         if routes is None:
             message, at = f"router {agent.id!r} has no 'routing_map'", agent.span_of("routing_map")
@@ -264,34 +260,45 @@ class _BlockReader:
         table = {entry.name: [s.text for s in scalars_of(entry.value)] for entry in routes or ()}
         arguments = (f"previous_outputs[{literal(name)}]", literal(table), literal(agent.id))
         # In a loop, an iteration in which no way was taken must not count as a good one.
-        chosen = computed("orka_route", *arguments, literal(section.is_loop))
+        chosen = computed("orka_route", *arguments, literal(self._section.is_loop))
         self._context.places.remember_part(chosen, span)
-        return ir.Compute(value=chosen, warns=computed("orka_misread", *arguments), **shared)
+        warns = computed("orka_misread", *arguments)
+        return ir.Compute(name=agent.id, value=chosen, warns=warns)
 
 
-def _read_failover(agent: Agent, shared: Shared, section: Section, path: str) -> ir.Node:
+def _placed(
+    node: ir.Node, agent: Agent, after: Iterable[str], when: ir.Expression | None, *, halts: bool
+) -> ir.Node:
+    """The node of an agent, in its place in the order."""
+    placed = replace(
+        node,
+        name=agent.id,
+        after=tuple(map(ir.After, after)),
+        when=when,
+        on_failure="halt" if halts else "continue",
+        timeout_s=None if agent.type in _UNTIMED else read_timeout(agent),
+        place=agent.place,
+    )
+    return ir.timed_as_a_whole(placed)
+
+
+def _read_failover(agent: Agent, section: Section, path: str) -> ir.Node:
     """Reads a failover, which stands at a path: its first child that gives something of use."""
     nodes: list[ir.Node] = []
     names: list[str] = []
     children = _children(agent, section)
     for child in children:
-        inner: Shared = {
-            "name": child.id,
-            "after": (ir.After(names[-1]),) if names else (),
-            "when": computed("orka_unusable", literal(names)) if names else None,
-            # Where nobody is left to try, the failure is one of the failover.
-            "on_failure": "halt" if child is children[-1] else "continue",
-            "timeout_s": read_timeout(child),
-            "place": child.place,
-        }
         agent.context.places.remember_node(f"{path}/{child.id}", child.span)
-        nodes.append(ir.timed_as_a_whole(_ANSWERING[child.type](child, inner, section)))
+        when = computed("orka_unusable", literal(names)) if names else None
+        node = _ANSWERING[child.type](child, section)
+        # Where nobody is left to try, the failure is one of the failover.
+        nodes.append(_placed(node, child, names[-1:], when, halts=child is children[-1]))
         names.append(child.id)
     if agent.get("children") is None:
         message = f"failover {agent.id!r} has no 'children'"
         agent.context.report("W006", message, agent.span, help="add children")
     shape = computed("orka_failover", "it", literal(names))
-    return ir.Group(body=ir.Block(tuple(nodes)), shape=shape, **shared)
+    return ir.Group(name=agent.id, body=ir.Block(tuple(nodes)), shape=shape)
 
 
 def _children(agent: Agent, section: Section) -> list[Agent]:
@@ -328,74 +335,27 @@ def _reached(starts: Iterable[str], following: Callable[[str], Iterable[str]]) -
 
 def _sorted_by_dependencies(section: Section, names: list[str]) -> list[str]:
     """The names in their order, each behind those that it depends on."""
-    waits = {name: _depends_on(section, name) - {name} for name in names}
-    placed = sort_behind(names, waits)
-    done = set(placed)
-    left = [name for name in names if name not in done]
-    agent = section.find(left[0]) if left else None
-    if agent is not None:
+    waits = {name: {*texts_of(section.agent(name).get("depends_on"))} - {name} for name in names}
+    placed = dict.fromkeys(sort_behind(names, waits))
+    left = [name for name in names if name not in placed]
+    if left:
         message = f"agents wait for each other: {', '.join(map(repr, left[:10]))}"
         label, advice = "waits for one of the others", "take one of the names out of 'depends_on'"
-        span = agent.span_of("depends_on")
+        span = section.agent(left[0]).span_of("depends_on")
         section.context.report("W011", message, span, label=label, help=advice)
     return [*placed, *left]
 
 
-def _depends_on(section: Section, name: str) -> set[str]:
-    agent = section.find(name)
-    return set() if agent is None else set(texts_of(agent.get("depends_on")))
+def _reads(text: str) -> Callable[[str], bool]:
+    """Whether a template may read an agent: behind `previous_outputs.`, or with quotes around."""
+    names = frozenset((*_MEMBER.findall(text), *_QUOTE.split(text)[1:-1]))
+    reads_all = _ALL.search(text) is not None
 
-
-def _dependencies(
-    section: Section,
-    name: str,
-    steps: tuple[list[str], list[str]],
-    mentions: dict[str, _Mentions],
-) -> tuple[str, ...]:
-    """What an agent waits for, of the steps before it and of all, where agents run side by side.
-
-    `mentions` keeps what the texts of agents read.
-    """
-    before, all_steps = steps
-    agent = section.find(name)
-    assert agent is not None
-    waits = _depends_on(section, name) - {name}
-    for part in filter(None, (agent, *map(section.find, called_by(agent)))):
-        if part.id not in mentions:
-            mentions[part.id] = _Mentions.of("\n".join(texts_within(part.fields)))
-        waits.update(mentions[part.id].among(before))
-    if agent.type == "join":
-        forks = [other for other in before if section.is_of(other, ("fork",))]
-        waits.update(texts_of(agent.get("group")) or forks[-1:])
-    if agent.type == "router":
-        waits |= set(texts_of(agent.get("decision_key"))) & set(before)
-    for branched in called_by(agent):
-        waits |= _depends_on(section, branched) & set(before)
-    return tuple(other for other in all_steps if other in waits)
-
-
-@dataclass(frozen=True, slots=True)
-class _Mentions:
-    """What a template may read: the names after `previous_outputs.`, and those in quotes."""
-
-    text: str
-    names: frozenset[str]
-    reads_all: bool
-
-    @classmethod
-    def of(cls, text: str) -> _Mentions:
-        """Looks at a text once for all names."""
-        names = frozenset((*_MEMBER.findall(text), *_QUOTE.split(text)[1:-1]))
-        return cls(text, names, _ALL.search(text) is not None)
-
-    def among(self, names: list[str]) -> Iterator[str]:
-        """Those of the names that it reads."""
-        for name in names:
-            is_plain = _PLAIN.fullmatch(name) is not None
-            if self.reads_all or name in self.names or (not is_plain and self._reads(name)):
-                yield name
-
-    def _reads(self, name: str) -> bool:
+    def reads(name: str) -> bool:
+        if reads_all or name in names or _PLAIN.fullmatch(name):
+            return reads_all or name in names
         word = re.escape(name)
         pattern = rf"previous_outputs\.{word}(?![\w-])|['\"]{word}['\"]"
-        return re.search(pattern, self.text) is not None
+        return re.search(pattern, text) is not None
+
+    return reads

@@ -6,32 +6,10 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from whorl.dialects.orka.outputs import (
-    OUTPUTS,
-    PREVIOUS,
-    fields_of,
-    item,
-    joined,
-    listed,
-    member,
-    outputs_of,
-    previous_outputs,
-    printed,
-    response_of,
-    shown_records,
-    text_of,
-    texts_in,
-)
-from whorl.dialects.orka.scores import (
-    find_score,
-    is_validation,
-    lessons,
-    pay_patterns,
-    pay_score,
-    validation,
-)
+from whorl.dialects.orka import outputs, scores
+from whorl.dialects.orka.outputs import OUTPUTS, joined, outputs_of, printed, response_of, texts_in
 from whorl.dialects.orka.templates import TEMPLATE_FUNCTIONS
-from whorl.language.entry import Family, FunctionEntry
+from whorl.language.entry import Family
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library, Semantics
 from whorl.language.values import UNDEFINED
@@ -43,34 +21,34 @@ if TYPE_CHECKING:
 UNCLASSIFIED = "not-classified"
 _YES = re.compile(r"\b(?:yes|true|correct|right|affirmative)\b", re.IGNORECASE)
 _NO = re.compile(r"\b(?:no|not|false|incorrect|wrong|negative)\b", re.IGNORECASE)
-_YES_OR_NO = frozenset({"true", "false", "yes", "no"})
 _SENTENCE_END = re.compile(r"[.!?;\n]")
 _DENIAL = re.compile(r"\b(?:no|not|never|neither|nor|cannot|hardly|without)\b|n['’]t\b")
 _SHOWN_MAX = 200
 _ERROR = re.compile(r"\s*(?:\[?\w*agent error|error\b|exception\b)", re.IGNORECASE)
 
 
-def score(run: Run, settings: Value) -> Value:
-    """The score of the iteration whose results are in scope."""
-    table = settings if isinstance(settings, dict) else {}
-    outputs = dict(outputs_of(run, texts_in(table.get("agents"))))
-    pay_score(run, outputs, table)
-    scored = find_score(outputs, table)
-    return None if scored is None else scored[0]
+def _table(value: Value) -> dict[str, Value]:
+    return value if isinstance(value, dict) else {}
 
 
-def results(run: Run, names: Value) -> Value:
-    """The results of some agents by name."""
+def _results(run: Run, names: Value) -> dict[str, Value]:
     return dict(outputs_of(run, texts_in(names)))
 
 
-def extract(run: Run, settings: Value) -> str:
-    """The lessons of one category in what agents said."""
-    table = settings if isinstance(settings, dict) else {}
-    texts = [text_of(value) for _, value in outputs_of(run, texts_in(table.get("agents")))]
-    pay_patterns(run, texts, len(texts_in(table.get("patterns"))))
-    length = table.get("length_max")
-    text = lessons(texts, texts_in(table.get("patterns")), length if isinstance(length, int) else 0)
+def score(run: Run, settings: Value) -> Value:
+    table = _table(settings)
+    results = _results(run, table.get("agents"))
+    scores.pay_score(run, results, table)
+    scored = scores.find_score(results, table)
+    return None if scored is None else scored[0]
+
+
+def lessons(run: Run, settings: Value) -> str:
+    table = _table(settings)
+    texts = [outputs.text_of(value) for value in _results(run, table.get("agents")).values()]
+    patterns, length = texts_in(table.get("patterns")), table.get("length_max")
+    scores.pay_patterns(run, texts, len(patterns))
+    text = scores.lessons(texts, patterns, length if isinstance(length, int) else 0)
     run.check_text(len(text), "lessons")
     return text
 
@@ -89,37 +67,34 @@ def now(run: Run) -> str:
 
 def loop_result(run: Run, it: Value, past: Value, settings: Value) -> Value:
     """The result of a loop in the shape that the dialect has for it."""
-    table = settings if isinstance(settings, dict) else {}
-    whole = it if isinstance(it, dict) else {}
-    figures = whole.get("loop")
-    loop = figures if isinstance(figures, dict) else {}
+    table, whole = _table(settings), _table(it)
+    loop = _table(whole.get("loop"))
     by_agent = {name: whole[name] for name in texts_in(table.get("results")) if name in whole}
-    outputs = {name: value for name, value in by_agent.items() if value is not None}
     return {
-        "response": _answer(outputs, table),
+        "response": _document({k: v for k, v in by_agent.items() if v is not None}, table),
         "loops_completed": loop.get("returned_iteration") or 0,
         "final_score": loop.get("score"),
         "threshold_met": loop.get("exit_reason") == "condition_met",
-        "past_loops": shown_records(past) if isinstance(past, list) else [],
+        "past_loops": outputs.shown_records(past) if isinstance(past, list) else [],
         "result": by_agent,
     }
 
 
-def _answer(outputs: dict[str, Value], table: dict[str, Value]) -> Value:
-    """The document: what the last agent said that is not the scorer; a validator names its target.
+def _document(results: dict[str, Value], table: dict[str, Value]) -> Value:
+    """What the last agent said that is not the scorer; a validator names its target.
 
     Whether there is a score must not change which agent that is.
     """
     target = table.get("target")
-    if isinstance(target, str) and target in outputs:
-        return response_of(outputs[target])
-    names = [name for name in texts_in(table.get("agents")) if name in outputs]
-    scored = find_score({name: outputs[name] for name in names}, table)
-    scorers = [name for name in texts_in(table.get("scorers")) if name in outputs]
+    if isinstance(target, str) and target in results:
+        return response_of(results[target])
+    names = [name for name in texts_in(table.get("agents")) if name in results]
+    scored = scores.find_score({name: results[name] for name in names}, table)
+    scorers = [name for name in texts_in(table.get("scorers")) if name in results]
     scorer = scored[1] if scored is not None and scored[1] in scorers else (scorers or [""])[-1]
-    others = [name for name in names if name != scorer and not is_validation(outputs[name])]
+    others = [n for n in names if n != scorer and not scores.is_validation(results[n])]
     last = (others or names)[-1:]
-    return response_of(outputs[last[0]]) if last else None
+    return response_of(results[last[0]]) if last else None
 
 
 def value(run: Run, name: Value) -> Value:
@@ -130,16 +105,13 @@ def value(run: Run, name: Value) -> Value:
 
 def answer(run: Run, names: Value) -> Value:
     """The answer of the whole run: of the last agent that said anything."""
-    for _, value in reversed(list(outputs_of(run, texts_in(names)))):
-        response = response_of(value)
-        if response is not UNDEFINED and response is not None and response != "":
-            return response
-    return None
+    responses = map(response_of, reversed(_results(run, names).values()))
+    return next((said for said in responses if said not in (UNDEFINED, None, "")), None)
 
 
 def content(run: Run, target: Value) -> str:
     """What a validator looks at, fenced: what its target said, or all that was said so far."""
-    names = [target] if isinstance(target, str) and target else listed(run, "here")
+    names = [target] if isinstance(target, str) and target else outputs.listed(run, "here")
     texts = (printed(run, value) for _, value in outputs_of(run, names))
     text = joined(run, "\n\n", texts, "evaluation target")
     if not text.strip():
@@ -150,8 +122,7 @@ def content(run: Run, target: Value) -> str:
 
 def content_before(run: Run, target: Value) -> str:
     """What the target said in the iteration before, fenced; nothing where there is none."""
-    before = run.lookup(PREVIOUS)
-    value = before.get(target) if isinstance(before, dict) and isinstance(target, str) else None
+    value = _table(run.lookup(outputs.PREVIOUS)).get(str(target))
     return "" if value is None else _fenced(run, printed(run, value))
 
 
@@ -180,7 +151,6 @@ def binary(run: Run, it: Value) -> bool:
 
 
 def category(run: Run, it: Value, options: Value) -> str:
-    """The category that an answer names."""
     text = run.text(response_of(it)).strip().lower()
     names = texts_in(options)
     run.spend(len(names) * (1 + (len(text) >> 6)))
@@ -194,8 +164,7 @@ def category(run: Run, it: Value, options: Value) -> str:
 
 def structured(run: Run, it: Value, fields: Value) -> Value:
     """An object with these fields, from an answer that may have only some of them."""
-    defaults = fields if isinstance(fields, dict) else {}
-    return {**defaults, **(fields_of(it) or {"response": response_of(it)})}
+    return {**_table(fields), **(outputs.fields_of(it) or {"response": response_of(it)})}
 
 
 def route(run: Run, value: Value, choices: Value, router: Value, strict: Value) -> Value:
@@ -216,16 +185,15 @@ def misread(run: Run, value: Value, choices: Value, router: Value) -> Value:
 def _misread(run: Run, value: Value, choices: Value, router: Value) -> str:
     words = " ".join(run.text(response_of(value))[: 2 * _SHOWN_MAX].split())
     shown = f"{words[:_SHOWN_MAX]}..." if len(words) > _SHOWN_MAX else words
-    names = ", ".join(choices) if isinstance(choices, dict) else ""
     return (
         f"router {run.text(router)!r} runs no agent, because the answer {shown!r} does not say "
-        f"which of its routes ({names}) it means"
+        f"which of its routes ({', '.join(_table(choices))}) it means"
     )
 
 
 def _route(run: Run, value: Value, choices: Value) -> Value:
     """The agents by the literal answer, by a route that it names, or by yes and no; else null."""
-    table = choices if isinstance(choices, dict) else {}
+    table = _table(choices)
     response = response_of(value)
     text = "" if response is UNDEFINED or response is None else run.text(response)
     # Some models think aloud before they answer.
@@ -233,26 +201,23 @@ def _route(run: Run, value: Value, choices: Value) -> Value:
     folded = {name.lower(): targets for name, targets in table.items()}
     if not text and "" not in table and "default" not in folded:
         raise EvaluationError("there is nothing to decide by: the agent before has given nothing")
-    for name in (text, text.lower(), text.lower().strip("\"'. ")):
+    lowered = text.lower()
+    for name in (text, lowered, lowered.strip("\"'. ")):
         if name in table or name in folded:
             return table.get(name, folded.get(name))
-    folded_text = text.lower()
-    run.spend((1 + len(folded)) * (1 + (len(folded_text) >> 6)))
-    named = [name for name in folded if name and _has_word(run, folded_text, name)]
-    if len(named) == 1 and not _is_denied(folded_text, named[0]):
-        return folded[named[0]]
-    word = "true" if binary(run, text if isinstance(response, str) else response) else "false"
-    for name in (word, {"true": "yes", "false": "no"}[word], "default"):
+    run.spend((1 + len(folded)) * (1 + (len(lowered) >> 6)))
+    named = [name for name in folded if name and _has_word(run, lowered, name)]
+    if len(named) == 1:
+        # A sentence may deny a name before it says it, as in `not short`.
+        before = _SENTENCE_END.split(lowered[: lowered.find(named[0])])[-1]
+        if _DENIAL.search(before) is None:
+            return folded[named[0]]
+    is_yes = binary(run, text if isinstance(response, str) else response)
+    for name in (*(("true", "yes") if is_yes else ("false", "no")), "default"):
         if name in folded:
             return folded[name]
     # A route for yes alone, or for no alone: the other answer means nobody.
-    return [] if _YES_OR_NO & folded.keys() else None
-
-
-def _is_denied(text: str, name: str) -> bool:
-    """Whether a sentence denies a name before it says it, as in `not short`."""
-    before = _SENTENCE_END.split(text[: text.find(name)])[-1]
-    return _DENIAL.search(before) is not None
+    return [] if {"true", "false", "yes", "no"} & folded.keys() else None
 
 
 def _has_word(run: Run, text: str, word: str) -> bool:
@@ -261,9 +226,8 @@ def _has_word(run: Run, text: str, word: str) -> bool:
     while at >= 0:
         run.spend(1 + (len(word) >> 6))
         end = at + len(word)
-        before = at > 0 and _is_letter(text[at - 1])
-        after = end < len(text) and _is_letter(text[end])
-        if before != _is_letter(word[0]) and after != _is_letter(word[-1]):
+        before, after = text[max(0, at - 1) : at], text[end : end + 1]
+        if _is_letter(before) != _is_letter(word[0]) and _is_letter(after) != _is_letter(word[-1]):
             return True
         at = text.find(word, at + 1)
     return False
@@ -274,24 +238,21 @@ def _is_letter(letter: str) -> bool:
 
 
 def routed(run: Run, routers: Value, agent: Value) -> bool:
-    """Whether one of these routers sent the run to an agent."""
-    chosen = (value for _, value in outputs_of(run, texts_in(routers)))
+    chosen = _results(run, routers).values()
     return any(agent in targets for targets in chosen if isinstance(targets, list))
 
 
 def join(run: Run, fork: Value, names: Value) -> Value:
-    """What the branches of a fork gave, together."""
-    outputs = dict(outputs_of(run, texts_in(names)))
-    merged = {name: response_of(value) for name, value in outputs.items()}
+    merged = {name: response_of(value) for name, value in _results(run, names).items()}
     return {"status": "done", "group": fork, "merged": merged, **merged}
 
 
 def none_usable(run: Run, names: Value) -> bool:
     """Whether none of these agents gave anything of use, so that the next one is tried."""
-    return all(is_unusable(value) for _, value in outputs_of(run, texts_in(names)))
+    return all(map(_is_unusable, _results(run, names).values()))
 
 
-def is_unusable(value: Value) -> bool:
+def _is_unusable(value: Value) -> bool:
     """Whether a result is empty or reads like an error."""
     response = response_of(value)
     if response is UNDEFINED or response is None or response in ("", [], {}):
@@ -301,25 +262,23 @@ def is_unusable(value: Value) -> bool:
 
 def failover(run: Run, it: Value, names: Value) -> Value:
     """The first usable result of a failover's children; without one the failover has failed."""
-    results = it if isinstance(it, dict) else {}
-    outputs = {name: results[name] for name in texts_in(names) if results.get(name) is not None}
-    for name, value in outputs.items():
-        if not is_unusable(value):
+    whole = _table(it)
+    results = {name: whole[name] for name in texts_in(names) if whole.get(name) is not None}
+    for name, value in results.items():
+        if not _is_unusable(value):
             response = response_of(value)
             chosen = {"status": "success", "successful_child": name}
-            return {"response": response, "result": response, **chosen, **outputs}
+            return {"response": response, "result": response, **chosen, **results}
     children = ", ".join(map(repr, texts_in(names)))
     raise EvaluationError(f"none of {children} gave an answer that can be used")
 
 
 def search_words(run: Run, it: Value) -> Value:
     """What a web search found, as text with a response."""
-    if isinstance(it, dict) and "response" in it:
+    if not isinstance(it, list):
         return it
-    if isinstance(it, list):
-        text = joined(run, "\n", (printed(run, result) for result in it), "what a search found")
-        return {"response": text, "results": it}
-    return it
+    text = joined(run, "\n", (printed(run, result) for result in it), "what a search found")
+    return {"response": text, "results": it}
 
 
 def memories_text(run: Run, it: Value) -> Value:
@@ -327,18 +286,16 @@ def memories_text(run: Run, it: Value) -> Value:
     if not isinstance(it, dict) or "memories" not in it:
         return it
     memories = it["memories"] if isinstance(it["memories"], list) else []
-    parts = (memory for memory in memories if isinstance(memory, dict))
-    texts = [memory["content"] for memory in parts if "content" in memory]
+    texts = [memory["content"] for memory in map(_table, memories) if "content" in memory]
     text = joined(run, "\n", map(run.text, texts), "memories")
     return {"response": text if texts else "NONE", **it}
 
 
 _function = Family("function", "orka")
-
-FLOW_FUNCTIONS: tuple[FunctionEntry, ...] = (
+_FLOW_FUNCTIONS = (
     _function("orka_score(settings)", score, "the score of an iteration"),
-    _function("orka_results(names)", results, "results by name"),
-    _function("orka_lessons(settings)", extract, "lessons of one category"),
+    _function("orka_results(names)", _results, "results by name"),
+    _function("orka_lessons(settings)", lessons, "lessons of one category"),
     _function("orka_timestamp(at)", timestamp, "a moment as text"),
     _function("now", now, "when the iteration ended"),
     _function("orka_loop(it, past, settings)", loop_result, "the result of a loop"),
@@ -346,7 +303,7 @@ FLOW_FUNCTIONS: tuple[FunctionEntry, ...] = (
     _function("orka_answer(names)", answer, "the answer of the run"),
     _function("orka_content(target='')", content, "what a validator looks at", reads=OUTPUTS),
     _function("orka_content_before(target='')", content_before, "the same, an iteration before"),
-    _function("orka_validation(it, context)", validation, "the result of a validator"),
+    _function("orka_validation(it, context)", scores.validation, "the result of a validator"),
     _function("orka_binary(it)", binary, "whether an answer says yes"),
     _function("orka_category(it, options)", category, "the category that an answer names"),
     _function("orka_structured(it, fields)", structured, "an object with these fields"),
@@ -359,10 +316,13 @@ FLOW_FUNCTIONS: tuple[FunctionEntry, ...] = (
     _function("orka_search(it)", search_words, "what a search found"),
     _function("orka_memories(it)", memories_text, "what a memory gave"),
 )
-
 LIBRARY = Library(
-    functions=TEMPLATE_FUNCTIONS + FLOW_FUNCTIONS,
+    functions=TEMPLATE_FUNCTIONS + _FLOW_FUNCTIONS,
     semantics=Semantics(
-        member, item, printed, forgiving_item=item, names={OUTPUTS: previous_outputs}
+        outputs.member,
+        outputs.item,
+        printed,
+        forgiving_item=outputs.item,
+        names={OUTPUTS: outputs.previous_outputs},
     ),
 )

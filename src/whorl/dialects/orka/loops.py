@@ -1,25 +1,29 @@
-"""Loops: repeat an inner workflow until its score is high enough, and learn from each iteration."""
+"""Loops: repeat an inner workflow until its score is high enough, and learn from each iteration.
+
+The score comes from patterns, paths, or criteria that a validator checks.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.orka.agents import SILENT, mapping_of, read_section, scalars_of
-from whorl.dialects.orka.outputs import FLOW, INSIGHTS, PREVIOUS, THRESHOLD
-from whorl.dialects.orka.scoring import check_pattern, read_scoring
-from whorl.dialects.orka.tasks import computed, literal, read_fields, read_timeout, template
-from whorl.dialects.reading.scalars import is_true, number_of, whole_of
+from whorl.dialects.orka import outputs, scores, tasks
+from whorl.dialects.orka.agents import SILENT, items_of, mapping_of, read_section, scalars_of
+from whorl.dialects.orka.tasks import computed, literal, template
+from whorl.dialects.reading.scalars import is_true, number_of, text_of, whole_of
+from whorl.errors import did_you_mean
+from whorl.language import LanguageError
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from whorl.dialects.orka.agents import Agent, Section
-    from whorl.dialects.orka.scoring import Scoring
-    from whorl.dialects.orka.tasks import Shared
+    from whorl.dialects.orka.agents import Agent, FileContext, Section
     from whorl.ir.nodes import Fact
+    from whorl.language import Json
     from whorl.source import Value
 
 USUAL_LOOPS = 5
@@ -40,50 +44,82 @@ _FACTS: tuple[tuple[str, Fact], ...] = (
     ("loop_number", "number"),
     ("score", "score"),
     ("past_loops", "past"),
-    (PREVIOUS, "previous"),
+    (outputs.PREVIOUS, "previous"),
 )
+# What these fields must be, and what to write.
+_NUMBERS = {
+    "max_loops": ("a whole number of at least 1", f"write max_loops: {USUAL_LOOPS}"),
+    "min_loops": ("a whole number from 1 to 'max_loops'", "write min_loops: 1, or take it out"),
+    "score_threshold": (
+        "a number from 0 to 1",
+        "write score_threshold: 0.85; a percentage is divided by 100",
+    ),
+}
 _READS_PAST = re.compile(r"past_loop|get_past|get_my_past|get_debate_evolution|past_insights")
 _SCORE = re.compile(r"\s*+\{\{-?\s*+score\s*+-?\}\}\s*+")
 # What these give was said by others or in other runs: it is no source of scores and lessons.
 _NO_SOURCES = SILENT | {"duckduckgo"}
+HIGH_PRIORITY = ("agreement_moderator", "quality_moderator", "score_moderator")
+USUAL_CONTEXT = "graphscout"
+_SCORING_FIELDS = ("preset", "context", "custom_weights", "mode")
+_WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_ ]{2,}:?")
+_MARKS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
+# How people call an agent that scores, and what they tell it to do.
+_RATER = re.compile(r"scor|rat(?:er|ing)|judg|evaluat|critic|grad(?:er|ing)|assess|moderat|review")
+_RATES = re.compile(r"\b(?:rate|rating|score|grade|evaluate|assess|judge)\b", re.IGNORECASE)
+
+# The kinds of strategies by the words that files have for them.
+_KINDS = {
+    **dict.fromkeys(("pattern", "patterns", "regex", "regex_pattern"), "pattern"),
+    **dict.fromkeys(("direct_key", "key"), "direct_key"),
+    **dict.fromkeys(("json_key", "json"), "json"),
+    "agent_key": "agent_key",
+    **dict.fromkeys(("nested_path", "path"), "nested_path"),
+}
+_PATHS = ("json_path", "path", "key")
+_STRATEGY_FIELDS = ("type", "agents", "agent", "transform", "priority")
+# Numbers that no author means when they are read alone.
+_BARE_NUMBERS = ("7", "42", "3.5")
+
+_VALIDATORS = ("loop_validator", "plan_validator")
 
 
-def read_loop(agent: Agent, shared: Shared, section: Section) -> ir.Node:
-    """Reads a loop with all that is inside of it."""
+def read_loop(agent: Agent, section: Section, read_block: Callable[[Section], ir.Block]) -> ir.Node:
+    """Reads a loop with all that is inside of it; `read_block` reads the agents of a section."""
     context = agent.context
     inner = _read_inner(agent, section)
     names = [] if inner is None else inner.names()
     speaking = [name for name in names if inner and not inner.is_of(name, _NO_SOURCES)]
     scoring = read_scoring(agent, inner, speaking)
-    threshold = _read_threshold(agent)
-    loops = _read_loops(agent)
+    threshold = float(_read_number(agent, "score_threshold", USUAL_THRESHOLD, 1))
+    loops = int(_read_number(agent, "max_loops", USUAL_LOOPS, LOOPS_MAX))
     if inner is None:
-        return ir.Compute(value=ir.Constant(None), **shared)
-    if not scoring.is_known:
+        return ir.Compute(name=agent.id, value=ir.Constant(None))
+    if not (scoring.weights or scoring.strategies or scoring.agreement):
         message = f"loop {agent.id!r} does not say where its score comes from"
         advice = r"""add score_extraction_pattern: "SCORE:\\s*([0-9.]+)", or a loop_validator"""
         context.report("W006", message, agent.span, label="no score", help=advice)
     inner.enter(section.flow)
-    inner.path, inner.criteria, inner.is_loop = section.path_of(agent.id), scoring.context, True
-    assert context.read_block is not None
-    body = context.read_block(inner)
+    inner.path = f"{section.path}/{agent.id}" if section.path else agent.id
+    inner.criteria, inner.is_loop = scoring.context, True
+    body = read_block(inner)
     if loops > 1:
         _warn_if_nothing_learns(agent, inner)
-    settings = scoring.settings(speaking) | {"results": names}
+    settings = scoring.settings | {"results": names}
     if scoring.target:
         settings["target"] = scoring.target
     return ir.Loop(
+        name=agent.id,
         body=body,
-        until=_until(agent, scoring, speaking, threshold),
-        limits=ir.LoopLimits(iterations=loops, time_s=read_timeout(agent) or USUAL_TIMEOUT_S),
+        until=_until(agent, scoring, threshold),
+        limits=ir.LoopLimits(iterations=loops, time_s=tasks.read_timeout(agent) or USUAL_TIMEOUT_S),
         memory=_read_memory(agent, speaking, inner.path),
         limit_fields=_LIMIT_FIELDS,
         facts=_FACTS,
-        bind=((FLOW, flow_constant(inner)), (THRESHOLD, ir.Constant(threshold))),
+        bind=((outputs.FLOW, flow_constant(inner)), (outputs.THRESHOLD, ir.Constant(threshold))),
         shape=computed("orka_loop", "it", "past", literal(settings)),
         # What agents left behind in an iteration in which one of them failed is no result.
         on_iteration_failure=ir.IterationFailure("continue"),
-        **shared,
     )
 
 
@@ -102,65 +138,35 @@ def _read_inner(agent: Agent, section: Section) -> Section | None:
     return read_section(agent.context, written, {**section.around, **section.agents})
 
 
-def _read_loops(agent: Agent) -> int:
-    value = agent.get("max_loops")
-    if value is None:
-        return int(_usual(agent, "max_loops", USUAL_LOOPS))
-    number = whole_of(value)
-    if number is None or not 1 <= number <= LOOPS_MAX:
-        message = "'max_loops' must be a whole number of at least 1"
-        advice = f"write max_loops: {USUAL_LOOPS}"
-        agent.context.report("W015", message, value.span, help=advice)
-        return USUAL_LOOPS
-    return number
-
-
-def _read_threshold(agent: Agent) -> float:
-    value = agent.get("score_threshold")
-    if value is None:
-        return _usual(agent, "score_threshold", USUAL_THRESHOLD)
-    number = number_of(value)
-    if number is None or not 0 <= number <= 1:
-        message = "'score_threshold' must be a number from 0 to 1"
-        advice = "write score_threshold: 0.85; a percentage is divided by 100"
-        agent.context.report("W007", message, value.span, help=advice)
-        return USUAL_THRESHOLD
-    return float(number)
-
-
-def _usual(agent: Agent, name: str, usual: float) -> float:
-    """The value of a field that is missing."""
-    message = f"loop {agent.id!r} has no {name!r}: it is {usual}"
-    label, advice = f"{name!r} is missing", f"add {name}: {usual}"
-    agent.context.warn("W006", message, agent.span, label=label, help=advice)
+def _read_number(agent: Agent, name: str, usual: float, high: float) -> float:
+    """A limit of a loop; one that is none is reported."""
+    value = agent.get(name)
+    is_score = name == "score_threshold"
+    number = number_of(value) if is_score else whole_of(value)
+    if number is not None and (0 if is_score else 1) <= number <= high:
+        return number
+    if value is not None:
+        wanted, advice = _NUMBERS[name]
+        code = "W015" if name == "max_loops" else "W007"
+        agent.context.report(code, f"{name!r} must be {wanted}", value.span, help=advice)
+    elif name != "min_loops":
+        message = f"loop {agent.id!r} has no {name!r}: it is {usual}"
+        label, advice = f"{name!r} is missing", f"add {name}: {usual}"
+        agent.context.warn("W006", message, agent.span, label=label, help=advice)
     return usual
 
 
-def _until(agent: Agent, scoring: Scoring, speaking: list[str], threshold: float) -> ir.Condition:
-    source = computed("orka_score", literal(scoring.settings(speaking)))
+def _until(agent: Agent, scoring: Scoring, threshold: float) -> ir.Condition:
+    source = computed("orka_score", literal(scoring.settings))
     score = ir.Score(source, at_least=threshold, low=0.0, high=1.0, described=scoring.described)
     span = agent.span_of("score_extraction_pattern")
     agent.context.places.remember_part(score, span)
     agent.context.places.remember_part(source, span)
-    least = _read_least(agent)
-    if least <= 1:
+    most = number_of(agent.get("max_loops"))
+    least = _read_number(agent, "min_loops", 1, USUAL_LOOPS if most is None else most)
+    if least == 1:
         return score
     return ir.AllOf((ir.When(ir.Expression("jinja", f"loop_number >= {least}")), score))
-
-
-def _read_least(agent: Agent) -> int:
-    """How many iterations are made at least: no more than there may be."""
-    value = agent.get("min_loops")
-    if value is None:
-        return 1
-    most = number_of(agent.get("max_loops"))
-    number = whole_of(value)
-    if number is None or not 1 <= number <= (USUAL_LOOPS if most is None else most):
-        message = "'min_loops' must be a whole number from 1 to 'max_loops'"
-        advice = "write min_loops: 1, or take it out"
-        agent.context.report("W007", message, value.span, help=advice)
-        return 1
-    return number
 
 
 def _warn_if_nothing_learns(agent: Agent, inner: Section) -> None:
@@ -175,96 +181,316 @@ def _warn_if_nothing_learns(agent: Agent, inner: Section) -> None:
 
 def texts_within(value: Value) -> Iterator[str]:
     """All texts in a part of a file."""
-    match value:
-        case Scalar():
-            if isinstance(value.value, str):
-                yield value.value
-        case Sequence():
-            for item in value:
-                yield from texts_within(item)
-        case Mapping():
-            for entry in value:
-                if entry.name not in ("id", "depends_on"):
-                    yield from texts_within(entry.value)
+    if isinstance(value, Scalar):
+        if isinstance(value.value, str):
+            yield value.value
+    elif isinstance(value, Sequence):
+        for item in value:
+            yield from texts_within(item)
+    else:
+        for entry in value:
+            if entry.name not in ("id", "depends_on"):
+                yield from texts_within(entry.value)
 
 
 def _read_memory(agent: Agent, speaking: list[str], path: str) -> ir.Memory:
     """Reads what is recorded after each iteration, and whether later runs see it."""
-    patterns = _read_patterns(agent)
+    config = agent.mapping("cognitive_extraction") or Mapping((), agent.span)
+    agent.context.check_fields(config, _EXTRACTION_FIELDS, "'cognitive_extraction'")
+    is_learning = is_true(config.get("enabled"))
+    patterns = _read_lessons(agent.context, config) if is_learning else {}
+    length = number_of(config.get("max_length_per_category"))
+    length_max = int(length) if length is not None and length > 0 else USUAL_LENGTH
+    # The names that the templates of a record may use, beside those of the iteration.
+    bind: dict[str, ir.Value] = {}
+    for category in CATEGORIES:
+        sources = patterns.get(category)
+        settings = {"agents": speaking, "patterns": sources, "length_max": length_max}
+        lessons = computed("orka_lessons", literal(settings))
+        bind[category] = lessons if sources else ir.Constant("")
+    fallback = literal(number_of(agent.get("fallback_score")) or 0.0)
+    bind[MEASURED] = ir.Expression("jinja", "score")
+    bind["score"] = ir.Expression("jinja", f"score if score is not none else {fallback}")
+    bind["timestamp"] = computed("orka_timestamp", "at")
+    bind["result"] = computed("orka_results", literal(speaking))
+    bind["reasoning_quality"] = ir.Constant("")
+    bind["convergence_trend"] = ir.Constant("STABLE")
     across_runs = is_true(agent.get("persist_across_runs"))
     return ir.Memory(
-        record=_record(agent, is_learning=patterns is not None),
+        record=_record(agent, is_learning=is_learning),
         keep=RECORDS_MAX,
         across_runs=across_runs,
         key=f"{agent.context.name}/{path}" if across_runs else "",
-        bind=_bindings(agent, speaking, patterns or {}),
+        bind=tuple(bind.items()),
     )
 
 
 def _record(agent: Agent, *, is_learning: bool) -> ir.Fields:
-    """The author's fields; number, score and time are added where they are absent."""
+    """The author's fields; number, score and time are added where they are absent.
+
+    A field that is the score alone is null where there is none; others compute with a 0.
+    """
     written = agent.mapping("past_loops_metadata")
-    fields = read_fields(agent.context, written).entries
-    entries = {str(name): _measured(value) for name, value in fields}
-    usual = ["loop_number", "score", "timestamp"]
-    if written is None and is_learning:
-        usual.extend(CATEGORIES)
-    for name in usual:
-        entries.setdefault(name, _measured(template("{{ " + name + " }}")))
+    entries = {
+        str(name): value for name, value in tasks.read_fields(agent.context, written).entries
+    }
+    lessons = CATEGORIES if written is None and is_learning else ()
+    for name in ("loop_number", "score", "timestamp", *lessons):
+        entries.setdefault(name, template("{{ " + name + " }}"))
+    for name, value in entries.items():
+        if isinstance(value, ir.Expression) and _SCORE.fullmatch(value.source):
+            entries[name] = ir.Expression("jinja", MEASURED)
     if is_learning:
-        entries[INSIGHTS] = template("{{ insights }}")
+        entries[outputs.INSIGHTS] = template("{{ insights }}")
     return ir.Fields(tuple(entries.items()))
 
 
-def _measured(value: ir.Value) -> ir.Value:
-    """A field that is the score alone is null where there is none; others compute with a 0."""
-    if isinstance(value, ir.Expression) and _SCORE.fullmatch(value.source):
-        return ir.Expression("jinja", MEASURED)
-    return value
-
-
-def _bindings(
-    agent: Agent, speaking: list[str], patterns: dict[str, list[str]]
-) -> tuple[tuple[str, ir.Value], ...]:
-    """The names that the templates of a record may use, beside those of the iteration."""
-    config = agent.mapping("cognitive_extraction")
-    length = number_of(config.get("max_length_per_category")) if config is not None else None
-    length_max = int(length) if length is not None and length > 0 else USUAL_LENGTH
-    lessons: list[tuple[str, ir.Value]] = []
-    for category in CATEGORIES:
-        sources = patterns.get(category)
-        settings = {"agents": speaking, "patterns": sources, "length_max": length_max}
-        value = computed("orka_lessons", literal(settings)) if sources else ir.Constant("")
-        lessons.append((category, value))
-    fallback = number_of(agent.get("fallback_score"))
-    source = f"score if score is not none else {literal(fallback or 0.0)}"
-    return (
-        *lessons,
-        (MEASURED, ir.Expression("jinja", "score")),
-        ("score", ir.Expression("jinja", source)),
-        ("timestamp", computed("orka_timestamp", "at")),
-        ("result", computed("orka_results", literal(speaking))),
-        ("reasoning_quality", ir.Constant("")),
-        ("convergence_trend", ir.Constant("STABLE")),
-    )
-
-
-def _read_patterns(agent: Agent) -> dict[str, list[str]] | None:
-    """The patterns by category; None where nothing is extracted."""
-    context, config = agent.context, agent.mapping("cognitive_extraction")
-    if config is not None:
-        context.check_fields(config, _EXTRACTION_FIELDS, "'cognitive_extraction'")
-    if config is None or not is_true(config.get("enabled")):
-        return None
-    patterns: dict[str, list[str]] = {}
+def _read_lessons(context: FileContext, config: Mapping) -> dict[str, list[Json]]:
+    """The patterns of lessons by category."""
+    patterns: dict[str, list[Json]] = {}
     for entry in mapping_of(config.get("extract_patterns")) or ():
         if entry.name not in CATEGORIES:
             message = f"nothing is extracted for {entry.name[:60]!r}"
             label, advice = "unknown category", f"categories: {', '.join(CATEGORIES)}"
             context.warn("W004", message, entry.key.span, label=label, help=advice)
             continue
-        scalars = scalars_of(entry.value)
-        for scalar in scalars:
-            check_pattern(context, scalar, is_score=False)
-        patterns[entry.name] = [scalar.text for scalar in scalars]
+        patterns[entry.name] = _read_patterns(context, scalars_of(entry.value), is_score=False)
     return patterns
+
+
+@dataclass(slots=True)
+class Scoring:
+    """How a loop scores its iterations; `agents` are those of it that say something."""
+
+    agents: list[str]
+    context: str = ""
+    weights: dict[str, float] = field(default_factory=dict)
+    strategies: list[dict[str, Json]] = field(default_factory=list)
+    high_priority: list[str] = field(default_factory=list)
+    agreement: bool = False
+    target: str = ""
+    scorers: list[str] = field(default_factory=list)
+
+    @property
+    def described(self) -> str:
+        """How the score is looked for, for people."""
+        sources = (outputs.texts_in(strategy.get("patterns")) for strategy in self.strategies)
+        patterns = [repr(source) for listed in sources for source in listed]
+        if patterns:
+            return f"pattern{'s' if patterns[1:] else ''} {', '.join(patterns[:5])}"
+        paths = [strategy["path"] for strategy in self.strategies if "path" in strategy]
+        if paths:
+            shown = (".".join(map(str, path)) for path in paths[:5] if isinstance(path, list))
+            return f"path {', '.join(map(repr, shown))}"
+        return "criteria" if self.weights else "strategies"
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """What the function that finds the score is given."""
+        optional = {
+            "weights": self.weights,
+            "high_priority": self.high_priority,
+            "agreement": self.agreement,
+            "scorers": self.scorers,
+        }
+        settings: dict[str, object] = {"agents": self.agents, "strategies": self.strategies}
+        return settings | {name: value for name, value in optional.items() if value}
+
+
+def read_scoring(loop: Agent, inner: Section | None, speaking: list[str]) -> Scoring:
+    """Reads all that says how a loop scores; `speaking` are its agents that say something."""
+    context = loop.context
+    moderators = _read_agents(inner, loop.scalars("high_priority_agents"))
+    scoring = Scoring(speaking, high_priority=moderators or list(HIGH_PRIORITY))
+    _read_criteria(loop, inner, scoring)
+    pattern = loop.get("score_extraction_pattern")
+    if isinstance(pattern, Scalar):
+        patterns = _read_patterns(context, [pattern], is_score=True)
+        scoring.strategies.append({"type": "pattern", "patterns": patterns})
+    key = loop.get("score_extraction_key")
+    if key is not None:
+        scoring.strategies.append({"type": "direct_key", "path": _read_path(context, key)})
+    config = loop.mapping("score_extraction_config")
+    if config is not None:
+        fields = ("strategies", "agreement_fallback")
+        context.check_fields(config, fields, "'score_extraction_config'")
+        scoring.agreement = is_true(config.get("agreement_fallback"))
+        scoring.strategies.extend(_read_strategies(context, config.get("strategies"), inner))
+    if inner is not None and (scoring.strategies or scoring.weights):
+        scoring.scorers = _scorers(scoring, list(map(inner.agent, speaking)))
+    return scoring
+
+
+def _read_agents(inner: Section | None, scalars: list[Scalar]) -> list[str]:
+    """The names of agents inside of the loop; what is none is reported."""
+    for scalar in scalars:
+        if inner is not None:
+            inner.check_name(scalar)
+    return [scalar.text for scalar in scalars]
+
+
+def _scorers(scoring: Scoring, agents: list[Agent]) -> list[str]:
+    """The agents that scores are looked for in, by the surest sign that any of them has.
+
+    The last of them is the scorer of an iteration without a score. The signs: it is named, it is
+    a validator, its prompt has the words that a pattern begins with, its own name or prompt
+    speaks of scoring; or it is the last agent.
+    """
+    named = {*scoring.high_priority}
+    words: list[str] = []
+    for strategy in scoring.strategies:
+        named.update(outputs.texts_in(strategy.get("agents")))
+        matches = map(_WORDS.match, outputs.texts_in(strategy.get("patterns")))
+        words.extend(match[0].strip() for match in matches if match is not None)
+    prompts = {
+        agent.id: _MARKS.sub("", agent.text("prompt") + "\n" + agent.text("system_prompt"))
+        for agent in agents
+    }
+    signs = (
+        [agent.id for agent in agents if agent.id in named or agent.type in _VALIDATORS],
+        [name for name, prompt in prompts.items() if any(word in prompt for word in words)],
+        [n for n, prompt in prompts.items() if _RATER.search(n.lower()) or _RATES.search(prompt)],
+        list(prompts),
+    )
+    return next(filter(None, signs), [])
+
+
+def _read_criteria(loop: Agent, inner: Section | None, scoring: Scoring) -> None:
+    """The weights: of `scoring`, or of a validator in the loop, which scores without it, too."""
+    context, config = loop.context, loop.mapping("scoring")
+    agents = list(inner.agents.values()) if inner else []
+    validators = [agent for kind in reversed(_VALIDATORS) for agent in agents if agent.type == kind]
+    validator = validators[-1] if validators else None
+    if validator is not None and validator.type == "loop_validator":
+        scoring.target = validator.text("evaluation_target")
+    named = loop.get("score_extraction_pattern", "score_extraction_key", "score_extraction_config")
+    wanted = ""
+    if config is not None:
+        context.check_fields(config, _SCORING_FIELDS, "'scoring'")
+        wanted = tasks.choice(context, config.get("context"), scores.CONTEXTS, "context")
+        preset, changed = config.get("preset"), config.get("custom_weights")
+    # A loop with a validator of plans may say itself where its score is.
+    elif validator is None or (validator.type == "plan_validator" and named is not None):
+        return
+    else:
+        preset, changed = validator.get("scoring_preset"), validator.get("custom_weights")
+    usual = USUAL_CONTEXT if validator is None else tasks.criteria_of(validator, "")
+    scoring.context = wanted or usual
+    weights = _changed_weights(context, changed, scoring.context)
+    scoring.weights = scores.weights_of(scoring.context, tasks.preset_of(context, preset), weights)
+
+
+def _read_strategies(
+    context: FileContext, written: Value | None, inner: Section | None
+) -> list[dict[str, Json]]:
+    """The strategies in the order in which they are tried: by `priority`, then as written."""
+    if written is not None and not isinstance(written, Sequence):
+        advice = "write strategies: [{type: pattern, patterns: [...]}]"
+        context.report("W007", "'strategies' must be a list", written.span, help=advice)
+    strategies: list[tuple[float, dict[str, Json]]] = []
+    for item in items_of(written):
+        if not isinstance(item, Mapping):
+            advice = "write {type: pattern, patterns: [...]}"
+            context.report("W007", "a score strategy must be an object", item.span, help=advice)
+            continue
+        strategy = _read_strategy(context, item, inner)
+        if strategy is not None:
+            priority = number_of(item.get("priority"))
+            strategies.append((float("inf") if priority is None else priority, strategy))
+    return [strategy for _, strategy in sorted(strategies, key=lambda pair: pair[0])]
+
+
+def _read_strategy(
+    context: FileContext, item: Mapping, inner: Section | None
+) -> dict[str, Json] | None:
+    word = text_of(item.get("type"))
+    kind = _KINDS.get(word)
+    if kind is None:
+        advice = did_you_mean(word, _KINDS)
+        advice = advice or f"strategies: {', '.join(dict.fromkeys(_KINDS.values()))}"
+        message = f"there is no score strategy {word[:60]!r}"
+        context.report("W007", message, item.span, label="unknown strategy", help=advice)
+        return None
+    own = ("patterns", "pattern") if kind == "pattern" else _PATHS
+    context.check_fields(item, (*_STRATEGY_FIELDS, *own), f"a score strategy {word!r}")
+    strategy: dict[str, Json] = {"type": kind}
+    if kind == "pattern":
+        patterns = [*scalars_of(item.get("patterns")), *scalars_of(item.get("pattern"))]
+        if not patterns:
+            advice = r"add patterns: ['SCORE:\s*([0-9.]+)']"
+            context.report("W006", "a score strategy has no 'patterns'", item.span, help=advice)
+        strategy["patterns"] = _read_patterns(context, patterns, is_score=True)
+    elif (path := _named_path(context, item)) is not None:
+        strategy["path"] = _read_path(context, path)
+    named = [*scalars_of(item.get("agents")), *scalars_of(item.get("agent"))]
+    agents = _read_agents(inner, named)
+    if agents:
+        strategy["agents"] = [*agents]
+    elif kind == "agent_key":
+        advice = "add agents: [AGENT]"
+        context.report("W006", "'agent_key' does not say which agents", item.span, help=advice)
+    return strategy
+
+
+def _named_path(context: FileContext, item: Mapping) -> Value | None:
+    """Where in a result the score stands: the one path that a strategy names."""
+    entries = list(filter(None, map(item.entry, _PATHS)))
+    for entry in entries[1:]:
+        message = f"a score strategy has both {entries[0].name!r} and {entry.name!r}"
+        advice = "a score stands in one place: take one"
+        context.report("W007", message, entry.key.span, help=advice)
+    return entries[0].value if entries else None
+
+
+def _read_path(context: FileContext, written: Value) -> list[Json]:
+    """The steps to a score; a path that is none is reported where it goes wrong."""
+    if not isinstance(written, Scalar) or not isinstance(written.value, str):
+        message, advice = "where a score stands must be a text", "write a path such as $.eval.score"
+        context.report("W007", message, written.span, help=advice)
+        return []
+    try:
+        return [*outputs.parse_path(written.text)]
+    except LanguageError as fault:
+        at = written.locate(min(fault.offset or 0, max(0, len(written.text) - 1)))
+        context.report("W007", fault.message, at, label="here", help=fault.help)
+        return []
+
+
+def _read_patterns(context: FileContext, written: list[Scalar], *, is_score: bool) -> list[Json]:
+    """Patterns; reports those that do not compile, and warns of those that find too much."""
+    for scalar in written:
+        span, shown = scalar.span, f"pattern {scalar.text[:60]!r}"
+        try:
+            compiled = outputs.search_pattern(scalar.text, lessons=not is_score)
+        except LanguageError as fault:
+            at = span if fault.offset is None else scalar.locate(fault.offset)
+            context.report("W014", fault.message, at, label="here", help=fault.help)
+            continue
+        if is_score and compiled.groups == 0:
+            message = f"{shown} captures nothing: the first number in what it finds is the score"
+            advice = r"put the number in parentheses, as in 'SCORE:\s*([0-9.]+)'"
+            context.warn("W014", message, span, label="no group", help=advice)
+        if is_score and all(compiled.search(number) is not None for number in _BARE_NUMBERS):
+            message = f"{shown} matches any number, so any number can be the score"
+            advice = r"name what stands before it, as in 'QUALITY_SCORE:\s*([0-9.]+)'"
+            context.warn("W023", message, span, label="matches any number", help=advice)
+    return [scalar.text for scalar in written]
+
+
+def _changed_weights(context: FileContext, value: Value | None, criteria: str) -> dict[str, float]:
+    """`custom_weights`: numbers by `dimension.criterion`; others are reported."""
+    paths = scores.paths_of(criteria)
+    weights: dict[str, float] = {}
+    for entry in value if isinstance(value, Mapping) else ():
+        number = number_of(entry.value)
+        if entry.name not in paths:
+            message = f"there is no criterion {entry.name[:80]!r} in the context {criteria!r}"
+            advice = did_you_mean(entry.name, paths) or f"criteria: {', '.join(paths)}"
+            context.report("W007", message, entry.key.span, label="unknown criterion", help=advice)
+        elif number is None or number < 0:
+            message = f"the weight of {entry.name!r} must be a number of at least 0"
+            advice = "write a number such as 0.25"
+            context.report("W007", message, entry.value.span, help=advice)
+        else:
+            weights[entry.name] = float(number)
+    return weights

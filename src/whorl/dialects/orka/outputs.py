@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,8 @@ _PARSED_MAX = 65_536
 _UNWRAPPED_MAX = 8
 _FENCE = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 _AHEAD = "(?="
+# An escaped letter, a class or any other letter of a pattern.
+_TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]?|.", re.DOTALL)
 _STEP = re.compile(
     r"""\.?(?P<name>[^.\[\]'"$*?@\s](?:[^.\[\]'"*?@]*[^.\[\]'"*?@\s])?)"""
     r"""|\[(?P<index>-?\d{1,6})\]"""
@@ -109,14 +112,10 @@ def shown_records(past: Sequence[Value]) -> list[Value]:
 def member(value: Value, name: str) -> Value:
     """`value.name`, where a text or an object without `response` is its own."""
     if isinstance(value, dict):
-        part = value.get(name, UNDEFINED)
-        if part is UNDEFINED and isinstance(value, Output) and name in WORDS:
-            return value
-        return part
-    if isinstance(value, str):
-        inner = object_in(value)
-        if inner is not None and name in inner:
-            return inner[name]
+        return value.get(name, value if isinstance(value, Output) and name in WORDS else UNDEFINED)
+    inner = object_in(value) if isinstance(value, str) else None
+    if inner is not None and name in inner:
+        return inner[name]
     if name in WORDS and isinstance(value, str | bool | int | float | list):
         return value
     return member_of(value, name)
@@ -124,9 +123,7 @@ def member(value: Value, name: str) -> Value:
 
 def item(value: Value, key: Value) -> Value:
     """`value[key]`, with the same rule for texts as keys."""
-    if isinstance(key, str):
-        return member(value, key)
-    return item_of(value, key)
+    return member(value, key) if isinstance(key, str) else item_of(value, key)
 
 
 def printed(run: Run, value: Value) -> str:
@@ -190,14 +187,10 @@ def object_in(text: str) -> dict[str, Value] | None:
 def _parsed(text: str) -> dict[str, Value] | None:
     fenced = _FENCE.search(text)
     for source in (text, fenced[1] if fenced else ""):
-        if source.lstrip()[:1] != "{":
-            continue
-        try:
-            parsed = json.loads(source, parse_constant=_refuse)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(parsed, dict):
-            return parsed
+        if source.lstrip()[:1] == "{":
+            with suppress(ValueError, RecursionError):
+                parsed: dict[str, Value] = json.loads(source, parse_constant=_refuse)
+                return parsed
     return None
 
 
@@ -208,38 +201,22 @@ def _refuse(name: str) -> None:
 def search_pattern(source: str, *, lessons: bool = False) -> Pattern:
     """Compiles a pattern; raises LanguageError. Patterns for lessons ignore case and line ends.
 
-    What a pattern only looks for ahead of its end may as well belong to what it finds: no more
-    than its groups is ever read.
+    A look-ahead at its very end becomes a group: what a pattern only looks for there may as well
+    belong to what it finds, since no more than its groups is ever read.
     """
-    return pattern(without_look_ahead(source), ignore_case=lessons, dot_matches_newline=lessons)
-
-
-def without_look_ahead(source: str) -> str:
-    """The pattern with a look-ahead at its very end turned into a group."""
     start = source.rfind(_AHEAD)
-    if start < 0 or _closing(source, start) != len(source) - 1:
-        return source
-    return f"{source[:start]}(?:{source[start + len(_AHEAD) :]}"
+    if start >= 0 and _closing(source, start) == len(source) - 1:
+        source = f"{source[:start]}(?:{source[start + len(_AHEAD) :]}"
+    return pattern(source, ignore_case=lessons, dot_matches_newline=lessons)
 
 
 def _closing(source: str, start: int) -> int:
     """Where the parenthesis at `start` is closed; -1 where it is not."""
     depth = 0
-    is_class = False
-    index = start
-    while index < len(source):
-        letter = source[index]
-        if letter == "\\":
-            index += 1
-        elif is_class:
-            is_class = letter != "]"
-        elif letter == "[":
-            is_class = True
-        elif letter in "()":
-            depth += 1 if letter == "(" else -1
-            if depth == 0:
-                return index
-        index += 1
+    for token in _TOKEN.finditer(source, start):
+        depth += {"(": 1, ")": -1}.get(token[0], 0)
+        if depth == 0:
+            return token.start()
     return -1
 
 
@@ -249,11 +226,9 @@ def parse_path(text: str) -> list[str | int]:
     steps: list[str | int] = []
     while at < len(text):
         step = _STEP.match(text, at)
-        is_joined = at == 0 or text[at] in ".["
-        if step is None or not is_joined:
+        if step is None or (at > 0 and text[at] not in ".["):
             raise LanguageError(f"{text[:60]!r} is no path to a value", at, _HELP)
-        index = step["index"]
-        name = step["name"] or step["single"] or step["double"]
+        index, name = step["index"], step["name"] or step["single"] or step["double"]
         steps.append(name if index is None else int(index))
         at = step.end()
     if not steps:

@@ -9,12 +9,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.orka.agents import FIELDS, SILENT, UNSUPPORTED, FileContext, read_section
+from whorl.dialects.orka.agents import (
+    FIELDS,
+    SILENT,
+    UNSUPPORTED,
+    FileContext,
+    items_of,
+    read_section,
+)
 from whorl.dialects.orka.flow import read_block
 from whorl.dialects.orka.loops import flow_constant
 from whorl.dialects.orka.outputs import FLOW, OUTPUTS, PAST, WORDS
 from whorl.dialects.orka.tasks import computed, literal
-from whorl.dialects.reading.scalars import text_of
+from whorl.dialects.reading.scalars import text_of, words
 from whorl.errors import did_you_mean
 from whorl.ir.checks import check
 from whorl.ir.checks.names import joined_path, member_advice
@@ -22,7 +29,7 @@ from whorl.ir.checks.scopes import uses_in
 from whorl.ir.checks.shapes import PLAIN, Shape, lacks, part_of, shape_of_schema
 from whorl.ir.walk import names_given, walk
 from whorl.language import LanguageError
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from whorl.dialects.orka.agents import Section
@@ -30,17 +37,17 @@ if TYPE_CHECKING:
     from whorl.errors import Span
     from whorl.ir.checks.scopes import Use
     from whorl.language import NameUse
-    from whorl.source import Document, Value
+    from whorl.source import Document
 
 MAIN_OUTPUT = "response"
-_METHODS = frozenset({"get", "items", "keys", "values"})
+_METHODS = ("get", "items", "keys", "values")
 _WITH_FALLBACK = "safe_get_response"
 _FIGURES = ("loops_completed", "final_score", "threshold_met")
 # Members that results have in the public system: here they are empty, but nobody misspelt them.
-_ELSEWHERE = (
-    frozenset({"input", "status", "confidence", "internal_reasoning", "formatted_prompt"})
-    | {"_metrics", "insights", "improvements", "mistakes"}
-)  # fmt: skip
+_ELSEWHERE = words(
+    "input status confidence internal_reasoning formatted_prompt _metrics insights improvements "
+    "mistakes"
+)
 
 
 class OrkaReader:
@@ -53,13 +60,16 @@ class OrkaReader:
     def claims(self, document: Document) -> bool:
         """Whether the file has an orchestrator, or agents that have an id and a type of ours."""
         root = document.root
-        if isinstance(root, Mapping):
-            return "orchestrator" in root or _holds_agents(root.get("agents"))
-        return _holds_agents(root)
+        if isinstance(root, Mapping) and "orchestrator" in root:
+            return True
+        written = root.get("agents") if isinstance(root, Mapping) else root
+        agents = (item for item in items_of(written) if isinstance(item, Mapping))
+        types = (text_of(item.get("type")) for item in agents if isinstance(item.get("id"), Scalar))
+        return any(kind in FIELDS or kind in UNSUPPORTED for kind in types)
 
     def read(self, document: Document, files: Files) -> Reading:
         """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
-        context = FileContext(document, files, read_block=read_block)
+        context = FileContext(document, files)
         section = read_section(context, document.root)
         if section is None or not section.order:
             if not context.diagnostics:
@@ -70,14 +80,6 @@ class OrkaReader:
         context.adopt(check(workflow, context.places, context.names))
         _check_references(context, workflow)
         return context.finish(workflow)
-
-
-def _holds_agents(value: Value | None) -> bool:
-    agents = (
-        [item for item in value if isinstance(item, Mapping)] if isinstance(value, Sequence) else []
-    )
-    types = [text_of(agent.get("type")) for agent in agents if isinstance(agent.get("id"), Scalar)]
-    return any(kind in FIELDS or kind in UNSUPPORTED for kind in types)
 
 
 def _read_workflow(context: FileContext, section: Section) -> ir.Workflow:
@@ -105,8 +107,13 @@ def _read_workflow(context: FileContext, section: Section) -> ir.Workflow:
 
 def _check_references(context: FileContext, workflow: ir.Workflow) -> None:
     """Reports results that cannot be there; where a template provides for that, it warns."""
-    run = {node.name for _, node in walk(workflow.body)}
-    bound = _bound(workflow)
+    run: set[str] = set()
+    # The names that templates have besides agents and inputs, wherever they have them.
+    bound = {OUTPUTS, "at"}
+    for _, node in walk(workflow.body):
+        run.add(node.name)
+        if isinstance(node, ir.Loop) and node.memory is not None:
+            bound.update(name for name, _ in (*node.memory.bind, *node.facts))
     for use in uses_in(workflow):
         try:
             names = context.names.uses(use.expression)
@@ -120,15 +127,6 @@ def _check_references(context: FileContext, workflow: ir.Workflow) -> None:
                 _warn_of_name(context, use, name, bound)
             else:
                 _check_members(context, use, name, agent)
-
-
-def _bound(workflow: ir.Workflow) -> set[str]:
-    """The names that templates have besides agents and inputs, wherever they have them."""
-    bound = {OUTPUTS, "at"}
-    for _, node in walk(workflow.body):
-        if isinstance(node, ir.Loop) and node.memory is not None:
-            bound.update(name for name, _ in (*node.memory.bind, *node.facts))
-    return bound
 
 
 def _span(context: FileContext, use: Use, offset: int, text: str) -> Span | None:
@@ -200,7 +198,10 @@ def _check_members(context: FileContext, use: Use, name: NameUse, agent: str) ->
     for key in keys:
         if shape is None or key in _METHODS:
             return
-        shape = _flat(shape) if is_function else shape
+        inner = part_of(shape, "result") if is_function else None
+        if inner is not None:
+            # Functions read 'loop.agent': its agents stand beside its other members.
+            shape = replace(shape, fields={**shape.fields, **inner.fields})
         offset = max(use.expression.source.find(str(key), offset), name.offset)
         # What has no member of one of these names stands for itself.
         if lacks(shape, key) and key not in WORDS:
@@ -215,16 +216,15 @@ def _check_members(context: FileContext, use: Use, name: NameUse, agent: str) ->
             shape, holder = part_of(shape, key), joined_path(holder, key)
 
 
-def _flat(shape: Shape) -> Shape:
-    """A loop as functions read 'loop.agent': its agents stand beside its other members."""
-    inner = part_of(shape, "result")
-    return shape if inner is None else replace(shape, fields={**shape.fields, **inner.fields})
-
-
 def _shape_of(node: ir.Node | None) -> Shape | None:
     """The shape of a node's result as templates see it; None where it may be anything."""
     if isinstance(node, ir.Loop):
-        return _shape_of_loop(node)
+        # The figures of a loop stand beside its agents in `result`, too.
+        figures: dict[str, Shape | None] = {**dict.fromkeys(_FIGURES, PLAIN)}
+        figures["past_loops"] = _shape_of_records(node)
+        agents = {name: _shape_of(inner) for name, inner in names_given(node.body)}
+        whole = {"response": None, "result": Shape("object", figures | agents)}
+        return Shape("object", figures | whole)
     if isinstance(node, ir.Task) and node.returns is not None and node.shape is None:
         shape = shape_of_schema(node.returns)
         # A text in a field of an answer may be JSON, whose members can be read.
@@ -239,12 +239,3 @@ def _shape_of_records(loop: ir.Node | None) -> Shape | None:
     names = (str(name) for name, _ in loop.memory.record.entries)
     fields: dict[str, Shape | None] = {name: None for name in names if not name.startswith("$")}
     return Shape("list", items=Shape("object", fields))
-
-
-def _shape_of_loop(loop: ir.Loop) -> Shape:
-    """The figures of a loop stand beside its agents in `result`, too."""
-    figures: dict[str, Shape | None] = {**dict.fromkeys(_FIGURES, PLAIN)}
-    figures["past_loops"] = _shape_of_records(loop)
-    agents = {name: _shape_of(node) for name, node in names_given(loop.body)}
-    whole = {"response": None, "result": Shape("object", figures | agents)}
-    return Shape("object", figures | whole)

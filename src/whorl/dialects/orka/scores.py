@@ -8,24 +8,16 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
-from whorl.dialects.orka.outputs import (
-    fields_of,
-    item,
-    object_in,
-    response_of,
-    search_pattern,
-    text_of,
-    texts_in,
-    value_at,
-)
+from whorl.dialects.orka import outputs
+from whorl.dialects.orka.outputs import text_of, texts_in
 from whorl.language.faults import LanguageError
 from whorl.language.values import UNDEFINED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from whorl.language.run import Run
     from whorl.language.values import Value
@@ -98,19 +90,12 @@ def _candidates(results: Results, settings: Settings) -> Iterator[Scored]:
             if score is not None:
                 yield score, name
     for strategy in strategies:
-        find = _STRATEGIES.get(str(strategy.get("type")))
-        scored = None if find is None else find(_among(results, strategy), strategy)
+        scored = _by_strategy(results, strategy)
         if scored is not None:
             yield scored
     agreed = _by_agreement(results) if settings.get("agreement") is True else None
     if agreed is not None:
         yield agreed
-
-
-def _among(results: Results, strategy: Settings) -> Results:
-    """The results that a strategy looks at: all, or those of the agents that it names."""
-    named = texts_in(strategy.get("agents"))
-    return {name: results[name] for name in results if name in named} if named else results
 
 
 def _by_criteria(results: Results, settings: Settings) -> Scored | None:
@@ -132,88 +117,59 @@ def _by_criteria(results: Results, settings: Settings) -> Scored | None:
     return None
 
 
-def _by_pattern(results: Results, strategy: Settings) -> Scored | None:
-    return _first(results, lambda value: _in_text(text_of(value), strategy))
+def _by_strategy(results: Results, strategy: Settings) -> Scored | None:
+    """The first score in range, later agents first; where there is none, one out of range.
 
+    A strategy looks at the agents that it names, or at all.
+    """
+    kind, named = strategy.get("type"), texts_in(strategy.get("agents"))
+    written = strategy.get("path")
+    path: list[Value] = written if isinstance(written, list) else []
+    path = path or ["response" if kind == "agent_key" else "score"]
+    names = [name for name in reversed(results) if not named or name in named]
+    if kind == "agent_key":
+        # The agent that is named first comes first here.
+        names = [name for name in named if name in results]
+    begins_with_agent = kind == "nested_path" and path[0] in names
+    if begins_with_agent:
+        names, path = [str(path[0])], path[1:]
 
-def _by_key(results: Results, strategy: Settings) -> Scored | None:
-    path = _steps(strategy, "score")
-    return _first(results, lambda value: score_of(_along(fields_of(value), path)))
+    def score_in(value: Value) -> float | None:
+        if kind == "pattern":
+            return _in_text(text_of(value), strategy)
+        part: Value = value if begins_with_agent else outputs.fields_of(value)
+        if kind == "json":
+            return score_of(outputs.value_at(part, path))
+        for key in path:
+            part = outputs.item(part, key)
+        is_whole = kind == "agent_key" and part is UNDEFINED and path == ["response"]
+        return score_of(outputs.response_of(value) if is_whole else part)
 
-
-def _by_json(results: Results, strategy: Settings) -> Scored | None:
-    path = _steps(strategy, "score")
-    return _first(results, lambda value: score_of(value_at(fields_of(value), path)))
-
-
-def _by_agent(results: Results, strategy: Settings) -> Scored | None:
-    path = _steps(strategy, "response")
-
-    def score(value: Value) -> float | None:
-        member = _along(fields_of(value), path)
-        is_whole = member is UNDEFINED and path == ["response"]
-        return score_of(response_of(value) if is_whole else member)
-
-    # The agent that is named first comes first here.
-    named = [name for name in reversed(texts_in(strategy.get("agents"))) if name in results]
-    return _first({name: results[name] for name in named}, score)
-
-
-def _by_path(results: Results, strategy: Settings) -> Scored | None:
-    path = _steps(strategy, "score")
-    name = path[0]
-    if isinstance(name, str) and name in results:
-        score = score_of(_along(results[name], path[1:]))
-        return None if score is None else (score, name)
-    return _by_key(results, strategy)
-
-
-def _first(results: Results, score_in: Callable[[Value], float | None]) -> Scored | None:
-    """The first score in range, later agents first; where there is none, one out of range."""
-    scores = ((score_in(results[name]), name) for name in reversed(results))
+    scores = ((score_in(results[name]), name) for name in names)
     return _best((score, name) for score, name in scores if score is not None)
-
-
-def _steps(strategy: Settings, usual: str) -> list[Value]:
-    path = strategy.get("path")
-    return path if isinstance(path, list) and path else [usual]
-
-
-_STRATEGIES: dict[str, Callable[[Results, Settings], Scored | None]] = {
-    "pattern": _by_pattern,
-    "direct_key": _by_key,
-    "json": _by_json,
-    "agent_key": _by_agent,
-    "nested_path": _by_path,
-}
 
 
 def _by_agreement(results: Results) -> Scored | None:
     """How much the agents agree: the mean likeness of the words that they use."""
     bags = [Counter(_TOKEN.findall(text_of(v).lower()[:COMPARED_MAX])) for v in results.values()]
-    pairs = list(combinations(filter(None, bags), 2))
-    if not pairs:
-        return None
-    return round(sum(_likeness(*pair) for pair in pairs) / len(pairs), 4), ""
-
-
-def _likeness(bag: Counter[str], other: Counter[str]) -> float:
-    shared = sum(count * other[word] for word, count in bag.items())
-    lengths = (math.sqrt(sum(n * n for n in words.values())) for words in (bag, other))
-    return min(1.0, shared / math.prod(lengths))
+    likenesses: list[float] = []
+    for bag, other in combinations(filter(None, bags), 2):
+        shared = sum(count * other[word] for word, count in bag.items())
+        lengths = (math.sqrt(sum(n * n for n in words.values())) for words in (bag, other))
+        likenesses.append(min(1.0, shared / math.prod(lengths)))
+    return (round(sum(likenesses) / len(likenesses), 4), "") if likenesses else None
 
 
 def _in_text(text: str, strategy: Settings) -> float | None:
     """The first number in range of the first pattern that has one; else one out of range."""
-    searched = text[-SEARCHED_MAX:]
-    best = _best((score, "") for score in _numbers_in(searched, texts_in(strategy.get("patterns"))))
+    best = _best((score, "") for score in _numbers_in(text[-SEARCHED_MAX:], strategy))
     return None if best is None else best[0]
 
 
-def _numbers_in(text: str, patterns: list[str]) -> Iterator[float]:
-    for source in patterns:
+def _numbers_in(text: str, strategy: Settings) -> Iterator[float]:
+    for source in texts_in(strategy.get("patterns")):
         try:
-            matches = search_pattern(source).search_all(text)
+            matches = outputs.search_pattern(source).search_all(text)
         except LanguageError:
             continue
         for match in islice(matches, 20):
@@ -227,13 +183,9 @@ def _numbers_in(text: str, patterns: list[str]) -> Iterator[float]:
 
 def score_of(value: Value) -> float | None:
     """A score that is a number, or a text that says one."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        return normalised(float(value), "")
-    if not isinstance(value, str):
-        return None
-    stripped = value.strip()
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _normalised(float(value), "")
+    stripped = value.strip() if isinstance(value, str) else ""
     number = _NUMBER.match(stripped)
     if number is not None:
         return _scored(number[0], stripped[number.end() :][:20])
@@ -245,12 +197,10 @@ def score_of(value: Value) -> float | None:
 
 def _scored(digits: str, behind: str) -> float | None:
     number = _NUMBER.search(digits.rstrip("."))
-    if number is None:
-        return None
-    return normalised(float(number[0]), behind)
+    return None if number is None else _normalised(float(number[0]), behind)
 
 
-def normalised(number: float, behind: str) -> float | None:
+def _normalised(number: float, behind: str) -> float | None:
     """The number that a score stands for: percents and parts of ten are divided."""
     suffix = _SUFFIX.match(behind)
     if suffix is not None:
@@ -261,12 +211,6 @@ def normalised(number: float, behind: str) -> float | None:
     return round(number, 9) if math.isfinite(number) else None
 
 
-def _along(value: Value, path: list[Value]) -> Value:
-    for key in path:
-        value = item(value, key)
-    return value
-
-
 def _tables(value: Value) -> list[Settings]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
@@ -274,18 +218,17 @@ def _tables(value: Value) -> list[Settings]:
 def lessons(texts: Iterable[str], patterns: list[str], length_max: int) -> str:
     """What the patterns find, each once, joined, and cut at a length."""
     by_word: dict[str, str] = {}
-    for text in texts:
-        for source in patterns:
-            for lesson in _lessons_in(text[-SEARCHED_MAX:], source):
-                if len(by_word) < _LESSONS_MAX:
-                    by_word.setdefault(lesson.lower(), lesson)
+    for text, source in product(texts, patterns):
+        for lesson in _lessons_in(text[-SEARCHED_MAX:], source):
+            if len(by_word) < _LESSONS_MAX:
+                by_word.setdefault(lesson.lower(), lesson)
     joined = JOINT.join(by_word.values())
     return joined if len(joined) <= length_max else joined[: max(0, length_max - 3)] + "..."
 
 
 def _lessons_in(text: str, source: str) -> Iterator[str]:
     try:
-        matches = search_pattern(source, lessons=True).search_all(text)
+        matches = outputs.search_pattern(source, lessons=True).search_all(text)
         for match in islice(matches, _LESSONS_MAX):
             words = next((part for part in match.groups if part), None) or match.group(0) or ""
             lesson = " ".join(words.split())
@@ -355,9 +298,9 @@ _WEIGHTS: dict[str, tuple[tuple[float, ...], ...]] = {
         (0.20, 0.18, 0.15, 0.20, 0.15, 0.12),
     ),
 }
-_TRUE = frozenset(("true", "yes", "pass", "passed", "met", "1"))
-_FALSE = frozenset(("false", "no", "fail", "failed", "unmet", "0"))
-_WORD = r"\b(true|yes|pass|passed|met|false|no|fail|failed|unmet)\b"
+_TRUE = ("true", "yes", "pass", "passed", "met", "1")
+_FALSE = ("false", "no", "fail", "failed", "unmet", "0")
+_WORD = re.compile(r"\b(true|yes|pass|passed|met|false|no|fail|failed|unmet)\b")
 _NEAR_CHARACTERS = 100
 _SEARCHED_MAX = 100_000
 
@@ -380,17 +323,18 @@ def answered(value: Value, paths: list[str]) -> dict[str, bool]:
     if isinstance(value, dict):
         evaluations = value.get("boolean_evaluations")
         if isinstance(evaluations, dict):
-            return in_object(evaluations, paths)
+            return _in_object(evaluations, paths)
         inner = value.get("response")
-        return in_object(value, paths) or (answered(inner, paths) if inner else {})
+        return _in_object(value, paths) or (answered(inner, paths) if inner else {})
     if not isinstance(value, str):
         return {}
     # Else the JSON object between the first and the last brace.
-    inner = object_in(value) or object_in(value[value.find("{") : value.rfind("}") + 1])
-    return answered(inner, paths) if inner is not None else {}
+    braced = value[value.find("{") : value.rfind("}") + 1]
+    fields = outputs.object_in(value) or outputs.object_in(braced)
+    return answered(fields, paths) if fields is not None else {}
 
 
-def in_object(fields: dict[str, Value], paths: list[str]) -> dict[str, bool]:
+def _in_object(fields: dict[str, Value], paths: list[str]) -> dict[str, bool]:
     """The criteria in an object: by dimension, or flat; case does not matter."""
     folded = {name.lower(): part for name, part in fields.items()}
     answers: dict[str, bool] = {}
@@ -398,13 +342,14 @@ def in_object(fields: dict[str, Value], paths: list[str]) -> dict[str, bool]:
         dimension, _, criterion = path.partition(".")
         group = folded.get(dimension)
         inner = {k.lower(): v for k, v in group.items()} if isinstance(group, dict) else folded
-        answer = truth_of(inner.get(criterion))
-        if answer is not None:
-            answers[path] = answer
+        answer = inner.get(criterion)
+        word = answer.strip().strip("\"'").lower() if isinstance(answer, str) else answer
+        if isinstance(word, bool) or word in _TRUE + _FALSE:
+            answers[path] = word is True or word in _TRUE
     return answers
 
 
-def in_text(text: str, paths: list[str]) -> dict[str, bool]:
+def _in_prose(text: str, paths: list[str]) -> dict[str, bool]:
     """The criteria in prose: `name: true`, or such a word soon after the name."""
     searched = text[:_SEARCHED_MAX].lower()
     answers: dict[str, bool] = {}
@@ -413,21 +358,11 @@ def in_text(text: str, paths: list[str]) -> dict[str, bool]:
         at = searched.find(criterion)
         if at < 0:
             at = searched.find(criterion.replace("_", " "))
-        if at < 0:
-            continue
-        near = searched[at + len(criterion) :][:_NEAR_CHARACTERS]
-        word = re.search(_WORD, near)
+        near = searched[at + len(criterion) :][:_NEAR_CHARACTERS] if at >= 0 else ""
+        word = _WORD.search(near)
         if word is not None:
             answers[path] = word[1] in _TRUE
     return answers
-
-
-def truth_of(value: Value) -> bool | None:
-    """Whether an answer says yes or no."""
-    if isinstance(value, bool):
-        return value
-    word = value.strip().strip("\"'").lower() if isinstance(value, str) else ""
-    return True if word in _TRUE else False if word in _FALSE else None
 
 
 def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
@@ -435,20 +370,18 @@ def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
     criteria = CONTEXTS[run.text(context)]
     paths = paths_of(run.text(context))
     text = answer if isinstance(answer, str) else ""
-    answers = answered(answer, paths) or in_text(text, paths)
-    evaluations: dict[str, Value] = {
-        name: {part: answers.get(f"{name}.{part}", False) for part in parts}
-        for name, parts in criteria.items()
-    }
+    answers = answered(answer, paths) or _in_prose(text, paths)
     passed: list[Value] = [path for path in paths if answers.get(path)]
-    failed: list[Value] = [path for path in paths if not answers.get(path)]
     score = round(len(passed) / len(paths), 4)
     verdict = "APPROVED" if score >= APPROVED_FROM else "REJECTED"
     result: dict[str, Value] = {
-        "boolean_evaluations": evaluations,
+        "boolean_evaluations": {
+            name: {part: answers.get(f"{name}.{part}", False) for part in parts}
+            for name, parts in criteria.items()
+        },
         "validation_score": score,
         "passed_criteria": passed,
-        "failed_criteria": failed,
+        "failed_criteria": [path for path in paths if not answers.get(path)],
         "overall_assessment": verdict if answers else "ERROR",
         "response": text if text else verdict,
     }

@@ -1,20 +1,30 @@
-"""Agents that answer: they ask a model, look things up in the memory, or search the web."""
+"""Agents that answer: they ask a model, judge, look up the memory, or search the web."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Literal, TypedDict
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.orka.agents import mapping_of, scalars_of
-from whorl.dialects.reading.scalars import is_true, number_of, text_of
+from whorl.dialects.orka.scores import CONTEXTS, PRESETS
+from whorl.dialects.reading.scalars import (
+    duration_of,
+    is_true,
+    number_of,
+    scalar_of,
+    text_of,
+    words,
+)
 from whorl.dialects.reading.texts import called, read_tree
 from whorl.errors import did_you_mean
-from whorl.ir.durations import parse_duration
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from whorl.dialects.orka.agents import Agent, FileContext, Section
     from whorl.language import Json
     from whorl.source import Value
@@ -22,6 +32,7 @@ if TYPE_CHECKING:
 LIBRARY = "orka"
 USUAL_LIMIT = 5
 USUAL_NAMESPACE = "default"
+USUAL_PRESET = "moderate"
 # The name that an operator maps to a search, in [tasks] of the configuration.
 SEARCH_TASK = "duckduckgo"
 _MARKS = ("{{", "{%", "{#")
@@ -29,12 +40,13 @@ _MARKS = ("{{", "{%", "{#")
 _AS_TEXT = "{{ '' }}"
 _INPUT = ir.Expression("template", "{{ get_input() }}{{ '' }}", LIBRARY)
 _OPERATIONS = ("read", "write")
-_STRUCTURED = {"enabled", "mode", "schema", "require_code_block", "coerce_types", "strict"}
+_STRUCTURED = words("enabled mode schema require_code_block coerce_types strict")
+_SCHEMA = words("required optional types")
 _BINARY = "Answer with true or false, and with nothing else."
 _CATEGORIES = "Answer with exactly one of these categories, and with nothing else: "
+_OBJECT = "Answer with one JSON object and nothing else"
 _STRUCTURE = (
-    "Answer with one JSON object and nothing else: valid (true or false), reason (a text), "
-    "memory_object (the facts as an object)."
+    f"{_OBJECT}: valid (true or false), reason (a text), memory_object (the facts as an object)."
 )
 _RAG = (
     "Answer the question from the memories below; say so if they do not hold the answer.\n\n"
@@ -57,17 +69,26 @@ _TYPES = {
     **dict.fromkeys(("list", "array"), "array"),
     **dict.fromkeys(("dict", "object"), "object"),
 }
-
-
-class Shared(TypedDict):
-    """What all nodes take, by the names of the IR."""
-
-    name: str
-    after: tuple[ir.After, ...]
-    when: ir.Expression | None
-    on_failure: Literal["halt", "continue"]
-    timeout_s: float | None
-    place: str
+_TEMPERATURE = 0.1
+# The contexts by parts of words that mean them.
+_MEANINGS = {"graph": "graphscout", "path": "graphscout"} | dict.fromkeys(
+    ("loop", "converge"), "loop_convergence"
+)
+_STRICTNESS = {
+    "strict": "Be strict: a criterion holds only if it holds without any doubt.",
+    "moderate": "Be fair: a criterion holds if it holds on the whole.",
+    "lenient": "Be generous: a criterion holds if it holds at least in part.",
+}
+_INTRODUCTION = (
+    "You check a piece of work by fixed criteria. The task was:\n{{ get_input() }}\n\n"
+    "The work:\n{content}\n"
+)
+_BEFORE = (
+    "{{% set before_it = orka_content_before({target}) %}}{{% if before_it %}}\n"
+    "The version before it{{% if score is defined %}}, whose score was {{{{ score }}}}"
+    "{{% endif %}}:\n{{{{ before_it }}}}\n{{% endif %}}"
+)
+_FORM = "Answer with one JSON object and nothing else, with true or false for each criterion:"
 
 
 def is_template(text: str) -> bool:
@@ -94,16 +115,19 @@ def literal(value: object) -> str:
     return "none" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def read_prompt(context: FileContext, value: Value | None) -> ir.Constant | ir.Expression | None:
-    """Reads what a model is told: always a text."""
-    if not isinstance(value, Scalar) or value.value is None:
-        return None
-    text = value.text
+def read_prompt(
+    agent: Agent, name: str, instruction: str = ""
+) -> ir.Constant | ir.Expression | None:
+    """Reads what a model is told, always a text; the instruction follows behind it."""
+    written = scalar_of(agent.get(name))
+    if written is None:
+        return ir.Constant(instruction) if instruction else None
+    text, behind = written.text, f"\n\n{instruction}" if instruction else ""
     if not is_template(text):
-        return ir.Constant(text)
+        return ir.Constant(text + behind)
     is_expression = text.startswith("{{") and text.endswith("}}")
-    expression = template(text + _AS_TEXT if is_expression else text)
-    context.places.remember(expression, value)
+    expression = template(f"{text}{_AS_TEXT if is_expression else ''}{behind}")
+    agent.context.places.remember(expression, written)
     return expression
 
 
@@ -129,97 +153,76 @@ def read_fields(context: FileContext, value: Value | None) -> ir.Fields:
 def read_timeout(agent: Agent) -> float | None:
     """The seconds that an agent has; what is no time is reported."""
     value = agent.get("timeout")
-    if value is None:
-        return None
-    try:
-        seconds = parse_duration(value.value) if isinstance(value, Scalar) else 0.0  # type: ignore[arg-type]
-    except (ValueError, TypeError):
-        seconds = 0.0
-    if seconds > 0:
+    seconds = duration_of(value)
+    if value is None or (seconds is not None and seconds > 0):
         return seconds
-    message, advice = (
-        "'timeout' must be a time above 0",
-        "write a number of seconds, as in timeout: 60",
-    )
+    message = "'timeout' must be a time above 0"
+    advice = "write a number of seconds, as in timeout: 60"
     agent.context.report("W007", message, value.span, help=advice)
     return None
 
 
-def read_answer(agent: Agent, shared: Shared, _: Section) -> ir.Node:
+def read_answer(agent: Agent, _: Section) -> ir.Node:
     """An agent that answers with a text, or with fields where `structured_output` asks for them."""
     output = agent.mapping("structured_output")
     if output is None:
-        return ask(agent, shared)
-    schema = mapping_of(output.get("schema"))
-    agent.context.warn_of_fields(output, _STRUCTURED, "'structured_output'")
-    if schema is not None:
-        fields = {"required", "optional", "types"}
-        agent.context.warn_of_fields(schema, fields, "the schema of 'structured_output'")
+        return ask(agent)
+    schema = mapping_of(output.get("schema")) or Mapping((), output.span)
+    check = agent.context.check_fields
+    check(output, _STRUCTURED, "'structured_output'", warns=True)
+    check(schema, _SCHEMA, "the schema of 'structured_output'", warns=True)
     if not is_true(output.get("enabled")):
-        return ask(agent, shared)
-    returns = _schema(schema)
+        return ask(agent)
+    required = [scalar.text for scalar in scalars_of(schema.get("required"))] or ["response"]
+    types = dict.fromkeys(required, "")
+    for part in map(schema.get, ("optional", "types")):
+        for entry in part if isinstance(part, Mapping) else ():
+            types[entry.name] = _TYPES.get(text_of(entry.value).lower(), "")
     if is_true(output.get("strict")):
+        returns: dict[str, Json] = {
+            "type": "object",
+            "properties": {name: {"type": kind} if kind else {} for name, kind in types.items()},
+            "required": [*required],
+        }
         # Only the fields that an author wrote are all that there are.
-        closed: dict[str, Json] = {"additionalProperties": False} if output.get("schema") else {}
-        return ask(agent, shared, returns=returns | closed)
-    shape = computed("orka_structured", "it", "{}")
-    return ask(agent, shared, instruction=_instruction(returns), shape=shape)
-
-
-def _schema(schema: Mapping | None) -> dict[str, Json]:
-    """The JSON schema of the fields that an answer must or may have."""
-    written = schema.get("required") if schema is not None else None
-    names = [scalar.text for scalar in scalars_of(written)] or ["response"]
-    required: list[Json] = [*names]
-    properties: dict[str, Json] = {name: {} for name in names}
-    for part in ("optional", "types"):
-        for entry in (mapping_of(schema.get(part)) if schema is not None else None) or ():
-            kind = _TYPES.get(text_of(entry.value).lower())
-            properties[entry.name] = {} if kind is None else {"type": kind}
-    return {"type": "object", "properties": properties, "required": required}
-
-
-def _instruction(schema: dict[str, Json]) -> str:
-    properties, required = schema["properties"], schema["required"]
-    assert isinstance(properties, dict)
-    assert isinstance(required, list)
+        if output.get("schema"):
+            returns["additionalProperties"] = False
+        return ask(agent, returns=returns)
     described = ", ".join(
-        f"{name} ({part.get('type', 'any') if isinstance(part, dict) else 'any'}"
-        f"{'' if name in required else ', if known'})"
-        for name, part in properties.items()
+        f"{name} ({kind or 'any'}{'' if name in required else ', if known'})"
+        for name, kind in types.items()
     )
-    return f"Answer with one JSON object and nothing else. Its fields: {described}."
+    shape = computed("orka_structured", "it", "{}")
+    return ask(agent, instruction=f"{_OBJECT}. Its fields: {described}.", shape=shape)
 
 
-def read_binary(agent: Agent, shared: Shared, _: Section) -> ir.Node:
+def read_binary(agent: Agent, _: Section) -> ir.Node:
     """An agent that answers with true or false."""
-    return ask(agent, shared, instruction=_BINARY, shape=computed("orka_binary", "it"))
+    return ask(agent, instruction=_BINARY, shape=computed("orka_binary", "it"))
 
 
-def read_classification(agent: Agent, shared: Shared, _: Section) -> ir.Node:
+def read_classification(agent: Agent, _: Section) -> ir.Node:
     """An agent that answers with one of some categories."""
-    options = [scalar.text for scalar in scalars_of(agent.get("options", "categories"))]
+    options = [scalar.text for scalar in agent.scalars("options", "categories")]
     if not options:
         message = f"agent {agent.id!r} has no 'options' to choose from"
         agent.context.report("W006", message, agent.span, help="add options: [first, second]")
     instruction = f"{_CATEGORIES}{options}".replace("'", "")
-    shape = computed("orka_category", "it", literal(options))
-    return ask(agent, shared, instruction=instruction, shape=shape)
+    return ask(
+        agent, instruction=instruction, shape=computed("orka_category", "it", literal(options))
+    )
 
 
-def read_structure(agent: Agent, shared: Shared, _: Section) -> ir.Node:
+def read_structure(agent: Agent, _: Section) -> ir.Node:
     """An agent that checks what it is given and brings it into a structure."""
     wanted = agent.text("store_structure")
     instruction = f"{_STRUCTURE} The structure of memory_object: {wanted}" if wanted else _STRUCTURE
     empty = literal({"valid": False, "reason": "", "memory_object": {}})
-    return ask(
-        agent, shared, instruction=instruction, shape=computed("orka_structured", "it", empty)
-    )
+    return ask(agent, instruction=instruction, shape=computed("orka_structured", "it", empty))
 
 
 def ask(
     agent: Agent,
-    shared: Shared,
     *,
     prompt: ir.Value | None = None,
     instruction: str = "",
@@ -227,27 +230,28 @@ def ask(
     shape: ir.Value | None = None,
 ) -> ir.Task:
     """The task that asks the model of an agent; the instruction is added to its system prompt."""
-    entries: list[tuple[str, ir.Value]] = [("prompt", prompt or _prompt(agent))]
-    system = _system(agent, instruction)
+    prompt = prompt or read_prompt(agent, "prompt")
+    if prompt is None:
+        message = f"agent {agent.id!r} has no 'prompt': its model is given the input alone"
+        agent.context.warn("W006", message, agent.span, help='add prompt: "... {{ input }}"')
+    entries = [("prompt", prompt or _INPUT)]
+    system = read_prompt(agent, "system_prompt", instruction)
     if system is not None:
         entries.append(("system", system))
     for name, fields in _MODEL_FIELDS.items():
         value = agent.get(*fields)
+        text = text_of(value)
         # `openai_compatible` names a format; the address says whose server it is.
-        if value is None or (name == "provider" and text_of(value) == "openai_compatible"):
+        if value is None or (name == "provider" and text == "openai_compatible"):
             continue
-        entries.append((name, _model_input(agent, name, value)))
+        given = read_value(agent.context, value)
+        if name == "provider" and not is_template(text):
+            given = ir.Constant({"lmstudio": "lm_studio"}.get(text, text))
+        elif name == "model_url" and not is_template(text):
+            given = ir.Constant(_base_url(text, agent.text("provider")))
+        entries.append((name, given))
     inputs = ir.Fields(tuple(entries))
-    return ir.Task(kind="ask", inputs=inputs, returns=returns, shape=shape, **shared)
-
-
-def _model_input(agent: Agent, name: str, value: Value) -> ir.Value:
-    text = text_of(value)
-    if is_template(text) or name not in ("provider", "model_url"):
-        return read_value(agent.context, value)
-    if name == "provider":
-        return ir.Constant({"lmstudio": "lm_studio"}.get(text, text))
-    return ir.Constant(_base_url(text, agent.text("provider")))
+    return ir.Task(name=agent.id, kind="ask", inputs=inputs, returns=returns, shape=shape)
 
 
 def _base_url(url: str, provider: str) -> str:
@@ -260,94 +264,138 @@ def _base_url(url: str, provider: str) -> str:
     return f"{base}/v1" if speaks_openai and re.fullmatch(r"https?://[^/]+", base) else base
 
 
-def _prompt(agent: Agent) -> ir.Value:
-    prompt = read_prompt(agent.context, agent.get("prompt"))
-    if prompt is not None:
-        return prompt
-    message = f"agent {agent.id!r} has no 'prompt': its model is given the input alone"
-    agent.context.warn("W006", message, agent.span, help='add prompt: "... {{ input }}"')
-    return _INPUT
-
-
-def _system(agent: Agent, instruction: str) -> ir.Value | None:
-    value = agent.get("system_prompt")
-    written = read_prompt(agent.context, value)
-    if not instruction or written is None:
-        return ir.Constant(instruction) if instruction else written
-    if isinstance(written, ir.Constant):
-        return ir.Constant(f"{written.value}\n\n{instruction}")
-    joined = template(f"{written.source}\n\n{instruction}")
-    assert isinstance(value, Scalar)
-    agent.context.places.remember(joined, value)
-    return joined
-
-
-def read_memory(agent: Agent, shared: Shared, _: Section) -> ir.Node:
+def read_memory(agent: Agent, _: Section) -> ir.Node:
     """An agent that keeps texts in a namespace, or finds them again."""
     operation = agent.text("operation") or "read"
     if operation not in _OPERATIONS:
         advice = did_you_mean(operation, _OPERATIONS) or "operations: read, write"
         message, span = f"a memory cannot {operation[:40]!r}", agent.span_of("operation")
         agent.context.report("W007", message, span, help=advice)
-    inputs = _memory_inputs(agent, operation, _question(agent))
-    return ir.Task(kind="memory", inputs=inputs, shape=computed("orka_memories", "it"), **shared)
+    return _use_memory(agent, operation)
 
 
-def _memory_inputs(agent: Agent, operation: str, text: ir.Value) -> ir.Fields:
-    is_write = operation == "write"
-    namespace = read_prompt(agent.context, agent.get("namespace"))
-    return ir.Fields(
-        (
-            ("operation", ir.Constant(operation)),
-            ("namespace", namespace or ir.Constant(USUAL_NAMESPACE)),
-            ("content" if is_write else "query", text),
-            ("metadata", _metadata(agent)) if is_write else ("limit", _limit(agent)),
-        )
-    )
+def _use_memory(agent: Agent, operation: str) -> ir.Task:
+    text = read_prompt(agent, "prompt") or _INPUT
+    limit = number_of(agent.get("limit", "top_k"))
+    entries: list[tuple[str, ir.Value]] = [
+        ("operation", ir.Constant(operation)),
+        ("namespace", read_prompt(agent, "namespace") or ir.Constant(USUAL_NAMESPACE)),
+    ]
+    if operation == "write":
+        metadata = read_fields(agent.context, agent.get("metadata"))
+        key = agent.get("key_template")
+        if key is not None:
+            named = ("key", read_value(agent.context, key))
+            metadata = ir.Fields((*metadata.entries, named))
+        entries += [("content", text), ("metadata", metadata)]
+    else:
+        most = int(limit) if limit is not None and limit >= 1 else USUAL_LIMIT
+        entries += [("query", text), ("limit", ir.Constant(most))]
+    shape = computed("orka_memories", "it")
+    return ir.Task(name=agent.id, kind="memory", inputs=ir.Fields(tuple(entries)), shape=shape)
 
 
-def read_rag(agent: Agent, shared: Shared, _: Section) -> ir.Node:
+def read_rag(agent: Agent, _: Section) -> ir.Node:
     """An agent that answers from the memories of a namespace."""
-    question = _question(agent)
-    inputs, shape = _memory_inputs(agent, "read", question), computed("orka_memories", "it")
-    search = ir.Task(name="memories", kind="memory", inputs=inputs, shape=shape)
+    search = replace(_use_memory(agent, "read"), name="memories")
+    question = read_prompt(agent, "prompt") or _INPUT
     source = question.source if isinstance(question, ir.Expression) else agent.text("prompt")
-    inner: Shared = {
-        "name": "answer",
-        "after": (ir.After("memories"),),
-        "when": None,
-        "on_failure": "halt",
-        "timeout_s": None,
-        "place": shared["place"],
-    }
-    answer = ask(agent, inner, prompt=template(_RAG + source))
+    answer = ask(agent, prompt=template(_RAG + source))
+    answer = replace(answer, name="answer", after=(ir.After("memories"),), place=agent.place)
     shape = ir.Expression("jinja", "it.answer")
-    return ir.Group(body=ir.Block((search, answer)), shape=shape, **shared)
+    return ir.Group(name=agent.id, body=ir.Block((search, answer)), shape=shape)
 
 
-def read_search(agent: Agent, shared: Shared, _: Section) -> ir.Node:
+def read_search(agent: Agent, _: Section) -> ir.Node:
     """A search in the web, which the operator maps to a function or a URL."""
-    arguments: list[tuple[str, ir.Value]] = [("query", _question(agent))]
+    arguments: list[tuple[str, ir.Value]] = [("query", read_prompt(agent, "prompt") or _INPUT)]
     most = agent.get("max_results")
     if most is not None:
         arguments.append(("max_results", read_value(agent.context, most)))
     task = ("task", ir.Constant(SEARCH_TASK))
     inputs = ir.Fields((task, ("with", ir.Fields(tuple(arguments)))))
-    return ir.Task(kind="use", inputs=inputs, shape=computed("orka_search", "it"), **shared)
+    return ir.Task(name=agent.id, kind="use", inputs=inputs, shape=computed("orka_search", "it"))
 
 
-def _question(agent: Agent) -> ir.Value:
-    return read_prompt(agent.context, agent.get("prompt")) or _INPUT
+def read_validator(agent: Agent, section: Section) -> ir.Node:
+    """A validator of loops or of plans: a model answers fixed criteria with true or false."""
+    criteria = criteria_of(agent, section.criteria)
+    preset = preset_of(agent.context, agent.get("scoring_preset"))
+    _check_model(agent)
+    groups = (
+        (name, ", ".join(f'"{part}": true or false' for part in parts))
+        for name, parts in CONTEXTS[criteria].items()
+    )
+    fields = ",\n".join(f'  "{name}": {{ {listed} }}' for name, listed in groups)
+    prompt = _validator_prompt(agent, section, f"{_STRICTNESS[preset]}\n{_FORM}\n{{\n{fields}\n}}")
+    task = ask(agent, prompt=prompt, shape=computed("orka_validation", "it", literal(criteria)))
+    if agent.get("temperature") is not None:
+        return task
+    temperature = ("temperature", ir.Constant(_TEMPERATURE))
+    return replace(task, inputs=ir.Fields((*task.inputs.entries, temperature)))
 
 
-def _limit(agent: Agent) -> ir.Constant:
-    number = number_of(agent.get("limit", "top_k"))
-    return ir.Constant(int(number) if number is not None and number >= 1 else USUAL_LIMIT)
+def criteria_of(agent: Agent, around: str) -> str:
+    """The criteria that a validator answers: its own, those of the loop around it, or by type."""
+    word, mode = agent.text("scoring_context").lower(), agent.text("mode").lower()
+    if around and not any(part in word for part in _MEANINGS):
+        return around
+    if word in CONTEXTS:
+        return word
+    meant = (name for part, name in _MEANINGS.items() if part in word or part == mode)
+    usual = "graphscout" if agent.type == "plan_validator" else "loop_convergence"
+    return next(meant, usual)
 
 
-def _metadata(agent: Agent) -> ir.Value:
-    fields = read_fields(agent.context, agent.get("metadata"))
-    key = agent.get("key_template")
-    if key is None:
-        return fields
-    return ir.Fields((*fields.entries, ("key", read_value(agent.context, key))))
+def choice(context: FileContext, value: Value | None, choices: Collection[str], what: str) -> str:
+    """One of some words; empty where it is absent, or none of them, which is reported."""
+    word = text_of(value)
+    if value is None or word in choices:
+        return word
+    message = f"there is no scoring {what} {word[:60]!r}"
+    advice = did_you_mean(word, choices) or f"{what}s: {', '.join(choices)}"
+    context.report("W007", message, value.span, label=f"unknown {what}", help=advice)
+    return ""
+
+
+def preset_of(context: FileContext, value: Value | None) -> str:
+    """The name of a table of weights."""
+    return choice(context, value, PRESETS, "preset") or USUAL_PRESET
+
+
+def _check_model(agent: Agent) -> None:
+    if agent.get("llm_model") is not None:
+        return
+    model = agent.fields.entry("model")
+    if model is None:
+        message = f"agent {agent.id!r} has no 'llm_model': the default model is asked"
+        agent.context.warn("W006", message, agent.span, help="add llm_model: NAME")
+        return
+    message = f"{agent.type!r} takes 'llm_model', not 'model'; the model is used all the same"
+    label, advice = "write 'llm_model'", "did you mean 'llm_model'?"
+    agent.context.warn("W004", message, model.key.span, label=label, help=advice)
+
+
+def _validator_prompt(agent: Agent, section: Section, instruction: str) -> ir.Value:
+    """What a validator is asked about its target, or about all that was said before."""
+    target, names = agent.get("evaluation_target"), section.flow["agents"]
+    name = text_of(target)
+    if isinstance(target, Scalar) and name not in names:
+        message = f"'evaluation_target' names {name[:60]!r}, but there is no such agent"
+        advice = did_you_mean(name, names)
+        agent.context.report("W010", message, target.span, label="unknown agent", help=advice)
+        name = ""
+    written = agent.get("custom_prompt", "prompt")
+    introduction = text_of(written) or _INTRODUCTION
+    content = f"{{{{ orka_content({literal(name)}) }}}}"
+    if "{content}" in introduction:
+        introduction = introduction.replace("{content}", content)
+    elif not is_template(introduction):
+        introduction = f"{introduction}\n\n{content}"
+    before = _BEFORE.format(target=literal(name))
+    expression = template(f"{introduction}\n{before}\n{instruction}")
+    if isinstance(written, Scalar):
+        agent.context.places.remember(expression, written)
+    else:
+        agent.context.places.remember_part(expression, agent.span_of("evaluation_target"))
+    return expression

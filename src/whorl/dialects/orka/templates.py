@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from whorl.dialects.orka.outputs import (
-    INSIGHTS,
-    OUTPUTS,
-    PAST,
-    THRESHOLD,
-    Output,
-    joined,
-    listed,
-    member,
-    outputs_of,
-    previous_outputs,
-    printed,
-    response_of,
-    shown_records,
-)
+from whorl.dialects.orka import outputs
+from whorl.dialects.orka.outputs import joined, listed, member, outputs_of, printed, response_of
 from whorl.dialects.orka.scores import JOINT
 from whorl.language.entry import Family, FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
@@ -46,11 +32,9 @@ def get_input(run: Run) -> Value:
 
 def get_current_topic(run: Run) -> Value:
     value = get_input(run)
-    for name in ("topic", "input", "question", "query"):
-        topic = value.get(name) if isinstance(value, dict) else None
-        if topic is not None:
-            return topic
-    return value
+    fields = value if isinstance(value, dict) else {}
+    topics = (fields.get(name) for name in ("topic", "input", "question", "query"))
+    return next((topic for topic in topics if topic is not None), value)
 
 
 def get_loop_number(run: Run) -> Value:
@@ -58,18 +42,24 @@ def get_loop_number(run: Run) -> Value:
     return number if isinstance(number, int) else 1
 
 
+def _last_loop(run: Run) -> dict[str, Value]:
+    """The result of the last loop that has ended before this place."""
+    loops = reversed(list(outputs_of(run, listed(run, "loops"))))
+    return next((value for _, value in loops if isinstance(value, dict)), {})
+
+
 def past_records(run: Run) -> list[Value]:
     """The records of the loop around, or of the last loop that has ended before this place."""
-    past: Value = run.lookup(PAST)
+    past: Value = run.lookup(outputs.PAST)
     if not isinstance(past, list):
-        past = _last_loop(run).get(PAST)
+        past = _last_loop(run).get(outputs.PAST)
     records: list[Value] = past if isinstance(past, list) else []
     run.check_items(len(records), "get_past_loops")
     return records
 
 
 def get_past_loops(run: Run) -> list[Value]:
-    return shown_records(past_records(run))
+    return outputs.shown_records(past_records(run))
 
 
 def get_past_insights(run: Run) -> str:
@@ -77,9 +67,9 @@ def get_past_insights(run: Run) -> str:
     lessons: dict[str, None] = {}
     for record in past_records(run):
         fields = record if isinstance(record, dict) else {}
-        names = (INSIGHTS, "insights", "synthesis_insights")
+        names = (outputs.INSIGHTS, "insights", "synthesis_insights")
         texts = (text for name in names if isinstance(text := fields.get(name), str) and text)
-        for text in islice(texts, 1):
+        if text := next(texts, ""):
             lessons.update(dict.fromkeys(text.split(JOINT)))
     return JOINT.join(lessons)
 
@@ -88,11 +78,8 @@ def get_past_loop_data(run: Run, key: Value) -> Value:
     past = get_past_loops(run)
     if key is None:
         return past
-    for record in reversed(past):
-        value = member(record, run.text(key))
-        if value is not UNDEFINED:
-            return value
-    return ""
+    values = (member(record, run.text(key)) for record in reversed(past))
+    return next((value for value in values if value is not UNDEFINED), "")
 
 
 def get_round_info(run: Run) -> str:
@@ -100,7 +87,7 @@ def get_round_info(run: Run) -> str:
 
 
 def get_score_threshold(run: Run) -> Value:
-    threshold = run.lookup(THRESHOLD)
+    threshold = run.lookup(outputs.THRESHOLD)
     return threshold if isinstance(threshold, int | float) else USUAL_THRESHOLD
 
 
@@ -113,35 +100,27 @@ def get_loop_status(run: Run) -> Value:
     return UNKNOWN if met is None else "threshold met" if met else "threshold not met"
 
 
-def get_loop_output(run: Run, agent: Value, outputs: Value) -> Value:
-    output = _output(run, run.text(agent), outputs)
-    return output if isinstance(output, dict) else Output()
-
-
-def _last_loop(run: Run) -> dict[str, Value]:
-    for _, value in reversed(list(outputs_of(run, listed(run, "loops")))):
-        if isinstance(value, dict):
-            return value
-    return {}
+def get_loop_output(run: Run, agent: Value, results: Value) -> Value:
+    output = _output(run, run.text(agent), results)
+    return output if isinstance(output, dict) else outputs.Output()
 
 
 def get_agent_response(run: Run, agent: Value) -> Value:
-    name = run.text(agent)
-    return _response(_output(run, name, None), f"No response found for {name}")
+    return safe_get_response(run, agent, f"No response found for {run.text(agent)}", None)
 
 
-def safe_get_response(run: Run, agent: Value, fallback: Value, outputs: Value) -> Value:
-    return _response(_output(run, run.text(agent), outputs), fallback)
+def safe_get_response(run: Run, agent: Value, fallback: Value, results: Value) -> Value:
+    return _response(_output(run, run.text(agent), results), fallback)
 
 
-def _output(run: Run, name: str, outputs: Value) -> Value:
+def _output(run: Run, name: str, results: Value) -> Value:
     """The result of an agent, or a member of it: `writer`, `writer.title`, `loop.agent.field`."""
-    if isinstance(outputs, dict) and name in outputs:
-        return outputs[name]
+    if isinstance(results, dict) and name in results:
+        return results[name]
     output: Value = next((value for _, value in outputs_of(run, [name])), UNDEFINED)
     agent, _, path = name.partition(".")
     if output is UNDEFINED and path:
-        output = next((value for _, value in outputs_of(run, [agent])), UNDEFINED)
+        output = _output(run, agent, None)
         for key in path.split(".")[:PATH_MAX]:
             inner = output.get("result") if isinstance(output, dict) else None
             output = inner[key] if isinstance(inner, dict) and key in inner else member(output, key)
@@ -157,8 +136,8 @@ def _response(value: Value, fallback: Value) -> Value:
 def _voice(word: str) -> Callable[[Run], Value]:
     def respond(run: Run) -> Value:
         names = [name for name in listed(run, "agents") if word in name.lower()]
-        outputs = list(outputs_of(run, names))
-        return _response(outputs[-1][1], NO_RESPONSE) if outputs else NO_RESPONSE
+        results = [value for _, value in outputs_of(run, names)]
+        return _response(results[-1], NO_RESPONSE) if results else NO_RESPONSE
 
     return respond
 
@@ -173,11 +152,9 @@ def get_collaborative_responses(run: Run) -> str:
 
 
 def get_fork_responses(run: Run, group: Value) -> dict[str, Value]:
-    forks = list(outputs_of(run, listed(run, "forks")))
+    forks = outputs_of(run, listed(run, "forks"))
     named = [value for name, value in forks if group is None or name == group]
-    branches = named[-1] if named else None
-    if not isinstance(branches, dict):
-        return {}
+    branches = named[-1] if named and isinstance(named[-1], dict) else {}
     return {name: response_of(value) for name, value in branches.items() if value is not None}
 
 
@@ -227,14 +204,11 @@ def _memories(run: Run, about: Value) -> str:
 
 
 def get_debate_evolution(run: Run) -> str:
-    past = get_past_loops(run)
-    if not past:
-        return "First round of the debate"
     lines = [
         f"Round {number}: score {run.text(member(record, 'score')) or 'unknown'}"
-        for number, record in enumerate(past, start=1)
+        for number, record in enumerate(get_past_loops(run), start=1)
     ]
-    return "\n".join(lines)
+    return "\n".join(lines) or "First round of the debate"
 
 
 def safe_get(run: Run, value: Value, key: Value, default: Value) -> Value:
@@ -250,9 +224,9 @@ def has_context(run: Run, name: Value) -> bool:
     return bool(_output(run, run.text(name), None)) or bool(run.lookup(run.text(name)))
 
 
-def artifacts(run: Run, outputs: Value) -> Value:
-    results = outputs if isinstance(outputs, dict) else previous_outputs(run)
-    return {name: response_of(value) for name, value in results.items() if name != PAST}
+def artifacts(run: Run, results: Value) -> Value:
+    by_agent = results if isinstance(results, dict) else outputs.previous_outputs(run)
+    return {name: response_of(value) for name, value in by_agent.items() if name != outputs.PAST}
 
 
 def truncate_text(run: Run, value: Value, length: Value, end: Value) -> str:
@@ -324,7 +298,9 @@ _VOICE_ROWS = tuple(
     (f"get_{word}_response", _voice(word), f"what the {word} agent said") for word in _VOICES
 )
 # The functions that are given the name of an agent, whose result they read.
-_READS_OUTPUTS = ("get_loop_output(", "get_agent_response(", "safe_get_response(")
+_READS = dict.fromkeys(
+    ("get_loop_output", "get_agent_response", "safe_get_response"), outputs.OUTPUTS
+)
 _FUNCTIONS: tuple[tuple[str, Callable[..., Value], str], ...] = (
     ("get_input", get_input, "the input of the run"),
     ("get_current_topic", get_current_topic, "what the run is about"),
@@ -372,9 +348,6 @@ _FILTERS: tuple[tuple[str, Callable[..., Value], str], ...] = (
 )
 _function, _filter = Family("function", "orka"), Family("filter", "orka")
 TEMPLATE_FUNCTIONS: tuple[FunctionEntry, ...] = (
-    *(
-        _function(*row, reads=OUTPUTS if row[0].startswith(_READS_OUTPUTS) else "")
-        for row in _FUNCTIONS
-    ),
+    *(_function(*row, reads=_READS.get(row[0].partition("(")[0], "")) for row in _FUNCTIONS),
     *(_filter(*row) for row in _FILTERS),
 )

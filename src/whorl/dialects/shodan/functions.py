@@ -1,4 +1,4 @@
-"""The function library of graphs: what arrives at a typed port, when a loop goes on.
+"""The function library of graphs: what arrives at typed ports, what nodes give, when loops go on.
 
 Names of nodes are arguments, since a node may have a name that no expression can spell.
 """
@@ -6,16 +6,18 @@ Names of nodes are arguments, since a node may have a name that no expression ca
 from __future__ import annotations
 
 import operator
+import re
+from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.shodan import outputs
-from whorl.dialects.shodan.outputs import convert, described, shown
 from whorl.language.core.conversion import from_json
 from whorl.language.entry import Family
-from whorl.language.faults import EvaluationError
+from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.libraries import Library
-from whorl.language.values import UNDEFINED, Value, item_of, kind_of
+from whorl.language.patterns import pattern
+from whorl.language.values import UNDEFINED, Value, item_of, kind_of, to_json_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +31,23 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     "<=": operator.le,
     ">=": operator.ge,
+}
+TYPES = ("string", "number", "boolean", "json", "file", "files", "any")
+SHOWN_MAX = 200
+ANSWER_SHOWN_MAX = 500
+# What an agent has beside its answer; all other outputs are fields of the answer.
+_WHOLE = ("output", "response")
+_BESIDE = (*_WHOLE, "structured", "sessionId", "exitCode")
+_FENCE = re.compile(r"```[A-Za-z]*+[ \t]*+\n(.*?)```", re.DOTALL)
+_PLACES_MAX = 50
+_NUMBER = re.compile(r"[+-]?(?:\d{1,18}|(?=[\d.]{2,40}$)\d*\.\d*)(?:[eE][+-]?\d{1,3})?")
+# The types that a value can be checked against without changing it.
+_CHECKED: dict[str, type | tuple[type, ...]] = {
+    "string": str,
+    "file": str,
+    "number": (int, float),
+    "boolean": bool,
+    "files": list,
 }
 
 
@@ -53,12 +72,10 @@ def arrive(run: Run, value: Value, node: Value, written: Value) -> Value:
     assert isinstance(spec, dict)
     if value is None or value is UNDEFINED:
         value = spec.get("default")
-    if value is None:
-        if spec.get("required"):
-            raise EvaluationError(f"required input {spec['name']!r} of {node!r} is missing")
-        return None
     what = f"input {spec['name']!r} of {node!r}"
-    return convert(run, value, str(spec.get("type", "any")), what)
+    if value is None and spec.get("required"):
+        raise EvaluationError(f"required {what} is missing")
+    return _typed(run, value, spec.get("type"), what)
 
 
 def ready(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> bool:
@@ -90,9 +107,8 @@ def continues(run: Run, name: Value, sign: Value, wanted: Value, value: Value) -
 
 def leaves(run: Run, name: Value, sign: Value, wanted: Value, value: Value) -> bool:
     """Whether a loop is left early; an output that is missing does not say so."""
-    if (value is None or value is UNDEFINED) and wanted is not None:
-        return False
-    return _compared(value, str(sign), wanted, f"exitWhen: output {name!r}")
+    is_missing = (value is None or value is UNDEFINED) and wanted is not None
+    return not is_missing and _compared(value, str(sign), wanted, f"exitWhen: output {name!r}")
 
 
 def _compared(value: Value, sign: str, wanted: Value, what: str) -> bool:
@@ -110,17 +126,12 @@ def goes_on(run: Run, value: Value) -> bool:
     """A truth value, the text `true`, or what a script language takes for true."""
     if isinstance(value, str):
         return value.strip().lower() == "true"
-    if isinstance(value, list | dict):
-        return True
-    return bool(value)
+    return isinstance(value, list | dict) or bool(value)
 
 
 def picked(run: Run, value: Value, key: Value, node: Value, written: Value) -> Value:
     """A declared output of a loop, as a value of its type."""
-    part = item_of(value, key)
-    if part is None or part is UNDEFINED:
-        return None
-    return convert(run, part, str(written), f"output {key!r} of {node!r}")
+    return _typed(run, item_of(value, key), written, f"output {key!r} of {node!r}")
 
 
 def gathered(run: Run, value: Value, node: Value, key: Value, take: Value) -> Value:
@@ -171,6 +182,241 @@ def timestamp(run: Run) -> str:
     return written.replace("+00:00", "Z")
 
 
+def finished(run: Run, value: Value, node: Value, written: Value) -> Value:
+    """The outputs of a command: declared ones from its standard output, and the usual ones."""
+    stdout = _text(item_of(value, "stdout"))
+    usual: dict[str, Value] = {
+        "output": stdout,
+        "stdout": stdout,
+        "stderr": _text(item_of(value, "stderr")),
+        "exitCode": item_of(value, "exit_code"),
+    }
+    outputs: dict[str, Value] = {}
+    for spec in _specs(run, written):
+        name = spec["name"]
+        if spec.get("extract") is None and name in usual:
+            outputs[name] = usual[name]
+        else:
+            outputs[name] = _extracted(run, stdout, spec, f"output {name!r} of {node!r}")
+    return _with_rest(outputs, usual)
+
+
+def _with_rest(outputs: dict[str, Value], rest: dict[str, Value]) -> Value:
+    """The declared outputs of a node come first: `output` stands for the first one."""
+    return outputs | {name: part for name, part in rest.items() if name not in outputs}
+
+
+def _text(value: Value) -> str:
+    return value.rstrip("\r\n") if isinstance(value, str) else ""
+
+
+def _extracted(run: Run, text: str, spec: dict[str, Any], what: str) -> Value:
+    extract = spec.get("extract") or {"type": "full"}
+    run.check_text(len(text), what)
+    part: Value = text
+    if extract["type"] == "regex":
+        match = pattern(str(extract["pattern"])).search(text)
+        part = match.groups[0] if match is not None and match.groups else None
+    elif extract["type"] == "json_path":
+        part = _follow(find_object(run, text), str(extract["pattern"]))
+    return spec.get("default") if part is None else _typed(run, part, spec.get("type"), what)
+
+
+def _follow(value: Value, path: str) -> Value:
+    """Only paths such as `$.a.b.c` are known."""
+    for key in path.removeprefix("$").split("."):
+        if key:
+            value = item_of(value, int(key) if key.isdigit() else key)
+    return None if value is UNDEFINED else value
+
+
+def answered(run: Run, value: Value, node: Value, written: Value) -> Value:
+    """The outputs of an agent: its answer by declared names, checked against their types."""
+    text, structure = _answer(run, value)
+    usual: dict[str, Value] = {
+        "output": text,
+        "response": text,
+        "structured": structure,
+        "sessionId": _follow(value, "session"),
+        "exitCode": _follow(value, "exit_code"),
+    }
+    specs = _specs(run, written)
+    fields = structure if isinstance(structure, dict) else {}
+    outputs: dict[str, Value] = {}
+    for spec in specs:
+        name = spec["name"]
+        if spec.get("extract") is not None:
+            outputs[name] = _extracted(run, text, spec, f"output {name!r} of {node!r}")
+        elif name in _BESIDE and not (name in _WHOLE and name in fields):
+            outputs[name] = usual[name]
+        else:
+            outputs[name] = _field(run, spec, specs, (text, fields, str(node)))
+    return _with_rest(outputs, usual | fields)
+
+
+def _answer(run: Run, value: Value) -> tuple[str, Value]:
+    """The text of an answer and the JSON in it; an answer that was checked has its own."""
+    if isinstance(value, dict) and "text" in value:
+        checked = value.get("value")
+        text = _text(value["text"])
+        return text, checked if checked is not None else find_object(run, text)
+    if isinstance(value, str):
+        return _text(value), find_object(run, value)
+    return run.json_text(value), value
+
+
+def _field(
+    run: Run, spec: dict[str, Any], specs: list[dict[str, Any]], answer: tuple[str, Any, str]
+) -> Value:
+    text, fields, node = answer
+    name, wanted = spec["name"], str(spec.get("type", "any"))
+    own = [other for other in specs if other["name"] not in _BESIDE and not other.get("extract")]
+    if name in fields:
+        if fields[name] is None:
+            return spec.get("default")
+        try:
+            _check(fields[name], wanted, f"output {name!r} of {node!r}")
+        except EvaluationError as fault:
+            raise EvaluationError(f"{fault}; the answer was: {_cut(text)}") from None
+        return fields[name]
+    if len(own) == 1 and wanted in ("string", "any", "file"):
+        return text
+    if len(own) == 1 and wanted == "json":
+        structure = find_object(run, text)
+        return text if structure is None else structure
+    if "default" in spec:
+        return spec["default"]
+    listed = ", ".join(repr(other["name"]) for other in own)
+    raise EvaluationError(
+        f"output {name!r} of {node!r} is missing: the answer must be a JSON object with {listed}, "
+        f"but it was: {_cut(text)}"
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= ANSWER_SHOWN_MAX else f"{text[:ANSWER_SHOWN_MAX]}..."
+
+
+def find_object(run: Run, text: str) -> Value:
+    """The JSON object or list that a text is, or holds in a fence or between other words."""
+    run.check_text(len(text), "an answer")
+    candidates = [text.strip(), *(match[1].strip() for match in _FENCE.finditer(text))]
+    # From each opening brace, as far as there are some, to the last closing one.
+    end = text.rfind("}") + 1
+    openings = islice(re.finditer(r"\{", text[:end]), _PLACES_MAX)
+    candidates += [text[opening.start() : end] for opening in openings]
+    for candidate in candidates:
+        if candidate[:1] in ("{", "["):
+            try:
+                return from_json(run, candidate)
+            except LimitExceeded:
+                raise
+            except EvaluationError:
+                continue
+    return None
+
+
+def returned(run: Run, value: Value, node: Value, written: Value) -> Value:
+    """The outputs of a function: every declared one must be there, of its type."""
+    if not isinstance(value, dict):
+        raise EvaluationError(f"{node!r} must return an object, not {described(value)}")
+    outputs: dict[str, Value] = {}
+    for spec in _specs(run, written):
+        name = spec["name"]
+        if name not in value:
+            given = ", ".join(map(repr, value)) or "nothing"
+            raise EvaluationError(f"{node!r} returned no output {name!r}; it returned {given}")
+        outputs[name] = _typed(run, value[name], spec.get("type"), f"output {name!r} of {node!r}")
+    return _with_rest(outputs, value)
+
+
+def messages(run: Run, session: Value, prompt: Value) -> Value:
+    """A conversation with a model: what was said so far, and the new prompt."""
+    return [*_turns(run, session), {"role": "user", "content": shown(run, prompt)}]
+
+
+def conversed(run: Run, value: Value, session: Value, prompt: Value) -> Value:
+    """An answer of a model with the conversation that it belongs to, as a text to go on with."""
+    text = value if isinstance(value, str) else run.json_text(value)
+    turns = messages(run, session, prompt)
+    assert isinstance(turns, list)
+    turns = [*turns, {"role": "assistant", "content": text}]
+    run.weigh(turns)
+    checked = None if isinstance(value, str) else value
+    return {"text": text, "value": checked, "session": to_json_text(turns), "exit_code": 0}
+
+
+def _turns(run: Run, session: Value) -> list[Value]:
+    if session is None or session is UNDEFINED or session == "":
+        return []
+    turns = from_json(run, session) if isinstance(session, str) else session
+    if not isinstance(turns, list) or not all(isinstance(item, dict) for item in turns):
+        raise EvaluationError("sessionId must be a conversation that another call gave")
+    return turns
+
+
+def _specs(run: Run, written: Value) -> list[dict[str, Any]]:
+    specs = from_json(run, written)
+    assert isinstance(specs, list)
+    return specs
+
+
+def shown(run: Run, value: Value) -> str:
+    """A value as templates print it: a text as it is, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    if value is UNDEFINED or value is None:
+        return "null"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return run.json_text(value)
+
+
+def described(value: Value) -> str:
+    """A value in a message, cut where it is long."""
+    if value is UNDEFINED:
+        return "undefined"
+    if isinstance(value, list | dict):
+        return kind_of(value)
+    return to_json_text(value)[:SHOWN_MAX]
+
+
+def _typed(run: Run, value: Value, wanted: Value, what: str) -> Value:
+    """A value for a port of a type; texts become numbers and truth values where they say so."""
+    if value is None or value is UNDEFINED:
+        return None
+    text = value.strip() if isinstance(value, str) else ""
+    match wanted:
+        case "string" | "file":
+            return shown(run, value)
+        case "files":
+            return value if isinstance(value, list) else [value]
+        case "json" if text[:1] in ("{", "["):
+            # A text that is no JSON is a JSON value, too.
+            with suppress(EvaluationError):
+                return from_json(run, text)
+        case "boolean":
+            if text.lower() in ("true", "false"):
+                return text.lower() == "true"
+            _check(value, wanted, what)
+        case "number":
+            if _NUMBER.fullmatch(text):
+                value = float(text) if set(text) & set(".eE") else int(text)
+            _check(value, wanted, what)
+            assert isinstance(value, int | float)
+            return run.check_number(value, what)
+    return value
+
+
+def _check(value: Value, wanted: str, what: str) -> None:
+    """Refuses a value that is not of the type, without changing any."""
+    kind = _CHECKED.get(wanted)
+    is_truth = isinstance(value, bool) and wanted == "number"
+    if kind is not None and (is_truth or not isinstance(value, kind)):
+        noun = "a list of files" if wanted == "files" else f"a {wanted}"
+        raise EvaluationError(f"{what} must be {noun}, not {described(value)}")
+
+
 _FUNCTIONS: tuple[tuple[str, Callable[..., object], str], ...] = (
     ("given(name)", given, "the value of a name, however it is spelt"),
     ("port(name, key)", port, "an output of a node"),
@@ -190,11 +436,11 @@ _FUNCTIONS: tuple[tuple[str, Callable[..., object], str], ...] = (
     ("overridden(value, text)", overridden, "the value, or the text where there is none"),
     ("settled(value, node)", settled, "fails for a node that failed and was tolerated"),
     ("timestamp()", timestamp, "the time of the run, in UTC"),
-    ("finished(value, node, outputs)", outputs.finished, "the outputs of a command"),
-    ("answered(value, node, outputs)", outputs.answered, "the outputs of an agent"),
-    ("returned(value, node, outputs)", outputs.returned, "the outputs of a function"),
-    ("messages(session, prompt)", outputs.messages, "a conversation, and a prompt after it"),
-    ("conversed(value, session, prompt)", outputs.conversed, "an answer with its conversation"),
+    ("finished(value, node, outputs)", finished, "the outputs of a command"),
+    ("answered(value, node, outputs)", answered, "the outputs of an agent"),
+    ("returned(value, node, outputs)", returned, "the outputs of a function"),
+    ("messages(session, prompt)", messages, "a conversation, and a prompt after it"),
+    ("conversed(value, session, prompt)", conversed, "an answer with its conversation"),
 )
 _family = Family("function", "ports")
 LIBRARY = Library(functions=tuple(_family(*function) for function in _FUNCTIONS))

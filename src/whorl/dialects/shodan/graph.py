@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from whorl.dialects.reading.fields import check_id, check_node, check_spelling, objects_of
 from whorl.dialects.reading.scalars import scalar_of, span_of, text_of, words
-from whorl.dialects.shodan.outputs import TYPES
+from whorl.dialects.shodan.functions import TYPES
 from whorl.ir.checks.suggest import suggest
 from whorl.language import LanguageError
 from whorl.language.patterns import pattern
@@ -134,6 +134,11 @@ class GraphNode:
         return "_".join(self.label.lower().split())
 
     @property
+    def place(self) -> str:
+        """Where it stands in its file."""
+        return f"{self.span.line}:{self.span.column}"
+
+    @property
     def is_interface(self) -> bool:
         """Whether it only stands for the ports of what holds it."""
         return self.type.startswith("interface-")
@@ -165,6 +170,7 @@ class Graph:
 
     nodes: dict[str, GraphNode] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
+    ends: set[tuple[str, Handle]] = field(default_factory=set)
     span: Span | None = None
     # By node: the edges that end there.
     leading_to: defaultdict[str, list[Edge]] = field(default_factory=lambda: defaultdict(list))
@@ -177,16 +183,11 @@ class Graph:
         default_factory=lambda: defaultdict(list)
     )
 
-    def settle(self) -> None:
-        """Looks all nodes and edges over, once they are known."""
-        for node in self.nodes.values():
-            self.members[node.holder].append(node)
-        for edge in self.edges:
-            self.leading_to[edge.target].append(edge)
-            self._follow(edge)
-
-    def _follow(self, edge: Edge) -> None:
-        """Finds the loop that holds both ends of an edge, and those that it leads out of."""
+    def add(self, edge: Edge) -> None:
+        """Adds an edge: finds the loop that holds both ends, and those that it leads out of."""
+        self.edges.append(edge)
+        self.ends.add((edge.target, edge.into))
+        self.leading_to[edge.target].append(edge)
         inner = {"": edge.target}
         name = edge.target
         while name:
@@ -220,10 +221,10 @@ def read_graph(context: Findings, root: Mapping) -> Graph:
         context.report("W002", f"a graph has at most {NODES_MAX:,} nodes", root.span)
         return Graph(span=root.span)
     _check_holders(context, graph)
+    for node in graph.nodes.values():
+        graph.members[node.holder].append(node)
     for item in items_of(context, root, "edges"):
         _read_edge(context, graph, item)
-    _check_doubles(context, graph)
-    graph.settle()
     return graph
 
 
@@ -318,27 +319,20 @@ def _read_extract(context: Findings, item: Mapping, node: str) -> tuple[str, str
 
 def _check_holders(context: Findings, graph: Graph) -> None:
     """A node stands in a loop by its `parentId`; any other holder is only drawn around it."""
-    for node in list(graph.nodes.values()):
-        if not node.holder:
-            continue
+    for node in [node for node in graph.nodes.values() if node.holder]:
+        around: set[str] = set()
+        name = node.holder
+        while name in graph.nodes and name not in around:
+            around.add(name)
+            name = graph.nodes[name].holder
         holder = graph.nodes.get(node.holder)
-        is_circle = node.id in _around(graph, node)
-        if holder is None or is_circle:
+        if holder is None or node.id in around:
             message = f"{node.id!r} stands in {node.holder[:60]!r}, which is no loop of this file"
             loops = [other.id for other in graph.nodes.values() if other.type == "loop"]
             advice = suggest(node.holder, loops)
             context.report("W010", message, node.span, label="no such loop", help=advice)
-        if holder is None or is_circle or holder.type != "loop":
+        if holder is None or node.id in around or holder.type != "loop":
             graph.nodes[node.id] = replace(node, holder="")
-
-
-def _around(graph: Graph, node: GraphNode) -> set[str]:
-    seen: set[str] = set()
-    holder = node.holder
-    while holder in graph.nodes and holder not in seen:
-        seen.add(holder)
-        holder = graph.nodes[holder].holder
-    return seen
 
 
 def _read_edge(context: Findings, graph: Graph, item: Mapping) -> None:
@@ -352,7 +346,12 @@ def _read_edge(context: Findings, graph: Graph, item: Mapping) -> None:
         ends = (text_of(item.get("source")), text_of(item.get("target")))
         handles = (scalar_of(item.get(name)) for name in ("sourceHandle", "targetHandle"))
         spans = (None if handle is None else handle.span for handle in handles)
-        graph.edges.append(Edge(*ends, out, into, span_of(item, "source"), *spans))
+        edge = Edge(*ends, out, into, span_of(item, "source"), *spans)
+        if into[0] != "output" and (edge.target, into) in graph.ends:
+            message = f"Multiple edges connected to input {into[1]!r} of {edge.target!r}"
+            advice = "the node will fail; keep one of them, or give the node an input for each"
+            context.warn("W012", message, edge.span, label="a second edge", help=advice)
+        graph.add(edge)
 
 
 def _read_handle(context: Findings, item: Mapping, name: str, usual: str) -> Handle | None:
@@ -372,14 +371,3 @@ def _read_handle(context: Findings, item: Mapping, name: str, usual: str) -> Han
     message = f"{written[:60]!r} is no handle"
     context.report("W010", message, span_of(item, name), label="no handle", help=advice)
     return None
-
-
-def _check_doubles(context: Findings, graph: Graph) -> None:
-    seen: set[tuple[str, Handle]] = set()
-    for edge in graph.edges:
-        end = (edge.target, edge.into)
-        if end in seen and edge.into[0] != "output":
-            message = f"Multiple edges connected to input {edge.into[1]!r} of {edge.target!r}"
-            advice = "the node will fail; keep one of them, or give the node an input for each"
-            context.warn("W012", message, edge.span, label="a second edge", help=advice)
-        seen.add(end)

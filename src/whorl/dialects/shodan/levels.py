@@ -201,53 +201,44 @@ class Level:
 
         An exit code by which the loop itself decides is a result, and no failure.
         """
-        loop = self.loop.node.fields if self.loop is not None else None
-        conditions = [loop and object_of(loop, name) for name in ("continueWhile", "exitWhen")]
+        loop = self.loop and self.loop.node.fields
+        conditions = (loop and object_of(loop, name) for name in ("continueWhile", "exitWhen"))
         compared = [text_of(condition.get("output")) for condition in conditions if condition]
         end = ".exitCode"
         deciders = [self.named(name.removesuffix(end)) for name in compared if name.endswith(end)]
-        return [
-            node
-            for node in self.members
-            if flag_of(node.fields, "continueOnFailure")
-            and not node.is_interface
-            and node not in deciders
-        ]
+        tolerated = (node for node in self.members if flag_of(node.fields, "continueOnFailure"))
+        return [node for node in tolerated if not node.is_interface and node not in deciders]
 
     def named(self, name: str) -> GraphNode | None:
         """The node of this level with that id, or else with that label."""
         by_id = next((node for node in self.members if node.id == name), None)
         return by_id or next((node for node in self.members if node.slug == name != ""), None)
 
-    def free_name(self, wanted: str) -> str:
+    def free_name(self, wanted: str, *others: set[str]) -> str:
         """A name that no node has which is seen from here or from further inside."""
-        taken = {name for level in self.chain() for name in level.graph.nodes}
+        taken = set().union(*others, *(level.graph.nodes for level in self.chain()))
         while wanted in taken:
             wanted += "_"
         return wanted
 
     def claim(self, wanted: str) -> str:
         """A name for something that is bound here, and that nothing else has."""
-        name = self.free_name(wanted)
-        taken = {name for level in self.chain() for name in level.claimed}
-        while name in taken:
-            name = self.free_name(f"{name}_")
+        name = self.free_name(wanted, *(level.claimed for level in self.chain()))
         self.claimed.add(name)
         return name
 
     def workflow_input(self, port: PortSpec) -> str:
         """An input of the workflow; several nodes may share one."""
         assert self.ports is not None
-        first = self.ports.get(port.name)
-        if first is not None and first != port:
-            port = PortSpec(
+        first = self.ports.setdefault(port.name, port)
+        if first != port:
+            self.ports[port.name] = PortSpec(
                 port.name,
                 port.type if port.type == first.type else "any",
                 required=port.required or first.required,
                 default=first.default if first.default is not None else port.default,
                 description=first.description or port.description,
             )
-        self.ports[port.name] = port
         name = self.free_name(port.name)
         if name != port.name:
             self.renamed[port.name] = name
@@ -327,15 +318,11 @@ class Level:
         if len(edges) > 1:
             message = f"Multiple edges connected to input {name!r} of {node.id!r}"
             return called("refuse", quoted(message))
-        choices = [
-            ("all", self.value_at(edge.source, edge.out, node.id) or "none") for edge in edges
-        ]
+        choices = [("all", self.value_at(e.source, e.out, node.id) or "none") for e in edges]
         if self.loop is not None:
             choices += self.loop.mappings.get((node.id, name), [])
-        if not choices:
-            return None
-        if len(choices) == 1 and choices[0][0] == "all":
-            return choices[0][1]
+        if not choices or [when for when, _ in choices] == ["all"]:
+            return choices[0][1] if choices else None
         pairs = [part for when, source in choices for part in (quoted(when), source)]
         return called("mapped", self.scope.counted, *pairs)
 

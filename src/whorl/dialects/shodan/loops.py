@@ -1,5 +1,7 @@
 """Loop nodes: an inside that is repeated while a condition holds, or once for each item of a list.
 
+An iteration is given the loop's inputs, mapped values and slots; the outputs of the loop come from
+its first, last or all iterations.
 `forEach: {items: INPUT, item: NAME, parallel: N}`: the input of the loop that holds the list, the
 name under which inner nodes are given an item, and how many run at once (1).
 """
@@ -8,163 +10,105 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from whorl import ir
 from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.shodan.functions import OPERATORS
-from whorl.dialects.shodan.graph import COUNT, check_part, flag_of, object_of, read_graph
-from whorl.dialects.shodan.levels import Level, LoopScope, expression, given, literal, output
-from whorl.dialects.shodan.loop_values import (
-    carry_inputs,
-    carry_values,
-    loop_inputs,
-    loop_outputs,
-    read_mappings,
-    read_results,
-    read_slots,
-)
-from whorl.dialects.shodan.nodes import common
+from whorl.dialects.shodan.graph import COUNT, PortSpec, check_part, flag_of, items_of, object_of
+from whorl.dialects.shodan.levels import expression, given, literal, output, packed
 from whorl.dialects.shodan.ports import slot_types
-from whorl.errors import InvalidWorkflow
+from whorl.errors import nearest
 from whorl.ir.checks.suggest import suggest
 from whorl.source import Mapping, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.dialects.shodan.graph import Graph, GraphNode
+    from whorl.dialects.shodan.graph import GraphNode
+    from whorl.dialects.shodan.levels import Level
     from whorl.source import Scalar
 
-DEPTH_MAX = 16
 ITERATIONS = 10
 ITERATIONS_MAX = 1_000_000
 PARALLEL_MAX = 1_000
 EXIT = "exit-when"
 OPPOSITES = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+WHEN = ("first", "subsequent", "all")
+Take = Literal["last", "first", "all"]
+TAKES = get_args(Take)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
-def read_loop(level: Level, node: GraphNode, build: Callable[[Level], ir.Block]) -> list[ir.Node]:
-    """A loop, or a for-each where the file asks for one."""
-    inner = _open_inside(level, node)
-    if inner is None:
-        return [ir.Compute(value=ir.Constant(None), **common(node))]
+def read_loop(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -> list[ir.Node]:
+    """A loop, or a for-each where the file asks for one, with the level inside of it."""
+    node = inner.scope.node
     if object_of(node.fields, "forEach") is not None or flag_of(node.fields, "forEach"):
         return _read_each(level, inner, build)
-    inputs = carry_inputs(level, inner)
-    read_mappings(inner)
-    read_slots(inner)
+    carried: list[ir.Carry] = []
+    for name, source in _loop_inputs(level, inner):
+        inner.scope.inputs[name] = inner.claim(name)
+        carried.append(ir.Carry(inner.scope.inputs[name], first=expression(source)))
+    _read_mappings(inner)
+    _read_slots(inner)
     body = _read_exit(inner, build(inner))
-    collect, shape = read_results(inner)
+    collect, shape = _read_results(inner)
     return [
         ir.Loop(
+            name=node.id,
             body=body,
             until=_read_until(inner),
-            limits=ir.LoopLimits(iterations=_limit(level, node)),
+            limits=ir.LoopLimits(iterations=_read_limit(level, node)),
             on_limit="finish",
-            carry=(*inputs, *carry_values(inner)),
+            carry=(*carried, *_carry_values(inner)),
             collect=collect,
             facts=((inner.scope.number, "number"),),
             shape=shape,
             limit_fields=(("max_iterations", "maxIterations"), ("budget", "--budget")),
-            **common(node),
         )
     ]
 
 
-def _limit(level: Level, node: GraphNode) -> int:
+def _read_limit(level: Level, node: GraphNode) -> int:
     written = scalar_of(node.fields.get("maxIterations"))
     if written is None:
         return ITERATIONS
     number = _whole(written)
-    if 1 <= number <= ITERATIONS_MAX:
-        return number
-    message = f"'maxIterations' of loop {node.id!r} must be a whole number from 1 to "
-    message += f"{ITERATIONS_MAX:,}, not {written.text[:40]!r}"
-    advice = f"leave it out for {ITERATIONS}"
-    level.context.report("W015", message, written.span, label="no such number", help=advice)
-    return ITERATIONS
+    if not 1 <= number <= ITERATIONS_MAX:
+        message = f"'maxIterations' of loop {node.id!r} must be a whole number from 1 to "
+        message += f"{ITERATIONS_MAX:,}, not {written.text[:40]!r}"
+        advice = f"leave it out for {ITERATIONS}"
+        level.context.report("W015", message, written.span, label="no such number", help=advice)
+    return number
 
 
 def _whole(written: Scalar) -> int:
     return int(written.text) if written.text.isascii() and written.text.isdigit() else 0
 
 
-def _open_inside(level: Level, node: GraphNode) -> Level | None:
-    """The level inside of a loop; None if there is none, which is reported."""
-    if sum(1 for _ in level.chain()) > DEPTH_MAX:
-        level.context.report("W002", f"loops stand at most {DEPTH_MAX} deep", node.span)
-        return None
-    graph = _own_graph(level, node)
-    inner = Level(level.context, graph or level.graph, "" if graph else node.id, level)
-    if all(member.is_interface for member in inner.members):
-        if not level.context.diagnostics:
-            message = f"loop {node.id!r} has nothing inside"
-            advice = "add inlineWorkflow, workflowRef, or nodes whose parentId is the loop"
-            level.context.report("W006", message, node.span, label="an empty loop", help=advice)
-        return None
-    inner.loop = LoopScope(node, inner.claim(COUNT))
-    return inner
-
-
-def _own_graph(level: Level, node: GraphNode) -> Graph | None:
-    """The graph of an inline workflow or of a file; None: the loop's nodes stand around it."""
-    context = level.context
-    inline = object_of(node.fields, "inlineWorkflow")
-    if inline is not None:
-        return read_graph(context, inline)
-    written = scalar_of(node.fields.get("workflowRef"))
-    if written is None:
-        return None
-    try:
-        opened = context.files.open(context.reference(written.text), written.span)
-    except InvalidWorkflow as fault:
-        context.adopt(fault.diagnostics)
-        return None
-    graphs = (home.graph for home in level.chain())
-    if opened.file in (context.file, *(graph.span.file for graph in graphs if graph.span)):
-        message = f"loop {node.id!r} holds the file that it stands in"
-        advice = "put the inner workflow into a file of its own"
-        context.report("W017", message, written.span, label="leads back", help=advice)
-        return None
-    if not isinstance(opened.root, Mapping):
-        context.report("W007", f"{opened.file!r} holds no workflow", written.span)
-        return None
-    context.sources[opened.file] = opened.text
-    context.adopt(opened.warnings)
-    context.add_components(opened.root)
-    return read_graph(context, opened.root)
-
-
 def _read_until(inner: Level) -> ir.When | None:
     """The condition to stop: the opposite of what the file says."""
-    node = inner.scope.node
-    written = object_of(node.fields, "continueWhile")
+    loop = inner.scope.node
+    written = object_of(loop.fields, "continueWhile")
     if written is not None:
         comparison = _comparison(inner, written, "continueWhile")
         if comparison is None:
             return None
         return ir.When(expression(f"not {comparison[1]}"), comparison[2])
-    source = _continue_source(inner)
-    if source is not None:
-        return ir.When(expression(f"not {called('goes_on', source)}"), "'continue' is not true")
-    advice = "add continueWhile: {output: node.output, operator: ==, value: ...}, "
-    advice += "or connect a continue slot"
-    message = f"loop {node.id!r} does not say when it goes on"
-    inner.context.report("W006", message, node.span, label="no condition", help=advice)
-    return None
-
-
-def _continue_source(inner: Level) -> str | None:
-    """What arrives at the slot of type continue, or at the continue node of the inside."""
-    loop = inner.scope.node
+    # What arrives at the slot of type continue, or at the continue node of the inside.
     slots = {("dock", name, "input") for name in slot_types(inner.context, loop, "continue")}
     edges = [e for e in inner.graph.edges if e.target == loop.id and e.into in slots]
     for node in inner.members:
         edges += inner.graph.leading_to[node.id] if node.type == "interface-continue" else ()
-    return inner.value_at(edges[0].source, edges[0].out, "") if edges else None
+    source = inner.value_at(edges[0].source, edges[0].out, "") if edges else None
+    if source is not None:
+        return ir.When(expression(f"not {called('goes_on', source)}"), "'continue' is not true")
+    advice = "add continueWhile: {output: node.output, operator: ==, value: ...}, "
+    advice += "or connect a continue slot"
+    message = f"loop {loop.id!r} does not say when it goes on"
+    inner.context.report("W006", message, loop.span, label="no condition", help=advice)
+    return None
 
 
 def _comparison(inner: Level, written: Mapping, field: str) -> tuple[str, str, str] | None:
@@ -223,40 +167,39 @@ def _read_exit(inner: Level, body: ir.Block) -> ir.Block:
 
 def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -> list[ir.Node]:
     """A for-each, behind a node that holds what the loop is given."""
-    scope, node = inner.scope, inner.scope.node
+    scope, node, context = inner.scope, inner.scope.node, level.context
     options = object_of(node.fields, "forEach") or Mapping((), node.span)
-    check_part(level.context, options, "forEach", f"'forEach' of loop {node.id!r}")
+    check_part(context, options, "forEach", f"'forEach' of loop {node.id!r}")
     scope.item = _read_item(inner, options)
-    inputs = dict(loop_inputs(level, inner))
+    inputs = dict(_loop_inputs(level, inner))
     items = text_of(options.get("items")) or next(iter(inputs), "")
     if items not in inputs:
         message = f"'forEach' of loop {node.id!r} takes its items from the input {items[:60]!r}, "
         message += "which it does not have"
-        span, advice = span_of(options, "items"), suggest(items, inputs)
-        advice = advice or "add an input of the type json"
-        level.context.report("W010", message, span, label="no such input", help=advice)
-        return [ir.Compute(value=ir.Constant(None), **common(node))]
+        advice = suggest(items, inputs) or "add an input of the type json"
+        span = span_of(options, "items")
+        context.report("W010", message, span, label="no such input", help=advice)
+        return [ir.Compute(name=node.id, value=ir.Constant(None))]
     for name in ("continueWhile", "exitWhen"):
         if object_of(node.fields, name) is not None:
             message = f"{name!r} of loop {node.id!r} has no effect: 'forEach' takes all items"
             span, advice = span_of(node.fields, name), "leave it out, or leave 'forEach' out"
-            level.context.warn("W023", message, span, label="no effect", help=advice)
+            context.warn("W023", message, span, label="no effect", help=advice)
     scope.held = level.free_name(f"{node.id}.inputs")
     scope.inputs = dict.fromkeys(inputs, scope.held)
     scope.index = inner.claim("index")
-    read_mappings(inner)
-    body = build(inner)
-    held = ir.Fields(tuple((name, expression(source)) for name, source in inputs.items()))
+    _read_mappings(inner)
     each = ir.ForEach(
+        name=node.id,
         items=expression(called("dig", given(scope.held), quoted(items))),
-        body=body,
+        body=build(inner),
         item_name=scope.item[1],
         index_name=scope.index,
-        concurrency=_parallel(level, options),
+        concurrency=_read_parallel(level, options),
         on_item_failure="halt",
         shape=_gathered(inner),
-        **common(node),
     )
+    held = ir.Fields(tuple((name, expression(source)) for name, source in inputs.items()))
     return [ir.Compute(name=scope.held, value=held), each]
 
 
@@ -275,11 +218,23 @@ def _read_item(inner: Level, options: Mapping) -> tuple[str, str]:
     return name, inner.claim(name)
 
 
+def _read_parallel(level: Level, options: Mapping) -> int:
+    written = scalar_of(options.get("parallel"))
+    if written is None or isinstance(written.value, bool):
+        return PARALLEL_MAX if written is not None and written.value else 1
+    number = _whole(written)
+    if not 1 <= number <= PARALLEL_MAX:
+        message = f"'parallel' must be true, or a whole number from 1 to {PARALLEL_MAX:,}"
+        advice = "write how many items may run at once"
+        level.context.report("W007", message, written.span, label="no such number", help=advice)
+    return number
+
+
 def _gathered(inner: Level) -> ir.Fields:
     """The outputs of a for-each, from the results of its items."""
     count = "(it | length)"
     entries: list[tuple[str, ir.Value]] = []
-    for target, (take, source) in loop_outputs(inner, count, "all").items():
+    for target, (take, source) in _loop_outputs(inner, count, "all").items():
         if source != count:
             arguments = source.removeprefix("port(").removesuffix(")")
             source = f"gathered(it, {arguments}, {quoted(take)})"
@@ -287,16 +242,246 @@ def _gathered(inner: Level) -> ir.Fields:
     return ir.Fields((*entries, (COUNT, expression(count))))
 
 
-def _parallel(level: Level, options: Mapping) -> int:
-    written = scalar_of(options.get("parallel"))
-    if written is None or written.value is False:
-        return 1
-    if written.value is True:
-        return PARALLEL_MAX
-    number = _whole(written)
-    if 1 <= number <= PARALLEL_MAX:
-        return number
-    message = f"'parallel' must be true, or a whole number from 1 to {PARALLEL_MAX:,}"
-    advice = "write how many items may run at once"
-    level.context.report("W007", message, written.span, label="no such number", help=advice)
-    return 1
+def _loop_inputs(level: Level, inner: Level) -> list[tuple[str, str]]:
+    """The names of the loop's inputs, and what arrives there: looked at once, before all else."""
+    node = inner.scope.node
+    names = dict.fromkeys(level.input_names(node))
+    for mapping in items_of(level.context, node.fields, "inputMappings"):
+        source = object_of(mapping, "source")
+        if source is not None and text_of(source.get("type")) == "outer":
+            names.setdefault(text_of(source.get("name")))
+    return [
+        (name, level.own(node, name) or level.arrived(node, PortSpec(name)))
+        for name in names
+        if name and (name != inner.scope.item[0] or node.input(name) is not None)
+    ]
+
+
+def _read_mappings(inner: Level) -> None:
+    """Reads what is mapped to the inputs of inner nodes."""
+    context, owner = inner.context, f"an input mapping of loop {inner.scope.node.id!r}"
+    for mapping in items_of(context, inner.scope.node.fields, "inputMappings"):
+        if not check_part(context, mapping, "input mapping", owner):
+            continue
+        target, source = object_of(mapping, "target"), object_of(mapping, "source")
+        if target is None or source is None:
+            message = f"{owner} lacks its source or target"
+            advice = "write source: {type: outer, name: ...} and target: {node: ..., input: ...}"
+            context.report("W006", message, mapping.span, label="this mapping", help=advice)
+            continue
+        when = text_of(mapping.get("iterations")) or "all"
+        if when not in WHEN:
+            message = "'iterations' of a mapping must be first, subsequent or all, "
+            message += f"not {when[:40]!r}"
+            span, advice = span_of(mapping, "iterations"), suggest(when, WHEN)
+            context.report("W009", message, span, label="unknown word", help=advice)
+        node = _inner_node(inner, target)
+        value = _mapping_source(inner, source)
+        if node is not None:
+            _add_mapping(inner, target, node, (when, value))
+
+
+def _add_mapping(
+    inner: Level, target: Mapping, node: GraphNode, mapped: tuple[str, str | None]
+) -> None:
+    """An input takes one value in each iteration; an edge brings one in all of them."""
+    name, span = text_of(target.get("input")), span_of(target, "input")
+    when, value = mapped
+    inner.expect(node, "input", name, span)
+    mappings = inner.scope.mappings.setdefault((node.id, name), [])
+    others = [other for other, _ in mappings] + ["all" for _ in inner.edges_into(node, name)]
+    if any(when == other or "all" in (when, other) for other in others):
+        message = f"input {name!r} of {node.id!r} is given two values in the same iteration"
+        advice = "use `first` for one mapping and `subsequent` for the other, "
+        advice += "or give the node an input for each"
+        inner.context.report("W012", message, span, label="a second value", help=advice)
+    if value is not None:
+        mappings.append((when, value))
+
+
+def _inner_node(inner: Level, where: Mapping) -> GraphNode | None:
+    """The node of the loop that a mapping names; interface nodes have no values of their own."""
+    name = text_of(where.get("node"))
+    node = inner.named(name)
+    if node is not None and not node.is_interface:
+        return node
+    message = f"loop {inner.scope.node.id!r} has no node {name[:60]!r} inside"
+    span, advice = span_of(where, "node"), suggest(name, [member.id for member in inner.members])
+    inner.context.report("W010", message, span, label="no such node", help=advice)
+    return None
+
+
+def _inner_output(inner: Level, source: Mapping) -> tuple[str, str] | None:
+    """The node and the output that a mapping names."""
+    node = _inner_node(inner, source)
+    if node is None:
+        return None
+    name = text_of(source.get("output"))
+    inner.expect(node, "output", name, span_of(source, "output"))
+    return node.id, name
+
+
+def _mapping_source(inner: Level, source: Mapping) -> str | None:
+    scope, kind, name = inner.scope, text_of(source.get("type")), text_of(source.get("name"))
+    match kind:
+        case "outer":
+            # An input of the loop, or the item that is present.
+            if not scope.held or name != scope.item[0]:
+                assert inner.around is not None
+                inner.around.expect(scope.node, "input", name, span_of(source, "name"))
+            return scope.value_of(("input", name, ""))
+        case "previous" if not scope.held:
+            key = _inner_output(inner, source)
+            if key is None:
+                return None
+            if key not in scope.previous:
+                scope.previous[key] = inner.claim(f"{key[0]}.{key[1]}")
+            return given(scope.previous[key])
+        case "builtin":
+            return _builtin(inner, source, scope.counted)
+        case "item" if scope.held:
+            return given(scope.item[1])
+    kinds = ("outer", "item" if scope.held else "previous", "builtin")
+    message = f"the source of a mapping is of the type {kind[:40]!r}, which is not known"
+    message += " in a for-each" if kind == "previous" else ""
+    span, advice = span_of(source, "type"), suggest(kind, kinds)
+    inner.context.report("W009", message, span, label="unknown type", help=advice)
+    return None
+
+
+def _builtin(inner: Level, source: Mapping, count: str) -> str | None:
+    """The only value that every loop has by itself: how many iterations there were."""
+    name = text_of(source.get("name"))
+    if name == COUNT:
+        return count
+    message, span = f"there is no builtin {name[:40]!r}", span_of(source, "name")
+    inner.context.report("W010", message, span, label="unknown name", help=f"write {COUNT}")
+    return None
+
+
+def _read_slots(inner: Level) -> None:
+    """Reads the slots, whose values go from one iteration to the next."""
+    types = inner.scope.slot_types = slot_types(inner.context, inner.scope.node, "feedback")
+    for node in inner.members:
+        ports = node.inputs if node.type == "interface-output" else ()
+        if node.type == "interface-input":
+            ports = tuple(port for port in node.outputs if port.name.startswith("prev."))
+        for port in ports:
+            types.setdefault(port.name.removeprefix("prev."), port.type)
+    for name in types:
+        inner.scope.slots[name] = inner.claim(f"prev.{name}")
+
+
+def _carry_values(inner: Level) -> list[ir.Carry]:
+    """Mapped outputs of the iteration before, and slots; one that is not written is kept."""
+    scope, null = inner.scope, ir.Constant(None)
+    carried = [
+        ir.Carry(name, null, expression(output(node, port)))
+        for (node, port), name in scope.previous.items()
+    ]
+    for name, kind in scope.slot_types.items():
+        slot, source = scope.slots[name], _slot_source(inner, name)
+        following: ir.Expression | None = None
+        if source is not None:
+            port = packed(PortSpec(name, kind).packed())
+            typed = called("arrive", source, quoted(scope.node.id), port)
+            following = expression(called("kept", typed, given(slot)))
+        carried.append(ir.Carry(slot, null, following))
+    return carried
+
+
+def _slot_source(inner: Level, name: str) -> str | None:
+    """What is written into a slot: by a dock's handle, or by the output node of the inside."""
+    for edge in inner.graph.edges:
+        if edge.target == inner.scope.node.id and edge.into == ("dock", name, "current"):
+            return inner.value_at(edge.source, edge.out, "")
+    for node in inner.members:
+        if node.type == "interface-output" and node.input(name) is not None:
+            return inner.fed(node, name)
+    return None
+
+
+def _read_results(inner: Level) -> tuple[tuple[ir.Collect, ...], ir.Fields]:
+    """What is collected after each iteration, and the outputs that are made of it."""
+    node, count = inner.scope.node, given(inner.scope.number)
+    outputs = _loop_outputs(inner, count, "last")
+    if inner.holder == node.id:
+        # Outputs of inner nodes that nodes outside of the loop are connected to.
+        for edge in inner.graph.leaving[node.id]:
+            source = inner.value_at(edge.source, edge.out, "") or "none"
+            outputs.setdefault(f"{edge.source}.{edge.out[1]}", ("last", source))
+    outputs.setdefault(COUNT, ("last", count))
+    types = {port.name: port.type for port in node.outputs}
+    entries: list[tuple[str, ir.Value]] = []
+    for name in dict.fromkeys((*types, *outputs)):
+        is_list = name in outputs and outputs[name][0] == "all"
+        kind = "any" if is_list else types.get(name, "any")
+        arguments = map(quoted, (name, node.id, kind))
+        entries.append((name, expression(called("picked", "it", *arguments))))
+    collected = (
+        ir.Collect(name, take, expression(source)) for name, (take, source) in outputs.items()
+    )
+    return tuple(collected), ir.Fields(tuple(entries))
+
+
+def _loop_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take, str]]:
+    """What a loop gives by its mappings and edges: what is taken, and from where."""
+    scope = inner.scope
+    outputs = _mapped_outputs(inner, count, usual)
+    for port in scope.node.outputs:
+        source = None if port.name in outputs else _output_source(inner, port)
+        # Of a for-each only what its nodes gave can be gathered.
+        if source is not None and (not scope.held or source.startswith("port(")):
+            outputs[port.name] = (usual, source)
+        elif port.name not in (*outputs, COUNT):
+            near = nearest(port.name, outputs)
+            advice = "add it to outputMappings, or connect an inner output to it"
+            if near:
+                advice = f"did you mean it where outputMappings says {near!r}?"
+            message = f"output {port.name[:60]!r} of loop {scope.node.id!r} comes from nowhere"
+            inner.context.report("W010", message, port.span, label="no source", help=advice)
+    return outputs
+
+
+def _mapped_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take, str]]:
+    loop, report = inner.scope.node, inner.context.report
+    owner = f"an output mapping of loop {loop.id!r}"
+    outputs: dict[str, tuple[Take, str]] = {}
+    for mapping in items_of(inner.context, loop.fields, "outputMappings"):
+        is_right = check_part(inner.context, mapping, "output mapping", owner)
+        source, target = object_of(mapping, "source"), text_of(mapping.get("target"))
+        if source is None or not target:
+            message = f"{owner} lacks its source or target"
+            advice = "write source: {node: ..., output: ...} and target: NAME"
+            if is_right:
+                report("W006", message, mapping.span, label="this mapping", help=advice)
+            continue
+        if target in outputs:
+            message = f"output {target[:60]!r} of loop {loop.id!r} has two mappings"
+            span, advice = span_of(mapping, "target"), "choose another target for one of them"
+            report("W012", message, span, label="a second value", help=advice)
+        take = text_of(mapping.get("take")) or usual
+        if take not in TAKES:
+            message = f"'take' must be last, first or all, not {take[:40]!r}"
+            span, advice = span_of(mapping, "take"), suggest(take, TAKES)
+            report("W009", message, span, label="unknown word", help=advice)
+        if text_of(source.get("type")) == "builtin":
+            value = _builtin(inner, source, count)
+        else:
+            key = _inner_output(inner, source)
+            value = None if key is None else output(*key)
+        outputs[target] = (cast("Take", take), value or "none")
+    return outputs
+
+
+def _output_source(inner: Level, port: PortSpec) -> str | None:
+    """What an edge from inside brings to an output, or the slot that can only be meant for it."""
+    scope = inner.scope
+    for edge in inner.graph.edges:
+        if edge.target == scope.node.id and edge.into[:2] == ("output", port.name):
+            return inner.value_at(edge.source, edge.out, "")
+    slots = [name for name in scope.slots if name == port.name]
+    slots += [name for name in scope.slots if port.name.endswith(f"_{name}")]
+    if not slots and len(scope.slots) == 1 and len(scope.node.outputs) == 1:
+        slots = list(scope.slots)
+    return _slot_source(inner, slots[0]) if slots else None

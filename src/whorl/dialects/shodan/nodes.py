@@ -1,17 +1,25 @@
-"""Single nodes: each gives the nodes of the IR that stand for one of the file."""
+"""Single nodes, and the templates in their texts, such as `{{ inputs.x }}` or `{{ node.output }}`.
+
+One that stands for nothing stays as it is written, with a warning; a near miss of a name,
+and an input that a node does not declare, are errors.
+"""
 
 from __future__ import annotations
 
+import re
 import shlex
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.native.shell import PREFIX, read_script
+from whorl.dialects.reading.context import REPORTED_MAX
 from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
-from whorl.dialects.reading.texts import called, quoted
-from whorl.dialects.shodan.graph import flag_of
+from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, split_text
+from whorl.dialects.shodan.graph import COUNT, flag_of
 from whorl.dialects.shodan.levels import expression, literal, packed
-from whorl.dialects.shodan.ports import SESSION, promised_outputs, read_schema, trigger_ports
-from whorl.dialects.shodan.texts import read_shell, read_text, text_source
+from whorl.dialects.shodan.ports import SESSION, TAKEN, promised_outputs, read_schema, trigger_ports
+from whorl.errors import nearest
+from whorl.ir.checks.suggest import suggest
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
@@ -19,7 +27,6 @@ if TYPE_CHECKING:
 
     from whorl.dialects.shodan.graph import GraphNode
     from whorl.dialects.shodan.levels import Level
-    from whorl.dialects.shodan.texts import Variables
     from whorl.language import Json
 
 PROGRAMS = {".sh": "bash", ".js": "node", ".mjs": "node", ".ts": "node"}
@@ -35,26 +42,14 @@ _OPENAI_MODEL = "gpt-4o"
 _OPENAI_TEMPERATURE = 0.7
 _TRIGGERS = ("manual", "cron", "idle")
 _CONSTANTS = {"boolean": (bool,), "number": (int, float), "string": (str,)}
+NUMBERS = "WHORL_N"
+_PLACE = re.compile(r"\{\{([^{}]*+)\}\}")
+_WORDS = re.compile(r"[A-Za-z0-9_-]+(?:\[\d{1,4}\])?(?:\.[A-Za-z0-9_-]+(?:\[\d{1,4}\])?)*")
+_COUNTS = (COUNT, "iteration")
+# Comparing names costs time, and a hostile file has many of both.
+_COMPARED_MAX = 500
 
 Entries = list[tuple[str, ir.Value]]
-
-
-class Common(TypedDict):
-    """What all nodes take, by the names of the IR."""
-
-    name: str
-    place: str
-    on_failure: Literal["halt", "continue"]
-
-
-def common(node: GraphNode) -> Common:
-    """The fields of the IR that every node has."""
-    is_tolerated = flag_of(node.fields, "continueOnFailure")
-    return {
-        "name": node.id,
-        "place": f"{node.span.line}:{node.span.column}",
-        "on_failure": "continue" if is_tolerated else "halt",
-    }
 
 
 def _read_trigger(level: Level, node: GraphNode) -> ir.Node:
@@ -66,18 +61,22 @@ def _read_trigger(level: Level, node: GraphNode) -> ir.Node:
         span = span_of(node.fields, "triggerType")
         advice = "run the workflow by hand, or from a scheduler of your system"
         level.context.warn("W023", message, span, label="never fires", help=advice)
-    outputs: Entries = [
-        ("timestamp", expression("timestamp()")),
-        ("type", ir.Constant(kind if kind in _TRIGGERS else "manual")),
-    ]
+    outputs: dict[str, ir.Value] = {
+        "timestamp": expression("timestamp()"),
+        "type": ir.Constant(kind if kind in _TRIGGERS else "manual"),
+    }
     for port in trigger_ports(level, node):
         source: str | None = None
         if level.ports is not None:
             source = level.workflow_input(port)
         elif level.loop is not None:
             source = level.loop.value_of(("input", port.name, ""))
-        outputs.append((port.name, expression(source or literal(port.default))))
-    return ir.Compute(value=ir.Fields(tuple(outputs)), **common(node))
+        outputs[port.name] = expression(source or literal(port.default))
+    return _compute(node, outputs)
+
+
+def _compute(node: GraphNode, outputs: dict[str, ir.Value]) -> ir.Node:
+    return ir.Compute(name=node.id, value=ir.Fields(tuple(outputs.items())))
 
 
 def _read_constant(level: Level, node: GraphNode) -> ir.Node:
@@ -91,19 +90,17 @@ def _read_constant(level: Level, node: GraphNode) -> ir.Node:
         message = f"constant {node.id!r} must be a {wanted}, not {shown}"
         span, advice = span_of(node.fields, "value"), f"write a {wanted}, or change its valueType"
         level.context.report("W007", message, span, label=f"expected a {wanted}", help=advice)
-    return ir.Compute(value=ir.Fields((("value", ir.Constant(value)),)), **common(node))
+    return _compute(node, {"value": ir.Constant(value)})
 
 
 def _read_workdir(level: Level, node: GraphNode) -> ir.Node:
     """A path that other nodes read."""
-    path = read_text(level, node, scalar_of(node.fields.get("path")))
-    return ir.Compute(value=ir.Fields((("path", path),)), **common(node))
+    return _compute(node, {"path": read_text(level, node, scalar_of(node.fields.get("path")))})
 
 
 def _read_wire(level: Level, node: GraphNode) -> ir.Node:
     """Hands on what comes in."""
-    value = expression(level.own(node, "value") or "none")
-    return ir.Compute(value=ir.Fields((("value", value),)), **common(node))
+    return _compute(node, {"value": expression(level.own(node, "value") or "none")})
 
 
 def _read_shell_node(level: Level, node: GraphNode) -> ir.Node:
@@ -111,26 +108,20 @@ def _read_shell_node(level: Level, node: GraphNode) -> ir.Node:
 
     Values are put into the script and the commands only, never into a file.
     """
-    texts = _listed_files(level, node, "scriptFiles")
-    scripts = [text for text in texts if text.strip()]
-    variables: Variables = []
-    written = _written_script(node)
+    scripts = [text for text in _listed_files(level, node, "scriptFiles") if text.strip()]
+    variables: Entries = []
+    written = scalar_of(node.fields.get("script"))
+    if written is None or not written.text.strip():
+        commands = node.fields.get("commands")
+        items = commands if isinstance(commands, Sequence) else ()
+        lines = [item for item in items if isinstance(item, Scalar) and item.text.strip()]
+        written = lines[0] if lines else None
+        if len(lines) > 1:
+            written = Scalar(_one_by_one([line.text for line in lines]), lines[0].span)
     if written is not None:
         script, variables = read_shell(level, node, written)
         scripts.append(script)
     return _run_scripts(level, node, scripts, variables)
-
-
-def _written_script(node: GraphNode) -> Scalar | None:
-    script = scalar_of(node.fields.get("script"))
-    if script is not None and script.text.strip():
-        return script
-    commands = node.fields.get("commands")
-    items = commands if isinstance(commands, Sequence) else ()
-    lines = [item for item in items if isinstance(item, Scalar) and item.text.strip()]
-    if len(lines) > 1:
-        return Scalar(_one_by_one([line.text for line in lines]), lines[0].span)
-    return lines[0] if lines else None
 
 
 def _read_script_node(level: Level, node: GraphNode) -> ir.Node:
@@ -157,23 +148,19 @@ def _read_script_node(level: Level, node: GraphNode) -> ir.Node:
     return _run_scripts(level, node, [script], variables)
 
 
-def _run_scripts(
-    level: Level, node: GraphNode, scripts: list[str], variables: Variables
-) -> ir.Node:
+def _run_scripts(level: Level, node: GraphNode, scripts: list[str], variables: Entries) -> ir.Node:
     """One task for all of them; nothing at all is a result too."""
-    fields = common(node)
     if not scripts:
         nothing = literal({"stdout": "", "stderr": "", "exit_code": 0})
-        return ir.Compute(value=_shape("finished", nothing, node), **fields)
-    inputs: Entries = [
-        ("script", ir.Constant(_one_by_one(scripts))),
-        ("variables", ir.Fields(tuple(variables))),
-        ("folder", _read_folder(level, node)),
+        return ir.Compute(name=node.id, value=_shape("finished", nothing, node))
+    inputs: dict[str, ir.Value] = {
+        "script": ir.Constant(_one_by_one(scripts)),
+        "variables": ir.Fields(tuple(variables)),
+        "folder": _read_folder(level, node),
         # One that others may go on after is a result, so that they can read its exit code.
-        ("check", ir.Constant(fields["on_failure"] == "halt")),
-    ]
-    given, shape = ir.Fields(tuple(inputs)), _shape("finished", "it", node)
-    return ir.Task(kind="run", inputs=given, shape=shape, **fields)
+        "check": ir.Constant(not flag_of(node.fields, "continueOnFailure")),
+    }
+    return _task(node, "run", inputs, _shape("finished", "it", node))
 
 
 def _one_by_one(scripts: list[str]) -> str:
@@ -182,6 +169,13 @@ def _one_by_one(scripts: list[str]) -> str:
         return scripts[0]
     # A shell refuses to hold nothing but remarks, so there is always a command in it.
     return " && ".join(f"( :\n{script}\n)" for script in scripts)
+
+
+def _task(
+    node: GraphNode, kind: str, inputs: dict[str, ir.Value], shape: ir.Value, returns: Json = None
+) -> ir.Node:
+    given = ir.Fields(tuple(inputs.items()))
+    return ir.Task(name=node.id, kind=kind, inputs=given, shape=shape, returns=returns)
 
 
 def _shape(function: str, source: str, node: GraphNode) -> ir.Expression:
@@ -208,9 +202,8 @@ def _listed_files(level: Level, node: GraphNode, field: str) -> list[str]:
             name = scalar_of(item.get("path")) or scalar_of(item.get("name"))
         if name is None:
             level.context.report("W007", f"{field!r} must be a list of paths", item.span)
-            continue
-        file = level.context.read_file(name)
-        texts += [] if file is None else [file[1]]
+        elif file := level.context.read_file(name):
+            texts.append(file[1])
     return texts
 
 
@@ -225,62 +218,48 @@ def _read_function(level: Level, node: GraphNode) -> ir.Node:
         advice = "add code: return { ... }, or file: with a default export"
         level.context.report("W006", message, node.span, label="no code", help=advice)
     names = level.input_names(node)
-    inputs: Entries = [
-        ("code", ir.Constant(text)),
-        ("module", ir.Constant(bool(name))),
-        ("name", ir.Constant(name or node.id)),
-        ("inputs", ir.Fields(tuple((n, expression(level.own(node, n) or "none")) for n in names))),
-    ]
-    given, shape = ir.Fields(tuple(inputs)), _shape("returned", "it", node)
-    return ir.Task(kind="javascript", inputs=given, shape=shape, **common(node))
+    inputs: dict[str, ir.Value] = {
+        "code": ir.Constant(text),
+        "module": ir.Constant(bool(name)),
+        "name": ir.Constant(name or node.id),
+        "inputs": ir.Fields(tuple((n, expression(level.own(node, n) or "none")) for n in names)),
+    }
+    return _task(node, "javascript", inputs, _shape("returned", "it", node))
 
 
 def _read_agent(level: Level, node: GraphNode) -> ir.Node:
     """Asks an agent program or a model; its answer fills the outputs."""
     runner = text_of(node.fields.get("runner")) or DEFAULT_RUNNER
+    model = text_of(node.fields.get("model")) or None
     prompt = _prompt(level, node)
     session = level.own(node, SESSION) or "none"
-    if runner in AGENTS:
-        _check_session(level, node, runner)
-        inputs, answer = _program_inputs(level, node, (AGENTS[runner], prompt, session)), "it"
+    program, answer = AGENTS.get(runner), "it"
+    if program is not None:
+        if program == "gemini":
+            _check_session(level, node, runner)
+        inputs: dict[str, ir.Value] = {
+            "agent": ir.Constant(program),
+            "prompt": expression(prompt),
+            "model": ir.Constant(model),
+            "folder": _read_folder(level, node),
+            "whole": ir.Constant(True),
+        }
+        if program != "gemini":
+            keeps = SESSION in promised_outputs(level.context, node)
+            inputs |= {"session": expression(session), "keep_session": ir.Constant(keeps)}
     else:
-        inputs = _model_inputs(node, (runner, prompt, session))
+        # A model keeps no session: the conversation itself is what the next call goes on with.
+        is_openai = runner == "openai"
+        inputs = {
+            "messages": expression(called("messages", session, prompt)),
+            "provider": ir.Constant(runner),
+            "model": ir.Constant(model or (_OPENAI_MODEL if is_openai else None)),
+        }
+        if is_openai:
+            inputs["temperature"] = ir.Constant(_OPENAI_TEMPERATURE)
         answer = called("conversed", "it", session, prompt)
-    return ir.Task(
-        kind="agent" if runner in AGENTS else "ask",
-        inputs=ir.Fields(tuple(inputs)),
-        returns=_schema(level, node),
-        shape=_shape("answered", answer, node),
-        **common(node),
-    )
-
-
-def _program_inputs(level: Level, node: GraphNode, work: tuple[str, str, str]) -> Entries:
-    agent, prompt, session = work
-    inputs: Entries = [
-        ("agent", ir.Constant(agent)),
-        ("prompt", expression(prompt)),
-        ("model", ir.Constant(text_of(node.fields.get("model")) or None)),
-        ("folder", _read_folder(level, node)),
-        ("whole", ir.Constant(True)),
-    ]
-    if agent != "gemini":
-        keeps = SESSION in promised_outputs(level.context, node)
-        inputs += [("session", expression(session)), ("keep_session", ir.Constant(keeps))]
-    return inputs
-
-
-def _model_inputs(node: GraphNode, work: tuple[str, str, str]) -> Entries:
-    """A model keeps no session: the conversation itself is what the next call goes on with."""
-    runner, prompt, session = work
-    is_openai = runner == "openai"
-    model = text_of(node.fields.get("model")) or (_OPENAI_MODEL if is_openai else None)
-    inputs: Entries = [
-        ("messages", expression(called("messages", session, prompt))),
-        ("provider", ir.Constant(runner)),
-        ("model", ir.Constant(model)),
-    ]
-    return [*inputs, ("temperature", ir.Constant(_OPENAI_TEMPERATURE))] if is_openai else inputs
+    shape, kind = _shape("answered", answer, node), "agent" if program else "ask"
+    return _task(node, kind, inputs, shape, _schema(level, node))
 
 
 def _prompt(level: Level, node: GraphNode) -> str:
@@ -320,12 +299,11 @@ def _check_session(level: Level, node: GraphNode, runner: str) -> None:
     ends += [(edge.target, edge.into[1]) for edge in level.graph.edges]
     if level.loop is not None:
         ends += [*level.loop.mappings, *level.loop.previous]
-    if AGENTS[runner] != "gemini" or (node.id, SESSION) not in ends:
-        return
-    message = f"agent {node.id!r} is to go on with a session, which runner {runner!r} cannot"
-    advice = "use claude-code, codex or openai, or leave sessionId unconnected"
-    span = span_of(node.fields, "runner")
-    level.context.report("W022", message, span, label="keeps no sessions", help=advice)
+    if (node.id, SESSION) in ends:
+        message = f"agent {node.id!r} is to go on with a session, which runner {runner!r} cannot"
+        advice = "use claude-code, codex or openai, or leave sessionId unconnected"
+        span = span_of(node.fields, "runner")
+        level.context.report("W022", message, span, label="keeps no sessions", help=advice)
 
 
 NODE_READERS: dict[str, Callable[[Level, GraphNode], ir.Node]] = {
@@ -338,3 +316,156 @@ NODE_READERS: dict[str, Callable[[Level, GraphNode], ir.Node]] = {
     "workdir": _read_workdir,
     "wire": _read_wire,
 }
+
+
+def read_text(level: Level, node: GraphNode, scalar: Scalar | None) -> ir.Value:
+    """A field of a node with placeholders in it, as a text."""
+    if scalar is None:
+        return ir.Constant(None)
+    source = text_source(level, node, scalar)
+    return ir.Constant(scalar.text) if source is None else expression(source)
+
+
+def text_source(level: Level, node: GraphNode, scalar: Scalar) -> str | None:
+    """The source of a text; None if no placeholder in it stands for anything."""
+
+    def source_of(place: Placeholder) -> str | None:
+        return _shown(level, node, _trimmed(place.content, scalar, place.offset))
+
+    return joined(split_text(scalar, _PLACE, source_of))
+
+
+def read_shell(level: Level, node: GraphNode, scalar: Scalar) -> tuple[str, Entries]:
+    """A script whose placeholders are variables, and the variables."""
+    variables: Entries = []
+    script = read_script(_put_numbers(level, node, scalar, variables))
+    for fault in script.faults:
+        span = scalar.locate(fault.offset, fault.length)
+        level.context.report("W021", fault.message, span, label="here", help=fault.help)
+    for number, placed in enumerate(script.placed, start=1):
+        place = _trimmed(placed.source, scalar, placed.offset)
+        source = _shown(level, node, place) or called("shown", quoted(f"{{{{ {place.content} }}}}"))
+        variables.append((f"{PREFIX}{number}", expression(source)))
+    return script.text, variables
+
+
+def _put_numbers(level: Level, node: GraphNode, scalar: Scalar, variables: Entries) -> str:
+    """Puts variables for the placeholders in calculations; they can hold only whole numbers."""
+    text = scalar.text
+    for fault in reversed(read_script(text).faults):
+        if "calculation of the shell" not in fault.message:
+            continue
+        written = text[fault.offset : fault.offset + fault.length]
+        place = _trimmed(written[2:-2], scalar, fault.offset + 2)
+        source = _resolve(level, node, place) if _PLACE.fullmatch(written) else None
+        if source is None:
+            continue
+        name = f"{NUMBERS}{len(variables) + 1}"
+        # Spaces, which mean nothing in a calculation, keep later placeholders where they stand.
+        variable = f"${{{name}}}".ljust(fault.length)
+        text = text[: fault.offset] + variable + text[fault.offset + fault.length :]
+        what = quoted(f"{written} in the script of {node.id!r}")
+        variables.append((name, expression(called("whole", source, what))))
+    return text
+
+
+def _trimmed(written: str, scalar: Scalar, offset: int) -> Placeholder:
+    """A placeholder that begins and ends with what stands inside, without the blanks."""
+    offset += len(written) - len(written.lstrip())
+    return Placeholder(written, written.strip(), scalar, offset)
+
+
+def _shown(level: Level, node: GraphNode, place: Placeholder) -> str | None:
+    """What a placeholder stands for, as a text; None if that is nothing, which is warned of."""
+    source = _resolve(level, node, place)
+    if source is None:
+        _warn(level, node, place)
+        return None
+    return called("shown", source)
+
+
+def _resolve(level: Level, node: GraphNode, place: Placeholder) -> str | None:
+    """The source of what a placeholder stands for at a node; None if it stands for nothing."""
+    if not _WORDS.fullmatch(place.content):
+        return None
+    words = place.content.split(".")
+    if words[0] == "inputs" and len(words) > 1:
+        return _own(level, node, words[1:])
+    source = _own(level, node, words)
+    if source is not None:
+        return source
+    if place.content in _COUNTS:
+        loop = next((home.loop for home in level.chain() if home.loop is not None), None)
+        return None if loop is None else loop.counted
+    return _of_node(level, node, place) if len(words) > 1 else None
+
+
+def _own(level: Level, node: GraphNode, words: list[str]) -> str | None:
+    """An input of the node itself; the names of ports may hold dots."""
+    for count in range(len(words), 0, -1):
+        source = level.own(node, ".".join(words[:count]))
+        if source is not None:
+            return _part(source, words[count:])
+    return None
+
+
+def _of_node(level: Level, node: GraphNode, place: Placeholder) -> str | None:
+    name, output, *path = place.content.split(".")
+    inside = node.id
+    for home in level.chain():
+        other = home.named(name)
+        if other is not None:
+            if other.id == inside:
+                return None
+            home.expect(other, "output", output, place.span)
+            if home.leads_to(other.id, inside):
+                return None
+            return _part(level.value_at(other.id, ("output", output, ""), node.id), path)
+        if home.loop is not None:
+            inside = home.loop.node.id
+            if name in (inside, home.loop.node.slug):
+                return _part(home.loop.value_of(("input", output, "")), path)
+    return None
+
+
+def _part(source: str | None, path: list[str]) -> str | None:
+    return called("dig", source, *map(quoted, path)) if source is not None and path else source
+
+
+def _warn(level: Level, node: GraphNode, place: Placeholder) -> None:
+    """Warns of a placeholder that stands for nothing; a name that nearly is another is an error."""
+    context, content, label = level.context, place.content, "unknown name"
+    if len(context.warnings) >= REPORTED_MAX or context.is_full or _lacks_input(level, node, place):
+        return
+    first = content.partition(".")[0]
+    inputs = [port.name for port in node.inputs]
+    members = [member for home in level.chain() for member in home.members]
+    nodes = [member.id for member in members if member.id != node.id]
+    loops = {home.loop.node.id for home in level.chain() if home.loop is not None}
+    known = {"inputs", *loops}.union(*((member.id, member.slug) for member in members))
+    message = f"{{{{ {content[:60]} }}}} in {node.id!r} stands for nothing here"
+    if _WORDS.fullmatch(content) and first not in known:
+        names = [*nodes, *inputs] if "." in content else [*inputs, *(_COUNTS if loops else ())]
+        near = nearest(first, names[:_COMPARED_MAX])
+        if near:
+            advice = f"did you mean {near!r}?"
+            context.report("W010", message, place.span, label=label, help=advice)
+            return
+    message += ", and stays as written"
+    advice = suggest(first, [*inputs, *nodes]) or "name an input, or a node before it"
+    context.warn("W005", message, place.span, label=label, help=advice)
+
+
+def _lacks_input(level: Level, node: GraphNode, place: Placeholder) -> bool:
+    """Whether `inputs.x` names an input that the node cannot have, which is reported."""
+    words = place.content.split(".")
+    if words[0] != "inputs" or len(words) == 1 or not _WORDS.fullmatch(place.content):
+        return False
+    name, inputs = words[1], level.input_names(node)
+    is_open = not node.inputs and nearest(name, inputs[:_COMPARED_MAX]) is None
+    taken = TAKEN if node.type == "agent" else ()
+    if is_open or name.partition("[")[0] in (*inputs, *taken):
+        return False
+    message, advice = f"{node.type} {node.id!r} has no input {name[:60]!r}", suggest(name, inputs)
+    level.context.report("W010", message, place.span, label="no such input", help=advice)
+    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.scalars import text_of
@@ -13,7 +14,7 @@ from whorl.ir.checks.suggest import suggest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.dialects.shodan.graph import Edge, Graph, GraphNode, Handle
+    from whorl.dialects.shodan.graph import GraphNode, Handle
     from whorl.dialects.shodan.levels import GraphContext, Level, LoopScope
     from whorl.errors import Severity
 
@@ -87,27 +88,18 @@ def _ends_of_edges(context: GraphContext) -> Iterator[Reference]:
     """A handle that is not written stands for the order of the nodes alone."""
     homes = {(id(level.graph), level.holder): level for level in context.levels}
     for graph in {id(level.graph): level.graph for level in context.levels}.values():
-        for edge in graph.edges:
-            for is_source in (True, False):
-                end = _end(homes, graph, edge, is_source=is_source)
-                if end is not None:
-                    yield end
-
-
-def _end(
-    homes: dict[tuple[int, str], Level], graph: Graph, edge: Edge, *, is_source: bool
-) -> Reference | None:
-    ends = (edge.source, edge.target) if is_source else (edge.target, edge.source)
-    handle, span = (edge.out, edge.out_span) if is_source else (edge.into, edge.into_span)
-    node = graph.nodes[ends[0]]
-    is_inside = node.id in graph.holders(ends[1])
-    level = homes.get((id(graph), node.id if is_inside else node.holder))
-    if level is None or span is None:
-        return None
-    kind = _kind(handle, is_inside=is_inside, is_source=is_source)
-    # Editors write the usual handle out, too, where only the order counts.
-    severity: Severity = "warning" if handle == ("input", "input", "") else "error"
-    return Reference(level, node, kind, handle[1], span, severity)
+        for edge, is_source in product(graph.edges, (True, False)):
+            ends = (edge.source, edge.target) if is_source else (edge.target, edge.source)
+            handle, span = (edge.out, edge.out_span) if is_source else (edge.into, edge.into_span)
+            node = graph.nodes[ends[0]]
+            is_inside = node.id in graph.holders(ends[1])
+            level = homes.get((id(graph), node.id if is_inside else node.holder))
+            if level is None or span is None:
+                continue
+            kind = _kind(handle, is_inside=is_inside, is_source=is_source)
+            # Editors write the usual handle out, too, where only the order counts.
+            severity: Severity = "warning" if handle == ("input", "input", "") else "error"
+            yield Reference(level, node, kind, handle[1], span, severity)
 
 
 def _kind(handle: Handle, *, is_inside: bool, is_source: bool) -> str:
@@ -146,13 +138,13 @@ def _inputs_inside(scope: LoopScope) -> list[str]:
 
 def slot_types(context: GraphContext, loop: GraphNode, kind: str) -> dict[str, str]:
     """The dock slots of a loop of one kind, with the types of their values."""
+    types: dict[str, str] = {}
     for slot in items_of(context, loop.fields, "dockSlots"):
         check_part(context, slot, "dock slot", f"a dock slot of loop {loop.id!r}")
-    return {
-        name: text_of(slot.get("valueType")) or "any"
-        for slot in items_of(context, loop.fields, "dockSlots")
-        if text_of(slot.get("type")) == kind and (name := text_of(slot.get("name")))
-    }
+        name = text_of(slot.get("name"))
+        if name and text_of(slot.get("type")) == kind:
+            types[name] = text_of(slot.get("valueType")) or "any"
+    return types
 
 
 def _outputs(level: Level, node: GraphNode) -> Names:
@@ -161,7 +153,12 @@ def _outputs(level: Level, node: GraphNode) -> Names:
     names: Names = [*declared, *USUAL.get(node.type, ())]
     match node.type:
         case "trigger":
-            names = _trigger_outputs(level, node)
+            ports = trigger_ports(level, node)
+            if level.loop is not None:
+                # Inside of a loop a trigger hands on only what the loop has.
+                has = _inputs_inside(level.loop)
+                ports = [port for port in ports if port.name in has or port.default is not None]
+            names = [*_TRIGGER, *(port.name for port in ports)]
         case "agent":
             schema = read_schema(text_of(node.fields.get("outputSchema"))) or {}
             properties = schema.get("properties")
@@ -190,16 +187,14 @@ def _inputs(level: Level, node: GraphNode) -> Names:
             return ["value"]
         case "interface-output":
             return declared
-        case "interface-continue":
-            return None
-        case "agent":
-            return [*declared, *TAKEN] if declared else None
+        case "agent" if declared:
+            return [*declared, *TAKEN]
         case "component":
             takes = _ports_called(level.context, node)[0]
             return None if takes is None else [*declared, *takes]
         case "loop" if not declared and not level.gives_inputs:
             return level.input_names(node)
-    return declared or None
+    return None if node.type == "interface-continue" else declared or None
 
 
 def promised_outputs(context: GraphContext, node: GraphNode) -> list[str]:
@@ -227,15 +222,6 @@ def trigger_ports(level: Level, node: GraphNode) -> list[PortSpec]:
         if edge.source == node.id and edge.out[0] == "output" and edge.out[1] != "output":
             ports.setdefault(edge.out[1], PortSpec(edge.out[1]))
     return [port for name, port in ports.items() if name not in _TRIGGER]
-
-
-def _trigger_outputs(level: Level, node: GraphNode) -> list[str]:
-    """Inside of a loop a trigger hands on only what the loop has."""
-    ports = trigger_ports(level, node)
-    if level.loop is not None:
-        names = _inputs_inside(level.loop)
-        ports = [port for port in ports if port.name in names or port.default is not None]
-    return [*_TRIGGER, *(port.name for port in ports)]
 
 
 def read_schema(text: str) -> dict[str, object] | None:

@@ -9,18 +9,23 @@ from typing import TYPE_CHECKING, cast
 from whorl import ir
 from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
-from whorl.dialects.shodan.graph import check_part, object_of, read_graph, read_ports
-from whorl.dialects.shodan.levels import GraphContext, Level, expression, given, output
+from whorl.dialects.shodan.graph import (
+    COUNT,
+    check_part,
+    flag_of,
+    object_of,
+    read_graph,
+    read_ports,
+)
+from whorl.dialects.shodan.levels import GraphContext, Level, LoopScope, expression, given, output
 from whorl.dialects.shodan.loops import read_loop
-from whorl.dialects.shodan.nodes import NODE_READERS, common
+from whorl.dialects.shodan.nodes import NODE_READERS
 from whorl.dialects.shodan.ports import check_ports, promised_outputs
 from whorl.errors import InvalidWorkflow
 from whorl.ir.checks.suggest import suggest
 from whorl.source import Mapping, Sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from whorl.dialects.reader import Files, Reading
     from whorl.dialects.shodan.graph import Graph, GraphNode, PortSpec
     from whorl.ir.values import PortType
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
 
 # How many nodes of a graph run at once.
 CONCURRENCY = 3
+LOOPS_DEEP_MAX = 16
 _CHECKED = ("shell", "script", "agent", "function", "wire")
 _EVENTS: dict[str, tuple[str, dict[str, Json]]] = {
     "node_started": ("node-start", {"nodeId": "node"}),
@@ -141,11 +147,15 @@ def _read_workflow(context: GraphContext, root: Mapping, name: str) -> ir.Workfl
         level.workflow_input(port)
     body = _build_block(level)
     outputs = _outputs(level, interface)
+    texts = [port for port in inputs.values() if port.type in ("string", "any")]
+    main = next((port.name for port in sorted(texts, key=lambda port: not port.required)), "")
+    if any(node.type == "trigger" and not node.holder for node in graph.nodes.values()):
+        main = "text"
     return ir.Workflow(
         name=name,
         body=body,
         inputs=tuple(map(_input, inputs.values())),
-        main_input=_main_input(graph, inputs.values()),
+        main_input=main,
         outputs=outputs,
         variables=tuple((other, expression(given(name))) for name, other in level.renamed.items()),
         dialect="shodan",
@@ -163,14 +173,6 @@ def _input(port: PortSpec) -> ir.Port:
     )
 
 
-def _main_input(graph: Graph, ports: Iterable[PortSpec]) -> str:
-    if any(node.type == "trigger" and not node.holder for node in graph.nodes.values()):
-        return "text"
-    texts = [port for port in ports if port.type in ("string", "any")]
-    needed = [port for port in texts if port.required]
-    return next((port.name for port in (*needed, *texts)), "")
-
-
 def _outputs(level: Level, interface: Mapping) -> tuple[tuple[str, ir.Value], ...]:
     """What the output nodes are fed; without any, the outputs of the last nodes."""
     outputs: dict[str, ir.Value] = {}
@@ -186,7 +188,10 @@ def _outputs(level: Level, interface: Mapping) -> tuple[tuple[str, ir.Value], ..
                 outputs[port.name] = ir.Constant(None)
                 _warn_unfed(level, port)
         return tuple(outputs.items())
-    last = _last(level)
+    # The nodes that nothing waits for; a trigger is no end.
+    followed = {name for node in level.members for name in level.before(node.id)}
+    last = [node for node in level.members if node.id not in followed and not node.is_interface]
+    last = [node for node in last if node.type != "trigger"]
     labels = [node.slug for node in last]
     for node in last:
         label = node.slug if node.slug and labels.count(node.slug) == 1 else node.id
@@ -202,13 +207,6 @@ def _warn_unfed(level: Level, port: PortSpec) -> None:
     level.context.warn("W023", message, port.span, label="no source", help=advice)
 
 
-def _last(level: Level) -> list[GraphNode]:
-    """The nodes that nothing waits for; a trigger is no end."""
-    followed = {name for node in level.members for name in level.before(node.id)}
-    ends = [node for node in level.members if node.id not in followed]
-    return [node for node in ends if node.type != "trigger" and not node.is_interface]
-
-
 def _build_block(level: Level, path: str = "") -> ir.Block:
     """The nodes of a level, each behind all that it waits for."""
     level.context.levels.append(level)
@@ -222,18 +220,84 @@ def _build_block(level: Level, path: str = "") -> ir.Block:
     nodes: list[ir.Node] = []
     for node, own in built:
         nodes.extend(_ordered(sorted(level.before(node.id), key=order.__getitem__), own))
-    nodes.extend(_ordered([own[-1].name for _, own in built], _settled(level)))
+    # These fail the level at its end, for nodes that failed while the others went on.
+    settled: list[ir.Node] = [
+        ir.Compute(
+            name=level.free_name(f"{node.id}.status"),
+            value=expression(called("settled", given(node.id), quoted(node.id))),
+            place=node.place,
+        )
+        for node in level.tolerated()
+    ]
+    nodes.extend(_ordered([own[-1].name for _, own in built], settled))
     return ir.Block(tuple(nodes), concurrency=CONCURRENCY)
 
 
 def _read_node(level: Level, node: GraphNode, path: str) -> list[ir.Node]:
+    """The nodes of the IR for one of the file; the last one has its name."""
+    nodes: list[ir.Node] = [ir.Compute(name=node.id, value=ir.Constant(None))]
     if node.type == "loop":
-        return read_loop(level, node, lambda inner: _build_block(inner, path))
-    if node.type == "component":
-        return [_read_component(level, node)]
-    read = NODE_READERS[node.type](level, node)
+        inside = _open_inside(level, node)
+        if inside is not None:
+            nodes = read_loop(level, inside, lambda inner: _build_block(inner, path))
+    elif node.type == "component":
+        nodes = [_read_component(level, node)]
+    else:
+        nodes = [NODE_READERS[node.type](level, node)]
     check = level.checked(node) if node.type in _CHECKED else ""
-    return [replace(read, when=expression(check)) if check else read]
+    nodes[-1] = replace(
+        nodes[-1],
+        place=node.place,
+        on_failure="continue" if flag_of(node.fields, "continueOnFailure") else "halt",
+        when=expression(check) if check else None,
+    )
+    return nodes
+
+
+def _open_inside(level: Level, node: GraphNode) -> Level | None:
+    """The level inside of a loop; None if there is none, which is reported."""
+    if sum(1 for _ in level.chain()) > LOOPS_DEEP_MAX:
+        level.context.report("W002", f"loops stand at most {LOOPS_DEEP_MAX} deep", node.span)
+        return None
+    own = _own_graph(level, node)
+    inner = Level(level.context, own or level.graph, "" if own else node.id, level)
+    if all(member.is_interface for member in inner.members):
+        if not level.context.diagnostics:
+            message = f"loop {node.id!r} has nothing inside"
+            advice = "add inlineWorkflow, workflowRef, or nodes whose parentId is the loop"
+            level.context.report("W006", message, node.span, label="an empty loop", help=advice)
+        return None
+    inner.loop = LoopScope(node, inner.claim(COUNT))
+    return inner
+
+
+def _own_graph(level: Level, node: GraphNode) -> Graph | None:
+    """The graph of an inline workflow or of a file; None: the loop's nodes stand around it."""
+    context = level.context
+    inline = object_of(node.fields, "inlineWorkflow")
+    if inline is not None:
+        return read_graph(context, inline)
+    written = scalar_of(node.fields.get("workflowRef"))
+    if written is None:
+        return None
+    try:
+        opened = context.files.open(context.reference(written.text), written.span)
+    except InvalidWorkflow as fault:
+        context.adopt(fault.diagnostics)
+        return None
+    around = (home.graph.span for home in level.chain())
+    if opened.file in (context.file, *(span.file for span in around if span)):
+        message = f"loop {node.id!r} holds the file that it stands in"
+        advice = "put the inner workflow into a file of its own"
+        context.report("W017", message, written.span, label="leads back", help=advice)
+        return None
+    if not isinstance(opened.root, Mapping):
+        context.report("W007", f"{opened.file!r} holds no workflow", written.span)
+        return None
+    context.sources[opened.file] = opened.text
+    context.adopt(opened.warnings)
+    context.add_components(opened.root)
+    return read_graph(context, opened.root)
 
 
 def _ordered(before: list[str], nodes: list[ir.Node]) -> list[ir.Node]:
@@ -246,26 +310,23 @@ def _ordered(before: list[str], nodes: list[ir.Node]) -> list[ir.Node]:
     return ordered
 
 
-def _settled(level: Level) -> list[ir.Node]:
-    """Nodes that fail a level at its end, for those that failed while the others went on."""
-    return [
-        ir.Compute(
-            name=level.free_name(f"{node.id}.status"),
-            value=expression(called("settled", given(node.id), quoted(node.id))),
-            place=f"{node.span.line}:{node.span.column}",
-        )
-        for node in level.tolerated()
-    ]
-
-
 def _read_component(level: Level, node: GraphNode) -> ir.Node:
     """Calls a workflow of a file or of `components` with what arrives at the node's inputs."""
-    is_inline = scalar_of(node.fields.get("componentRef")) is not None
-    key = _inline(level.context, node) if is_inline else _called_file(level.context, node)
-    level.context.called[node.span] = key
+    context, written = level.context, scalar_of(node.fields.get("workflowPath"))
+    key = ""
+    if scalar_of(node.fields.get("componentRef")) is not None:
+        key = _inline(context, node)
+    elif written is None:
+        message = f"component {node.id!r} lacks its 'workflowPath'"
+        advice = "add workflowPath: a file, or componentRef: a name under 'components'"
+        span = span_of(node.fields, "workflowPath")
+        context.report("W006", message, span, label="no workflow", help=advice)
+    elif file := context.call(context.reference(written.text), written.span):
+        key = file.key
+    context.called[node.span] = key
     sources = ((name, level.own(node, name)) for name in level.input_names(node))
     inputs = tuple((name, expression(source)) for name, source in sources if source is not None)
-    return ir.Call(workflow=key, inputs=ir.Fields(inputs), **common(node))
+    return ir.Call(name=node.id, workflow=key, inputs=ir.Fields(inputs))
 
 
 def _inline(context: GraphContext, node: GraphNode) -> str:
@@ -285,15 +346,3 @@ def _inline(context: GraphContext, node: GraphNode) -> str:
         context.workflows[key] = _read_workflow(context, context.components[name], name)
         context.opened.pop()
     return key if key in context.workflows else ""
-
-
-def _called_file(context: GraphContext, node: GraphNode) -> str:
-    written = scalar_of(node.fields.get("workflowPath"))
-    if written is None:
-        message = f"component {node.id!r} lacks its 'workflowPath'"
-        advice = "add workflowPath: a file, or componentRef: a name under 'components'"
-        span = span_of(node.fields, "workflowPath")
-        context.report("W006", message, span, label="no workflow", help=advice)
-        return ""
-    file = context.call(context.reference(written.text), written.span)
-    return "" if file is None else file.key
