@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import operator
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.loom.values.arguments import (
     Family,
-    array,
     boolean,
     find_key,
     forgiving_item,
     identity,
     is_number,
-    mapping,
     not_valid,
     same,
     text,
     type_name,
-    whole,
     wrong,
 )
 from whorl.language.entry import FunctionEntry
@@ -33,12 +30,22 @@ if TYPE_CHECKING:
     from whorl.language.run import Run
     from whorl.language.values import Value
 
+COLLECTIONS = Family("collection")
+# Azure has no such functions; files of the seed's dialect use them.
+LENIENT_COLLECTIONS = Family("collection")
+OBJECTS = Family("json")
+TYPING = Family("internal")
+LOGICAL = Family("logical")
 
-def contains(run: Run, collection: Value, value: Value) -> Value:
-    if isinstance(collection, str):
-        run.spend(len(collection) >> 6)
-        return text("contains", 1, value) in collection
-    if isinstance(collection, dict):
+
+@COLLECTIONS(
+    "contains(collection, value)",
+    "whether a text has the part, an array the item or an object the key; case matters",
+)
+def _contains(run: Run, collection: Value, value: Value) -> bool:
+    if isinstance(collection, str | dict):
+        if isinstance(collection, str):
+            run.spend(len(collection) >> 6)
         return text("contains", 1, value) in collection
     if not isinstance(collection, list):
         raise wrong("contains", 0, "be an object, an array or a string", collection)
@@ -55,41 +62,46 @@ def contains(run: Run, collection: Value, value: Value) -> Value:
     return False
 
 
-def empty(run: Run, collection: Value) -> Value:
+@COLLECTIONS("empty(collection)", "whether there is nothing in it; null is empty")
+def _empty(run: Run, collection: Value) -> bool:
     if collection is None or isinstance(collection, str | list | dict):
         return not collection
     raise wrong("empty", None, "be an object, an array or a string", collection)
 
 
-def end_of(function: str, index: int, run: Run, collection: Value) -> Value:
-    if isinstance(collection, str):
-        return collection[index] if collection else ""
-    if isinstance(collection, list):
-        return collection[index] if collection else None
-    raise wrong(function, None, "be an array or a string", collection)
+@COLLECTIONS("last(collection:sequence)", "the last item or character", -1)
+@COLLECTIONS("first(collection:sequence)", "the first item or character", 0)
+def _end_of(index: int, run: Run, collection: str | list[Value]) -> Value:
+    if collection:
+        return collection[index]
+    return "" if isinstance(collection, str) else None
 
 
-def part_of(function: str, run: Run, collection: Value, count: Value) -> Value:
-    if not isinstance(collection, str | list):
-        raise wrong(function, 0, "be an array or a string", collection)
-    number = whole(function, 1, count)
-    if number < 0:
+@COLLECTIONS("skip(collection:sequence, count:int)", "the items after the first ones", named=True)
+@COLLECTIONS(
+    "take(collection:sequence, count:int)", "the items or characters at the front", named=True
+)
+def _part_of(function: str, run: Run, collection: str | list[Value], count: int) -> Value:
+    if count < 0:
         raise wrong(function, 1, "be a positive integer", count)
-    return collection[:number] if function == "take" else collection[number:]
+    return collection[:count] if function == "take" else collection[count:]
 
 
-def union(run: Run, collections: list[Value]) -> Value:
+@COLLECTIONS(
+    "union(first, second)",
+    "the items or properties of all; the later value of a key",
+    collects=True,
+)
+def _union(run: Run, collections: list[Value]) -> Value:
     if _kind_of_all("union", collections) is list:
         return list(_distinct(_items(run, collections)).values())
-    merged: dict[str, Value] = {}
-    for properties in collections:
-        assert isinstance(properties, dict)
-        run.check_items(len(merged) + len(properties), "union")
-        merged.update(properties)
-    return merged
+    return _merge("union", run, collections)
 
 
-def intersection(run: Run, collections: list[Value]) -> Value:
+@COLLECTIONS(
+    "intersection(first, second)", "what all arrays or objects have in common", collects=True
+)
+def _intersection(run: Run, collections: list[Value]) -> Value:
     kind = _kind_of_all("intersection", collections)
     _items(run, collections)
     head, *others = collections
@@ -139,13 +151,15 @@ def _items(run: Run, collections: list[Value]) -> list[Value]:
     return items
 
 
-def reverse(run: Run, collection: Value) -> Value:
-    return array("reverse", None, collection)[::-1]
+@COLLECTIONS("reverse(collection:array)", "an array in the opposite order")
+def _reverse(run: Run, items: list[Value]) -> list[Value]:
+    return items[::-1]
 
 
-def sort(run: Run, collection: Value, sort_by: Value) -> Value:
-    items = array("sort", 0, collection)
-    path = None if sort_by is None else text("sort", 1, sort_by)
+@COLLECTIONS(
+    "sort(collection:array, sortBy?:str)", "an array in order, of its items or a property of them"
+)
+def _sort(run: Run, items: list[Value], path: str | None) -> list[Value]:
     if path is not None:
         if path.count(".") >= PATH_MAX:
             raise LimitExceeded(f"sort takes a path of at most {PATH_MAX} names")
@@ -170,94 +184,56 @@ def _property(item: Value, path: str) -> Value:
     return item
 
 
-def append(run: Run, collection: Value, value: Value) -> Value:
-    items = [] if collection is None else array("append", 0, collection)
+@LENIENT_COLLECTIONS(
+    "append(collection:array_or_null, value)", "an array with one item more; not in Azure"
+)
+def _append(run: Run, collection: list[Value] | None, value: Value) -> list[Value]:
+    items = collection or []
     run.check_items(len(items) + 1, "append")
     return [*items, value]
 
 
-_collection = Family("collection")
-
-COLLECTIONS: tuple[FunctionEntry, ...] = (
-    _collection(
-        "contains(collection, value)",
-        contains,
-        "whether a text has the part, an array the item or an object the key; case matters",
-    ),
-    _collection("empty(collection)", empty, "whether there is nothing in it; null is empty"),
-    _collection.named("first(collection)", end_of, "the first item or character", 0),
-    _collection.named("last(collection)", end_of, "the last item or character", -1),
-    _collection.named("take(collection, count)", part_of, "the items or characters at the front"),
-    _collection.named("skip(collection, count)", part_of, "the items after the first ones"),
-    _collection.collecting(
-        "union(first, second)", union, "the items or properties of all; the later value of a key"
-    ),
-    _collection.collecting(
-        "intersection(first, second)", intersection, "what all arrays or objects have in common"
-    ),
-    _collection("reverse(collection)", reverse, "an array in the opposite order"),
-    _collection(
-        "sort(collection, sortBy?)", sort, "an array in order, of its items or a property of them"
-    ),
+@OBJECTS(
+    "setProperty(object:object, property:str, value)", "with a property changed or new", named=True
 )
-
-# Azure has no such function; files of the seed's dialect use it.
-LENIENT_COLLECTIONS: tuple[FunctionEntry, ...] = (
-    _collection("append(collection, value)", append, "an array with one item more; not in Azure"),
+@OBJECTS(
+    "addProperty(object:object, property:str, value)", "with a property that is new", named=True
 )
-
-
-def add_property(run: Run, subject: Value, name: Value, value: Value) -> Value:
-    properties, key = mapping("addProperty", 0, subject), text("addProperty", 1, name)
-    if find_key(properties, key) is not None:
-        raise not_valid(
-            "addProperty", f"it expects the {key!r} property to not exist in the object"
-        )
-    run.check_items(len(properties) + 1, "addProperty")
-    return {**properties, key: value}
-
-
-def set_property(run: Run, subject: Value, name: Value, value: Value) -> Value:
-    properties, key = mapping("setProperty", 0, subject), text("setProperty", 1, name)
-    run.check_items(len(properties) + 1, "setProperty")
+def _set_property(
+    function: str, run: Run, properties: dict[str, Value], key: str, value: Value
+) -> dict[str, Value]:
     own = find_key(properties, key)
-    if own is None:
-        return {**properties, key: value}
-    # The property moves to the end and keeps the case that it had.
-    return {**{other: properties[other] for other in properties if other != own}, own: value}
+    if own is not None and function == "addProperty":
+        raise not_valid(function, f"it expects the {key!r} property to not exist in the object")
+    run.check_items(len(properties) + 1, function)
+    # A property that is there moves to the end and keeps the case that it had.
+    others = {other: properties[other] for other in properties if other != own}
+    return {**others, own or key: value}
 
 
-def remove_property(run: Run, subject: Value, name: Value) -> Value:
-    properties = mapping("removeProperty", 0, subject)
-    gone = find_key(properties, text("removeProperty", 1, name))
+@OBJECTS("removeProperty(object:object, property:str)", "without a property")
+def _remove_property(run: Run, properties: dict[str, Value], key: str) -> dict[str, Value]:
+    gone = find_key(properties, key)
     run.check_items(len(properties), "removeProperty")
     return {key: value for key, value in properties.items() if key != gone}
 
 
-def merge_objects(run: Run, values: list[Value]) -> Value:
+@OBJECTS("mergeObjects(object)", "all properties; the later value wins", named=True, collects=True)
+def _merge(function: str, run: Run, objects: list[Value]) -> dict[str, Value]:
     merged: dict[str, Value] = {}
-    for place, value in enumerate(values):
-        properties = mapping("mergeObjects", place, value)
-        run.check_items(len(merged) + len(properties), "mergeObjects")
+    for place, properties in enumerate(objects):
+        if not isinstance(properties, dict):
+            raise wrong(function, place, "be of type object", properties)
+        run.check_items(len(merged) + len(properties), function)
         merged.update(properties)
     return merged
 
 
-def coalesce(run: Run, values: list[Value]) -> Value:
-    return next((value for value in values if value is not None), None)
-
-
-_json = Family("json")
-
-OBJECTS: tuple[FunctionEntry, ...] = (
-    _json("addProperty(object, property, value)", add_property, "with a property that is new"),
-    _json("setProperty(object, property, value)", set_property, "with a property changed or new"),
-    _json("removeProperty(object, property)", remove_property, "without a property"),
-    _json.collecting("mergeObjects(object)", merge_objects, "all properties; the later value wins"),
-    _json.collecting(
-        "coalesce(value)", coalesce, "the first value that is not null; stops when it is found"
-    ),
+@OBJECTS(
+    "coalesce(value)", "the first value that is not null; stops when it is found", collects=True
 )
+def _coalesce(run: Run, values: list[Value]) -> Value:
+    return next((value for value in values if value is not None), None)
 
 
 _SHOWN_MAX = 100
@@ -265,8 +241,8 @@ _SHOWN_MAX = 100
 _NULLS: dict[str, Value] = {"string": "", "array": [], "object": None}
 
 
-def typed(run: Run, name: Value, kind: Value, value: Value) -> Value:
-    """Return what a variable of a type holds when it is given a value; raise where it cannot."""
+@TYPING("$typed(name, type, value)", "a value of the variable's type")
+def _typed(run: Run, name: Value, kind: Value, value: Value) -> Value:
     wanted = text("$typed", 1, kind).lower()
     if value is None and wanted in _NULLS:
         return _NULLS[wanted]
@@ -283,15 +259,15 @@ def typed(run: Run, name: Value, kind: Value, value: Value) -> Value:
     )
 
 
-def typed_or_null(run: Run, name: Value, kind: Value, value: Value) -> Value:
-    """Do the same where null is a value of every type."""
-    return None if value is None else typed(run, name, kind, value)
+@TYPING("$typedOrNull(name, type, value)", "the same, or null")
+def _typed_or_null(run: Run, name: Value, kind: Value, value: Value) -> Value:
+    return None if value is None else _typed(run, name, kind, value)
 
 
-def declared(run: Run, name: Value, value: Value) -> Value:
-    """Return the value that a variable is set to; raise where nothing has declared it."""
+@TYPING("$declared(name:str, value)", "a value for a variable that is declared", reads="$variables")
+def _declared(run: Run, name: str, value: Value) -> Value:
     table = run.lookup("$variables")
-    if isinstance(table, dict) and find_key(table, text("$declared", 0, name)) is not None:
+    if isinstance(table, dict) and find_key(table, name) is not None:
         return value
     raise EvaluationError(
         f"The variable {name!r} must be initialized before it can be used",
@@ -299,49 +275,43 @@ def declared(run: Run, name: Value, value: Value) -> Value:
     )
 
 
-_internal = Family("internal")
-
-TYPING: tuple[FunctionEntry, ...] = (
-    _internal("$typed(name, type, value)", typed, "a value of the variable's type"),
-    _internal("$typedOrNull(name, type, value)", typed_or_null, "the same, or null"),
-    _internal(
-        "$declared(name, value)",
-        declared,
-        "a value for a variable that is declared",
-        reads="$variables",
-    ),
-)
-
-
 @lru_cache(maxsize=16)
 def condition_check(function: str, place: int) -> FunctionEntry:
     """Return the function that lets booleans through, for the arguments of `and`, `or`, `if`."""
-
-    def check(run: Run, value: Value) -> Value:
-        return boolean(function, place, value)
-
-    return FunctionEntry("function", "logical", function, check, "the boolean", ("value",))
-
-
-def every(run: Run, values: list[Value]) -> Value:
-    conditions = [boolean("and", place, value) for place, value in enumerate(values)]
-    return all(conditions)
+    check = partial(boolean, function, place)
+    return FunctionEntry(
+        "function", "logical", function, lambda run, value: check(value), "the boolean", ("value",)
+    )
 
 
-def some(run: Run, values: list[Value]) -> Value:
-    conditions = [boolean("or", place, value) for place, value in enumerate(values)]
-    return any(conditions)
+@LOGICAL(
+    "or(condition)", "whether a condition is true; stops at true", any, named=True, collects=True
+)
+@LOGICAL(
+    "and(condition)",
+    "whether all conditions are true; stops at false",
+    all,
+    named=True,
+    collects=True,
+)
+def _decided(
+    function: str, decide: Callable[[list[bool]], bool], run: Run, values: list[Value]
+) -> bool:
+    return decide([boolean(function, place, value) for place, value in enumerate(values)])
 
 
-def negated(run: Run, value: Value) -> Value:
-    return not boolean("not", None, value)
+LOGICAL("not(condition:bool)", "the opposite of a boolean")(lambda run, test: not test)
 
 
-def chosen(run: Run, test: Value, then: Value, otherwise: Value) -> Value:
-    return then if boolean("if", 0, test) else otherwise
+@LOGICAL("if(condition:bool, then, otherwise)", "one of two values; only that one is evaluated")
+def _chosen(run: Run, test: bool, then: Value, otherwise: Value) -> Value:
+    return then if test else otherwise
 
 
-def ordered(
+LOGICAL("equals(left, right)", "whether two values are the same; case matters")(same)
+
+
+def _ordered(
     function: str, compare: Callable[[Any, Any], bool], run: Run, left: Value, right: Value
 ) -> bool:
     if isinstance(left, str) and isinstance(right, str):
@@ -357,28 +327,11 @@ def ordered(
     raise wrong(function, 1, wanted, right)
 
 
-_logical = Family("logical")
-
-LOGICAL: tuple[FunctionEntry, ...] = (
-    _logical.collecting("and(condition)", every, "whether all conditions are true; stops at false"),
-    _logical.collecting("or(condition)", some, "whether a condition is true; stops at true"),
-    _logical("not(condition)", negated, "the opposite of a boolean"),
-    _logical(
-        "if(condition, then, otherwise)", chosen, "one of two values; only that one is evaluated"
-    ),
-    _logical("equals(left, right)", same, "whether two values are the same; case matters"),
-    *(
-        _logical.named(
-            f"{name}(left, right)",
-            ordered,
-            f"whether the first number or text comes {place}",
-            compare,
-        )
-        for name, compare, place in (
-            ("greater", operator.gt, "after the second"),
-            ("greaterOrEquals", operator.ge, "after the second or is the same"),
-            ("less", operator.lt, "before the second"),
-            ("lessOrEquals", operator.le, "before the second or is the same"),
-        )
-    ),
-)
+for _name, _compare, _place in (
+    ("greater", operator.gt, "after the second"),
+    ("greaterOrEquals", operator.ge, "after the second or is the same"),
+    ("less", operator.lt, "before the second"),
+    ("lessOrEquals", operator.le, "before the second or is the same"),
+):
+    _doc = f"whether the first number or text comes {_place}"
+    LOGICAL(f"{_name}(left, right)", _doc, _compare, named=True)(_ordered)

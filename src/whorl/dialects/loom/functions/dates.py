@@ -6,8 +6,6 @@ in UTC or had an offset.
 
 from __future__ import annotations
 
-from functools import partial
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.values.arguments import Family, not_valid, text, whole
@@ -29,10 +27,8 @@ from whorl.dialects.loom.values.moments import (
 from whorl.language.faults import EvaluationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from zoneinfo import ZoneInfo
 
-    from whorl.language.entry import FunctionEntry
     from whorl.language.run import Run
     from whorl.language.values import Value
 
@@ -42,7 +38,7 @@ _MONTHS = {"month": 1, "year": 12}
 _AMOUNT_MAX = 10**13
 
 
-def read(function: str, value: Value, place: int | None = 0) -> Moment:
+def _read(function: str, place: int | None, value: Value) -> Moment:
     """Return the moment that an argument says."""
     try:
         return parse_moment(text(function, place, value), culture_of("en-US"))
@@ -56,13 +52,20 @@ def read(function: str, value: Value, place: int | None = 0) -> Moment:
         ) from None
 
 
-def write(function: str, moment: Moment, form: Value, locale: Value = None) -> str:
+def _zone(function: str, place: int | None, name: Value) -> ZoneInfo:
+    return zone_named(text(function, place, name))
+
+
+DATES = Family("date", moment=_read, zone=_zone)
+
+
+def _write(function: str, moment: Moment, form: Value, locale: Value = None) -> str:
     """Write a result by the format that an argument says."""
     culture = culture_of("en-US" if locale is None else text(function, None, locale))
     return format_moment(moment, "o" if form is None else text(function, None, form), culture)
 
 
-def now(function: str, run: Run) -> Moment:
+def _now(function: str, run: Run) -> Moment:
     """Return the time that the scope says."""
     seconds = run.lookup("$now")
     if not isinstance(seconds, int | float):
@@ -72,12 +75,23 @@ def now(function: str, run: Run) -> Moment:
     return from_epoch(seconds)
 
 
-def utc_now(run: Run, form: Value) -> Value:
-    return write("utcNow", now("utcNow", run), form)
+@DATES("utcNow(format?)", "the time of the evaluation", reads="$now")
+def _utc_now(run: Run, form: Value) -> str:
+    return _write("utcNow", _now("utcNow", run), form)
 
 
-def add(run: Run, value: Value, amount: Value, form: Value, *, function: str, ticks: int) -> Value:
-    return write(function, read(function, value).plus(_amount(function, amount) * ticks), form)
+def _add(function: str, ticks: int, run: Run, moment: Moment, *given: Value) -> str:
+    amount, form = given
+    return _write(function, moment.plus(_amount(function, amount) * ticks), form)
+
+
+for _noun in ("days", "hours", "minutes", "seconds"):
+    DATES(
+        f"add{_noun.capitalize()}(timestamp:moment, {_noun}, format?)",
+        f"a time some {_noun} later",
+        _UNITS[_noun[:-1]],
+        named=True,
+    )(_add)
 
 
 def _amount(function: str, value: Value) -> int:
@@ -88,8 +102,7 @@ def _amount(function: str, value: Value) -> int:
 
 
 def _moved(function: str, moment: Moment, amount: int, unit: Value) -> Moment:
-    name = text(function, None, unit).lower()
-    name = name.removesuffix("s") if name not in _UNITS else name
+    name = text(function, None, unit).lower().removesuffix("s")
     if name in _MONTHS:
         return moment.plus_months(amount * _MONTHS[name])
     if name not in _UNITS:
@@ -101,153 +114,100 @@ def _moved(function: str, moment: Moment, amount: int, unit: Value) -> Moment:
     return moment.plus(amount * _UNITS[name])
 
 
-def shift(
-    run: Run, value: Value, amount: Value, unit: Value, form: Value, *, function: str, sign: int
-) -> Value:
+def _shift(function: str, sign: int, run: Run, *given: Value) -> str:
+    *timestamp, amount, unit, form = given
     count = sign * _amount(function, amount)
-    return write(function, _moved(function, read(function, value), count, unit), form)
+    moment = _read(function, 0, timestamp[0]) if timestamp else _now(function, run)
+    return _write(function, _moved(function, moment, count, unit), form)
 
 
-def from_now(
-    run: Run, amount: Value, unit: Value, form: Value, *, function: str, sign: int
-) -> Value:
-    count = sign * _amount(function, amount)
-    return write(function, _moved(function, now(function, run), count, unit), form)
+_UNIT_NAMES = "Second, Minute, Hour, Day, Week, Month, Year"
+for _name, _parameters, _sign, _doc in (
+    ("addToTime", "timestamp, ", 1, f"a time some units later: {_UNIT_NAMES}"),
+    ("subtractFromTime", "timestamp, ", -1, "a time some units earlier"),
+    ("getFutureTime", "", 1, "the time some units from now"),
+    ("getPastTime", "", -1, "the time some units ago"),
+):
+    _signature, _reads = (
+        f"{_name}({_parameters}interval, unit, format?)",
+        "" if _parameters else "$now",
+    )
+    DATES(_signature, _doc, _sign, named=True, reads=_reads)(_shift)
 
 
-def _zone(function: str, place: int, name: Value) -> ZoneInfo:
-    return zone_named(text(function, place, name))
+@DATES("convertFromUtc(timestamp:moment, zone:zone, format?)", "UTC in a time zone", named=True)
+def _convert_from_utc(function: str, run: Run, moment: Moment, zone: ZoneInfo, form: Value) -> str:
+    return _write(function, in_zone(moment, zone), form)
 
 
-def convert_from_utc(run: Run, value: Value, zone: Value, form: Value) -> Value:
-    local = in_zone(read("convertFromUtc", value), _zone("convertFromUtc", 1, zone))
-    return write("convertFromUtc", local, form)
+@DATES(
+    "convertToUtc(timestamp:moment, zone:zone, format?)", "the time of a zone in UTC", named=True
+)
+def _convert_to_utc(function: str, run: Run, moment: Moment, zone: ZoneInfo, form: Value) -> str:
+    return _write(function, moment if moment.utc else from_zone(moment, zone), form)
 
 
-def convert_to_utc(run: Run, value: Value, zone: Value, form: Value) -> Value:
-    moment = read("convertToUtc", value)
-    source = _zone("convertToUtc", 1, zone)
-    return write("convertToUtc", moment if moment.utc else from_zone(moment, source), form)
-
-
-def convert_time_zone(run: Run, value: Value, source: Value, target: Value, form: Value) -> Value:
-    moment = read("convertTimeZone", value)
+@DATES(
+    "convertTimeZone(timestamp:moment, from, to, format?)",
+    "the time of a zone in another; Windows names such as 'Pacific Standard Time'",
+)
+def _convert(run: Run, moment: Moment, source: Value, target: Value, form: Value) -> str:
     if not moment.utc:
         moment = from_zone(moment, _zone("convertTimeZone", 1, source))
     local = in_zone(moment, _zone("convertTimeZone", 2, target))
-    return write("convertTimeZone", local, form)
+    return _write("convertTimeZone", local, form)
 
 
-def date_difference(run: Run, start: Value, end: Value) -> Value:
-    first, second = read("dateDifference", start), read("dateDifference", end, 1)
-    return format_span(second.ticks - first.ticks, "")
+@DATES("dateDifference(start:moment, end:moment)", "the span between two times")
+def _date_difference(run: Run, start: Moment, end: Moment) -> str:
+    return format_span(end.ticks - start.ticks, "")
 
 
-def part_of(function: str, part: Callable[[Moment], int], run: Run, value: Value) -> Value:
-    return part(read(function, value, None))
+DATES("dayOfWeek(timestamp:moment)", "the day of the week, from Sunday, which is 0")(
+    lambda run, moment: moment.date.isoweekday() % 7
+)
+DATES("dayOfMonth(timestamp:moment)", "the day of the month")(lambda run, moment: moment.date.day)
+DATES("dayOfYear(timestamp:moment)", "the day of the year")(
+    lambda run, moment: moment.date.timetuple().tm_yday
+)
 
 
-def start_of(function: str, ticks: int, run: Run, value: Value, form: Value) -> Value:
-    moment = read(function, value)
-    return write(function, Moment(moment.ticks - moment.ticks % ticks, moment.utc), form)
+@DATES("startOfHour(timestamp:moment, format?)", "the full hour before", HOUR, named=True)
+@DATES("startOfDay(timestamp:moment, format?)", "midnight before", DAY, named=True)
+def _start_of(function: str, ticks: int, run: Run, moment: Moment, form: Value) -> str:
+    return _write(function, Moment(moment.ticks - moment.ticks % ticks, moment.utc), form)
 
 
-def start_of_month(run: Run, value: Value, form: Value) -> Value:
-    moment = read("startOfMonth", value)
+@DATES("startOfMonth(timestamp:moment, format?)", "the first day of its month")
+def _start_of_month(run: Run, moment: Moment, form: Value) -> str:
     days = moment.ticks // DAY - moment.date.day + 1
-    return write("startOfMonth", Moment(days * DAY, moment.utc), form)
+    return _write("startOfMonth", Moment(days * DAY, moment.utc), form)
 
 
-def format_date_time(run: Run, value: Value, form: Value, locale: Value) -> Value:
-    return write("formatDateTime", read("formatDateTime", value), form, locale)
+DATES("ticks(timestamp:moment)", "how many 100 ns since the year 1")(
+    lambda run, moment: moment.ticks
+)
 
 
-def parse_date_time(run: Run, value: Value, locale: Value, form: Value) -> Value:
-    source = text("parseDateTime", 0, value)
-    culture = culture_of("en-US" if locale is None else text("parseDateTime", 1, locale))
-    moment = (
-        parse_moment(source, culture)
-        if form is None
-        else parse_exactly(source, text("parseDateTime", 2, form), culture)
-    )
-    return write("parseDateTime", moment, None)
+@DATES("formatDateTime(timestamp:moment, format?, locale?)", "a time in another form")
+def _format_date_time(run: Run, moment: Moment, form: Value, locale: Value) -> str:
+    return _write("formatDateTime", moment, form, locale)
 
 
-def format_time_span(run: Run, value: Value, form: Value, locale: Value) -> Value:
+@DATES(
+    "parseDateTime(text:str, locale?:str, format?)",
+    "the time that a text says in a language, or by a pattern",
+)
+def _parse_date_time(run: Run, source: str, locale: str | None, form: Value) -> str:
+    culture = culture_of("en-US" if locale is None else locale)
+    if form is None:
+        moment = parse_moment(source, culture)
+    else:
+        moment = parse_exactly(source, text("parseDateTime", 2, form), culture)
+    return _write("parseDateTime", moment, None)
+
+
+@DATES("formatTimeSpan(span, format?, locale?)", "a span of time in another form")
+def _format_time_span(run: Run, value: Value, form: Value, locale: Value) -> str:
     span = read_span(text("formatTimeSpan", 0, value))
     return format_span(span, "" if form is None else text("formatTimeSpan", 1, form))
-
-
-_date = Family("date")
-
-
-DATES: tuple[FunctionEntry, ...] = (
-    _date("utcNow(format?)", utc_now, "the time of the evaluation", reads="$now"),
-    *(
-        _date(
-            f"add{noun.capitalize()}(timestamp, {noun}, format?)",
-            partial(add, function=f"add{noun.capitalize()}", ticks=_UNITS[noun[:-1]]),
-            f"a time some {noun} later",
-        )
-        for noun in ("days", "hours", "minutes", "seconds")
-    ),
-    _date(
-        "addToTime(timestamp, interval, unit, format?)",
-        partial(shift, function="addToTime", sign=1),
-        "a time some units later: Second, Minute, Hour, Day, Week, Month, Year",
-    ),
-    _date(
-        "subtractFromTime(timestamp, interval, unit, format?)",
-        partial(shift, function="subtractFromTime", sign=-1),
-        "a time some units earlier",
-    ),
-    *(
-        _date(
-            f"{name}(interval, unit, format?)",
-            partial(from_now, function=name, sign=sign),
-            doc,
-            reads="$now",
-        )
-        for name, sign, doc in (
-            ("getFutureTime", 1, "the time some units from now"),
-            ("getPastTime", -1, "the time some units ago"),
-        )
-    ),
-    _date("convertFromUtc(timestamp, zone, format?)", convert_from_utc, "UTC in a time zone"),
-    _date("convertToUtc(timestamp, zone, format?)", convert_to_utc, "the time of a zone in UTC"),
-    _date(
-        "convertTimeZone(timestamp, from, to, format?)",
-        convert_time_zone,
-        "the time of a zone in another; Windows names such as 'Pacific Standard Time'",
-    ),
-    _date("dateDifference(start, end)", date_difference, "the span between two times"),
-    *(
-        _date.named(f"{name}(timestamp)", part_of, doc, part)
-        for name, doc, part in (
-            (
-                "dayOfWeek",
-                "the day of the week, from Sunday, which is 0",
-                lambda moment: moment.date.isoweekday() % 7,
-            ),
-            ("dayOfMonth", "the day of the month", lambda moment: moment.date.day),
-            ("dayOfYear", "the day of the year", lambda moment: moment.date.timetuple().tm_yday),
-        )
-    ),
-    _date.named("startOfDay(timestamp, format?)", start_of, "midnight before", DAY),
-    _date.named("startOfHour(timestamp, format?)", start_of, "the full hour before", HOUR),
-    _date("startOfMonth(timestamp, format?)", start_of_month, "the first day of its month"),
-    _date.named(
-        "ticks(timestamp)", part_of, "how many 100 ns since the year 1", attrgetter("ticks")
-    ),
-    _date(
-        "formatDateTime(timestamp, format?, locale?)", format_date_time, "a time in another form"
-    ),
-    _date(
-        "parseDateTime(text, locale?, format?)",
-        parse_date_time,
-        "the time that a text says in a language, or by a pattern",
-    ),
-    _date(
-        "formatTimeSpan(span, format?, locale?)", format_time_span, "a span of time in another form"
-    ),
-)

@@ -39,16 +39,36 @@ from whorl.language.faults import EvaluationError
 from whorl.language.values import UNDEFINED
 
 if TYPE_CHECKING:
-    from whorl.language.entry import FunctionEntry
+    from collections.abc import Callable
+
     from whorl.language.run import Run
     from whorl.language.values import Value
 
+INTERNAL = Family("internal")
+WORKFLOW = Family("workflow")
+# The functions that differ where what is missing is null.
+LENIENT = Family("workflow")
 
 _NAMES_MAX = 1_000
 _FAILED = ("Failed", "TimedOut", "Cancelled")
 
 
-def named(
+@INTERNAL(
+    "$settled(action, function)",
+    "whether an action has not failed, for the condition of a loop",
+    reads="$actions",
+)
+def _settled(run: Run, name: Value, function: Value) -> bool:
+    """Tell whether what a function reads of an action is no remainder of a failure."""
+    table = run.lookup("$actions")
+    record = table.get(find_key(table, str(name)) or "") if isinstance(table, dict) else None
+    if not isinstance(record, dict) or record.get("status") not in _FAILED:
+        return True
+    # How a call failed may be asked for; what it replied then is no result.
+    return function != "body" and record.get("outputs") is not None
+
+
+def _named(
     function: str, place: str, noun: str, run: Run, name: Value, *, lenient: bool = False
 ) -> Value:
     """Return the value of a name in one of the tables of the scope."""
@@ -70,25 +90,15 @@ def named(
     )
 
 
-def variable(function: str, lenient: bool, run: Run, name: Value) -> Value:
-    loop = run.lookup("$loop")
-    if isinstance(loop, dict):
-        own = find_key(loop, text(function, None, name))
-        if own is not None:
-            return loop[own]
-    return named(function, "$variables", "variable", run, name, lenient=lenient)
-
-
-def result(function: str, run: Run, name: Value) -> Value:
-    if run.lookup("$scopes") is UNDEFINED:
-        return named(function, "$results", "scope", run, name)
-    inside = named(function, "$scopes", "scope", run, name)
-    records = run.lookup("$actions")
-    if not isinstance(inside, list) or not isinstance(records, dict):
-        return None
-    run.spend(len(inside))
-    each = [records.get(action) for action in inside if isinstance(action, str)]
-    return [record for record in each if record is not None]
+for _signature, _place, _noun, _doc in (
+    ("parameters(name)", "$parameters", "workflow parameter", "the value of a parameter"),
+    ("items(loop)", "$items", "loop", "the current item of a loop"),
+    ("iterationIndexes(loop)", "$iterations", "loop", "the index of a loop, from 0"),
+    ("appsetting(name)", "$settings", "app setting", "the value of an app setting"),
+    ("secret(name)", "$secrets", "secret", "the value of a secret; not in Azure"),
+    ("agentParameters(name)", "$agent_parameters", "agent parameter", "what a model chose"),
+):
+    WORKFLOW(_signature, _doc, _place, _noun, named=True, reads=_place, borrows=True)(_named)
 
 
 def _record(function: str, run: Run, name: Value) -> Value:
@@ -97,7 +107,7 @@ def _record(function: str, run: Run, name: Value) -> Value:
     if isinstance(records, dict) and isinstance(name, str) and name in records:
         return records[name]
     try:
-        return named(function, "$actions", "workflow action", run, name)
+        return _named(function, "$actions", "workflow action", run, name)
     except EvaluationError:
         started = run.lookup("$trigger")
         own = started.get("name") if isinstance(started, dict) else None
@@ -106,16 +116,66 @@ def _record(function: str, run: Run, name: Value) -> Value:
         raise
 
 
-def outputs(function: str, run: Run, name: Value) -> Value:
+def _outputs(function: str, run: Run, name: Value) -> Value:
     return forgiving_item(_record(function, run, name), "outputs")
 
 
-def body(function: str, lenient: bool, run: Run, name: Value) -> Value:
-    given = forgiving_item(_record(function, run, name), "outputs")
+for _signature, _doc in (
+    ("outputs(action)", "the outputs of an action"),
+    ("actionOutputs(action)", "the outputs of an action; an old name"),
+):
+    WORKFLOW(_signature, _doc, named=True, reads="$actions", borrows=True)(_outputs)
+
+
+@WORKFLOW(
+    "result(scope)",
+    "the records of the actions in a scope or loop",
+    reads="$actions",
+    borrows=True,
+)
+def _result(run: Run, name: Value) -> Value:
+    if run.lookup("$scopes") is UNDEFINED:
+        return _named("result", "$results", "scope", run, name)
+    inside = _named("result", "$scopes", "scope", run, name)
+    records = run.lookup("$actions")
+    if not isinstance(inside, list) or not isinstance(records, dict):
+        return None
+    run.spend(len(inside))
+    each = [records.get(action) for action in inside if isinstance(action, str)]
+    return [record for record in each if record is not None]
+
+
+@WORKFLOW("actions(action, part?)", "a record", reads="$actions", borrows=True)
+def _actions(run: Run, name: Value, part: Value) -> Value:
+    record = _record("actions", run, name)
+    return record if part is None else forgiving_item(record, text("actions", 1, part))
+
+
+def _variable(function: str, lenient: bool, run: Run, name: Value) -> Value:
+    loop = run.lookup("$loop")
+    if isinstance(loop, dict):
+        own = find_key(loop, text(function, None, name))
+        if own is not None:
+            return loop[own]
+    return _named(function, "$variables", "variable", run, name, lenient=lenient)
+
+
+def _body(function: str, lenient: bool, run: Run, name: Value) -> Value:
+    given = _outputs(function, run, name)
     if lenient and not (isinstance(given, dict) and find_key(given, "body") is not None):
         # Whatever an action gives is its body there, unless it says which part of it is.
         return given
     return _body_of(given)
+
+
+_VARIABLE = "the value of a variable, or of a variable of the loop"
+for _signature, _call, _doc, _place in (
+    ("variables(name)", _variable, _VARIABLE, "$variables"),
+    ("body(action)", _body, "the body of an action's outputs", "$actions"),
+    ("actionBody(action)", _body, "the body of an action's outputs; an old name", "$actions"),
+):
+    for _family, _lenient in ((WORKFLOW, False), (LENIENT, True)):
+        _family(_signature, _doc, _lenient, named=True, reads=_place, borrows=True)(_call)
 
 
 def _body_of(given: Value) -> Value:
@@ -123,22 +183,7 @@ def _body_of(given: Value) -> Value:
     return forgiving_item(given, "body") if isinstance(given, dict) else None
 
 
-def actions(run: Run, name: Value, part: Value) -> Value:
-    record = _record("actions", run, name)
-    return record if part is None else forgiving_item(record, text("actions", 1, part))
-
-
-def settled(run: Run, name: Value, function: Value) -> bool:
-    """Tell whether what a function reads of an action is no remainder of a failure."""
-    table = run.lookup("$actions")
-    record = table.get(find_key(table, str(name)) or "") if isinstance(table, dict) else None
-    if not isinstance(record, dict) or record.get("status") not in _FAILED:
-        return True
-    # How a call failed may be asked for; what it replied then is no result.
-    return function != "body" and record.get("outputs") is not None
-
-
-def scoped(function: str, place: str, run: Run) -> Value:
+def _scoped(function: str, place: str, run: Run) -> Value:
     """Return what the scope says under a name; raise where it says nothing."""
     value = run.lookup(place)
     if value is UNDEFINED:
@@ -149,31 +194,50 @@ def scoped(function: str, place: str, run: Run) -> Value:
     return value
 
 
-def trigger_outputs(function: str, place: str, run: Run) -> Value:
-    return forgiving_item(scoped(function, place, run), "outputs")
+def _trigger_outputs(function: str, place: str, run: Run) -> Value:
+    return forgiving_item(_scoped(function, place, run), "outputs")
 
 
-def trigger_body(function: str, place: str, run: Run) -> Value:
-    return _body_of(trigger_outputs(function, place, run))
+def _trigger_body(function: str, place: str, run: Run) -> Value:
+    return _body_of(_trigger_outputs(function, place, run))
 
 
-def current_action(function: str, place: str, run: Run, part: Value) -> Value:
-    record = scoped(function, place, run)
+def _current_action(function: str, place: str, run: Run, part: Value) -> Value:
+    record = _scoped(function, place, run)
     return record if part is None else forgiving_item(record, text(function, None, part))
 
 
-def _wrapped(run: Run, function: str, action: list[Value], key: str) -> Value:
+_SCOPED: tuple[tuple[str, Callable[..., Value], str, str], ...] = (
+    ("trigger()", _scoped, "the record of the trigger", "$trigger"),
+    ("triggerOutputs()", _trigger_outputs, "the outputs of the trigger", "$trigger"),
+    ("triggerBody()", _trigger_body, "the body of the trigger", "$trigger"),
+    ("item()", _scoped, "the current item", "$item"),
+    ("workflow()", _scoped, "the run", "$workflow"),
+    ("action(part?)", _current_action, "the record of this action", "$action"),
+)
+for _signature, _call, _doc, _place in _SCOPED:
+    WORKFLOW(_signature, _doc, _place, named=True, reads=_place, borrows=True)(_call)
+WORKFLOW(
+    "listCallbackUrl()",
+    "the address that starts this workflow",
+    "$callback_url",
+    named=True,
+    reads="$callback_url",
+)(_scoped)
+
+
+def _content(run: Run, function: str, action: list[Value], key: str) -> Value:
     """Return what the body of an action, or else of the trigger, has under a key."""
     if action:
-        given = body(function, False, run, action[0])
+        given = _body(function, False, run, action[0])
     else:
-        given = trigger_body("triggerBody", "$trigger", run)
+        given = _trigger_body("triggerBody", "$trigger", run)
     return forgiving_item(given, key) if isinstance(given, dict) else None
 
 
-def form_values(function: str, run: Run, *arguments: Value) -> list[Value]:
+def _form_values(function: str, run: Run, *arguments: Value) -> list[Value]:
     *action, key = arguments
-    pairs = _wrapped(run, function, action, "$formdata")
+    pairs = _content(run, function, action, "$formdata")
     wanted = text(function, None, key).lower()
     if not isinstance(pairs, list):
         raise not_valid(function, "the body is not a form")
@@ -185,108 +249,31 @@ def form_values(function: str, run: Run, *arguments: Value) -> list[Value]:
     ]
 
 
-def form_value(function: str, run: Run, *arguments: Value) -> Value:
-    values = form_values(function, run, *arguments)
+def _form_value(function: str, run: Run, *arguments: Value) -> Value:
+    values = _form_values(function, run, *arguments)
     if len(values) > 1:
         key = arguments[-1]
         raise not_valid(function, f"the form has {len(values)} values for the key {key!r}")
     return values[0] if values else None
 
 
-def multipart(function: str, run: Run, *arguments: Value) -> Value:
+def _multipart(function: str, run: Run, *arguments: Value) -> Value:
     *action, index = arguments
-    parts = _wrapped(run, function, action, "$multipart")
+    parts = _content(run, function, action, "$multipart")
     number = whole(function, None, index)
     if not isinstance(parts, list) or not 0 <= number < len(parts):
         raise not_valid(function, f"the body has no part with the index '{number}'")
     return forgiving_item(parts[number], "body")
 
 
-_workflow = Family("workflow")
-_IN_TRIGGER = "of a key in the trigger's form"
-
-
-def differing(lenient: bool) -> tuple[FunctionEntry, ...]:
-    """Return the functions that differ where what is missing is null."""
-    rows = (
-        (
-            "variables(name)",
-            variable,
-            "the value of a variable, or of a variable of the loop",
-            "$variables",
-        ),
-        ("body(action)", body, "the body of an action's outputs", "$actions"),
-        ("actionBody(action)", body, "the body of an action's outputs; an old name", "$actions"),
-    )
-    return tuple(
-        _workflow.named(signature, call, doc, lenient, reads=place, borrows=True)
-        for signature, call, doc, place in rows
-    )
-
-
-WORKFLOW: tuple[FunctionEntry, ...] = (
-    Family("internal")(
-        "$settled(action, function)",
-        settled,
-        "whether an action has not failed, for the condition of a loop",
-        reads="$actions",
-    ),
-    *(
-        _workflow.named(signature, named, doc, place, noun, reads=place, borrows=True)
-        for signature, place, noun, doc in (
-            ("parameters(name)", "$parameters", "workflow parameter", "the value of a parameter"),
-            ("items(loop)", "$items", "loop", "the current item of a loop"),
-            ("iterationIndexes(loop)", "$iterations", "loop", "the index of a loop, from 0"),
-            ("appsetting(name)", "$settings", "app setting", "the value of an app setting"),
-            ("secret(name)", "$secrets", "secret", "the value of a secret; not in Azure"),
-            ("agentParameters(name)", "$agent_parameters", "agent parameter", "what a model chose"),
-        )
-    ),
-    *(
-        _workflow.named(signature, call, doc, reads="$actions", borrows=True)
-        for signature, call, doc in (
-            ("outputs(action)", outputs, "the outputs of an action"),
-            ("actionOutputs(action)", outputs, "the outputs of an action; an old name"),
-            ("result(scope)", result, "the records of the actions in a scope or loop"),
-        )
-    ),
-    _workflow("actions(action, part?)", actions, "a record", reads="$actions", borrows=True),
-    *differing(lenient=False),
-    *(
-        _workflow.named(signature, call, doc, place, reads=place, borrows=True)
-        for signature, call, doc, place in (
-            ("trigger()", scoped, "the record of the trigger", "$trigger"),
-            ("triggerOutputs()", trigger_outputs, "the outputs of the trigger", "$trigger"),
-            ("triggerBody()", trigger_body, "the body of the trigger", "$trigger"),
-            ("item()", scoped, "the current item", "$item"),
-            ("workflow()", scoped, "the run", "$workflow"),
-            ("action(part?)", current_action, "the record of this action", "$action"),
-        )
-    ),
-    _workflow.named(
-        "listCallbackUrl()",
-        scoped,
-        "the address that starts this workflow",
-        "$callback_url",
-        reads="$callback_url",
-    ),
-    *(
-        _workflow.named(signature, call, doc, reads="$actions" if "(action" in signature else "")
-        for signature, call, doc in (
-            ("formDataValue(action, key)", form_value, "the one value of a key in a form"),
-            ("formDataMultiValues(action, key)", form_values, "all values of a key in a form"),
-            ("multipartBody(action, index)", multipart, "a part of a body that has several"),
-            (
-                "triggerFormDataValue(key)",
-                form_value,
-                "the one value of a key in the trigger's form",
-            ),
-            (
-                "triggerFormDataMultiValues(key)",
-                form_values,
-                "all values of a key in the trigger's form",
-            ),
-            ("triggerMultipartBody(index)", multipart, "a part of the trigger's body"),
-        )
-    ),
+_PARTS: tuple[tuple[str, Callable[..., Value], str], ...] = (
+    ("formDataValue(action, key)", _form_value, "the one value of a key in a form"),
+    ("formDataMultiValues(action, key)", _form_values, "all values of a key in a form"),
+    ("multipartBody(action, index)", _multipart, "a part of a body that has several"),
+    ("triggerFormDataValue(key)", _form_value, "the one value of a key in the trigger's form"),
+    ("triggerFormDataMultiValues(key)", _form_values, "all values of a key in the trigger's form"),
+    ("triggerMultipartBody(index)", _multipart, "a part of the trigger's body"),
 )
+for _signature, _call, _doc in _PARTS:
+    _place = "$actions" if "(action" in _signature else ""
+    WORKFLOW(_signature, _doc, named=True, reads=_place)(_call)

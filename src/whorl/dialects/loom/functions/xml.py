@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from whorl.dialects.loom.values.arguments import wrong
@@ -15,7 +15,9 @@ from whorl.dialects.loom.values.printing import (
     XML,
     charset_named,
     content_bytes,
+    decode_name,
     decode_text,
+    encode_name,
     envelope,
     is_envelope,
     print_text,
@@ -23,64 +25,44 @@ from whorl.dialects.loom.values.printing import (
 from whorl.language.faults import EvaluationError, LimitExceeded
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from whorl.language.run import Run
     from whorl.language.values import Value
 
 
+# The parent of the root element has this name, which no source can spell.
+DOCUMENT = "#document"
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_ATTRIBUTE_ENTITIES = {**_ENTITIES, '"': "&quot;", "\n": "&#xA;", "\r": "&#xD;", "\t": "&#x9;"}
+_IN_TEXT = str.maketrans(_ENTITIES)
+_IN_ATTRIBUTE = str.maketrans(
+    _ENTITIES | {'"': "&quot;", "\n": "&#xA;", "\r": "&#xD;", "\t": "&#x9;"}
+)
 
 
 @dataclass(eq=False, slots=True)
-class Text:
-    """Characters, in a CDATA section or not."""
+class Node:
+    """A node of a document; `closed` means that an element is written `<a />`.
 
-    text: str
-    cdata: bool = False
-    parent: Element | None = None
+    The XML declaration is an instruction. XPath makes attributes nodes of their own; the position
+    is theirs.
+    """
 
-
-@dataclass(eq=False, slots=True)
-class Comment:
-    """A comment."""
-
-    text: str
-    parent: Element | None = None
-
-
-@dataclass(eq=False, slots=True)
-class Instruction:
-    """A processing instruction, the XML declaration among them."""
-
-    name: str
-    text: str
-    parent: Element | None = None
-
-
-@dataclass(eq=False, slots=True)
-class Element:
-    """An element; `closed` means that it is written `<a />`."""
-
-    name: str
+    kind: Literal["element", "text", "cdata", "comment", "instruction", "attribute"]
+    name: str = ""
+    text: str = ""
+    parent: Node | None = None
+    position: int = 0
     attributes: dict[str, str] = field(default_factory=dict)
     children: list[Node] = field(default_factory=list)
     closed: bool = False
-    parent: Element | None = None
 
 
-Node: TypeAlias = Element | Text | Comment | Instruction
-
-# The parent of the root element has this name, which no source can spell.
-DOCUMENT = "#document"
-
-
-def parse_xml(run: Run, source: str) -> Element:
+def parse_xml(run: Run, source: str) -> Node:
     """Read a document; the result holds its declaration, comments and root element."""
     run.check_text(len(source), "xml")
     run.spend(len(source) >> 4)
-    document = _Reader(run, source).read()
-    _drop_spaces(document)
-    return document
+    return _Reader(run, source).read()
 
 
 class _Reader:
@@ -89,12 +71,10 @@ class _Reader:
     def __init__(self, run: Run, source: str) -> None:
         self.run = run
         self.content = source.encode("utf-8", "replace")
-        self.document = Element(DOCUMENT)
-        self.current = self.document
-        self.depth = 0
-        self.count = 0
+        self.current = Node("element", DOCUMENT)
+        self.depth = self.count = 0
         self.pieces: list[str] = []
-        self.cdata = False
+        self.is_cdata = False
         # The declared encoding is set aside: the source is text already.
         self.parser = expat.ParserCreate("utf-8")
         self.parser.buffer_text = True
@@ -104,17 +84,19 @@ class _Reader:
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self.pieces.append
-        self.parser.CommentHandler = lambda text: self._add(Comment(text))
-        self.parser.ProcessingInstructionHandler = lambda *given: self._add(Instruction(*given))
-        self.parser.StartCdataSectionHandler = lambda: self._set_cdata(True)
-        self.parser.EndCdataSectionHandler = lambda: self._set_cdata(False)
+        self.parser.CommentHandler = lambda text: self._add(Node("comment", "", text))
+        self.parser.ProcessingInstructionHandler = lambda name, text: self._add(
+            Node("instruction", name, text)
+        )
+        self.parser.StartCdataSectionHandler = lambda: self._end_text(is_cdata=True)
+        self.parser.EndCdataSectionHandler = self._end_text
 
-    def read(self) -> Element:
+    def read(self) -> Node:
         try:
             self.parser.Parse(self.content, True)
         except expat.ExpatError as error:
             raise EvaluationError(f"the value is not valid XML: {error}") from None
-        return self.document
+        return self.current
 
     def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
         if version != "1.0":
@@ -124,7 +106,7 @@ class _Reader:
             text += f' encoding="{encoding}"'
         if standalone >= 0:
             text += f' standalone="{"yes" if standalone else "no"}"'
-        self._add(Instruction("xml", text))
+        self._add(Node("instruction", "xml", text))
 
     def _refuse_type(self, *_: object) -> None:
         raise EvaluationError(
@@ -133,16 +115,16 @@ class _Reader:
         )
 
     def _start(self, name: str, attributes: list[str]) -> None:
-        self._flush()
         self.depth += 1
         if self.depth > self.run.limits.depth_max:
             raise LimitExceeded(f"XML is nested more than {self.run.limits.depth_max} levels deep")
-        element = Element(name, dict(zip(attributes[::2], attributes[1::2], strict=True)))
+        element = Node("element", name)
+        element.attributes = dict(zip(attributes[::2], attributes[1::2], strict=True))
         self._add(element)
         self.current = element
 
     def _end(self, name: str) -> None:
-        self._flush()
+        self._end_text()
         end = self.parser.CurrentByteIndex
         element = self.current
         # After `<a/>` the parser stands behind the mark, after `<a></a>` before it.
@@ -151,21 +133,17 @@ class _Reader:
         assert element.parent is not None
         self.current = element.parent
 
-    def _set_cdata(self, inside: bool) -> None:
-        self._flush()
-        self.cdata = inside
-
-    def _flush(self) -> None:
-        if self.pieces or self.cdata:
+    def _end_text(self, *, is_cdata: bool = False) -> None:
+        """Add the text that has come so far; what follows is in a CDATA section or not."""
+        if self.pieces or self.is_cdata:
             text = "".join(self.pieces)
             # The list itself is the parser's handler, so it is emptied and not replaced.
             self.pieces.clear()
-            self._append(Text(text, self.cdata))
-            self.cdata = False
+            self._append(Node("cdata" if self.is_cdata else "text", "", text))
+        self.is_cdata = is_cdata
 
     def _add(self, node: Node) -> None:
-        if self.pieces:
-            self._flush()
+        self._end_text()
         self._append(node)
 
     def _append(self, node: Node) -> None:
@@ -173,75 +151,30 @@ class _Reader:
         self.run.spend(3)
         if self.count > self.run.items_max:
             raise LimitExceeded(f"XML has more than {self.run.items_max} nodes")
-        node.parent = self.current
-        self.current.children.append(node)
+        # Texts of white space alone are dropped, as .NET does when it loads a document.
+        if node.kind != "text" or node.text.strip(" \t\r\n"):
+            node.parent = self.current
+            self.current.children.append(node)
 
 
 def write_xml(node: Node) -> str:
     """Write a node as .NET does: `<a />`, attributes in double quotes."""
-    out: list[str] = []
-    _write(node, out)
-    return "".join(out)
-
-
-def _write(node: Node, out: list[str]) -> None:
-    match node:
-        case Text():
-            out.append(f"<![CDATA[{node.text}]]>" if node.cdata else _escape(node.text, _ENTITIES))
-        case Comment():
-            out.append(f"<!--{node.text}-->")
-        case Instruction():
-            out.append(f"<?{node.name} {node.text}?>" if node.text else f"<?{node.name}?>")
-        case Element() if node.name == DOCUMENT:
-            for child in node.children:
-                _write(child, out)
-        case Element():
-            out.append(f"<{node.name}")
-            for name, value in node.attributes.items():
-                out.append(f' {name}="{_escape(value, _ATTRIBUTE_ENTITIES)}"')
-            if node.closed and not node.children:
-                out.append(" />")
-                return
-            out.append(">")
-            for child in node.children:
-                _write(child, out)
-            out.append(f"</{node.name}>")
-
-
-def _escape(text: str, entities: dict[str, str]) -> str:
-    for character, entity in entities.items():
-        text = text.replace(character, entity)
-    return text
-
-
-def _drop_spaces(element: Element) -> None:
-    """Drop texts of white space alone, as .NET does when it loads a document."""
-    waiting = [element]
-    while waiting:
-        each = waiting.pop()
-        each.children = [
-            child
-            for child in each.children
-            if not isinstance(child, Text) or child.cdata or child.text.strip(" \t\r\n")
-        ]
-        waiting.extend(child for child in each.children if isinstance(child, Element))
-
-
-_NAME_START = "A-Z_a-z\u00c0-\u02ff\u0370-\u1fff\u2c00-\ud7ff:"
-_NOT_IN_NAME = re.compile(rf"[^{_NAME_START}\-.0-9\u00b7\u0300-\u036f]")
-
-
-def encode_name(name: str) -> str:
-    """Return a name that XML allows: other characters become `_x0020_`."""
-    encoded = _NOT_IN_NAME.sub(lambda match: f"_x{ord(match[0]):04X}_", name)
-    if encoded and not re.match(f"[{_NAME_START}]", encoded):
-        encoded = f"_x{ord(encoded[0]):04X}_{encoded[1:]}"
-    return encoded
-
-
-def decode_name(name: str) -> str:
-    """Return the name that `encode_name` was given."""
-    return re.sub(r"_x([0-9A-Fa-f]{4})_", lambda match: chr(int(match[1], 16)), name)
+    match node.kind:
+        case "text":
+            return node.text.translate(_IN_TEXT)
+        case "cdata":
+            return f"<![CDATA[{node.text}]]>"
+        case "comment":
+            return f"<!--{node.text}-->"
+        case "instruction":
+            return f"<?{node.name} {node.text}?>" if node.text else f"<?{node.name}?>"
+    inner = "".join(map(write_xml, node.children))
+    if node.name == DOCUMENT:
+        return inner
+    start = f"<{node.name}"
+    for name, value in node.attributes.items():
+        start += f' {name}="{value.translate(_IN_ATTRIBUTE)}"'
+    return f"{start} />" if node.closed else f"{start}>{inner}</{node.name}>"
 
 
 _PART = re.compile(r"""(?<![\w:.-])([\w:.-]++)\s*+=\s*+(?:"([^"]*)"|'([^']*)')""")
@@ -263,122 +196,95 @@ def xml_text(run: Run, envelope: dict[str, Value]) -> str:
 
 def json_of_xml(run: Run, envelope: dict[str, Value]) -> Value:
     """Turn XML into a JSON object."""
-    document = parse_xml(run, xml_text(run, envelope))
     result: dict[str, Value] = {}
-    _add_children(document, result)
+    _add_children(parse_xml(run, xml_text(run, envelope)), result)
     run.weigh(result)
     return result
 
 
-def _value(element: Element) -> Value:
-    if not element.children and not element.attributes:
-        return None if element.closed else ""
-    only = element.children[0] if len(element.children) == 1 else None
-    if not element.attributes and isinstance(only, Text) and not only.cdata:
-        return only.text
-    result: dict[str, Value] = {f"@{name}": value for name, value in element.attributes.items()}
-    _add_children(element, result)
+def _add_children(element: Node, result: dict[str, Value]) -> None:
+    kinds = {"text": "#text", "cdata": "#cdata-section", "comment": "#comment"}
+    groups: dict[str, list[Node]] = {}
+    for child in element.children:
+        named = decode_name(child.name) if child.kind == "element" else f"?{child.name}"
+        groups.setdefault(kinds.get(child.kind, named), []).append(child)
+    for key, nodes in groups.items():
+        if key != "#comment":
+            result[key] = _value(nodes[0]) if len(nodes) == 1 else [*map(_value, nodes)]
+        elif len(nodes) > 1:
+            # Newtonsoft leaves one comment out, and several become an empty array.
+            result[key] = []
+
+
+def _value(node: Node) -> Value:
+    if node.kind == "instruction" and node.name == "xml":
+        return {f"@{name}": double or single for name, double, single in _PART.findall(node.text)}
+    if node.kind != "element":
+        return node.text
+    if not node.attributes and not node.children:
+        return None if node.closed else ""
+    if not node.attributes and [child.kind for child in node.children] == ["text"]:
+        return node.children[0].text
+    result: dict[str, Value] = {f"@{name}": value for name, value in node.attributes.items()}
+    _add_children(node, result)
     return result
 
 
-def _add_children(element: Element, result: dict[str, Value]) -> None:
-    groups: dict[str, list[Node]] = {}
-    for child in element.children:
-        groups.setdefault(_key(child), []).append(child)
-    for key, nodes in groups.items():
-        if key == "#comment":
-            # Newtonsoft leaves one comment out, and several become an empty array.
-            if len(nodes) > 1:
-                result[key] = []
-            continue
-        values = [_value(node) if isinstance(node, Element) else _content(node) for node in nodes]
-        result[key] = values[0] if len(values) == 1 else values
-
-
-def _key(node: Node) -> str:
-    if isinstance(node, Element):
-        return decode_name(node.name)
-    if isinstance(node, Text):
-        return "#cdata-section" if node.cdata else "#text"
-    return "#comment" if isinstance(node, Comment) else f"?{node.name}"
-
-
-def _content(node: Node) -> Value:
-    assert not isinstance(node, Element)
-    if isinstance(node, Instruction) and node.name == "xml":
-        return {f"@{name}": double or single for name, double, single in _PART.findall(node.text)}
-    return node.text
-
-
-def xml_of_json(run: Run, value: dict[str, Value]) -> Element:
-    """Turn a JSON object with one property into a document."""
-    run.weigh(value)
-    document = Element("#document")
-    _add_properties(run, document, value)
-    if sum(isinstance(child, Element) for child in document.children) > 1:
-        raise EvaluationError(
-            "the JSON has more than one root, and XML has one",
-            help="put the properties into an object under one name",
-        )
-    return document
-
-
-def _add_properties(run: Run, element: Element, properties: dict[str, Value]) -> None:
+def _add_properties(run: Run, element: Node, properties: dict[str, Value]) -> None:
     for key, value in properties.items():
+        values = value if isinstance(value, list) else [value]
         if key.startswith("@") and not isinstance(value, list | dict):
             element.attributes[encode_name(key[1:])] = _scalar(run, value)
         elif key in ("#text", "#cdata-section"):
-            for part in value if isinstance(value, list) else [value]:
-                _add_text(run, element, part, cdata=key == "#cdata-section")
+            for part in values:
+                text = _scalar(run, part)
+                if key != "#text" and "]]>" in text:
+                    raise EvaluationError("a CDATA section cannot hold ']]>'")
+                element.children.append(Node("text" if key == "#text" else "cdata", "", text))
         elif key == "?xml" and isinstance(value, dict):
             shown = " ".join(f'{name[1:]}="{_scalar(run, part)}"' for name, part in value.items())
-            element.children.append(Instruction("xml", shown))
+            element.children.append(Node("instruction", "xml", shown))
         else:
-            for part in value if isinstance(value, list) else [value]:
-                element.children.append(_element(run, encode_name(key), part))
+            element.children += [_element(run, encode_name(key), part) for part in values]
 
 
-def _add_text(run: Run, element: Element, value: Value, *, cdata: bool) -> None:
-    text = _scalar(run, value)
-    if cdata and "]]>" in text:
-        raise EvaluationError("a CDATA section cannot hold ']]>'")
-    element.children.append(Text(text, cdata))
-
-
-def _element(run: Run, name: str, value: Value) -> Element:
-    element = Element(name)
-    if value is None:
-        element.closed = True
-    elif isinstance(value, dict):
+def _element(run: Run, name: str, value: Value) -> Node:
+    element = Node("element", name, closed=value is None)
+    if isinstance(value, dict):
         _add_properties(run, element, value)
         element.closed = not element.children
     elif isinstance(value, list):
-        element.children.extend(_element(run, name, part) for part in value)
-    else:
-        element.children.append(Text(_scalar(run, value)))
+        element.children = [_element(run, name, part) for part in value]
+    elif value is not None:
+        element.children = [Node("text", "", _scalar(run, value))]
     return element
 
 
 def _scalar(run: Run, value: Value) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return print_text(run, value)
+    return str(value).lower() if isinstance(value, bool) else print_text(run, value)
 
 
 def to_xml(run: Run, value: Value) -> Value:
-    if isinstance(value, str):
-        document = parse_xml(run, value)
-    elif is_envelope(value):
+    """Turn a text, or a JSON object with one property, into XML in an envelope."""
+    if is_envelope(value):
         # Azure takes content at its word; whether it is XML shows when it is read.
         return envelope(content_bytes(run, value), XML)
-    elif isinstance(value, dict):
-        document = xml_of_json(run, value)
-    else:
+    if isinstance(value, str):
+        return wrapped(run, parse_xml(run, value))
+    if not isinstance(value, dict):
         raise wrong("xml", None, "be a string or an object", value)
+    run.weigh(value)
+    document = Node("element", DOCUMENT)
+    _add_properties(run, document, value)
+    if sum(child.kind == "element" for child in document.children) > 1:
+        raise EvaluationError(
+            "the JSON has more than one root, and XML has one",
+            help="put the properties into an object under one name",
+        )
     return wrapped(run, document)
 
 
-def wrapped(run: Run, element: Element) -> dict[str, Value]:
+def wrapped(run: Run, element: Node) -> dict[str, Value]:
     """Put XML into an envelope."""
     content = write_xml(element).encode("utf-8", "replace")
     run.check_text(len(content) * 4 // 3, "xml")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from whorl.language import entry
 from whorl.language.faults import EvaluationError
@@ -12,38 +13,37 @@ from whorl.language.values import INTEGER_MAX, UNDEFINED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
+    from types import UnionType
 
     from whorl.language.entry import FunctionEntry
     from whorl.language.run import Run
     from whorl.language.values import Value
 
-    Collected: TypeAlias = Callable[[Run, list[Value]], Value]
-
 
 Number: TypeAlias = int | float | Decimal
-Kind = TypeVar("Kind")
+Call = TypeVar("Call", bound="Callable[..., Value]")
+Check: TypeAlias = "Callable[[str, int | None, Value], Any]"
 
-ORDINALS = ("first", "second", "third", "fourth")
+_ORDINALS = ("first", "second", "third", "fourth")
+# From the narrowest type: a boolean is an integer to Python.
+_TYPE_NAMES: tuple[tuple[type | UnionType, str], ...] = (
+    (type(None), "Null"),
+    (bool, "Boolean"),
+    (int, "Integer"),
+    (float | Decimal, "Float"),
+    (str, "String"),
+    (list, "Array"),
+)
 
 
 def type_name(value: Value) -> str:
     """Name the type of a value as Logic Apps does."""
-    if value is None:
-        return "Null"
-    if isinstance(value, bool):
-        return "Boolean"
-    if isinstance(value, int):
-        return "Integer"
-    if isinstance(value, float | Decimal):
-        return "Float"
-    if isinstance(value, str):
-        return "String"
-    return "Array" if isinstance(value, list) else "Object"
+    return next((name for kind, name in _TYPE_NAMES if isinstance(value, kind)), "Object")
 
 
 def wrong(function: str, place: int | None, wanted: str, value: Value) -> EvaluationError:
     """Say that the argument at a place (None if it is the only one) is not what it has to be."""
-    which = "parameter" if place is None else f"{ORDINALS[min(place, 3)]} parameter"
+    which = "parameter" if place is None else f"{_ORDINALS[min(place, 3)]} parameter"
     return EvaluationError(
         f"The template language function {function!r} expects its {which} to {wanted}. "
         f"The provided value is of type {type_name(value)!r}"
@@ -60,37 +60,47 @@ def is_number(value: Value) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-def _checker(kind: type[Kind], name: str) -> Callable[[str, int | None, Value], Kind]:
+def _checker(kind: type | UnionType, wanted: str) -> Check:
     """Return the check that an argument (of a function, at a place) is of a type."""
 
-    def check(function: str, place: int | None, value: Value) -> Kind:
+    def check(function: str, place: int | None, value: Value) -> Value:
         if isinstance(value, kind):
             return value
-        raise wrong(function, place, f"be of type {name}", value)
+        raise wrong(function, place, wanted, value)
 
     return check
 
 
-text = _checker(str, "string")
-boolean = _checker(bool, "boolean")
-array: Callable[[str, int | None, Value], list[Value]] = _checker(list, "array")
-mapping: Callable[[str, int | None, Value], dict[str, Value]] = _checker(dict, "object")
+text: Callable[[str, int | None, Value], str] = _checker(str, "be of type string")
+boolean: Callable[[str, int | None, Value], bool] = _checker(bool, "be of type boolean")
 
 
 def whole(function: str, place: int | None, value: Value) -> int:
     """Return an integer."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if isinstance(value, float | Decimal) and value == value // 1:
+    if is_number(value) and value == value // 1:  # type: ignore[operator]
         return int(value)
     raise wrong(function, place, "be an integer", value)
 
 
 def number(function: str, place: int | None, value: Value) -> Number:
     """Return a number."""
-    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-        return value
+    if is_number(value):
+        return value  # type: ignore[return-value]
     raise wrong(function, place, "be a number", value)
+
+
+# What a signature may ask for behind a parameter.
+_CHECKS: dict[str, Check] = {
+    "str": text,
+    "bool": boolean,
+    "int": whole,
+    "number": number,
+    "array": _checker(list, "be of type array"),
+    "array_or_null": _checker(list | None, "be of type array"),
+    "object": _checker(dict, "be of type object"),
+    "string": _checker(str, "be a string"),
+    "sequence": _checker(str | list, "be an array or a string"),
+}
 
 
 def within_integers(function: str, result: int) -> int:
@@ -108,35 +118,76 @@ def find_key(properties: Mapping[str, Value], name: str) -> str | None:
     return next((key for key in properties if key.lower() == folded), None)
 
 
-class Family(entry.Family):
-    """Makes the entries of one family of functions."""
+class Family:
+    """Declares the functions of one family, as a decorator of what they call.
 
-    def __init__(self, name: str) -> None:
-        super().__init__("function", name)
+    A signature such as `take(list:array, count?:int)` also says what its arguments have to be.
+    """
 
-    def named(
+    def __init__(self, name: str, **checks: Check) -> None:
+        self.make = entry.Family("function", name)
+        self.checks = _CHECKS | checks
+        self.entries: list[FunctionEntry] = []
+
+    def __call__(
         self,
         signature: str,
-        call: Callable[..., Value],
         doc: str,
         *bound: object,
+        named: bool = False,
+        collects: bool = False,
+        alias: str = "",
         reads: str = "",
         borrows: bool = False,
-    ) -> FunctionEntry:
-        """Make an entry whose call is given its own name first, then what is bound."""
-        own = partial(call, signature.partition("(")[0], *bound)
-        return self(signature, own, doc, reads=reads, borrows=borrows)
+    ) -> Callable[[Call], Call]:
+        """Declare a function whose call is given what is bound, the run and checked arguments.
 
-    def collecting(self, signature: str, call: Collected, doc: str) -> FunctionEntry:
-        """Make an entry that takes its parameters and any number after them as one list."""
+        Before all that it is given its own name if it is `named`. One that `collects` has its
+        parameters and any number after them as one list. An alias is named so in no message.
+        """
+        name, _, parameters = signature.rstrip(")").partition("(")
+        kinds = [parameter.partition(":") for parameter in parameters.split(", ")]
+        checks = [(self.checks.get(kind), parameter[-1:] == "?") for parameter, _, kind in kinds]
+        plain = f"{name}({', '.join(parameter for parameter, _, _ in kinds)})"
 
-        def collect(run: Run, *given: Value) -> Value:
-            # After the parameters come a tuple of further arguments and a dict of named ones.
-            *values, further, _named = given
-            assert isinstance(further, tuple)
-            return call(run, [*values, *further])
+        def declare(call: Call) -> Call:
+            own: Callable[..., Value] = partial(call, *([name] if named else []), *bound)
+            if collects:
+                own = _collecting(own)
+            elif any(check for check, _ in checks):
+                own = _checked(name, own, checks)
+            extra = "..." if collects else ""
+            made = self.make(plain, own, doc, extra=extra, reads=reads, borrows=borrows)
+            self.entries += [made, replace(made, name=alias)] if alias else [made]
+            return call
 
-        return self(signature, collect, doc, extra="...")
+        return declare
+
+
+def _collecting(call: Callable[..., Value]) -> Callable[..., Value]:
+    def collect(run: Run, *given: Value) -> Value:
+        # After the parameters come a tuple of further arguments and a dict of named ones.
+        *values, further, _named = given
+        assert isinstance(further, tuple)
+        return call(run, [*values, *further])
+
+    return collect
+
+
+def _checked(
+    name: str, call: Callable[..., Value], checks: list[tuple[Check | None, bool]]
+) -> Callable[..., Value]:
+    """Return a call that checks its arguments first; an optional one may be null."""
+    places = [None] if len(checks) == 1 else range(len(checks))
+
+    def checked(run: Run, *given: Value) -> Value:
+        values = [
+            value if check is None or (optional and value is None) else check(name, place, value)
+            for (check, optional), place, value in zip(checks, places, given, strict=True)
+        ]
+        return call(run, *values)
+
+    return checked
 
 
 _SHOWN_MAX = 20
@@ -144,53 +195,51 @@ _SHOWN_MAX = 20
 
 def strict_item(value: Value, key: Value) -> Value:
     """Return `value[key]`, or say what there is instead."""
-    if isinstance(value, dict) and isinstance(key, str):
-        own = find_key(value, key)
-        if own is not None:
-            return value[own]
+    missing = object()
+    item = _item(value, key, missing)
+    if item is not missing:
+        return item
+    if isinstance(value, dict):
         shown = ", ".join(list(value)[:_SHOWN_MAX]) + ", ..." * (len(value) > _SHOWN_MAX)
         raise EvaluationError(
             f"property {key!r} doesn't exist, available properties are {shown!r}",
             help=f"write ?[{key!r}] where it may be missing",
         )
-    if isinstance(value, list) and isinstance(key, int) and not isinstance(key, bool):
-        if 0 <= key < len(value):
-            return value[key]
+    if isinstance(value, list):
         raise EvaluationError(
             f"the array index '{key}' is outside bounds (0, {len(value) - 1}) of array"
         )
-    if value is None or value is UNDEFINED:
-        raise EvaluationError(
-            f"property {_written(key)!r} cannot be selected of null",
-            help="write ? before the property where the value may be null",
-        )
-    raise _unsupported(value, key)
+    raise EvaluationError(
+        f"property {_written(key)!r} cannot be selected of null",
+        help="write ? before the property where the value may be null",
+    )
 
 
 def forgiving_item(value: Value, key: Value) -> Value:
     """Return `value?[key]`: null where it is missing."""
+    return _item(value, key, None)
+
+
+def _item(value: Value, key: Value, missing: Value) -> Value:
     if isinstance(value, dict) and isinstance(key, str):
         own = find_key(value, key)
-        return None if own is None else value[own]
+        return missing if own is None else value[own]
     if isinstance(value, list) and isinstance(key, int) and not isinstance(key, bool):
-        return value[key] if 0 <= key < len(value) else None
+        return value[key] if 0 <= key < len(value) else missing
     if value is None or value is UNDEFINED:
-        return None
-    raise _unsupported(value, key)
-
-
-def _unsupported(value: Value, key: Value) -> EvaluationError:
+        return missing
+    reason = f"Property selection is not supported on values of type {type_name(value)!r}"
     if isinstance(value, list):
         reason = (
-            f"array elements can only be selected using an integer index, "
+            "array elements can only be selected using an integer index, "
             f"and {_written(key)!r} is of type {type_name(key)!r}"
         )
     elif isinstance(value, dict):
-        reason = "object properties can only be selected using a string, and the key "
-        reason += f"is of type {type_name(key)!r}"
-    else:
-        reason = f"Property selection is not supported on values of type {type_name(value)!r}"
-    return EvaluationError(reason)
+        reason = (
+            "object properties can only be selected using a string, "
+            f"and the key is of type {type_name(key)!r}"
+        )
+    raise EvaluationError(reason)
 
 
 def _written(key: Value) -> str:

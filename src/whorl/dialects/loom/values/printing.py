@@ -114,6 +114,23 @@ def decode(run: Run, text: str) -> bytes:
         raise EvaluationError(f"the value is not a valid base64 string: {error}") from None
 
 
+_NAME_START = "A-Z_a-z\u00c0-\u02ff\u0370-\u1fff\u2c00-\ud7ff:"
+_NOT_IN_NAME = re.compile(rf"[^{_NAME_START}\-.0-9\u00b7\u0300-\u036f]")
+
+
+def encode_name(name: str) -> str:
+    """Return a name that XML allows: other characters become `_x0020_`."""
+    encoded = _NOT_IN_NAME.sub(lambda match: f"_x{ord(match[0]):04X}_", name)
+    if encoded and not re.match(f"[{_NAME_START}]", encoded):
+        encoded = f"_x{ord(encoded[0]):04X}_{encoded[1:]}"
+    return encoded
+
+
+def decode_name(name: str) -> str:
+    """Return the name that `encode_name` was given."""
+    return re.sub(r"_x([0-9A-Fa-f]{4})_", lambda match: chr(int(match[1], 16)), name)
+
+
 _PARTS_MAX = 1_000
 
 
