@@ -42,7 +42,7 @@ from whorl.dialects.native.values import (
     read_text,
 )
 from whorl.dialects.reader import Reading
-from whorl.dialects.reading.arguments import Arguments, check_arguments
+from whorl.dialects.reading.structure import check_arguments
 from whorl.errors import nearest
 from whorl.ir.durations import parse_time
 from whorl.ir.walk import names_given
@@ -97,8 +97,9 @@ def _check_inputs(context: Context, key: str, reading: Reading | None = None) ->
     names = {entry.name: entry.key.span for entry in entries}
     # The main input of a file of another format may be left empty.
     others = frozenset({workflow.main_input} if workflow.open_inputs else ())
-    what = f"step {context.around.step!r}"
-    check_arguments(context, Arguments(what, span, names, others), reading or Reading(workflow))
+    owner = f"step {context.around.step!r}"
+    called = reading or Reading(workflow)
+    check_arguments(context, called, names, owner=owner, span=span, others=others)
 
 
 class ItemName(Text):
