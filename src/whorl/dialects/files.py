@@ -55,7 +55,6 @@ class ProjectFiles:
     folders: tuple[str, ...] = ()
 
     def real_path(self, file: str) -> str:
-        """Returns the path by which a file is recognised when another one names it."""
         try:
             return str(resolve_beside(file, file.rpartition("/")[2], root=self.root))
         except InvalidWorkflow:
@@ -63,18 +62,15 @@ class ProjectFiles:
             return file
 
     def open(self, base: str, reference: str, span: Span) -> Opened:
-        """Opens the file that the file `base` names by `reference`; raises InvalidWorkflow."""
         path, text = open_beside(base, reference, root=self.root, span=span)
         top = resolve_beside(f"{self.root}/-", ".", root=self.root, span=span).as_posix()
         name = path.replace("\\", "/").removeprefix(top).lstrip("/")
         return Opened(path, name or path, text)
 
     def find(self, base: str, names: Sequence[str]) -> str | None:
-        """Returns how `base` would name the nearest file with one of these names."""
         return find_beside(base, names, root=self.root, folders=self.folders)
 
     def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
-        """Returns the files with one of these endings around `base`, the nearest place first."""
         return list_beside(base, endings, root=self.root, folders=self.folders)
 
 
@@ -83,24 +79,17 @@ class NoFiles:
     """For a workflow that came without any files beside it."""
 
     def real_path(self, file: str) -> str:
-        """Returns the name as it is."""
         return file
 
     def open(self, base: str, reference: str, span: Span) -> Opened:
-        """Refuses every file."""
-        del base
         message = f"file {reference[:60]!r} cannot be opened: this workflow came without files"
         advice = "run it from its folder, where the file is"
         raise InvalidWorkflow([Diagnostic("W016", message, span, "this file", advice)])
 
     def find(self, base: str, names: Sequence[str]) -> str | None:
-        """Finds nothing."""
-        del base, names
         return None
 
     def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
-        """There are none."""
-        del base, endings
         return ()
 
 
@@ -136,16 +125,13 @@ class Names:
         `name_of` finds the name in the text of a file, or nothing.
         """
         for place in self._files.list(base, ENDINGS):
-            yield list(self._named(base, place, name_of, span))
-
-    def _named(
-        self, base: str, place: Place, name_of: Callable[[str, str], str], span: Span
-    ) -> Iterator[NamedFile]:
-        for nearby in place.files:
-            path, name = self._look(base, nearby.reference, name_of, span)
-            if name:
-                key = f"{nearby.folder}/{name}" if nearby.folder else name
-                yield NamedFile(nearby.reference, path, name, key, place.below)
+            named: list[NamedFile] = []
+            for nearby in place.files:
+                path, name = self._look(base, nearby.reference, name_of, span)
+                if name:
+                    key = f"{nearby.folder}/{name}" if nearby.folder else name
+                    named.append(NamedFile(nearby.reference, path, name, key, place.below))
+            yield named
 
     def _look(
         self, base: str, reference: str, name_of: Callable[[str, str], str], span: Span

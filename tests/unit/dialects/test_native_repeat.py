@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
-from native_files import read, read_loop
+from native_files import fault, read, read_loop
 
 from whorl import ir
 from whorl.dialects import read_workflow
@@ -294,3 +294,20 @@ def test_a_question_with_the_words_of_a_step_is_warned_of(judge: str, is_warned:
     warnings = [one for one in read_workflow(dedent(text), "w.yaml").warnings if one.code == "W023"]
 
     assert bool(warnings) is is_warned
+
+
+def test_a_branch_whose_case_is_no_name_is_reported() -> None:
+    found = fault(
+        """
+        steps:
+          polish:
+            repeat:
+              until: {branch: {triage: {done: 1}, review: done}}
+              steps:
+                triage: {choose: {on: "1", cases: {done: {a: {value: 1}}}}}
+                review: {choose: {on: "1", cases: {done: {b: {value: 1}}}}}
+        """
+    )
+
+    assert found.code == "W007"
+    assert found.message.startswith("'triage' of 'branch' of")

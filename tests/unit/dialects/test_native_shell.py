@@ -46,6 +46,10 @@ def run(shell: str, source: str, values: list[str]) -> str:
         ("echo ${#a} {{ x }}", 'echo ${#a} "${WHORL_1}"'),
         ("echo \\' {{ x }}", 'echo \\\' "${WHORL_1}"'),
         ("cat <<<{{ x }}", 'cat <<<"${WHORL_1}"'),
+        (
+            "cat <<A\n$(cat <<B\n{{ x }}\nB\n)\nA\necho {{ y }}",
+            'cat <<A\n$(cat <<B\n${WHORL_1}\nB\n)\nA\necho "${WHORL_2}"',
+        ),
         ("echo {{ '}}' }}", 'echo "${WHORL_1}"'),
         ("echo {{ {'a': {'b': 1}}['a'] }}", 'echo "${WHORL_1}"'),
         ("[[ {{ x }} == a ]] && echo b", '[[ "${WHORL_1}" == a ]] && echo b'),
@@ -170,6 +174,7 @@ def test_any_script_is_read_or_faulty(source: str) -> None:
         "bash <<EOF\necho hi {{ x }}\nEOF",
         "cat <<EOF | bash\necho hi {{ x }}\nEOF",
         "ssh host <<EOF\necho hi {{ x }}\nEOF",
+        "cat <<A\n$(sh <<B\necho hi {{ x }}\nB\n)\nA",
         "python3 - <<EOF\nprint('{{ x }}')\nEOF",
         'bash <<< "echo {{ x }}"',
         'if true; then eval "echo {{ x }}"; fi',

@@ -1,38 +1,54 @@
-"""Calls of other workflows: which file is meant, and what the workflow is given."""
+"""Calls of other workflows, once or in a loop: which file is meant, and what it is given.
+
+A loop calls a workflow until a model finds the condition met, or for each item.
+"""
 
 from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whorl import ir
 from whorl.dialects.detection import parse
 from whorl.dialects.files import ENDINGS, FILES_MAX
-from whorl.dialects.mcp_cli.texts import LIBRARY, RESERVED
-from whorl.dialects.reading.arguments import Arguments, check_arguments
-from whorl.dialects.reading.scalars import text_of
+from whorl.dialects.mcp_cli.functions import HISTORY, NUMBER, PREVIOUS
+from whorl.dialects.mcp_cli.steps import RETRIES, WORKERS, read_shared
+from whorl.dialects.mcp_cli.texts import LIBRARY, PLACE, RESERVED, View
+from whorl.dialects.reading.scalars import duration_of, is_true, number_of, text_of, whole_of
+from whorl.dialects.reading.structure import check_arguments
+from whorl.dialects.reading.texts import placeholders, quoted
 from whorl.errors import InvalidWorkflow, did_you_mean
-from whorl.source import Mapping
+from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from whorl.dialects.files import NamedFile
     from whorl.dialects.mcp_cli.format import FileContext, Item
-    from whorl.dialects.mcp_cli.texts import Texts, View
+    from whorl.dialects.mcp_cli.steps import ParsedFile
     from whorl.dialects.reader import Called
     from whorl.errors import Span
     from whorl.source import Value
 
-HISTORY = "loop.history"
+HISTORY_KEEP = 1_000
 # What a call gives: the main output of the workflow.
-MAIN_OUTPUT = ir.Expression("jinja", "main_output(it)", LIBRARY)
+_MAIN_OUTPUT = ir.Expression("jinja", "main_output(it)", LIBRARY)
+_OUTPUT = ir.Expression("jinja", "output")
+_SHAPE: tuple[tuple[str, ir.Value], ...] = (
+    ("output", ir.Expression("jinja", "it.output | default('', true)")),
+    ("iterations", ir.Expression("jinja", "it.loop.iterations | string")),
+    ("exit_reason", ir.Expression("jinja", "it.loop.exit_reason")),
+)
+_ACCUMULATED = ("accumulator", ir.Expression("jinja", "joined(it.accumulator)", LIBRARY))
 _SCHEMA = "workflow/"
 # The lines that tell what a file is called, where it is written as YAML mostly is.
 _LINES = re.compile(r"""^(["']?)(?:\$schema|name)\1[ \t]*:.*""", re.MULTILINE)
 _COMPARED_MAX = 1_000
+# At least one item must succeed where failures are tolerated.
+_ANY = 1e-9
+_FILE = "file://"
 
 
-def find_workflow(context: FileContext, item: Item, value: Value | None) -> Called | None:
+def _find_workflow(context: FileContext, item: Item, value: Value | None) -> Called | None:
     """Finds and reads the workflow that a step or loop names."""
     name = text_of(value)
     if not name or value is None:
@@ -49,7 +65,11 @@ def find_workflow(context: FileContext, item: Item, value: Value | None) -> Call
     if len(meant) == 1:
         return context.call(meant[0].reference, value.span)
     if meant:
-        _report_several(context, item, meant, value)
+        listed = " or ".join(file.reference for file in meant[:3])
+        listed += f" or {len(meant) - 3} others" if len(meant) > 3 else ""
+        message = f"{item.words} calls the workflow {name[:60]!r}, which could be {listed}"
+        advice = "give them different names, write the folder before the name, or the name of the "
+        context.report("W016", message, value.span, label="which one?", help=advice + "file")
     else:
         _report_missing(context, item, names[0], value)
     return None
@@ -76,17 +96,16 @@ def _name_of(text: str, file: str) -> str:
     if _SCHEMA not in text:
         return ""
     lines = "\n".join(line[0] for line in _LINES.finditer(text))
-    return _named_in(lines, "lines.yaml") or _named_in(text, file)
-
-
-def _named_in(text: str, file: str) -> str:
-    try:
-        root = parse(text, file, lenient=True).root
-    except InvalidWorkflow:
-        return ""
-    if not isinstance(root, Mapping) or not text_of(root.get("$schema")).startswith(_SCHEMA):
-        return ""
-    return text_of(root.get("name"))
+    for part, name in ((lines, "lines.yaml"), (text, file)):
+        try:
+            root = parse(part, name, lenient=True).root
+        except InvalidWorkflow:
+            continue
+        fields = root if isinstance(root, Mapping) else Mapping((), root.span)
+        named = text_of(fields.get("name"))
+        if named and text_of(fields.get("$schema")).startswith(_SCHEMA):
+            return named
+    return ""
 
 
 def _warn_of_namesake(context: FileContext, item: Item, called: Called, value: Value) -> None:
@@ -102,41 +121,28 @@ def _warn_of_namesake(context: FileContext, item: Item, called: Called, value: V
         context.warn("W023", message, value.span, label="which one?", help=advice)
 
 
-def _report_several(context: FileContext, item: Item, meant: list[NamedFile], value: Value) -> None:
-    listed = " or ".join(file.reference for file in meant[:3])
-    more = f" or {len(meant) - 3} others" if len(meant) > 3 else ""
-    message = (
-        f"{item.words} calls the workflow {text_of(value)[:60]!r}, which could be {listed}{more}"
-    )
-    advice = "give them different names, write the folder before the name, or the name of the file"
-    context.report("W016", message, value.span, label="which one?", help=advice)
-
-
 def _report_missing(context: FileContext, item: Item, file: str, value: Value) -> None:
+    """Reports that no workflow has a name, with the nearest one, or where one would be found."""
     name = text_of(value)
-    cut = f" among the {FILES_MAX:,} nearest files" if context.files.is_cut else ""
-    message = f"{item.words} calls the workflow {name[:60]!r}, which is not there{cut}"
-    advice = f"write {file} beside {context.file} or in a folder below it, or a file with "
-    advice = _suggested(context, name, value.span) or f"{advice}`name: {name[:60]}`"
-    label = f"no file {file[:60]}, and no workflow of that name"
-    context.report("W016", message, value.span, label=label, help=advice)
-
-
-def _suggested(context: FileContext, name: str, span: Span) -> str:
-    """The question that names the nearest workflow, or one of that name in another folder."""
-    files = [file for place in context.files.named(_name_of, span) for file in place]
-    elsewhere = next((file.key for file in files if file.name == name), "")
-    if elsewhere:
-        return f"did you mean {elsewhere!r}?"
+    files = [file for place in context.files.named(_name_of, value.span) for file in place]
     names = (
         name
         for file in files
         for name in (file.key, file.name if file.near else "", file.reference.rpartition(".")[0])
     )
-    return did_you_mean(name, islice(dict.fromkeys(names), _COMPARED_MAX))
+    elsewhere = next((file.key for file in files if file.name == name), "")
+    advice = f"did you mean {elsewhere!r}?" if elsewhere else ""
+    advice = advice or did_you_mean(name, islice(dict.fromkeys(names), _COMPARED_MAX))
+    if not advice:
+        advice = f"write {file} beside {context.file} or in a folder below it, or a file with "
+        advice += f"`name: {name[:60]}`"
+    cut = f" among the {FILES_MAX:,} nearest files" if context.files.is_cut else ""
+    message = f"{item.words} calls the workflow {name[:60]!r}, which is not there{cut}"
+    label = f"no file {file[:60]}, and no workflow of that name"
+    context.report("W016", message, value.span, label=label, help=advice)
 
 
-def read_arguments(
+def _read_arguments(
     context: FileContext, item: Item, called: Called | None, value: Value | None
 ) -> Mapping:
     """What `with` holds; reports what the called workflow does not take, or lacks."""
@@ -149,43 +155,248 @@ def read_arguments(
     if called is not None:
         names = {entry.name: entry.key.span for entry in fields}
         others = frozenset({"input", "item"} if item.is_iterate else {"input"})
-        arguments = Arguments(item.words, item.key.span, names, others, is_joined=True)
-        check_arguments(context, arguments, called.reading)
+        place: Any = {"owner": item.words, "span": item.key.span}
+        check_arguments(context, called.reading, names, others=others, is_joined=True, **place)
     return fields
 
 
-def call_inputs(
-    texts: Texts, called: Called | None, arguments: Mapping, view: View, *, input_: ir.Value | None
-) -> ir.Fields:
+def _call_inputs(
+    file: ParsedFile, called: Called | None, arguments: Mapping, view: View, input_: ir.Value
+) -> list[tuple[str, ir.Value]]:
     """The inputs of a call: each key of `with`, and what every workflow sees.
 
     `input_` is what it gets as its input where `with` names none.
     """
     strict = view.inside is not None
     entries: list[tuple[str, ir.Value]] = [
-        (entry.name, texts.values(entry.value, view, strict=strict)) for entry in arguments
+        (entry.name, file.texts.values(entry.value, view, strict=strict)) for entry in arguments
     ]
-    if "input" not in arguments and input_ is not None and takes(called, "input"):
+    if "input" not in arguments and _takes(called, "input"):
         entries.append(("input", input_))
     if called is None or called.reading.workflow.open_inputs:
-        entries.append(("env", ir.Expression("jinja", "env", LIBRARY)))
-        entries.append(("loop", ir.Expression("jinja", "loop", LIBRARY)))
-    return ir.Fields(tuple(entries))
+        entries += [(name, ir.Expression("jinja", name, LIBRARY)) for name in ("env", "loop")]
+    return entries
 
 
-def takes(called: Called | None, name: str) -> bool:
+def _takes(called: Called | None, name: str) -> bool:
     """Whether a workflow can be given something under a name."""
     if called is None or called.reading.workflow.open_inputs:
         return True
     return any(port.name == name for port in called.reading.workflow.inputs)
 
 
-def reads_history(context: FileContext, called: Called | None) -> bool:
+def read_template(file: ParsedFile, item: Item, template: Mapping) -> ir.Call:
+    """Reads a step that calls another workflow."""
+    called = _find_workflow(file.context, item, template.get("name"))
+    arguments = _read_arguments(file.context, item, called, template.get("with"))
+    view = file.view(item)
+    input_: ir.Value = ir.Expression("jinja", "input", LIBRARY)
+    if arguments.entries:
+        input_ = file.texts.lines(arguments, view, strict=False)
+    else:
+        file.texts.variables.reads_input = True
+    inputs = ir.Fields(tuple(_call_inputs(file, called, arguments, view, input_)))
+    workflow = called.key if called else ""
+    return ir.Call(workflow=workflow, inputs=inputs, shape=_MAIN_OUTPUT, **read_shared(file, item))
+
+
+def read_loop(file: ParsedFile, item: Item, fields: Mapping) -> ir.Node:
+    """Reads a loop, at top level or as a step."""
+    called = _find_workflow(file.context, item, fields.get("workflow"))
+    if item.is_iterate:
+        return _read_iterate(file, item, fields, called)
+    _check_refine(file, item, fields)
+    accumulates = _accumulates(file, item, fields)
+    shared = read_shared(file, item)
+    action: Any = text_of(fields.get("on_failure")) or "halt"
+    iterations = _iterations(fields)
+    return ir.Loop(
+        body=_refine_body(file, item, fields, called),
+        until=_judge(file, item, fields),
+        limits=ir.LoopLimits(
+            iterations=iterations,
+            time_s=duration_of(fields.get("total_timeout")),
+            iteration_time_s=duration_of(fields.get("timeout_per_item")),
+        ),
+        limit_fields=(("max_iterations", "max_iterations"), ("budget", "--budget")),
+        on_iteration_failure=ir.IterationFailure(action, *_retries(fields)),
+        facts=((NUMBER, "number"), (PREVIOUS, "previous"), (HISTORY, "history")),
+        bind=(("loop", ir.Expression("jinja", "loop_state()", LIBRARY)),),
+        # No output is kept for `loop.history` where nobody reads it.
+        history_keep=min(iterations, HISTORY_KEEP) if _reads_history(file.context, called) else 0,
+        collect=(ir.Collect("accumulator", "all", _OUTPUT),) if accumulates else (),
+        shape=ir.Fields((*_SHAPE, _ACCUMULATED) if accumulates else _SHAPE),
+        **shared,
+    )
+
+
+def _iterations(fields: Mapping) -> int:
+    return whole_of(fields.get("max_iterations")) or 1
+
+
+def _retries(fields: Mapping) -> tuple[()] | tuple[int, float]:
+    """How often a failed iteration is repeated, and after what delay; empty where it is not."""
+    if text_of(fields.get("on_failure")) != "retry":
+        return ()
+    times = whole_of(fields.get("max_retries")) or RETRIES
+    return times, duration_of(fields.get("retry_delay")) or 0.0
+
+
+def _reads_history(context: FileContext, called: Called | None) -> bool:
     """Whether the file or what it calls mentions `loop.history` anywhere."""
     sources = {context.file: context.document.text}
-    if called is not None:
-        sources |= called.reading.sources
+    sources |= called.reading.sources if called is not None else {}
     for file, source in sources.items():
         if file not in context.historians:
-            context.historians[file] = HISTORY in source
+            context.historians[file] = "loop.history" in source
     return any(context.historians[file] for file in sources)
+
+
+def _refine_body(file: ParsedFile, item: Item, fields: Mapping, called: Called | None) -> ir.Block:
+    arguments = _read_arguments(file.context, item, called, fields.get("with"))
+    view = View(item, inside=item)
+    # Without `with`, the first iteration reads the caller's input, a later one the last output.
+    flow = "input if loop.iteration == '1' else loop.output"
+    input_: ir.Value = ir.Expression("jinja", flow)
+    if arguments.entries:
+        input_ = file.texts.lines(arguments, view, strict=True)
+    else:
+        file.texts.variables.reads_input = True
+    return _call(called, _call_inputs(file, called, arguments, view, input_))
+
+
+def _call(
+    called: Called | None, inputs: list[tuple[str, ir.Value]], retry: ir.Retry | None = None
+) -> ir.Block:
+    given = ir.Fields(tuple(inputs))
+    options: Any = {"shape": _MAIN_OUTPUT, "unnamed": True, "retry": retry}
+    workflow = called.key if called else ""
+    return ir.Block((ir.Call(name="output", workflow=workflow, inputs=given, **options),))
+
+
+def _judge(file: ParsedFile, item: Item, fields: Mapping) -> ir.Judge | None:
+    until = fields.get("until")
+    if not isinstance(until, Scalar) or not until.text.strip():
+        return None
+    for place in placeholders(until, PLACE):
+        span = until.locate(place.offset - 2, len(place.name) + 4)
+        if place.name == "loop.output":
+            message = f"'until' of {item.words} holds the output itself, so the judge finds the "
+            message += "answer in the question"
+            advice = 'describe what the output should say: until: "The output says PASS"'
+            label = "the output is judged anyway"
+            file.context.warn("W023", message, span, label=label, help=advice)
+        elif place.name == "output":
+            message = f"'until' of {item.words} cannot read a variable called 'output': there, "
+            message += "that is the output of the iteration"
+            advice = "give the step another name"
+            file.context.report("W012", message, span, label="which one?", help=advice)
+    defaults = file.execution.model(Mapping((), item.key.span))
+    judge = ir.Judge(
+        question=file.texts.read(until, View(item, inside=item, judged=True), strict=True),
+        subject=_OUTPUT,
+        inputs=ir.Fields((("defaults", ir.Constant(defaults)),)),
+    )
+    file.context.places.remember_part(judge, until.span)
+    return judge
+
+
+def _accumulates(file: ParsedFile, item: Item, fields: Mapping) -> bool:
+    """Whether all outputs are kept: where they have a name, or are mentioned without one."""
+    if text_of(fields.get("accumulate")) or f"{item.name}_accumulator" in file.mentioned:
+        return True
+    return "loop.history" in file.mentioned and item in file.loop_before.values()
+
+
+def _check_refine(file: ParsedFile, item: Item, fields: Mapping) -> None:
+    if not text_of(fields.get("until")).strip():
+        message, span = f"{item.words} lacks the field 'until'", item.key.span
+        advice = 'add until: "The output says DONE", or mode: iterate with items'
+        file.context.report("W006", message, span, label="'until' is missing", help=advice)
+    for name in ("items", "parallel", "max_workers", "min_success_rate"):
+        entry = fields.entry(name)
+        if entry is not None:
+            message = f"{name!r} of {item.words} has no effect: each iteration sees the one before "
+            message += "it"
+            advice = "remove it, or write mode: iterate to go over items"
+            file.context.warn("W023", message, entry.key.span, label="not used", help=advice)
+
+
+def _read_iterate(file: ParsedFile, item: Item, fields: Mapping, called: Called | None) -> ir.Node:
+    """Reads a loop over items: of a JSON array, of JSON lines or of plain lines."""
+    shared = read_shared(file, item)
+    limits = [shared["timeout_s"], duration_of(fields.get("total_timeout"))]
+    shared["timeout_s"] = min((time for time in limits if time is not None), default=None)
+    word = text_of(fields.get("on_failure"))
+    rate = number_of(fields.get("min_success_rate"))
+    halts = word == "halt" or (word != "continue" and rate is None)
+    parallel = is_true(fields.get("parallel"))
+    if (entry := fields.entry("until")) is not None:
+        message = f"'until' of {item.words} has no effect: it ends when no items are left"
+        advice = "remove it, or leave out mode: iterate"
+        file.context.warn("W023", message, entry.key.span, label="not used", help=advice)
+    return ir.ForEach(
+        items=_items(file, item, fields),
+        body=_iterate_body(file, item, fields, called),
+        item_name="loop",
+        concurrency=(whole_of(fields.get("max_workers")) or WORKERS) if parallel else 1,
+        item_timeout_s=duration_of(fields.get("timeout_per_item")),
+        min_success_rate=1.0 if halts else max(rate or 0.0, _ANY),
+        on_item_failure="halt" if halts else "continue",
+        shape=ir.Expression("jinja", "each_result(it)", LIBRARY),
+        **shared,
+    )
+
+
+def _iterate_body(file: ParsedFile, item: Item, fields: Mapping, called: Called | None) -> ir.Block:
+    arguments = _read_arguments(file.context, item, called, fields.get("with"))
+    view = View(item, inside=item)
+    # The input for one item is a JSON object with all of `with`, and the item.
+    source = f"item_input({file.texts.source(arguments, view)}, loop.item)"
+    input_ = ir.Expression("jinja", source, LIBRARY)
+    inputs = _call_inputs(file, called, arguments, view, input_)
+    if _takes(called, "item"):
+        inputs = [(name, value) for name, value in inputs if name != "item"]
+        inputs.append(("item", ir.Expression("jinja", "loop.item")))
+    retry = None
+    if retries := _retries(fields):
+        times, delay = retries
+        retry = ir.Retry(times, wait_s=delay, backoff=1.0, wait_max_s=delay, on=("*",))
+    return _call(called, inputs, retry)
+
+
+def _items(file: ParsedFile, item: Item, fields: Mapping) -> ir.Value:
+    value = fields.get("items")
+    if not text_of(value).strip():
+        message = f"{item.words} goes over items, but lacks the field 'items'"
+        advice = 'add items: "{{input}}": a JSON array, JSON lines, or one item per line'
+        label = "'items' is missing"
+        file.context.report("W006", message, item.key.span, label=label, help=advice)
+    if not isinstance(value, Scalar):
+        return ir.Constant([])
+    if value.text.startswith(_FILE):
+        source = _source_of_file(file, item, value)
+    else:
+        source = file.texts.source(value, file.view(item))
+    if source is None:
+        return ir.Constant([])
+    expression = ir.Expression("jinja", f"items_in({source}, {_iterations(fields)})", LIBRARY)
+    file.context.places.remember_part(expression, value.span)
+    return expression
+
+
+def _source_of_file(file: ParsedFile, item: Item, value: Scalar) -> str | None:
+    env = file.context.root.get("env")
+    values = {e.name: text_of(e.value) for e in env} if isinstance(env, Mapping) else {}
+    reference = PLACE.sub(
+        lambda place: values.get(place[1].strip().removeprefix("env."), place[0]),
+        value.text.removeprefix(_FILE),
+    )
+    try:
+        return quoted(file.context.files.text(reference, value.span)[1])
+    except InvalidWorkflow as fault:
+        message = f"'items' of {item.words}: {fault.diagnostics[0].message}"
+        advice = "name a file of the project (file://items.json), or give the items as input: "
+        advice += 'items: "{{input}}"'
+        file.context.report("W016", message, value.span, label="this file", help=advice)
+        return None

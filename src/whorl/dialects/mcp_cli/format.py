@@ -86,12 +86,10 @@ LOGGING = Field(
     "word", words=("error", "warn", "info", "step", "steps", "debug", "verbose", "noisy")
 )
 
-PROVIDER = Table("provider", {"provider": TEXT, "model": TEXT})
-
 _ASKING: dict[str, Field] = {
     "provider": TEXT,
     "model": TEXT,
-    "providers": Field("list", inner=PROVIDER),
+    "providers": Field("list", inner=Table("provider", {"provider": TEXT, "model": TEXT})),
     "servers": TEXTS,
     "skills": TEXTS,
     "temperature": TEMPERATURE,
@@ -101,6 +99,8 @@ _ASKING: dict[str, Field] = {
     "logging": LOGGING,
     "no_color": FLAG,
 }
+
+_VOTING = ("provider", "model", "temperature", "max_tokens", "timeout")
 
 EXECUTION = Table(
     "execution",
@@ -140,20 +140,11 @@ _LOOP_INSTEAD = {
     "run": "a loop calls a `workflow`; put the prompt into a step of that workflow",
     "steps": "put the steps into a file of their own and name it as `workflow`",
 }
+_NAME = {"name": Field("text", required=True, example="a name of its own")}
 STEP_LOOP = Table("loop", LOOP_FIELDS, _LOOP_INSTEAD)
-LOOP = Table(
-    "loop",
-    {"name": Field("text", required=True, example="a name of its own")} | LOOP_FIELDS,
-    _LOOP_INSTEAD,
-)
+LOOP = Table("loop", _NAME | LOOP_FIELDS, _LOOP_INSTEAD)
 
-TEMPLATE = Table(
-    "template",
-    {
-        "name": Field("text", required=True, example="the workflow to call"),
-        "with": Field("values"),
-    },
-)
+TEMPLATE = Table("template", {"name": LOOP_FIELDS["workflow"], "with": Field("values")})
 
 CONSENSUS = Table(
     "consensus",
@@ -163,16 +154,7 @@ CONSENSUS = Table(
             "list",
             required=True,
             example="at least two of {provider, model}",
-            inner=Table(
-                "execution",
-                {
-                    "provider": TEXT,
-                    "model": TEXT,
-                    "temperature": TEMPERATURE,
-                    "max_tokens": TOKENS,
-                    "timeout": DURATION,
-                },
-            ),
+            inner=Table("execution", {name: _ASKING[name] for name in _VOTING}),
         ),
         "require": Field("word", words=("unanimous", "2/3", "majority")),
         "allow_partial": FLAG,
@@ -191,11 +173,13 @@ _NEEDS = {
 
 def _check_kind(context: Findings, step: Mapping, owner: str) -> None:
     kinds = [entry for entry in step if entry.name in KINDS]
+    unknown = [entry.name for entry in step if entry.name not in STEP.fields]
     if len(kinds) > 1:
         message = f"{owner} has both {kinds[0].name!r} and {kinds[1].name!r}, but does one thing"
         advice = "make a step of its own of each"
         context.report("W009", message, kinds[1].key.span, label="a second kind", help=advice)
-    elif not kinds and not any(_means_kind(entry.name) for entry in step):
+    # An unknown field that was meant to say what the step does is reported already.
+    elif not kinds and not any(name in STEP.instead or nearest(name, KINDS) for name in unknown):
         message = f"{owner} does not say what it does"
         advice = "give it `run` with a prompt, or one of " + ", ".join(KINDS[1:4])
         context.report("W009", message, step.span, label="no kind of step", help=advice)
@@ -207,16 +191,11 @@ def _check_kind(context: Findings, step: Mapping, owner: str) -> None:
             context.report("W009", message, entry.key.span, label="cannot run", help=advice)
 
 
-def _means_kind(name: str) -> bool:
-    """Whether a field that is reported as unknown was meant to say what the step does."""
-    return name not in STEP.fields and (name in STEP.instead or nearest(name, KINDS) is not None)
-
-
 STEP = Table(
     "step",
     _ASKING
+    | _NAME
     | {
-        "name": Field("text", required=True, example="a name of its own"),
         "run": TEXT,
         "template": Field("object", inner=TEMPLATE),
         "loop": Field("object", inner=STEP_LOOP),

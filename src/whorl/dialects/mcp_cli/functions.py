@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whorl.language.core.conversion import from_json
 from whorl.language.entry import FunctionEntry, text, whole
@@ -128,10 +128,8 @@ def _parsed(run: Run, source: Value) -> list[Value]:
 
 
 def _array(run: Run, written: str) -> list[Value] | None:
-    if not written.startswith("["):
-        return None
     try:
-        parsed = from_json(run, written)
+        parsed = from_json(run, written) if written.startswith("[") else None
     except EvaluationError:
         return None
     return parsed if isinstance(parsed, list) else None
@@ -144,36 +142,23 @@ def _fenced(run: Run, fences: list[tuple[str, str]]) -> list[Value]:
     if len(lists) == 1:
         return lists[0]
     if len(fences) > 1:
-        raise EvaluationError(
-            f"the items stand in {len(fences)} code fences, and {len(lists) or 'none'} of them "
-            "hold a JSON array",
-            help=_ONE_LIST,
-        )
+        problem = f"{len(fences)} code fences, and {len(lists) or 'none'} of them hold a JSON array"
+        raise EvaluationError(f"the items stand in {problem}", help=_ONE_LIST)
     language, content = fences[0]
-    if language.startswith("json") and _json_lines(run, content) is None:
-        raise EvaluationError(
-            "the items stand in a code fence for JSON that is no JSON array and no JSON lines",
-            help=_ONE_LIST,
-        )
-    return _lines(run, content)
+    return _lines(run, content, is_json=language.startswith("json"))
 
 
-def _lines(run: Run, written: str) -> list[Value]:
-    items = _json_lines(run, written)
-    return list(_filled_lines(written)) if items is None else items
-
-
-def _json_lines(run: Run, written: str) -> list[Value] | None:
-    lines = _filled_lines(written)
+def _lines(run: Run, written: str, *, is_json: bool = False) -> list[Value]:
+    """JSON lines, or plain ones unless they must be JSON."""
+    lines = [line.strip() for line in written.splitlines() if line.strip()]
     run.check_items(len(lines), "items_in")
     try:
         return [from_json(run, line) for line in lines]
     except EvaluationError:
-        return None
-
-
-def _filled_lines(written: str) -> list[str]:
-    return [line.strip() for line in written.splitlines() if line.strip()]
+        if not is_json:
+            return list(lines)
+        problem = "a code fence for JSON that is no JSON array and no JSON lines"
+        raise EvaluationError(f"the items stand in {problem}", help=_ONE_LIST) from None
 
 
 def item_input(run: Run, given: Value, item: Value) -> str:
@@ -242,23 +227,12 @@ def _vote_of(answer: str) -> str:
     return " ".join(upper.split())
 
 
-def _function(name: str, call: object, parameters: tuple[str, ...] = ()) -> FunctionEntry:
-    assert callable(call)
-    return FunctionEntry("function", "workflow", name, call, (call.__doc__ or "")[:-1], parameters)
+def _entry(call: Any) -> FunctionEntry:
+    """A function by its own name, with its parameters behind the run."""
+    parameters = call.__code__.co_varnames[1 : call.__code__.co_argcount]
+    return FunctionEntry("function", "workflow", call.__name__, call, call.__doc__[:-1], parameters)
 
 
-_FUNCTIONS: tuple[FunctionEntry, ...] = (
-    _function("variable", variable, ("name",)),
-    _function("required", required, ("value", "name")),
-    _function("is_true", is_true, ("value",)),
-    _function("main_output", main_output, ("outputs",)),
-    _function("joined", joined, ("outputs",)),
-    _function("loop_state", loop_state),
-    _function("items_in", items_in, ("source", "most")),
-    _function("item_input", item_input, ("given", "item")),
-    _function("each_result", each_result, ("results",)),
-    _function("merged", merged, ("below", "above")),
-    _function("vote", vote, ("answers", "share", "least", "wanted")),
-)
-
-LIBRARY = Library(functions=_FUNCTIONS)
+_TEXTS = (variable, required, is_true, main_output, joined)
+_LOOPS = (loop_state, items_in, item_input, each_result, merged, vote)
+LIBRARY = Library(functions=tuple(map(_entry, (*_TEXTS, *_LOOPS))))

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.mcp_cli.calls import read_loop, read_template
 from whorl.dialects.mcp_cli.format import FileContext, Item, check_structure
-from whorl.dialects.mcp_cli.loops import read_loop
 from whorl.dialects.mcp_cli.steps import (
     ParsedFile,
     read_consensus,
     read_execution,
     read_run,
-    read_template,
     warn_of_unused,
 )
 from whorl.dialects.mcp_cli.texts import (
@@ -195,11 +194,8 @@ def _inputs(variables: Variables) -> tuple[ir.Port, ...]:
 
 
 def _outputs(items: list[Item], variables: Variables) -> tuple[tuple[str, ir.Value], ...]:
-    if not items:
-        return ()
-    last = variables.find(items[-1].name, View())
-    assert last is not None
-    return (("output", ir.Expression("jinja", last.expression, LIBRARY)),)
+    last = variables.find(items[-1].name, View()) if items else None
+    return (("output", ir.Expression("jinja", last.expression, LIBRARY)),) if last else ()
 
 
 def _env(context: FileContext) -> tuple[tuple[str, ir.Value], ...]:
@@ -247,12 +243,20 @@ def _find_order(context: FileContext, items: list[Item], variables: Variables) -
     """Computes the order of a file; reports what is not there and what waits for itself."""
     order = _Order(items)
     for item in items:
-        order.mentioned.update(names_in(item.fields))
-        order.waits[item.name] = _needed(context, item, variables) | _mentioned(item, variables)
+        mentioned = list(names_in(item.fields))
+        order.mentioned.update(mentioned)
+        owners = (variables.owner(name) for name in (*mentioned, *operands_in(item.get("if"))))
+        waits = {owner.name for owner in owners if owner is not None and owner is not item}
+        order.waits[item.name] = _needed(context, item, variables) | waits
     for item in items:
         if _asks_for_loop(item):
             _look_back(order, item)
-    _arrange(context, order)
+    left = list(items)
+    while left:
+        ready = (item for item in left if order.waits[item.name] <= order.ordered.keys())
+        item = next(ready, None) or _break_circle(context, order, left)
+        left.remove(item)
+        order.ordered[item.name] = len(order.ordered)
     return order
 
 
@@ -276,19 +280,10 @@ def _needed(context: FileContext, item: Item, variables: Variables) -> set[str]:
     return names
 
 
-def _mentioned(item: Item, variables: Variables) -> set[str]:
-    names = [*names_in(item.fields), *operands_in(item.get("if"))]
-    owners = (variables.owner(name) for name in names)
-    return {owner.name for owner in owners if owner is not None and owner is not item}
-
-
 def _asks_for_loop(item: Item) -> bool:
     """Whether its texts mention a loop that has ended; those inside of a loop mean that loop."""
-    names = [*operands_in(item.get("if"))]
-    if item.loop is None:
-        names += names_in(item.fields)
-    elif (items := item.loop.get("items")) is not None:
-        names += names_in(items)
+    outside = item.fields if item.loop is None else item.loop.get("items")
+    names = [*operands_in(item.get("if")), *(names_in(outside) if outside is not None else ())]
     return any(name.startswith("loop.") for name in names)
 
 
@@ -307,15 +302,6 @@ def _look_back(order: _Order, item: Item) -> None:
     if candidates:
         order.loop_before[item.name] = candidates[-1]
         order.waits[item.name].add(candidates[-1].name)
-
-
-def _arrange(context: FileContext, order: _Order) -> None:
-    left = list(order.items)
-    while left:
-        ready = (item for item in left if order.waits[item.name] <= order.ordered.keys())
-        item = next(ready, None) or _break_circle(context, order, left)
-        left.remove(item)
-        order.ordered[item.name] = len(order.ordered)
 
 
 def _break_circle(context: FileContext, order: _Order, left: list[Item]) -> Item:

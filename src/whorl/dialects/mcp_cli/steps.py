@@ -1,12 +1,11 @@
-"""Steps: a prompt, a template (another workflow), a consensus of several models; who is asked."""
+"""Steps that ask a model, or several that must agree; who is asked, and what all steps share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from whorl import ir
-from whorl.dialects.mcp_cli.calls import MAIN_OUTPUT, call_inputs, find_workflow, read_arguments
 from whorl.dialects.mcp_cli.texts import LIBRARY, View, spelled
 from whorl.dialects.reading.scalars import (
     duration_of,
@@ -51,11 +50,6 @@ class Execution:
     def workers(self) -> int | None:
         """How many steps run at once; None where they run one after the other."""
         return (whole_of(self.fields.get("max_workers")) or WORKERS) if self.parallel else None
-
-    @property
-    def tolerates(self) -> bool:
-        """Whether the failure of a step stops nothing, unless the step says otherwise."""
-        return text_of(self.fields.get("on_error")) == "continue"
 
     @property
     def on_failure(self) -> Literal["go_on", "halt", "cancel"]:
@@ -177,7 +171,7 @@ def read_shared(file: ParsedFile, item: Item) -> Shared:
     """Reads the fields that every step has; those of a top-level loop are the loop's own."""
     is_step = item.loop is not item.fields
     failure = text_of(item.get("on_failure")) if is_step else ""
-    tolerated = failure == "continue" or (not failure and file.execution.tolerates)
+    tolerated = (failure or text_of(file.execution.fields.get("on_error"))) == "continue"
     times = whole_of(item.get("max_retries")) or RETRIES
     return {
         "name": item.name,
@@ -204,21 +198,6 @@ def _model_inputs(settings: dict[str, Json], prompt: ir.Value) -> ir.Fields:
     return ir.Fields((("prompt", prompt), *constants))
 
 
-def read_template(file: ParsedFile, item: Item, template: Mapping) -> ir.Call:
-    """Reads a step that calls another workflow."""
-    called = find_workflow(file.context, item, template.get("name"))
-    arguments = read_arguments(file.context, item, called, template.get("with"))
-    view = file.view(item)
-    input_: ir.Value = ir.Expression("jinja", "input", LIBRARY)
-    if arguments.entries:
-        input_ = file.texts.lines(arguments, view, strict=False)
-    else:
-        file.texts.variables.reads_input = True
-    inputs = call_inputs(file.texts, called, arguments, view, input_=input_)
-    workflow = called.key if called else ""
-    return ir.Call(workflow=workflow, inputs=inputs, shape=MAIN_OUTPUT, **read_shared(file, item))
-
-
 def read_consensus(file: ParsedFile, item: Item, consensus: Mapping) -> ir.Group:
     """Reads a step that asks several models, which must agree."""
     voters = objects_in(consensus.get("executions"))
@@ -230,38 +209,26 @@ def read_consensus(file: ParsedFile, item: Item, consensus: Mapping) -> ir.Group
     timeout = duration_of(consensus.get("timeout"))
     if timeout is None:
         timeout = file.execution.timeout(item.fields)
-    tasks = _named_apart(
-        [_read_voter(file, item, voter, prompt=prompt, timeout=timeout) for voter in voters]
-    )
+    counts = {"vote": 1}
+    tasks: list[ir.Task] = []
+    for voter in voters:
+        label = " ".join(map(str, _model_in(voter).values())) or "model"
+        number = counts[label] = counts.get(label, 0) + 1
+        own = duration_of(voter.get("timeout"))
+        task = ir.Task(
+            name=label if number == 1 else f"{label} {number}",
+            kind="ask",
+            inputs=_model_inputs(file.execution.asking(voter, item.fields), prompt),
+            on_failure="continue",
+            timeout_s=timeout if own is None else own,
+        )
+        tasks.append(task)
     after = tuple(ir.After(task.name) for task in tasks)
     vote = ir.Compute(name="vote", after=after, value=_vote(item, consensus, tasks))
     shared = read_shared(file, item)
     shared["timeout_s"] = None
     body = ir.Block((*tasks, vote))
     return ir.Group(body=body, shape=ir.Expression("jinja", "it.vote"), **shared)
-
-
-def _read_voter(
-    file: ParsedFile, item: Item, voter: Mapping, *, prompt: ir.Value, timeout: float | None
-) -> ir.Task:
-    label = " ".join(text_of(voter.get(part)) for part in ("provider", "model")).strip()
-    own = duration_of(voter.get("timeout"))
-    return ir.Task(
-        name=label or "model",
-        kind="ask",
-        inputs=_model_inputs(file.execution.asking(voter, item.fields), prompt),
-        on_failure="continue",
-        timeout_s=timeout if own is None else own,
-    )
-
-
-def _named_apart(tasks: list[ir.Task]) -> list[ir.Task]:
-    counts: dict[str, int] = {"vote": 1}
-    renamed: list[ir.Task] = []
-    for task in tasks:
-        number = counts[task.name] = counts.get(task.name, 0) + 1
-        renamed.append(task if number == 1 else replace(task, name=f"{task.name} {number}"))
-    return renamed
 
 
 def _vote(item: Item, consensus: Mapping, tasks: list[ir.Task]) -> ir.Expression:

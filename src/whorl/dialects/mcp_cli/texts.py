@@ -117,19 +117,13 @@ class Variables:
             return Reference(MAIN)
         owner = self.owner(name)
         if owner is not None and owner is not view.item:
-            return self._result(name, owner)
+            is_name = owner.name in (name, name.removeprefix("step."))
+            part = "" if owner.loop is None else ".output" if is_name else ".accumulator"
+            return Reference(spelled(owner.name) + part, owner.get("if") is None)
         first, _, rest = name.partition(".")
         if first == "env" and rest:
             return Reference(f"env[{quoted(rest)}]", rest in self.env)
         return _of_loop(rest, view) if first == "loop" else None
-
-    def _result(self, name: str, owner: Item) -> Reference:
-        certain = owner.get("if") is None
-        bare = name if name in self.items else name.removeprefix("step.")
-        if owner.loop is None:
-            return Reference(spelled(owner.name), certain)
-        part = "output" if bare in self.items else "accumulator"
-        return Reference(f"{spelled(owner.name)}.{part}", certain)
 
     def take(self, name: str, mention: Mention) -> bool:
         """Makes an unknown name an input of the workflow; false where it cannot be one."""
@@ -254,7 +248,7 @@ class Texts:
             bare = _MARKS.sub(" ", value.text)
             source = _TOKEN.sub(lambda token: self._operand(token[0], value, view), bare)
         else:
-            texts = [self._operand(place.name, value, view) for place in places(value)]
+            texts = [self._operand(place.name, value, view) for place in placeholders(value, PLACE)]
             is_literal = not texts or PLACE.sub("", value.text).strip(" \n$")
             source = f"is_true({quoted(value.text) if is_literal else ' ~ '.join(texts)})"
         expression = ir.Expression("jinja", source, LIBRARY)
@@ -327,15 +321,10 @@ class Texts:
         return self._nearest.question(name, self.variables.names(name))
 
 
-def places(scalar: Scalar) -> Iterator[Placeholder]:
-    """The placeholders of a text."""
-    return placeholders(scalar, PLACE)
-
-
 def names_in(value: Value) -> Iterator[str]:
     """Every name that the texts of a value mention."""
     if isinstance(value, Scalar):
-        yield from (place.name for place in places(value))
+        yield from (place.name for place in placeholders(value, PLACE))
     elif isinstance(value, Sequence):
         for item in value:
             yield from names_in(item)

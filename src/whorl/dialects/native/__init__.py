@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
 from whorl.dialects.native.context import Context
 from whorl.dialects.native.steps import KINDS
-from whorl.dialects.native.workflow import native_schema, read_file
-from whorl.dialects.reader import Reading
-from whorl.errors import InvalidWorkflow
+from whorl.dialects.native.workflow import (native_schema, read_file)
 from whorl.source import Mapping
 
+
+
 if TYPE_CHECKING:
-    from whorl.dialects.reader import Files
+    from whorl.dialects.reader import (Files, Reading)
     from whorl.source import Document
 
 __all__ = ["NativeReader", "native_schema"]
@@ -32,11 +31,5 @@ class NativeReader:
 
     def read(self, document: Document, files: Files) -> Reading:
         """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
-        context = Context(document.file, files, KINDS)
-        context.sources[document.file] = document.text
-        context.warnings.extend(document.warnings)
-        assert isinstance(document.root, Mapping)
-        workflow = read_file(context, document.root)
-        if context.diagnostics:
-            raise InvalidWorkflow(context.diagnostics)
-        return Reading(workflow, tuple(context.warnings), context.sources)
+        context = Context(document, files, kinds=KINDS)
+        return context.finish(read_file(context))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, field, replace
+from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from whorl import ir
 from whorl.dialects.native.context import Around, Location
-from whorl.dialects.native.forms import Choice, Duration, Form, OneOf, Text, report_wrong, texts_of
+from whorl.dialects.native.forms import Choice, Form, OneOf, Text, report_wrong
 from whorl.dialects.native.objects import (
     OMIT,
     Field,
@@ -19,12 +19,14 @@ from whorl.dialects.native.objects import (
     read_object,
     report_unknown,
     short,
+    write_object,
 )
-from whorl.dialects.native.table import fields
+from whorl.dialects.native.table import doc_of, fields
 from whorl.dialects.native.values import CannotWriteError, check_name
+from whorl.dialects.reading.scalars import texts_of
 from whorl.errors import nearest
 from whorl.ir.nodes import NodeFields
-from whorl.ir.walk import names_given
+from whorl.ir.walk import names_given, node_path
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
@@ -39,47 +41,58 @@ if TYPE_CHECKING:
 
 # The field of the result of `if` and `choose` that names the branch that was taken.
 BRANCH = "branch"
+# The attributes that all nodes have.
+NODE = tuple(defaults(NodeFields))
 _ENDS = ("succeeded", "failed", "skipped", "timed_out", "cancelled")
 _STATUSES = ("passed", *_ENDS, "any")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False)
 class Kind:
-    """A kind of step: the field that says so, one line about it, its fields, and how it is made.
+    """A kind of step: its section of the table, the node that it is read as, and its fields.
 
-    `make` makes the node of the attributes that were read; `write` gives the step that is read as
-    a node, or raises CannotWriteError.
+    Some attributes stand `inside` of one of the fields. `check` looks at the nodes of plain files.
     """
 
-    name: str
-    doc: str
+    section: str
+    node: type
     own: FieldTable
-    make: Callable[[Context, dict[str, Any]], Any]
-    write: Callable[[Kind, Context, Any], dict[str, Any]]
-    rare: bool = False
-    fields: FieldTable = field(init=False)
+    inside: FieldTable = field(default_factory=dict)
+    check: Callable[[Context, Any], None] | None = None
 
     def __post_init__(self) -> None:
-        # All fields are looked up for each step.
-        object.__setattr__(self, "fields", {**COMMON, **self.own})
+        self.name, self.doc = self.section.strip("~"), doc_of(self.section)
+        self.rare = self.section.startswith("~")
+        self.fields = {**COMMON, **self.own}
+        known = {**self.fields, **self.inside}
+        self._derived = {name: one for name, one in known.items() if one.derive is not None}
+        attributes = defaults(self.node).items()
+        self._needed = [name for name, default in attributes if default is MISSING]
+
+    def make(self, context: Context, found: dict[str, Any]) -> Any:
+        """The node with these attributes; one that lacks something, which is told, is a stub."""
+        if "body" in self._needed:
+            found.setdefault("body", ir.Block(()))
+        derive(context, self._derived, found)
+        if any(name not in found for name in self._needed):
+            return _stub(context, found)
+        node = self.node(**found)
+        if self.check is not None and not context.exact:
+            self.check(context, node)
+        return node
+
+    def write(self, context: Context, node: Any) -> dict[str, Any]:
+        """The step that is read as a node; raises CannotWriteError."""
+        if not isinstance(node, self.node):
+            raise CannotWriteError(node)
+        return write_object(context, {**self.own, **COMMON}, node)
 
 
-def maker(node: type, own: FieldTable) -> Callable[[Context, dict[str, Any]], Any]:
-    """What makes nodes of a class; one that lacks something, which is told, only has its name."""
-    needed = [name for name, default in defaults(node).items() if default is MISSING]
-    derived = {name: one for name, one in {**COMMON, **own}.items() if one.derive is not None}
-
-    def make(context: Context, found: dict[str, Any]) -> Any:
-        if "body" in needed:
-            options = found.pop("block", {})
-            found["body"] = replace(found.get("body", ir.Block(())), **options)
-        derive(context, derived, found)
-        if all(name in found for name in needed):
-            return node(**found)
-        kept = {name: found[name] for name in ("name", "place", "after")}
-        return ir.Compute(value=ir.Constant(None), **kept)
-
-    return make
+def _stub(context: Context, found: dict[str, Any]) -> ir.Compute:
+    """A step that cannot be read: others may still refer to its name."""
+    derive(context, COMMON, found)
+    kept = {name: found[name] for name in ("name", "place", "after")}
+    return ir.Compute(value=ir.Constant(None), **kept)
 
 
 @dataclass(eq=False, repr=False)
@@ -116,52 +129,76 @@ class Steps(Form):
         steps: dict[str, Any] = {}
         previous: str | None = None
         for node in value.nodes:
-            path = f"{context.around.path}/{node.name}" if context.around.path else node.name
+            path = node_path(context.around.path, node.name)
             inner = context.within(path=path, step=node.name, previous=previous, blocks=[])
             steps[node.name] = _write_step(inner, node)
             previous = node.name if self.is_ordered else None
         return steps
 
 
+class Options(Object):
+    """What is said about a block beside its steps."""
+
+    def read(self, context: Context, value: Value, at: Location) -> Any:
+        options = super().read(context, value, at)
+        return None if options is None else {"block": options}
+
+    def write(self, context: Context, value: Any) -> Any:
+        return self.of(context, value.body) or OMIT
+
+    def of(self, context: Context, block: ir.Block, *, is_open: bool = False) -> dict[str, Any]:
+        """What is to be said about a block."""
+        usual = ir.Block((), open=is_open)
+        return {
+            name: field.form.write(context, getattr(block, name))
+            for name, field in self.fields.items()
+            if getattr(block, name) != getattr(usual, name)
+        }
+
+
+OPTIONS = Options("block", fields("block", None, ir.Block, "nodes"))
+
+
 @dataclass(eq=False, repr=False)
 class Body(Steps):
     """Steps right in their place, or under `steps` with what else is said about them.
 
-    `slot` is the place of the block in a branch.
+    `slot` is the place of the block in a branch, `section` has what else can be said.
     """
 
     is_open: bool = True
     slot: str = ""
-    ref = "body"
+    section: str = ""
+    ref: str = "body"
+
+    def __post_init__(self) -> None:
+        steps = Steps(is_open=self.is_open, is_ordered=self.is_ordered)
+        more = fields(self.section) if self.section else {}
+        self.fields = {**more, **fields("body", {"steps": steps, "block": OPTIONS})}
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = self.read_parts(context, value, at, self.slot)
-        return None if found is None else found["body"]
+        return self.read_parts(context, value, at, self.slot).get("body")
 
-    def read_parts(self, context: Context, value: Value, at: Location, slot: str) -> Any:
-        """Reads a block under `body`, and whatever is said beside its steps."""
+    def read_parts(
+        self, context: Context, value: Value, at: Location, slot: str, owner: Location | None = None
+    ) -> dict[str, Any]:
+        """Reads a block under `body`, and whatever is said beside its steps; nothing if wrong."""
         if slot:
             context = context.within(path=f"{context.around.path}@{slot}")
         if isinstance(value, Mapping) and "steps" in value:
-            found = read_object(context, value, self.fields(), self.owner(at))
+            found = read_object(context, value, self.fields, owner or at)
         else:
             found = {"body": super().read(context, value, at)}
-        block = found.get("body")
-        if block is None:
-            return None
-        if slot:
-            _check_branch_name(context, block)
-        options = found.pop("block", {})
-        return {**found, "body": replace(block, **options)}
-
-    def owner(self, at: Location) -> Location:
-        """Whom messages name."""
-        return at
-
-    def fields(self) -> FieldTable:
-        """What is said about the block where its steps stand under `steps`."""
-        steps = Steps(is_open=self.is_open, is_ordered=self.is_ordered)
-        return fields("body", {"steps": steps, "block": OPTIONS})
+        if found.get("body") is None:
+            return {}
+        is_taken = any(name == BRANCH for name, _ in names_given(found["body"]))
+        if slot and is_taken and not context.exact:
+            message = f"a step inside of {context.around.step!r} cannot be called {BRANCH!r}: that "
+            message += "is where the result says which branch was taken"
+            span = context.places.node(f"{context.around.path}/{BRANCH}")
+            advice = f"choose another name, such as {('my_' + BRANCH)!r}"
+            context.report("W012", message, span, label="reserved here", help=advice)
+        return found
 
     def write(self, context: Context, value: Any) -> Any:
         return self.write_parts(context, value, {})
@@ -169,52 +206,16 @@ class Body(Steps):
     def write_parts(self, context: Context, block: ir.Block, more: dict[str, Any]) -> Any:
         """A block, with what is said beside its steps."""
         steps = super().write(context, block)
-        options = write_options(context, block, is_open=self.is_open)
+        options = OPTIONS.of(context, block, is_open=self.is_open)
         more |= {"block": options} if options else {}
         return {**more, "steps": steps} if more or "steps" in steps else steps
-
-
-def _check_branch_name(context: Context, block: ir.Block) -> None:
-    if not context.exact and any(name == BRANCH for name, _ in names_given(block)):
-        context.report(
-            "W012",
-            f"a step inside of {context.around.step!r} cannot be called {BRANCH!r}: that is where "
-            "the result says which branch was taken",
-            context.places.node(f"{context.around.path}/{BRANCH}"),
-            label="reserved here",
-            help=f"choose another name, such as {('my_' + BRANCH)!r}",
-        )
-
-
-class Options(Object):
-    """What is said about a block beside its steps."""
-
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = super().read(context, value, at)
-        return None if found is None else {"block": found}
-
-    def write(self, context: Context, value: Any) -> Any:
-        return write_options(context, value.body) or OMIT
-
-
-OPTIONS = Options("block", fields("block", None, ir.Block, "nodes"))
-
-
-def write_options(context: Context, block: ir.Block, *, is_open: bool = False) -> dict[str, Any]:
-    """What is to be said about a block beside its steps."""
-    usual = ir.Block((), open=is_open)
-    return {
-        name: field.form.write(context, getattr(block, name))
-        for name, field in OPTIONS.fields.items()
-        if getattr(block, name) != getattr(usual, name)
-    }
 
 
 def _read_step(context: Context, entry: Entry, previous: str | None) -> ir.Node:
     name, span, step = entry.name, entry.key.span, entry.value
     context.count_step(span)
     outer = context.around
-    path = f"{outer.path}/{name}" if outer.path else name
+    path = node_path(outer.path, name)
     context.places.remember_node(path, span)
     at = Location(f"step {name[:60]!r}", "", span)
     found: dict[str, Any] = {"name": name, "place": f"{span.line}:{span.column}"}
@@ -230,37 +231,34 @@ def _read_step(context: Context, entry: Entry, previous: str | None) -> ir.Node:
 def _read_kind(context: Context, step: Value, found: dict[str, Any], at: Location) -> ir.Node:
     if not isinstance(step, Mapping):
         report_wrong(context, step, Text("an object such as {ask: ...}"), at)
-        return cast("ir.Node", maker(ir.Compute, {})(context, found))
-    kinds = kinds_of(step, context.kinds)
+        return _stub(context, found)
+    kinds = [name for name in context.kinds if name in step and name != "if"]
+    # `if` alone is a field of every step; with `then` or `else` it is a step of its own.
+    kinds += ["if"] if "then" in step or "else" in step else []
     if len(kinds) != 1:
         _report_kinds(context, step, kinds, at)
-        # Others may still refer to its name.
         order = Mapping(tuple(entry for entry in step if entry.name == "after"), step.span)
-        found |= read_object(context, order, COMMON, at)
-        return cast("ir.Node", maker(ir.Compute, {})(context, found))
+        return _stub(context, found | read_object(context, order, COMMON, at))
     kind = context.kinds[kinds[0]]
     found |= read_object(context, step, kind.fields, at)
-    _check_retries(context, step, at)
+    timeout, failure = step.get("timeout"), step.entry("on_failure")
+    if timeout is not None:
+        context.places.remember_field(context.around.path, "timeout", timeout.span)
+    if failure is not None and isinstance(failure.value, Mapping) and "retry" in step:
+        message = f"{at.owner} has 'retry' and 'on_failure: {{retry: ...}}', but takes one of them"
+        advice = "keep 'retry', which can also say `wait`, `backoff` and `on`"
+        label = "retried in two ways"
+        context.report("W007", message, failure.key.span, label=label, help=advice)
     return cast("ir.Node", kind.make(context, found))
 
 
-def kinds_of(keys: Any, kinds: MappingOf[str, Kind]) -> list[str]:
-    """The kinds that a step with these fields could be."""
-    found = [name for name in kinds if name in keys and name != "if"]
-    # `if` alone is a field of every step; with `then` or `else` it is a step of its own.
-    return [*found, "if"] if "then" in keys or "else" in keys else found
-
-
-def _report_kinds(context: Context, step: Mapping, found: list[str], at: Location) -> None:
-    if found:
-        again = step.entry(found[1])
-        context.report(
-            "W009",
-            f"{at.owner} has both {found[0]!r} and {found[1]!r}, but a step does one thing",
-            again.key.span if again else at.span,
-            label="a second kind",
-            help="make a step of its own of each",
-        )
+def _report_kinds(context: Context, step: Mapping, kinds: list[str], at: Location) -> None:
+    if kinds:
+        again = step.entry(kinds[1])
+        span = again.key.span if again else at.span
+        message = f"{at.owner} has both {kinds[0]!r} and {kinds[1]!r}, but a step does one thing"
+        advice = "make a step of its own of each"
+        context.report("W009", message, span, label="a second kind", help=advice)
         return
     usual = {kind.name: Field(Text(), "") for kind in context.kinds.values() if not kind.rare}
     known = {name for kind in context.kinds.values() for name in kind.fields}
@@ -268,27 +266,8 @@ def _report_kinds(context: Context, step: Mapping, found: list[str], at: Locatio
         if nearest(entry.name, usual) and entry.name not in known:
             report_unknown(context, entry, usual, at)
             return
-    context.report(
-        "W009",
-        f"{at.owner} does not say what it does",
-        at.span,
-        label="no kind of step",
-        help="give it one of " + ", ".join(usual),
-    )
-
-
-def _check_retries(context: Context, step: Mapping, at: Location) -> None:
-    """Two fields say how often a step is tried again; only one of them can be meant."""
-    failure = step.entry("on_failure")
-    if failure is None or not isinstance(failure.value, Mapping) or "retry" not in step:
-        return
-    context.report(
-        "W007",
-        f"{at.owner} has 'retry' and 'on_failure: {{retry: ...}}', but takes one of them",
-        failure.key.span,
-        label="retried in two ways",
-        help="keep 'retry', which can also say `wait`, `backoff` and `on`",
-    )
+    message, advice = f"{at.owner} does not say what it does", f"give it one of {', '.join(usual)}"
+    context.report("W009", message, at.span, label="no kind of step", help=advice)
 
 
 def _write_step(context: Context, node: ir.Node) -> dict[str, Any]:
@@ -296,9 +275,9 @@ def _write_step(context: Context, node: ir.Node) -> dict[str, Any]:
     fault = CannotWriteError(node.name)
     for kind in context.kinds.values():
         try:
-            return kind.write(kind, context, node)
-        except CannotWriteError as one:
-            fault = one
+            return kind.write(context, node)
+        except CannotWriteError as error:
+            fault = error
     raise fault
 
 
@@ -322,10 +301,10 @@ class After(OneOf):
         return tuple(found.values())
 
     def write(self, context: Context, value: Any) -> Any:
+        if any(after.statuses != ("passed",) for after in value):
+            return {after.node: self._ends(after.statuses) for after in value}
         names = [after.node for after in value]
-        if all(after.statuses == ("passed",) for after in value):
-            return names[0] if len(names) == 1 else names
-        return {after.node: self._ends(after.statuses) for after in value}
+        return names[0] if len(names) == 1 else names
 
     def _ends(self, statuses: tuple[str, ...]) -> Any:
         if statuses == _ENDS:
@@ -339,45 +318,30 @@ class OnFailure(OneOf):
     def read(self, context: Context, value: Value, at: Location) -> Any:
         found = super().read(context, value, at)
         if isinstance(found, dict):
-            times = found.get("times")
-            return {} if times is None else {"retry": ir.Retry(times, on=("*",))}
+            return {"retry": ir.Retry(found["times"], on=("*",))} if found else {}
         return None if found is None else {"on_failure": found}
 
     def write(self, context: Context, value: Any) -> Any:
         return OMIT if value.on_failure == "halt" else value.on_failure
 
 
-class _Timeout(Duration):
-    """The time of a step, whose place is remembered for the check of limits."""
-
-    def parse(self, context: Context, scalar: Scalar) -> Any:
-        context.places.remember_field(context.around.path, "timeout", scalar.span)
-        return super().parse(context, scalar)
-
-
 def _previous(context: Context, found: MappingOf[str, Any]) -> tuple[ir.After, ...]:
-    del found
     return () if context.around.previous is None else (ir.After(context.around.previous),)
 
 
-_ONCE_MORE = Object("on_failure", fields("on_failure"))
-ON_FAILURE = (Choice(("halt", "continue")), _ONCE_MORE)
+ON_FAILURE = (Choice(("halt", "continue")), Object("on_failure", fields("on_failure")))
 _RETRY = Object(
     "retry",
     fields("retry", None, ir.Retry, wait_max=lambda _, found: max(60.0, found.get("wait_s", 1.0))),
     ir.Retry,
 )
-_ENDED = MapOf(
-    OneOf((Choice(_STATUSES), ListOf(Choice(_STATUSES), least=1))),
-    "an object such as {review: failed}",
-    "any",
-)
+_ENDED = OneOf((Choice(_STATUSES), ListOf(Choice(_STATUSES), least=1)))
+_WAITED = MapOf(_ENDED, "an object such as {review: failed}", "any")
 COMMON = fields(
     "step",
     {
-        "after": After((Text("a step"), ListOf(Text("a step")), _ENDED)),
+        "after": After((Text("a step"), ListOf(Text("a step")), _WAITED)),
         "retry": short("times", _RETRY),
-        "timeout": _Timeout(),
         "on_failure": OnFailure(ON_FAILURE),
     },
     NodeFields,

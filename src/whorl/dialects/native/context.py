@@ -6,17 +6,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.reading.context import Findings
+from whorl.dialects.reading import scalars
+from whorl.dialects.reading.context import ReadContext
+from whorl.errors import Span
 from whorl.ir.expressions import Names
-from whorl.ir.places import Places
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from collections import abc
 
     from whorl.dialects.native.blocks import Kind
-    from whorl.dialects.reader import Files
-    from whorl.errors import Diagnostic, Span
     from whorl.source import Value
 
 
@@ -37,27 +36,19 @@ class Around:
 
 
 @dataclass(slots=True)
-class Context(Findings):
+class Context(ReadContext):
     """Everything that the forms of one workflow share, whether they read or write it.
 
     `library` is where its expressions have their functions from. An `exact` file marks what plain
     native text cannot say, and takes names and numbers as they are: converted files are such.
+    `local` are the names of the workflows that stand in the file itself, `calls` checks the calls
+    of them, `shared` is what they have from the file where they do not say it themselves.
     """
 
-    file: str
-    files: Files
-    kinds: abc.Mapping[str, Kind]
-    places: Places = field(default_factory=Places)
-    diagnostics: list[Diagnostic] = field(default_factory=list)
-    warnings: list[Diagnostic] = field(default_factory=list)
-    steps_read: list[Span] = field(default_factory=list)
-    workflows: dict[str, ir.Workflow] = field(default_factory=dict)
-    # The names of the workflows that stand in the file itself, and the calls of them.
+    kinds: abc.Mapping[str, Kind] = field(default_factory=dict)
     local: set[str] = field(default_factory=set)
     calls: list[abc.Callable[[], None]] = field(default_factory=list)
-    # What the workflows of a file share with it where they do not say it themselves.
     shared: abc.Mapping[str, Any] = field(default_factory=dict)
-    sources: dict[str, str] = field(default_factory=dict)
     names: Names = field(default_factory=Names)
     name: str = ""
     library: str = ""
@@ -88,13 +79,12 @@ class Location:
         return f"{self.field!r} of {self.owner}" if self.field else self.owner
 
 
+# Where nothing is reported.
+NOWHERE = Location("", "", Span("", 1, 1))
+
+
 def shown(value: Value) -> str:
     """What a value is, for a message: a scalar as it is written, else its kind."""
-    if isinstance(value, Scalar):
-        if value.value is None:
-            return "nothing"
-        text = value.text if len(value.text) <= 40 else value.text[:40] + "…"
-        return repr(text) if isinstance(value.value, str) else text
-    if isinstance(value, Mapping):
-        return "an object" if value.entries else "an empty object"
-    return "a list" if value.items else "an empty list"
+    if isinstance(value, Scalar) or len(value):
+        return scalars.shown(value)
+    return "an empty object" if isinstance(value, Mapping) else "an empty list"

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import re
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.native.blocks import ON_FAILURE, OPTIONS, Steps
-from whorl.dialects.native.forms import WRONG, Anything, Form, OneOf, Template, Text, reads_as
+from whorl.dialects.native.blocks import NODE, ON_FAILURE, OPTIONS, Steps
+from whorl.dialects.native.forms import (
+    WRONG,
+    Anything,
+    Form,
+    OneOf,
+    Template,
+    Text,
+    reads_as,
+    report_wrong,
+)
 from whorl.dialects.native.objects import ListOf, MapOf, Object, defaults, short, write_object
 from whorl.dialects.native.table import EXPRESSION, fields
 from whorl.dialects.native.values import (
     FACTS,
+    NAMES,
     CannotWriteError,
     is_marked,
     is_same,
@@ -22,7 +33,6 @@ from whorl.dialects.native.values import (
 )
 from whorl.ir.checks.suggest import suggest
 from whorl.ir.expressions import inner_values
-from whorl.ir.nodes import NodeFields
 from whorl.ir.walk import names_given
 from whorl.language import LanguageError, free_names
 from whorl.source import Mapping, Scalar
@@ -34,8 +44,9 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.source import Value
 
-
-_STEP_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+HISTORY_KEPT = 50
+TAKES = ("last", "best", "first", "all")
+_STEP_NAME = re.compile(NAMES["dashed"])
 # The part of a result that is its text, where the result is an object by nature.
 _TEXTS = {"run": ".stdout", "http": ".body"}
 _SILENT = (ir.Assign, ir.Wait, ir.Stop, ir.Break, ir.Continue)
@@ -46,7 +57,7 @@ class Subject(Form):
 
     marked = True
     words = "a step of the body, or a text with {{ }}"
-    json: ClassVar[dict[str, Json]] = {"type": "string"}
+    json: dict[str, Json] = {"type": "string"}  # noqa: RUF012
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         text = scalar.value
@@ -60,13 +71,9 @@ class Subject(Form):
             return result_text(known[name])
         if not _STEP_NAME.fullmatch(name):
             return read_expression(context, scalar)
-        context.report(
-            "W010",
-            f"'of' names {name!r}, but the loop has no such step",
-            scalar.span,
-            label="no step of the loop",
-            help=suggest(name, known),
-        )
+        message = f"'of' names {name!r}, but the loop has no such step"
+        advice = suggest(name, known)
+        context.report("W010", message, scalar.span, label="no step of the loop", help=advice)
         return ir.Constant(None)
 
     def print(self, context: Context, value: Any) -> Any:
@@ -85,14 +92,11 @@ def result_text(node: ir.Node) -> ir.Value:
 
 def last_with_result(block: ir.Block) -> ir.Node | None:
     """The last step that has a result, or the last step at all."""
-    for node in reversed(block.nodes):
-        if not isinstance(node, _SILENT):
-            return node
-    return block.nodes[-1] if block.nodes else None
+    loud = [node for node in block.nodes if not isinstance(node, _SILENT)]
+    return next(reversed(loud or block.nodes), None)
 
 
 def _last(context: Context, found: MappingOf[str, Any]) -> ir.Value:
-    del found
     node = last_with_result(context.body)
     return ir.Constant(None) if node is None else result_text(node)
 
@@ -101,30 +105,36 @@ class _Score(Object):
     """A score, whose number is computed or found in a text."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        if isinstance(value, Mapping) and "from" not in value and "pattern" not in value:
-            context.report(
-                "W006",
-                "'score' does not say where the number comes from",
-                at.span,
-                label="no 'from' and no 'pattern'",
-                help="add from: \"{{ review.score }}\", or pattern: 'SCORE: ([0-9.]+)'",
-            )
+        if not isinstance(value, Mapping):
+            return super().read(context, value, at)
+        if "from" not in value and "pattern" not in value:
+            message = "'score' does not say where the number comes from"
+            advice = "add from: \"{{ review.score }}\", or pattern: 'SCORE: ([0-9.]+)'"
+            label = "no 'from' and no 'pattern'"
+            context.report("W006", message, at.span, label=label, help=advice)
         score = super().read(context, value, at)
-        pattern = value.get("pattern") if isinstance(value, Mapping) else None
+        pattern = value.get("pattern")
         if isinstance(pattern, Scalar) and score is not None:
             context.places.remember(score, pattern)
-        if isinstance(score, ir.Score) and isinstance(value, Mapping) and not context.exact:
-            _check_reach(context, score, value)
+        if score is not None and not context.exact:
+            self._check_reach(context, score, value)
         return score
 
+    def _check_reach(self, context: Context, score: ir.Score, written: Mapping) -> None:
+        """A goal above the highest score is never reached, and no limit crosses another."""
+        high = math.inf if score.high is None else score.high
+        for name, number in (("low", score.low), ("at_least", score.at_least)):
+            place = written.get(name)
+            if number is not None and number > high and place is not None:
+                message = f"'{name}: {number:g}' can never be reached: no score above "
+                message += f"'high: {high:g}' counts"
+                advice = f"lower '{name}', or raise 'high'"
+                context.report("W007", message, place.span, label="above 'high'", help=advice)
+
     def build(self, context: Context, found: dict[str, Any]) -> Any:
-        source = found.pop("from", None)
-        if source is not None:
-            found["source"] = source
-        at_least = found.get("at_least")
-        is_share = at_least is not None and 0 < at_least <= 1
-        if is_share and not context.exact and not {"low", "high"} & found.keys():
-            # A threshold from 0 to 1 means that scale; a model that answers 20 has not answered.
+        if "from" in found:
+            found["source"] = found.pop("from")
+        if _is_share(context, found.get("at_least")) and not {"low", "high"} & found.keys():
             found |= {"low": 0.0, "high": 1.0}
         return super().build(context, found)
 
@@ -133,29 +143,16 @@ class _Score(Object):
         if value.pattern is None:
             source = self.fields["from"].form.write(context, value.source)
             written = {"from": source} | {k: v for k, v in written.items() if k != "of"}
-        is_share = value.at_least is not None and 0 < value.at_least <= 1
-        if is_share and not context.exact and (value.low, value.high) == (0.0, 1.0):
+        if _is_share(context, value.at_least) and (value.low, value.high) == (0.0, 1.0):
             written = {k: v for k, v in written.items() if k not in ("low", "high")}
         if not reads_as(context, self, written, value):
             raise CannotWriteError(value)
         return written
 
 
-def _check_reach(context: Context, score: ir.Score, written: Mapping) -> None:
-    """A goal above the highest score that counts is never reached, and no limit crosses another."""
-    if score.high is None:
-        return
-    for name, number in (("low", score.low), ("at_least", score.at_least)):
-        place = written.get(name)
-        if number is not None and number > score.high and place is not None:
-            context.report(
-                "W007",
-                f"'{name}: {number:g}' can never be reached: no score above "
-                f"'high: {score.high:g}' counts",
-                place.span,
-                label="above 'high'",
-                help=f"lower '{name}', or raise 'high'",
-            )
+def _is_share(context: Context, at_least: float | None) -> bool:
+    """A threshold from 0 to 1 means that scale; a model that answers 20 has not answered."""
+    return at_least is not None and 0 < at_least <= 1 and not context.exact
 
 
 class _Judge(Object):
@@ -174,18 +171,14 @@ def _check_question(context: Context, question: ir.Expression) -> None:
         read = {use.name for use in free_names(question)}
     except LanguageError:
         return
-    for name, _ in names_given(context.body):
-        if name in read:
-            context.warn(
-                "W023",
-                f"the question to the judge holds what the step {name!r} gives, which could tell "
-                "the judge what to answer",
-                context.places.span(question),
-                label="a step's words as an instruction",
-                help="ask about the text without quoting it, and name the step under 'of': "
-                f'judge: {{question: "The draft is good", of: {name}}}',
-            )
-            return
+    name = next((name for name, _ in names_given(context.body) if name in read), None)
+    if name is not None:
+        message = f"the question to the judge holds what the step {name!r} gives, which could tell "
+        message += "the judge what to answer"
+        advice = "ask about the text without quoting it, and name the step under 'of': "
+        advice += f'judge: {{question: "The draft is good", of: {name}}}'
+        label, span = "a step's words as an instruction", context.places.span(question)
+        context.warn("W023", message, span, label=label, help=advice)
 
 
 class _Branches(MapOf):
@@ -195,8 +188,9 @@ class _Branches(MapOf):
         taken = super().read(context, value, at)
         if not taken or not isinstance(value, Mapping):
             return None
-        for condition, entry in zip(taken, value, strict=True):
-            context.places.remember_part(condition, entry.key.span)
+        for condition in taken:
+            entry = value.entry(condition.node)
+            context.places.remember_part(condition, entry.key.span if entry else at.span)
         return taken[0] if len(taken) == 1 else ir.AnyOf(taken)
 
     def write(self, context: Context, value: Any) -> Any:
@@ -224,12 +218,8 @@ class Until(Form):
         found = FORM.read(context, value, at)
         if isinstance(found, tuple):
             return found[0] if len(found) == 1 else ir.AnyOf(found) if found else None
-        if not isinstance(value, Mapping) or is_marked(context, value):
-            return None if found is None else ir.When(found)
-        entry = next((entry for entry in value if entry.name in CONDITIONS), None)
-        if found is not None and entry is not None and context.places.part(found) is None:
-            context.places.remember_part(found, entry.key.span)
-        return found
+        is_condition = isinstance(value, Mapping) and not is_marked(context, value)
+        return found if found is None or is_condition else ir.When(found)
 
     def write(self, context: Context, value: Any) -> Any:
         if isinstance(value, ir.When) and not value.described:
@@ -248,6 +238,33 @@ class _Together(ListOf):
         return None if found is None else make(found)
 
 
+class _Conditions(Object):
+    """An object that says one condition by its name."""
+
+    def __post_init__(self) -> None:
+        self.words = "an object with one of " + ", ".join(self.fields)
+
+    def read(self, context: Context, value: Value, at: Location) -> Any:
+        found = super().read(context, value, at)
+        assert isinstance(value, Mapping)
+        known = [entry for entry in value if entry.name in self.fields]
+        if len(known) > 1:
+            message = (
+                f"{at.words} has {known[0].name!r} and {known[1].name!r}, but takes one of them"
+            )
+            advice = "write them as a list: any of them counts; {all: [...]} wants all of them"
+            context.report("W007", message, known[1].key.span, label="one too many", help=advice)
+        elif not value.entries:
+            report_wrong(context, value, self, at)
+        condition = next(iter(found.values()), None)
+        if condition is not None and context.places.part(condition) is None:
+            context.places.remember_part(condition, known[0].key.span)
+        return condition
+
+    def own_schema(self) -> dict[str, Json]:
+        return {**super().own_schema(), "minProperties": 1, "maxProperties": 1}
+
+
 CONDITION = Until()
 _WORDS: dict[type, str] = {
     ir.When: "when",
@@ -259,32 +276,25 @@ _WORDS: dict[type, str] = {
     ir.AnyOf: "any",
     ir.AllOf: "all",
 }
-_CASE = _Case("the name of a case, or true or false, or a number")
 _SUBJECT = {"of": Subject()}
 _SCORE = _Score("score", fields("score", _SUBJECT, ir.Score, of=_last), ir.Score)
 _JUDGE = _Judge("judge", fields("judge", _SUBJECT, ir.Judge, of=_last), ir.Judge)
 _STABLE = Object("stable", fields("stable", _SUBJECT, ir.Stable, of=_last), ir.Stable)
 _PLATEAU = Object("plateau", fields("plateau", None, ir.Plateau), ir.Plateau)
 _STATEMENT = Template("a statement that a model answers with yes or no")
+_CASE = _Case("the name of a case, or true or false, or a number")
+_TAKEN = "a step and a case, such as {triage: done}"
 _FORMS: dict[str, Form] = {
     "when": short("test", Object("when", fields("when", None, ir.When), ir.When)),
     "score": _SCORE,
     "judge": short("question", _JUDGE, _STATEMENT),
     "stable": short("threshold", _STABLE),
     "plateau": short("patience", _PLATEAU),
-    "branch": _Branches(
-        _CASE, "a step and a case, such as {triage: done}", "any", 1, ir.BranchTaken
-    ),
+    "branch": _Branches(_CASE, _TAKEN, "any", least=1, make=ir.BranchTaken),
     "conditions": _Together(CONDITION, least=1),
 }
 CONDITIONS = fields("condition", _FORMS)
-FORM = OneOf(
-    (EXPRESSION, ListOf(CONDITION, least=1), Object("condition", CONDITIONS, exactly_one=True))
-)
-
-
-HISTORY_KEPT = 50
-TAKES = ("last", "best", "first", "all")
+FORM = OneOf((EXPRESSION, ListOf(CONDITION, least=1), _Conditions("condition", CONDITIONS)))
 
 
 class Repeat(Object):
@@ -321,13 +331,10 @@ def _check_clashes(context: Context, repeat: Mapping, body: ir.Block) -> None:
         names = repeat.get(field)
         for entry in names.entries if isinstance(names, Mapping) else ():
             if entry.name in steps:
-                context.report(
-                    "W012",
-                    f"{entry.name!r} in {field!r} is also the name of a step of the loop",
-                    entry.key.span,
-                    label="a step has this name",
-                    help=f"choose another name, such as {('last_' + entry.name)!r}",
-                )
+                message = f"{entry.name!r} in {field!r} is also the name of a step of the loop"
+                advice = f"choose another name, such as {('last_' + entry.name)!r}"
+                span, label = entry.key.span, "a step has this name"
+                context.report("W012", message, span, label=label, help=advice)
 
 
 class Carried(Anything):
@@ -362,12 +369,9 @@ class Collected(Anything):
             return {"take": "all", "value": super().read(context, value, at)}
         take = next((entry for entry in value if entry.name in TAKES), None)
         if take is None or len(value) != 1:
-            context.report(
-                "W007",
-                f"{at.field!r} of 'collect' must say which iterations it takes",
-                value.span,
-                help="write one of {all: ...}, {first: ...}, {last: ...}, {best: ...}",
-            )
+            message = f"{at.field!r} of 'collect' must say which iterations it takes"
+            advice = "write one of {all: ...}, {first: ...}, {last: ...}, {best: ...}"
+            context.report("W007", message, value.span, help=advice)
         if take is None:
             return None
         return {"take": take.name, "value": super().read(context, take.value, at)}
@@ -403,7 +407,6 @@ def _facts(context: Context, found: MappingOf[str, Any]) -> tuple[tuple[str, str
 
 
 def _history(context: Context, found: MappingOf[str, Any]) -> int:
-    del context
     return HISTORY_KEPT if "history" in dict(found["facts"]) else 0
 
 
@@ -423,11 +426,10 @@ _COLLECT = MapOf(
     "dashed",
     make=lambda name, found: ir.Collect(name, **found),
 )
+_LIMITS = Object("at_most", fields("limits", None, ir.LoopLimits), ir.LoopLimits)
 _LOOP: dict[str, Form] = {
     "condition": CONDITION,
-    "limits": short(
-        "iterations", Object("at_most", fields("limits", None, ir.LoopLimits), ir.LoopLimits)
-    ),
+    "limits": short("iterations", _LIMITS),
     "carry": _CARRY,
     "failed": _Failure((ON_FAILURE[0], _FAILED)),
     "collect": _COLLECT,
@@ -436,6 +438,5 @@ _LOOP: dict[str, Form] = {
     "block": OPTIONS,
 }
 REPEAT = Repeat(
-    "repeat",
-    fields("loop", _LOOP, ir.Loop, *defaults(NodeFields), facts=_facts, history_keep=_history),
+    "repeat", fields("loop", _LOOP, ir.Loop, *NODE, facts=_facts, history_keep=_history)
 )

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from whorl import ir
 from whorl.dialects.native.context import Location
-from whorl.dialects.native.forms import (
-    Form,
-    OneOf,
-    Raw,
-    report_wrong,
-    texts_of,
-)
+from whorl.dialects.native.forms import Form, OneOf, Raw, report_wrong
 from whorl.dialects.native.values import (
     NAMES,
     CannotWriteError,
@@ -26,7 +21,7 @@ from whorl.dialects.native.values import (
 )
 from whorl.errors import nearest
 from whorl.ir.checks.suggest import suggest
-from whorl.source import Mapping, Sequence
+from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
     from collections import abc
@@ -69,32 +64,25 @@ FieldTable = dict[str, Field]
 
 @dataclass(eq=False, repr=False)
 class Object(Form):
-    """An object of known fields; with `exactly_one` it has one of them, and is what that one is.
-
-    Without `make` it reads attributes of the object that it stands in.
-    """
+    """An object of known fields; without `make` it reads attributes of what it stands in."""
 
     title: str
     fields: FieldTable
     make: Callable[..., Any] | None = None
-    exactly_one: bool = False
     rare: bool = False
     shape = Mapping
 
-    @property
-    def words(self) -> str:
-        names = ", ".join(name for name, field in self.fields.items() if not field.rare)
-        return f"an object with {'one of ' if self.exactly_one else ''}{names}"
+    def __post_init__(self) -> None:
+        self.words = "an object with " + ", ".join(shown_names(self.fields))
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         if not isinstance(value, Mapping):
             report_wrong(context, value, self, at)
             return None
-        owner = Location(self._owner(at), "", value.span)
-        found = read_object(context, value, self.fields, owner)
-        if self.exactly_one:
-            self._check_one(context, value, owner, at)
-            return next(iter(found.values()), None)
+        owner = at.words if at.field else f"{self.title} of {at.owner}"
+        if self.title == "repeat":
+            owner = at.owner.replace("step ", "loop ", 1)
+        found = read_object(context, value, self.fields, Location(owner, "", value.span))
         return found if self.make is None else self.build(context, found)
 
     def build(self, context: Context, found: dict[str, Any]) -> Any:
@@ -104,45 +92,19 @@ class Object(Form):
         needed = [name for name, default in defaults(self.make).items() if default is MISSING]
         return self.make(**found) if all(name in found for name in needed) else None
 
-    def _owner(self, at: Location) -> str:
-        if self.title == "repeat":
-            return at.owner.replace("step ", "loop ", 1)
-        return f"{at.field!r} of {at.owner}" if at.field else f"{self.title} of {at.owner}"
-
-    def _check_one(self, context: Context, value: Mapping, owner: Location, at: Location) -> None:
-        known = [entry for entry in value if entry.name in self.fields]
-        if len(known) > 1:
-            context.report(
-                "W007",
-                f"{owner.owner} has {known[0].name!r} and {known[1].name!r}, but takes one of them",
-                known[1].key.span,
-                label="one too many",
-                help="write them as a list: any of them counts; {all: [...]} wants all of them",
-            )
-        elif not value.entries:
-            report_wrong(context, value, self, at)
-
     def write(self, context: Context, value: Any) -> Any:
         return write_object(context, self.fields, value)
 
     def own_schema(self) -> dict[str, Json]:
-        count: dict[str, Json] = {"minProperties": 1, "maxProperties": 1}
-        return {**schema_of(self.fields), **(count if self.exactly_one else {})}
+        return schema_of(self.fields)
 
 
 @dataclass(eq=False, repr=False)
 class Short(OneOf):
     """An object, or right in its place the field of it that says most."""
 
-    forms: tuple[Form, ...] = ()
-    name: str = ""
-
-    @property
-    def long(self) -> Object:
-        """The object."""
-        found = self.forms[-1]
-        assert isinstance(found, Object)
-        return found
+    long: Object
+    name: str
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         found = super().read(context, value, at)
@@ -155,14 +117,14 @@ class Short(OneOf):
         written = self.long.write(context, value)
         if list(written) != [self.name]:
             return written
-        short = written[self.name]
+        part = written[self.name]
         is_mark = self.forms[0].marked and context.exact
-        return written if isinstance(short, dict) and not is_mark else short
+        return written if isinstance(part, dict) and not is_mark else part
 
 
 def short(name: str, long: Object, form: Form | None = None) -> Short:
     """The form of an object for which one of its fields may stand alone."""
-    return Short((form or long.fields[name].form, long), name)
+    return Short((form or long.fields[name].form, long), long, name)
 
 
 @dataclass(eq=False, repr=False)
@@ -171,18 +133,15 @@ class ListOf(Form):
 
     item: Form
     least: int = 0
+    words = "a list"
     shape = Sequence
-
-    @property
-    def words(self) -> str:
-        return "a list"
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         if not isinstance(value, Sequence) or len(value) < self.least:
             report_wrong(context, value, self, at)
             return None
-        found = [self.item.read(context, item, at) for item in value if not context.is_full]
-        return tuple(one for one in found if one is not None)
+        items = [self.item.read(context, item, at) for item in value if not context.is_full]
+        return tuple(item for item in items if item is not None)
 
     def write(self, context: Context, value: Any) -> Any:
         if not isinstance(value, tuple) or len(value) < self.least:
@@ -199,8 +158,8 @@ class Values(ListOf):
     gives_value = True
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = super().read(context, value, at)
-        return None if found is None else read_value(context, value)
+        items = super().read(context, value, at)
+        return None if items is None else read_value(context, value)
 
     def write(self, context: Context, value: Any) -> Any:
         written = self.item.write(context, value)
@@ -213,8 +172,10 @@ class Texts(OneOf):
     """A text or a list of them."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = super().read(context, value, at)
-        return None if found is None else texts_of(value)
+        if super().read(context, value, at) is None:
+            return None
+        items = value if isinstance(value, Sequence) else (value,)
+        return tuple(item.text for item in items if isinstance(item, Scalar))
 
     def write(self, context: Context, value: Any) -> Any:
         if not isinstance(value, tuple):
@@ -226,58 +187,48 @@ class Texts(OneOf):
 class MapOf(Form):
     """An object whose keys the author chooses: names for expressions, names, or any texts.
 
-    It is read as pairs, or as whatever `make` makes of a name and a value; a wrong value, which is
-    told, is left out or taken for another one.
+    It is read as pairs, or as whatever `make` makes of a name and a value, which cannot be marked;
+    a wrong value, which is told, is left out or taken for another one.
     """
 
     value: Form
-    what: str = "an object"
+    words: str = "an object"
     names: Literal["plain", "dashed", "any"] = "plain"
     least: int = 0
     make: Callable[[str, Any], Any] | None = None
     if_wrong: Any = None
     shape = Mapping
 
-    @property
-    def words(self) -> str:
-        return self.what
-
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        if is_marked(context, value):
-            return self._made(getattr(read_value(context, value), "entries", ()))
         if not isinstance(value, Mapping) or len(value) < self.least:
             report_wrong(context, value, self, at)
             return None
-        found: list[tuple[str, Any]] = []
-        for entry in value:
-            if self.names != "any":
-                check_name(context, entry.key, f"a name in {at.words}", self.names)
-            inner = Location(f"{at.field!r} of {at.owner}", entry.name, entry.key.span)
-            read = self.value.read(context, entry.value, inner)
-            found.append((entry.name, self.if_wrong if read is None else read))
-        return self._made(tuple(pair for pair in found if pair[1] is not None))
-
-    def _made(self, pairs: tuple[tuple[Any, Any], ...]) -> tuple[Any, ...]:
-        return pairs if self.make is None else tuple(self.make(*pair) for pair in pairs)
+        pairs: list[tuple[Any, Any]] = []
+        if self.make is None and is_marked(context, value):
+            pairs += getattr(read_value(context, value), "entries", ())
+        else:
+            for entry in value:
+                if self.names != "any":
+                    check_name(context, entry.key, f"a name in {at.words}", self.names)
+                inner = Location(f"{at.field!r} of {at.owner}", entry.name, entry.key.span)
+                read = self.value.read(context, entry.value, inner)
+                pairs.append((entry.name, self.if_wrong if read is None else read))
+        pairs = [pair for pair in pairs if pair[1] is not None]
+        return tuple(pairs if self.make is None else (self.make(*pair) for pair in pairs))
 
     def write(self, context: Context, value: Any) -> Any:
-        pairs = [one if isinstance(one, tuple) else (one.name, one) for one in value]
+        pairs = [item if isinstance(item, tuple) else (item.name, item) for item in value]
         names = [name for name, _ in pairs if isinstance(name, str)]
-        is_mark = context.exact and is_mark_of(names)
+        is_mark = context.exact and self.make is None and is_mark_of(names)
         if len(set(names)) == len(pairs) and len(pairs) >= self.least and not is_mark:
-            return {name: self.value.write(context, one) for name, one in pairs}
+            return {name: self.value.write(context, item) for name, item in pairs}
         return write_marked(context, ir.Fields(tuple(pairs)))
 
     def own_schema(self) -> dict[str, Json]:
-        schema: dict[str, Json] = {
-            "type": "object",
-            "additionalProperties": self.value.schema(),
-        }
+        schema: dict[str, Json] = {"type": "object", "additionalProperties": self.value.schema()}
         if self.names != "any":
             schema["propertyNames"] = {"pattern": f"^{NAMES[self.names]}$"}
-        if self.least:
-            schema["minProperties"] = self.least
-        return schema
+        return {**schema, "minProperties": self.least} if self.least else schema
 
 
 class FieldsOf(MapOf):
@@ -300,46 +251,38 @@ def read_object(
 ) -> dict[str, Any]:
     """Reads the fields of an object into attributes; what is unknown, wrong or missing is told.
 
-    Steps come first: what stands beside them may speak of them.
+    Steps come first: what stands beside them may speak of them. `block` says more about them.
     """
     found: dict[str, Any] = {}
-    has_steps = "steps" in value
-    for entry in sorted(value, key=lambda one: one.name != "steps") if has_steps else value:
-        field = known.get(entry.name)
+    for entry in sorted(value, key=lambda entry: entry.name != "steps"):
         if context.is_full:
             break
-        if field is None:
+        if entry.name in known:
+            found |= _read_field(context, entry, known[entry.name], at)
+        else:
             report_unknown(context, entry, known, at)
-            continue
-        read = _read_field(context, entry, field, at)
-        if read is not None:
-            found.update(read)
     missing = [name for name, field in known.items() if field.required and name not in value]
     unknown = [entry.name for entry in value if entry.name not in known] if missing else []
     misspelt = {nearest(name, shown_names(known)) for name in unknown}
     for name in missing:
         if name not in misspelt:
-            context.report(
-                "W006",
-                f"{at.owner} lacks the field {name!r}",
-                at.span,
-                label=f"{name!r} is missing",
-                help=f"add {name!r}: {known[name].doc}",
-            )
+            message, label = f"{at.owner} lacks the field {name!r}", f"{name!r} is missing"
+            advice = f"add {name!r}: {known[name].doc}"
+            context.report("W006", message, at.span, label=label, help=advice)
+    options = found.pop("block", {})
+    if "body" in found:
+        found["body"] = replace(found["body"], **options)
     return found
 
 
-def _read_field(
-    context: Context, entry: Entry, field: Field, at: Location
-) -> dict[str, Any] | None:
-    inner = Location(at.owner, entry.name, entry.key.span)
-    is_input = field.attribute.startswith("inputs.")
-    if is_input and not field.form.gives_value and is_marked(context, entry.value):
+def _read_field(context: Context, entry: Entry, field: Field, at: Location) -> dict[str, Any]:
+    is_constant = field.attribute.startswith("inputs.") and not field.form.gives_value
+    if is_constant and is_marked(context, entry.value):
         return {field.attribute: read_value(context, entry.value)}
-    read = field.form.read(context, entry.value, inner)
-    if (read is None and not isinstance(field.form, Raw)) or field.attribute == ALL:
-        return read  # type: ignore[no-any-return]
-    if is_input and not field.form.gives_value:
+    read = field.form.read(context, entry.value, Location(at.owner, entry.name, entry.key.span))
+    if field.attribute == ALL or (read is None and not isinstance(field.form, Raw)):
+        return read or {}
+    if is_constant:
         read = read_value(context, entry.value)
     return {field.attribute or entry.name: read}
 
@@ -354,8 +297,9 @@ def derive(context: Context, known: FieldTable, found: dict[str, Any]) -> None:
 
 def write_object(context: Context, known: FieldTable, item: Any) -> dict[str, Any]:
     """The fields that say what a part of the IR is, but for those that it has by default."""
-    attributes = {one: getattr(item, one) for one in defaults(type(item))}
-    usual = dict(defaults(type(item)))
+    maker: Any = type(item)
+    usual = dict(defaults(maker))
+    attributes = {name: getattr(item, name) for name in usual}
     written: dict[str, Any] = {}
     for name, field in known.items():
         attribute = field.attribute or name
@@ -369,26 +313,17 @@ def write_object(context: Context, known: FieldTable, item: Any) -> dict[str, An
     return {name: one for name, one in written.items() if one is not OMIT}
 
 
-_DEFAULTS: dict[Any, dict[str, Any]] = {}
-
-
+@cache
 def defaults(maker: Any) -> dict[str, Any]:
     """The attributes of a class of the IR with their defaults, but for the place in the text."""
-    if maker not in _DEFAULTS:
-        found = {one.name: one.default for one in fields(maker) if one.name != "place"}
-        _DEFAULTS[maker] = found
-    return _DEFAULTS[maker]
+    return {one.name: one.default for one in fields(maker) if one.name != "place"}
 
 
 def report_unknown(context: Context, entry: Entry, known: FieldTable, at: Location) -> None:
     """Reports a field that an object does not have."""
-    context.report(
-        "W004",
-        f"{at.owner} has no field {entry.name[:60]!r}",
-        entry.key.span,
-        label="unknown field",
-        help=suggest(entry.name, shown_names(known)),
-    )
+    message = f"{at.owner} has no field {entry.name[:60]!r}"
+    advice = suggest(entry.name, shown_names(known))
+    context.report("W004", message, entry.key.span, label="unknown field", help=advice)
 
 
 def shown_names(known: FieldTable) -> list[str]:
@@ -402,9 +337,6 @@ def schema_of(known: FieldTable) -> dict[str, Json]:
     properties: dict[str, Json] = {
         name: {"description": field.doc, **field.form.schema()} for name, field in known.items()
     }
-    schema: dict[str, Json] = {
-        "type": "object",
-        "properties": properties,
-        "additionalProperties": False,
-    }
+    schema: dict[str, Json] = {"type": "object", "properties": properties}
+    schema["additionalProperties"] = False
     return {**schema, "required": required} if required else schema

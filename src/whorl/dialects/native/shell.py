@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from whorl.ir.checks.commands import taking_code
 
 PREFIX = "WHORL_"
 PLACES_MAX = 200
 LENGTH_MAX = 262_144
+# How a variable is written inside of quotes of each kind; elsewhere it gets quotes of its own.
+QUOTED = {"ansi": "'\"{}\"$'", "single": "'\"{}\"'", "double": "{}", "heredoc": "{}"}
+BARE = '"{}"'
 
 _HEREDOC = re.compile(r"<<(-?)[ \t]*(\\?)(['\"]?)([A-Za-z_][A-Za-z0-9_.-]*)\3")
 _TAG = re.compile(r"\{%-?\s*(?:if|elif|else|endif|for|endfor|set|endset|macro|with|raw|filter)\b")
 _SEPARATORS = ";&|\n()"
 _COMPARES = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge)\s")
 _SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\]]*")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+# Texts and brackets of an expression; a text that is not closed ends with the script.
+_TOKEN = re.compile(r"""(['"])(?:\\.|(?!\1)[^\\])*(?:\1|\\?\Z)|[](){}[]""", re.DOTALL)
 # Words before a command that are not the command.
 _LEADING = frozenset(
     {"if", "then", "elif", "else", "while", "until", "do", "for", "!", "{", "time", "coproc"}
@@ -31,13 +38,33 @@ _NAMES = frozenset(
     ("declare", "typeset", "local", "readonly", "export", "unset", "read", "mapfile", "readarray")
 )
 _WORD_MAX = 64
+_FAULTS_MAX = 20
 _QUOTE = "\0"
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
+_QUOTES = {"'": "single", '"': "double", "`": "backtick"}
+_DOLLARS = {"$((": "arithmetic", "$(": "substitution", "${": "parameter", "$'": "ansi"}
+_COMMANDS = ("command", "substitution")
+_CLOSES = {"single": "'", "double": '"', "ansi": "'", "backtick": "`", "parameter": "}"}
+_REFUSED = {
+    "comment": "in a comment of a script",
+    "quoted heredoc": "in a here-document whose end word is quoted: the shell would not expand it",
+    "backtick": "between backticks; write $( ... )",
+    "parameter": "inside of ${ ... }",
+    "arithmetic": "in a calculation of the shell, which would take it for code",
+}
+_UNCLOSED = {
+    "single": "a single quote",
+    "double": "a double quote",
+    "ansi": "a quote",
+    "backtick": "a backtick",
+    "substitution": "'$('",
+    "parameter": "'${'",
+    "arithmetic": "a calculation",
+}
 _ADVICE = "compute the text in a `value` step, or pass it through `env` or `stdin`"
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """A place in a script that cannot hold a value."""
 
     message: str
@@ -46,12 +73,20 @@ class Fault:
     help: str = _ADVICE
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """An expression of a script, with where its text begins."""
 
     source: str
     offset: int
+
+
+@dataclass(slots=True)
+class Script:
+    """A script with variables in place of its expressions."""
+
+    text: str
+    placed: list[Placed] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -65,53 +100,48 @@ class _Heredoc:
 
 
 @dataclass(slots=True)
-class Script:
-    """A script with variables in place of its expressions."""
+class _Command:
+    """A command so far; `piped` is the one whose output it reads.
 
-    text: str
-    placed: list[Placed] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    `fed` says that a here-string comes, `place` is where a value stands in the command.
+    """
+
+    words: list[str] = field(default_factory=list)
+    word: str = ""
+    fed: bool = False
+    place: int | None = None
+    document: _Heredoc | None = None
+    piped: _Command | None = None
+
+    def end_word(self) -> list[str]:
+        """The words from the name of the command on."""
+        if self.word:
+            self.words.append(self.word.replace(_QUOTE, ""))
+            self.word = ""
+        return self.named()
+
+    def named(self) -> list[str]:
+        """The complete words from the name of the command on."""
+        for at, word in enumerate(self.words):
+            if word not in _LEADING and not _ASSIGNMENT.match(word):
+                return self.words[at:]
+        return []
+
+
+@dataclass(slots=True)
+class _Context:
+    """A stretch of script with rules of its own, and its present command or here-document."""
+
+    kind: str
+    start: int
+    document: _Heredoc | None = None
+    depth: int = 0
+    command: _Command = field(default_factory=_Command)
 
 
 def read_script(source: str) -> Script:
     """Puts a variable in the place of each {{ }} of a script."""
     return _Scanner(source).scan()
-
-
-@dataclass(slots=True)
-class _Context:
-    """A stretch of script with rules of its own, and the words of its present command."""
-
-    kind: str
-    start: int
-    depth: int = 0
-    words: list[str] = field(default_factory=list)
-    word: str = ""
-    # Whether a here-string comes, and where a value stands whose text goes on through a pipe.
-    fed: bool = False
-    place: int | None = None
-    piped: int | None = None
-    # The here-document of the command, and the one whose text comes through a pipe.
-    document: _Heredoc | None = None
-    piped_document: _Heredoc | None = None
-
-    def end_word(self) -> None:
-        if self.word:
-            self.words.append(self.word.replace(_QUOTE, ""))
-            self.word = ""
-
-    def spell(self, text: str) -> None:
-        if len(self.word) < _WORD_MAX:
-            self.word += text
-
-    def end_command(self, *, piped: bool = False) -> None:
-        self.piped = self.place if piped else None
-        self.piped_document = self.document if piped else None
-        self.document = None
-        self.words = []
-        self.word = ""
-        self.fed = False
-        self.place = None
 
 
 class _Scanner:
@@ -135,8 +165,11 @@ class _Scanner:
                 self._fault("a shell script holds no template tags", self.at, 2)
                 self._copy(2)
             else:
-                _STEPS[self.stack[-1].kind](self)
-        self._check_end()
+                _STEPS.get(self.context.kind, _Scanner._in_quotes)(self)
+        self._check_pipe(self.context.command)
+        unclosed = _UNCLOSED.get(self.context.kind)
+        if unclosed and self.script.placed:
+            self._fault(f"{unclosed} is not closed", self.context.start, 1, "close it")
         self.script.text = "".join(self.out)
         return self.script
 
@@ -159,54 +192,38 @@ class _Scanner:
     def _spell(self, text: str) -> None:
         """A quoted part belongs to the word of the command that it stands in."""
         for context in reversed(self.stack):
-            if context.kind in ("command", "substitution"):
-                context.spell(text)
-                return
+            if context.kind in _COMMANDS and len(context.command.word) < _WORD_MAX:
+                context.command.word += text
             if context.kind not in ("single", "double"):
                 return
 
     def _fault(self, message: str, offset: int, length: int, help_text: str = _ADVICE) -> None:
-        if len(self.script.faults) < 20:
+        if len(self.script.faults) < _FAULTS_MAX:
             self.script.faults.append(Fault(message, offset, length, help_text))
 
-    # Placing a value.
-
     def _place(self) -> None:
-        start = self.at
-        end = _expression_end(self.source, start + 2)
-        if end is None:
-            self._fault("'{{' is not closed by '}}'", start, 2, "close it, or write {{ '{{' }}")
-            self.at = len(self.source)
-            return
-        inner_start = start + 3 if self.source.startswith("-", start + 2) else start + 2
-        inner = self.source[inner_start : end - 2].removesuffix("-")
+        """Puts a variable in the place of a value."""
+        start, end = self.at, _expression_end(self.source, self.at + 2)
         self.places += 1
-        if self.places > PLACES_MAX:
-            self._fault(f"a script holds at most {PLACES_MAX} values", start, end - start)
+        if end is None or self.places > PLACES_MAX:
             self.at = len(self.source)
+            if end is None:
+                self._fault("'{{' is not closed by '}}'", start, 2, "close it, or write {{ '{{' }}")
+            else:
+                self._fault(f"a script holds at most {PLACES_MAX} values", start, end - start)
             return
-        reason = self._refusal(start, end)
-        if reason:
+        if reason := self._refusal(start, end):
             self._fault(reason, start, end - start)
         else:
+            inner_start = start + 3 if self.source.startswith("-", start + 2) else start + 2
+            inner = self.source[inner_start : end - 2].removesuffix("-")
             self.script.placed.append(Placed(inner, inner_start))
             variable = f"${{{PREFIX}{len(self.script.placed)}}}"
-            self.out.append(self._quoted(variable))
-        self.context.word += "x"
+            self.out.append(QUOTED.get(self.context.kind, BARE).format(variable))
+        self.context.command.word += "x"
         for context in self.stack:
-            context.place = start
+            context.command.place = start
         self.at = end
-
-    def _quoted(self, variable: str) -> str:
-        match self.context.kind:
-            case "single":
-                return f"'\"{variable}\"'"
-            case "ansi":
-                return f"'\"{variable}\"$'"
-            case "double" | "heredoc":
-                return variable
-            case _:
-                return f'"{variable}"'
 
     def _refusal(self, start: int, end: int) -> str:
         kind = self.context.kind
@@ -221,142 +238,127 @@ class _Scanner:
 
     def _repeated_evaluation(self, end: int) -> str:
         """Why the shell would take the value for code, although it comes from a variable."""
-        command = next(c for c in reversed(self.stack) if c.kind in ("command", "substitution"))
-        words = _without_leading(command.words)
-        first = words[0] if words else ""
-        if self.context.kind == "heredoc" and self.heredocs[0].reader:
-            return f"{self.heredocs[0].reader!r} would take the value for code"
-        if first in _CODE or (first == "printf" and words[-1] == "-v"):
-            return f"{first!r} would take the value for code"
+        command = next(c for c in reversed(self.stack) if c.kind in _COMMANDS).command
+        words = command.named()
+        first, last = (words[0], words[-1]) if words else ("", "")
+        is_code = first in _CODE or (first == "printf" and last == "-v")
+        reader = self.context.document.reader if self.context.document else ""
+        if reader := reader or (first if is_code else ""):
+            return f"{reader!r} would take the value for code"
         if first in _NAMES and "=" not in command.word:
             return f"{first!r} would take the value for the name of a variable, which may hold code"
         if _SUBSCRIPT.match(command.word) and "=" not in command.word:
             return "an index of an array would take the value for code"
         if reader := taking_code(words, as_input=command.fed):
             return f"{reader!r} would take the value for code"
-        if first in ("test", "[") and words[-1] in ("-v", "-R"):
-            return f"{words[-1]!r} would take the value for the name of a variable"
-        if first == "[[":
-            rest = self.source[end:].partition("]]")[0].partition("\n")[0]
-            if _COMPARES.search(" " + " ".join(words[1:]) + " " + rest):
-                return "a comparison of numbers in [[ ]] would take the value for code"
+        if first in ("test", "[") and last in ("-v", "-R"):
+            return f"{last!r} would take the value for the name of a variable"
+        rest = self.source[end:].partition("]]")[0].partition("\n")[0] if first == "[[" else ""
+        if first == "[[" and _COMPARES.search(" " + " ".join(words[1:]) + " " + rest):
+            return "a comparison of numbers in [[ ]] would take the value for code"
         return ""
 
-    # Following the shell.
-
     def _in_command(self) -> None:
-        source, at, context = self.source, self.at, self.context
+        source, at, command = self.source, self.at, self.context.command
         mark = source[at]
         if mark == "\\":
-            context.spell(_QUOTE + source[at + 1 : at + 2].strip("{\n"))
+            self._spell(_QUOTE + source[at + 1 : at + 2].strip("{\n"))
             self._copy(1 if source.startswith("{{", at + 1) else 2)
-        elif mark == "#" and not context.word and (at == 0 or source[at - 1] in " \t\n;&|("):
+        elif mark == "#" and not command.word and (at == 0 or source[at - 1] in " \t\n;&|("):
             self._push("comment", 1)
-        elif mark in "'\"`":
-            context.spell(_QUOTE)
-            self._push({"'": "single", '"': "double", "`": "backtick"}[mark], 1)
+        elif mark in _QUOTES:
+            self._spell(_QUOTE)
+            self._push(_QUOTES[mark], 1)
         elif mark == "$":
-            self._dollar(in_quotes=False)
-        elif mark == "<" and source.startswith("<<", at):
-            self._heredoc_mark()
+            self._dollar()
+        elif source.startswith("<<", at):
+            self._heredoc_mark(command)
         elif mark in _SEPARATORS:
-            self._separator(mark)
+            self._separator(mark, command)
         elif mark in " \t<>":
-            context.end_word()
+            command.end_word()
             self._copy()
         else:
-            context.spell(mark)
+            self._spell(mark)
             self._copy()
 
-    def _separator(self, mark: str) -> None:
+    def _separator(self, mark: str, command: _Command) -> None:
         context = self.context
-        context.end_word()
-        words = _without_leading(context.words)
-        if mark == "(" and self.source.startswith("((", self.at) and not words:
+        if not command.end_word() and self.source.startswith("((", self.at):
             self._push("arithmetic", 2)
             return
-        self._check_pipe(context)
-        if mark == "(":
-            context.depth += 1
+        self._check_pipe(command)
         if mark == ")" and context.depth == 0 and context.kind == "substitution":
             self._pop()
             return
-        if mark == ")":
-            context.depth = max(0, context.depth - 1)
+        context.depth = max(0, context.depth + {"(": 1, ")": -1}.get(mark, 0))
         around = self.source[max(0, self.at - 1) : self.at + 2]
-        context.end_command(piped=mark == "|" and "||" not in around)
+        command.piped = None
+        context.command = _Command(piped=command if mark == "|" and "||" not in around else None)
         self._copy()
         if mark == "\n" and self.heredocs:
             self._open_heredoc()
 
-    def _check_pipe(self, context: _Context) -> None:
+    def _check_pipe(self, command: _Command) -> None:
         """A value that goes through a pipe into a shell is code there."""
-        reader = taking_code(_without_leading(context.words), as_input=True)
-        if reader and context.piped is not None:
-            self._fault(f"{reader!r} would take the value for code", context.piped, 2)
-        if reader and context.piped_document is not None:
-            context.piped_document.reader = reader
+        reader = taking_code(command.end_word(), as_input=True)
+        if reader and command.piped is not None:
+            if command.piped.place is not None:
+                self._fault(f"{reader!r} would take the value for code", command.piped.place, 2)
+            if command.piped.document is not None:
+                command.piped.document.reader = reader
 
-    def _dollar(self, *, in_quotes: bool) -> None:
-        source, at = self.source, self.at
+    def _dollar(self) -> None:
         self._spell("$")
-        if source.startswith("$((", at):
-            self._push("arithmetic", 3)
-        elif source.startswith("$(", at):
-            self._push("substitution", 2)
-        elif source.startswith("${", at) and not source.startswith("${{", at):
-            self._push("parameter", 2)
-        elif source.startswith("$'", at) and not in_quotes:
-            self._push("ansi", 2)
-        else:
-            self._copy()
+        for mark, kind in _DOLLARS.items():
+            is_other = mark == "${" and self.source.startswith("${{", self.at)
+            is_quoted = mark == "$'" and self.context.kind not in _COMMANDS
+            if self.source.startswith(mark, self.at) and not is_other and not is_quoted:
+                self._push(kind, len(mark))
+                return
+        self._copy()
 
-    def _heredoc_mark(self) -> None:
-        context = self.context
+    def _heredoc_mark(self, command: _Command) -> None:
         if self.source.startswith("<<<", self.at):
-            context.end_word()
-            context.fed = True
+            command.end_word()
+            command.fed = True
             self._copy(3)
             return
-        found = _HEREDOC.match(self.source, self.at)
-        if found is None:
+        match = _HEREDOC.match(self.source, self.at)
+        if match is None:
             self._copy(2)
             if self.source[self.at : self.at + 16].lstrip(" \t-").startswith("{{"):
                 self._fault("a value cannot be the end word of a here-document", self.at, 2)
             return
-        context.end_word()
-        reader = taking_code(_without_leading(context.words), as_input=True)
-        quoted = bool(found[2] or found[3])
-        context.document = _Heredoc(found[4], bool(found[1]), quoted, reader)
-        self.heredocs.append(context.document)
-        self._copy(found.end() - self.at)
+        reader = taking_code(command.end_word(), as_input=True)
+        command.document = _Heredoc(match[4], bool(match[1]), bool(match[2] or match[3]), reader)
+        self.heredocs.append(command.document)
+        self._copy(match.end() - self.at)
 
     def _open_heredoc(self) -> None:
-        kind = "quoted heredoc" if self.heredocs[0].quoted else "heredoc"
-        self.stack.append(_Context(kind, self.at))
-        self._close_heredoc()
+        document = self.heredocs.pop(0)
+        kind = "quoted heredoc" if document.quoted else "heredoc"
+        self.stack.append(_Context(kind, self.at, document))
+        self._close_heredoc(document)
 
-    def _close_heredoc(self) -> None:
+    def _close_heredoc(self, document: _Heredoc) -> None:
         """At the start of a line: ends the here-document if this is its end word."""
-        word, dashed = self.heredocs[0].word, self.heredocs[0].dashed
         end = self.source.find("\n", self.at)
         line = self.source[self.at : end if end >= 0 else len(self.source)]
-        if (line.lstrip("\t") if dashed else line) != word:
-            return
-        self.heredocs.pop(0)
-        self._pop(len(line) + (1 if end >= 0 else 0))
-        if self.heredocs:
-            self._open_heredoc()
+        if (line.lstrip("\t") if document.dashed else line) == document.word:
+            self._pop(len(line) + 1)
+            if self.heredocs:
+                self._open_heredoc()
 
     def _in_heredoc(self) -> None:
-        mark = self.source[self.at]
-        if mark == "\n":
+        mark, document = self.source[self.at], self.context.document
+        if mark == "\n" and document is not None:
             self._copy()
-            self._close_heredoc()
+            self._close_heredoc(document)
         elif mark == "\\" and self.context.kind == "heredoc":
             self._copy(1 if self.source.startswith(("{{", "\n"), self.at + 1) else 2)
         elif mark == "$" and self.context.kind == "heredoc":
-            self._dollar(in_quotes=True)
+            self._dollar()
         else:
             self._copy()
 
@@ -367,12 +369,11 @@ class _Scanner:
         elif mark == "\\" and kind != "single":
             self._copy(1 if self.source.startswith("{{", self.at + 1) else 2)
         elif mark == "$" and kind in ("double", "parameter"):
-            self._dollar(in_quotes=True)
+            self._dollar()
         elif mark == "`" and kind == "double":
             self._push("backtick", 1)
         else:
-            if kind in ("single", "double"):
-                self._spell(mark)
+            self._spell(mark)
             self._copy()
 
     def _in_comment(self) -> None:
@@ -384,82 +385,32 @@ class _Scanner:
 
     def _in_arithmetic(self) -> None:
         context, mark = self.context, self.source[self.at]
-        if mark == "(":
-            context.depth += 1
-        elif mark == ")" and context.depth == 0:
+        if mark == ")" and context.depth == 0:
             self._pop(2 if self.source.startswith("))", self.at) else 1)
             return
-        elif mark == ")":
-            context.depth -= 1
+        context.depth += {"(": 1, ")": -1}.get(mark, 0)
         self._copy()
-
-    def _check_end(self) -> None:
-        context = self.stack[-1]
-        context.end_word()
-        self._check_pipe(context)
-        unclosed = _UNCLOSED.get(context.kind)
-        if unclosed and self.script.placed:
-            self._fault(f"{unclosed} is not closed", context.start, 1, "close it")
 
 
 _STEPS = {
     "command": _Scanner._in_command,
     "substitution": _Scanner._in_command,
     "comment": _Scanner._in_comment,
-    "single": _Scanner._in_quotes,
-    "double": _Scanner._in_quotes,
-    "ansi": _Scanner._in_quotes,
-    "backtick": _Scanner._in_quotes,
-    "parameter": _Scanner._in_quotes,
     "arithmetic": _Scanner._in_arithmetic,
     "heredoc": _Scanner._in_heredoc,
     "quoted heredoc": _Scanner._in_heredoc,
 }
-_CLOSES = {"single": "'", "double": '"', "ansi": "'", "backtick": "`", "parameter": "}"}
-_REFUSED = {
-    "comment": "in a comment of a script",
-    "quoted heredoc": "in a here-document whose end word is quoted: the shell would not expand it",
-    "backtick": "between backticks; write $( ... )",
-    "parameter": "inside of ${ ... }",
-    "arithmetic": "in a calculation of the shell, which would take it for code",
-}
-_UNCLOSED = {
-    "single": "a single quote",
-    "double": "a double quote",
-    "ansi": "a quote",
-    "backtick": "a backtick",
-    "substitution": "'$('",
-    "parameter": "'${'",
-    "arithmetic": "a calculation",
-}
-
-
-def _without_leading(words: list[str]) -> list[str]:
-    """The words of a command from its name on."""
-    for at, word in enumerate(words):
-        if word not in _LEADING and not re.match(r"[A-Za-z_][A-Za-z0-9_]*=", word):
-            return words[at:]
-    return []
 
 
 def _expression_end(source: str, at: int) -> int | None:
     """Finds the end of the `}}` that closes an expression, quotes and brackets in it aside."""
     open_brackets: list[str] = []
-    quote = ""
-    while at < len(source):
-        mark = source[at]
-        if quote:
-            if mark == "\\":
-                at += 1
-            elif mark == quote:
-                quote = ""
-        elif not open_brackets and source.startswith("}}", at):
-            return at + 2
-        elif mark in "'\"":
-            quote = mark
-        elif mark in _CLOSING:
+    for token in _TOKEN.finditer(source, at):
+        mark = token[0]
+        if not open_brackets and source.startswith("}}", token.start()):
+            return token.start() + 2
+        if mark in _CLOSING:
             open_brackets.append(_CLOSING[mark])
         elif open_brackets and mark == open_brackets[-1]:
             open_brackets.pop()
-        at += 1
     return None

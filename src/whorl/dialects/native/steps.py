@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.native.blocks import COMMON, OPTIONS, Body, Kind, Steps, maker
+from whorl.dialects.native.blocks import COMMON, NODE, OPTIONS, Body, Kind, Steps
 from whorl.dialects.native.context import Location
 from whorl.dialects.native.forms import (
     WRONG,
@@ -32,8 +32,8 @@ from whorl.dialects.native.objects import (
     short,
     write_object,
 )
-from whorl.dialects.native.table import EXPRESSION, TEMPLATE, VALUE, doc_of, fields
-from whorl.dialects.native.tasks import ANY_TASK, NODE, TASKS
+from whorl.dialects.native.table import EXPRESSION, TEMPLATE, VALUE, fields
+from whorl.dialects.native.tasks import ANY_TASK, TASKS
 from whorl.dialects.native.values import (
     CannotWriteError,
     check_name,
@@ -42,8 +42,8 @@ from whorl.dialects.native.values import (
     read_text,
 )
 from whorl.dialects.reader import Reading
-from whorl.dialects.reading.arguments import Arguments, check_arguments
-from whorl.errors import InvalidWorkflow, nearest
+from whorl.dialects.reading.structure import check_arguments
+from whorl.errors import nearest
 from whorl.ir.durations import parse_time
 from whorl.ir.walk import names_given
 from whorl.language import LanguageError, parse
@@ -58,9 +58,6 @@ if TYPE_CHECKING:
     from whorl.source import Value
 
 
-FLAG = Truth("true or false, or nothing", is_flag=True)
-
-
 class Called(Text):
     """A workflow: one of the file itself, or another file, read by its own dialect."""
 
@@ -71,28 +68,21 @@ class Called(Text):
         if reference in context.local:
             context.calls.append(partial(_check_inputs, context.within(), reference))
             return reference
-        try:
-            called = context.files.workflow(reference, value.span)
-        except InvalidWorkflow as fault:
-            context.adopt(fault.diagnostics)
+        known = dict(context.workflows)
+        called = context.call(reference, value.span)
+        if called is None:
             return ""
-        workflow = called.reading.workflow
-        context.sources.update(called.reading.sources)
-        context.warnings.extend(called.reading.warnings)
-        for key, one in (*workflow.workflows, (called.key, replace(workflow, workflows=()))):
-            if context.workflows.setdefault(key, one) != one:
+        for key, workflow in known.items():
+            if context.workflows[key] != workflow:
                 message = f"two workflows are called {key!r}: one of them in {called.key!r}"
                 advice = "choose another name for one of them"
                 context.report("W012", message, value.span, label="called again", help=advice)
         _check_inputs(context, called.key, called.reading)
-        if workflow.limits != ir.RunLimits():
-            context.warn(
-                "W023",
-                f"the budget of workflow {workflow.name!r} does not count where it is called",
-                value.span,
-                label="its budget is for runs of its own",
-                help="give this file a `budget`, or put the call in a `repeat` with `at_most`",
-            )
+        if called.reading.workflow.limits != ir.RunLimits():
+            name, label = called.reading.workflow.name, "its budget is for runs of its own"
+            message = f"the budget of workflow {name!r} does not count where it is called"
+            advice = "give this file a `budget`, or put the call in a `repeat` with `at_most`"
+            context.warn("W023", message, value.span, label=label, help=advice)
         return called.key
 
 
@@ -107,25 +97,26 @@ def _check_inputs(context: Context, key: str, reading: Reading | None = None) ->
     names = {entry.name: entry.key.span for entry in entries}
     # The main input of a file of another format may be left empty.
     others = frozenset({workflow.main_input} if workflow.open_inputs else ())
-    what = f"step {context.around.step!r}"
-    check_arguments(context, Arguments(what, span, names, others), reading or Reading(workflow))
+    owner = f"step {context.around.step!r}"
+    called = reading or Reading(workflow)
+    check_arguments(context, called, names, owner=owner, span=span, others=others)
 
 
 class ItemName(Text):
     """What an item or its number is called."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = super().read(context, value, at)
-        if found is not None and isinstance(value, Scalar):
-            check_name(context, value, f"{at.field!r} of {at.owner}", "plain")
-        return found
+        name = super().read(context, value, at)
+        if name is not None and isinstance(value, Scalar):
+            check_name(context, value, at.words, "plain")
+        return name
 
 
 class Moment(Form):
     """A duration or a point in time."""
 
     words = "a duration such as 5s or PT5S, or a time such as 2030-01-31T09:00:00Z"
-    json: ClassVar[dict[str, Json]] = {"type": ["string", "number"]}
+    json: dict[str, Json] = {"type": ["string", "number"]}  # noqa: RUF012
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         seconds = seconds_of(context, scalar)
@@ -142,13 +133,13 @@ class Moment(Form):
         return {"until": ir.Constant(scalar.text)}
 
     def write(self, context: Context, value: Any) -> Any:
-        said = {name: getattr(value, name) for name in ("duration", "until")}
-        said = {name: one for name, one in said.items() if one is not None}
-        for one in said.values():
-            text = getattr(one, "value", getattr(one, "source", None))
-            if isinstance(text, float) and "duration" in said:
+        parts = {name: getattr(value, name) for name in ("duration", "until")}
+        parts = {name: part for name, part in parts.items() if part is not None}
+        for part in parts.values():
+            text = getattr(part, "value", getattr(part, "source", None))
+            if isinstance(text, float) and "duration" in parts:
                 text = duration_text(text)
-            if isinstance(text, str | float) and reads_as(context, self, text, said):
+            if isinstance(text, str | float) and reads_as(context, self, text, parts):
                 return text
         raise CannotWriteError(value)
 
@@ -178,13 +169,10 @@ class Jump(OneOf):
             return found
         if context.around.loops:
             return context.around.loops[-1]
-        context.report(
-            "W010",
-            f"{at.owner} stands in no loop that it could {at.field}",
-            context.places.node(context.around.path),
-            label="no loop around it",
-            help="put it inside of a `repeat`, or use `stop` to end the run",
-        )
+        message = f"{at.owner} stands in no loop that it could {at.field}"
+        advice = "put it inside of a `repeat`, or use `stop` to end the run"
+        span = context.places.node(context.around.path)
+        context.report("W010", message, span, label="no loop around it", help=advice)
         return ""
 
     def write(self, context: Context, value: Any) -> Any:
@@ -192,27 +180,28 @@ class Jump(OneOf):
         return True if is_innermost else super().write(context, value)
 
 
-def _make_if(context: Context, found: dict[str, Any]) -> Any:
-    test = found.pop("test", None) or ir.Expression("jinja", "false")
-    then = found.pop("then", None) or ir.Block((), open=True)
-    otherwise = found.pop("otherwise", None)
-    found["cases"] = (ir.Case("then", then, when=test),)
-    found["default"] = None if otherwise is None else ir.Case("else", otherwise)
-    return maker(ir.Branch, {})(context, found)
+class IfKind(Kind):
+    """A step with `if`, `then` and `else`: a branch with one case and perhaps a default."""
 
+    def make(self, context: Context, found: dict[str, Any]) -> Any:
+        test = found.pop("test", None) or ir.Expression("jinja", "false")
+        then = found.pop("then", None) or ir.Block((), open=True)
+        otherwise = found.pop("otherwise", None)
+        found["cases"] = (ir.Case("then", then, when=test),)
+        found["default"] = None if otherwise is None else ir.Case("else", otherwise)
+        return super().make(context, found)
 
-def _write_if(kind: Kind, context: Context, node: Any) -> dict[str, Any]:
-    if not isinstance(node, ir.Branch) or len(node.cases) != 1 or node.subject is not None:
-        raise CannotWriteError(node)
-    case, default = node.cases[0], node.default or ir.Case("else", ir.Block(()))
-    if (case.name, case.equals, default.name) != ("then", None, "else") or case.when is None:
-        raise CannotWriteError(node)
-    if node.when is not None or (default.when, default.equals) != (None, None):
-        raise CannotWriteError(node)
-    step = {"if": EXPRESSION.write(context, case.when), "then": _BODY.write(context, case.body)}
-    if node.default is not None:
-        step["else"] = _BODY.write(context, default.body)
-    return {**step, **write_object(context, COMMON, node)}
+    def write(self, context: Context, node: Any) -> dict[str, Any]:
+        if not isinstance(node, ir.Branch) or len(node.cases) != 1 or node.when is not None:
+            raise CannotWriteError(node)
+        case, default = node.cases[0], node.default or ir.Case("else", ir.Block(()))
+        plain = ir.Case("then", case.body, case.when), ir.Case("else", default.body)
+        if node.subject is not None or case.when is None or (case, default) != plain:
+            raise CannotWriteError(node)
+        step = {"if": EXPRESSION.write(context, case.when), "then": _BODY.write(context, case.body)}
+        if node.default is not None:
+            step["else"] = _BODY.write(context, default.body)
+        return {**step, **write_object(context, COMMON, node)}
 
 
 def _check_item_names(context: Context, node: ir.ForEach) -> None:
@@ -220,23 +209,17 @@ def _check_item_names(context: Context, node: ir.ForEach) -> None:
     item, index, step = node.item_name, node.index_name, context.around
     field = step.fields.get("index") if step.fields is not None else None
     if item == index and field is not None:
-        context.report(
-            "W012",
-            f"{item!r} is the name of the item and of its number",
-            field.span,
-            label="both have this name",
-            help="choose another name for one of them",
-        )
+        message = f"{item!r} is the name of the item and of its number"
+        advice = "choose another name for one of them"
+        context.report("W012", message, field.span, label="both have this name", help=advice)
     for name, _ in names_given(node.body):
         if name in (item, index):
             what = "the item" if name == item else "the number of the item"
-            context.report(
-                "W012",
-                f"{name!r} is the name of {what} and of a step inside of {node.name!r}",
-                context.places.node(f"{step.path}/{name}"),
-                label=f"{what} has this name, too",
-                help="choose another name for the step, or write `as` and `index` otherwise",
-            )
+            message = f"{name!r} is the name of {what} and of a step inside of {node.name!r}"
+            label = f"{what} has this name, too"
+            advice = "choose another name for the step, or write `as` and `index` otherwise"
+            span = context.places.node(f"{step.path}/{name}")
+            context.report("W012", message, span, label=label, help=advice)
 
 
 class On(Condition):
@@ -269,40 +252,32 @@ class CaseOf(Body):
     """One case of a choice: its steps, or under `steps` with when it is taken."""
 
     words: str = "the steps of the case"
-    is_default: bool = False
+    section: str = "case"
+    ref: str = "case"
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        slot = "default" if self.is_default else f"case.{at.field}"
-        found = self.read_parts(context, value, at, slot) or {"body": ir.Block(())}
+        is_default = self.section == "default"
+        slot = "default" if is_default else f"case.{at.field}"
+        owner = at if is_default else Location(f"case {at.words}", "", at.span)
+        found = self.read_parts(context, value, at, slot, owner) or {"body": ir.Block(())}
         found.setdefault("name", at.field)
-        if not self.is_default and "when" not in found:
+        if not is_default and "when" not in found:
             found.setdefault("equals", ir.Constant(at.field))
         case = ir.Case(**found)
         context.places.remember_part(case, at.span)
         return case
 
-    def owner(self, at: Location) -> Location:
-        """Whom messages name."""
-        return at if self.is_default else Location(f"case {at.field!r} of {at.owner}", "", at.span)
-
-    def fields(self) -> FieldTable:
-        """What is said about the case where its steps stand under `steps`."""
-        own = DEFAULT if self.is_default else CASE
-        return {**own, **super().fields()}
-
     def write(self, context: Context, value: Any) -> Any:
+        is_default = self.section == "default"
         more: dict[str, Any] = {}
         if value.when is not None:
             more["if"] = EXPRESSION.write(context, value.when)
-        if self.is_default and value.name != "default":
+        if is_default and value.name != "default":
             more["name"] = value.name
-        usual = None if self.is_default or value.when is not None else ir.Constant(value.name)
+        usual = None if is_default or value.when is not None else ir.Constant(value.name)
         if not is_same(value.equals, usual):
             more["equals"] = VALUE.write(context, value.equals)
         return self.write_parts(context, value.body, more)
-
-    def schema(self) -> dict[str, Json]:
-        return {"$ref": "#/$defs/body" if self.is_default else "#/$defs/case"}
 
 
 class Choose(Form):
@@ -327,61 +302,33 @@ class Choose(Form):
                 continue
             inner = Location(at.owner, entry.name, entry.key.span)
             cases.append(CaseOf("steps by name").read(context, entry.value, inner))
-        self._check(context, value, at, cases, has_subject="subject" in found)
-        return {**found, "cases": tuple(cases)}
-
-    def _check(
-        self,
-        context: Context,
-        value: Mapping,
-        at: Location,
-        cases: list[ir.Case],
-        *,
-        has_subject: bool,
-    ) -> None:
         if not cases:
             message = f"'choose' of {at.owner} has no case"
             context.report("W006", message, value.span, help="add cases: {name: steps}")
         for case in cases:
-            if case.when is None and not has_subject and not context.exact:
-                context.report(
-                    "W006",
-                    f"case {case.name!r} of {at.owner} does not say when it is taken",
-                    context.places.part(case),
-                    help="add `on` to `choose`, or write the case as {if: expression, steps: ...}",
-                )
+            if case.when is None and "subject" not in found and not context.exact:
+                message = f"case {case.name!r} of {at.owner} does not say when it is taken"
+                advice = "add `on` to `choose`, or write the case as {if: expression, steps: ...}"
+                context.report("W006", message, context.places.part(case), help=advice)
+        return {**found, "cases": tuple(cases)}
 
     def write(self, context: Context, value: Any) -> Any:
         return write_object(context, CHOOSE, value)
-
-
-CASE = fields("case")
-DEFAULT = fields("default")
-CHOOSE = fields(
-    "cases",
-    {
-        "on": On(),
-        "cases": MapOf(CaseOf(), "cases by name", "any", make=lambda _, case: case),
-        "default": CaseOf("steps by name", is_default=True),
-    },
-)
 
 
 class Together(OneOf):
     """Steps side by side: right in their place, or beside it under `steps`."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = super().read(context, value, at)
-        fields_beside = context.around.fields
-        if isinstance(found, bool) and (fields_beside is None or "steps" not in fields_beside):
-            advice = "add the steps that run side by side"
-            context.report(
-                "W006",
+        block = super().read(context, value, at)
+        beside = context.around.fields
+        if isinstance(block, bool) and (beside is None or "steps" not in beside):
+            message, advice = (
                 f"{at.owner} lacks the field 'steps'",
-                context.places.node(context.around.path),
-                help=advice,
+                "add the steps that run side by side",
             )
-        return found if isinstance(found, ir.Block) else None
+            context.report("W006", message, context.places.node(context.around.path), help=advice)
+        return block if isinstance(block, ir.Block) else None
 
 
 def _kind(
@@ -393,36 +340,24 @@ def _kind(
 ) -> Kind:
     """A kind of step that its fields say all about, some of them `inside` of one."""
     said = [field.attribute or key for key, field in (inside or {}).items()]
-    known = fields(name, forms, node, *NODE, *said)
-    made = maker(node, {**known, **(inside or {})})
-
-    def make(context: Context, found: dict[str, Any]) -> Any:
-        one = made(context, found)
-        if check is not None and isinstance(one, node) and not context.exact:
-            check(context, one)
-        return one
-
-    def write(kind: Kind, context: Context, one: Any) -> dict[str, Any]:
-        if not isinstance(one, node):
-            raise CannotWriteError(one)
-        return write_object(context, {**kind.own, **COMMON}, one)
-
-    return Kind(name, doc_of(name), known, make, write)
+    return Kind(name, node, fields(name, forms, node, *NODE, *said), inside or {}, check)
 
 
+FLAG = Truth("true or false, or nothing", is_flag=True)
 _BODY = Body()
-_SIDE_BY_SIDE = Body(is_ordered=False)
+_CASES = MapOf(CaseOf(), "cases by name", "any", make=lambda _, case: case)
+_DEFAULT = CaseOf("steps by name", section="default", ref="body")
+CHOOSE = fields("cases", {"on": On(), "cases": _CASES, "default": _DEFAULT})
 _JUMP: dict[str, Form] = {"jump": Jump((FLAG, Text("the name of a loop around the step")))}
-_LIST = OneOf((Computed("an expression that gives a list", needed=True), Values(VALUE)))
 _IF = fields("if", {"then": Body(slot="case.then"), "else": Body(slot="default")})
 _EACH: dict[str, Form] = {
-    "list": _LIST,
+    "list": OneOf((Computed("an expression that gives a list", needed=True), Values(VALUE))),
     "item_name": ItemName("a name", needed=True),
     "steps": Steps(),
     "block": OPTIONS,
 }
 _TOGETHER: dict[str, Form] = {
-    "together": Together((FLAG, _SIDE_BY_SIDE)),
+    "together": Together((FLAG, Body(is_ordered=False))),
     "side_by_side": Steps(is_open=True, is_ordered=False),
 }
 _MOMENT = Object("wait", fields("moment"), rare=True)
@@ -433,7 +368,7 @@ _KINDS = (
     _kind("call", ir.Call, {"called": Called("a workflow file of the project", needed=True)}),
     _kind("set", ir.Assign),
     _kind("value", ir.Compute),
-    Kind("if", doc_of("if"), _IF, _make_if, _write_if),
+    IfKind("if", ir.Branch, _IF),
     _kind("choose", ir.Branch, {"choose": Choose()}, CHOOSE),
     _kind("each", ir.ForEach, _EACH, check=_check_item_names),
     _kind("together", ir.Group, _TOGETHER),

@@ -35,336 +35,310 @@ if TYPE_CHECKING:
 
 _TABLE = """
 [file]
-whorl*          whole 1 1     format          the version of the format: 1
-name            label         =               what it is called; default: the name of the file
-description     text          =               for people
-~dialect        dialect       =               the format that it was converted from
-~expressions    library       =               whose functions its expressions have; {expr: ...,
-    in: ..., library: ...} is another expression, {literal: ...} a value as it is, and names may be
-    any texts
-inputs          inputs        =               what a run is given, by name; a ? behind the type
-    makes it optional
-~main_input     text          =               the input that a run is given without a name
-model           model         inputs.model    the default for all steps: provider/model; a list is
+whorl*           whole 1 1  format  the version of the format: 1
+name             label      =  what it is called; default: the name of the file
+description      text       =  for people
+~dialect         dialect    =  the format that it was converted from
+~expressions     library    =  whose functions its expressions have; {expr: ..., in: ..., library:
+    ...} is another expression, {literal: ...} a value as it is, and names may be any texts
+inputs           inputs     =  what a run is given, by name; a ? behind the type makes it optional
+~main_input      text       =  the input that a run is given without a name
+model            model      inputs.model  the default for all steps: provider/model; a list is
     fail-over in order
-system          template      inputs.system   the default system prompt of all `ask` steps
-~defaults       defaults      =               inputs that tasks have by default, by their kind
-budget          budget        limits          dollars for the whole run, or {cost, tokens, calls,
-    time}
-~variables      sets          =               variables of the run with their first values
-steps*          steps         body            the steps by name, in this order
-~block          block         *               how its steps are held together
-outputs         outputs       =               what a run gives back, by name; default: the result
-    of the last step
-~hidden_outputs  texts        =               outputs that nobody is shown who looks on
-workflows       workflows     =               workflows that steps of this file call by these names
+system           template   inputs.system  the default system prompt of all `ask` steps
+~defaults        defaults   =  inputs that tasks have by default, by their kind
+budget           budget     limits  dollars for the whole run, or {cost, tokens, calls, time}
+~variables       sets       =  variables of the run with their first values
+steps*           steps      body  the steps by name, in this order
+~block           block      *  how its steps are held together
+outputs          outputs    =  what a run gives back, by name; default: the result of the last step
+~hidden_outputs  texts      =  outputs that nobody is shown who looks on
+workflows        workflows  =  workflows that steps of this file call by these names
 
 [input]
-type            type          =               string, number, integer, boolean, json, list, file,
-    files or any
-default         raw           =               the value if none is given
-required        truth         =               whether it must be given
-description     text          =               for people
+type         type   =  string, number, integer, boolean, json, list, file, files or any
+default      raw    =  the value if none is given
+required     truth  =  whether it must be given
+description  text   =  for people
 
 [budget]
-cost            number 0 1000000  cost_usd    dollars
-tokens          count         =               tokens, read and written
-calls           count         =               calls of models, agents, commands, web services and
-    tasks
-time            duration      time_s          how long the run may take
+cost    number 0 1000000  cost_usd  dollars
+tokens  count             =         tokens, read and written
+calls   count             =         calls of models, agents, commands, web services and tasks
+time    duration          time_s    how long the run may take
 
 [step]
-after           after         =               the steps that it waits for, instead of the order of
-    the file
-if              expression    when            the step is skipped where this is false
-retry           retry         =               how often and when it is tried again after a failure
-timeout         timeout       timeout_s       the longest time that one attempt may take
-on_failure      on_failure    *               halt (default), continue, or {retry: n}
-description     text          =               for people
+after        after       =          the steps that it waits for, instead of the order of the file
+if           expression  when       the step is skipped where this is false
+retry        retry       =          how often and when it is tried again after a failure
+timeout      duration    timeout_s  the longest time that one attempt may take
+on_failure   on_failure  *          halt (default), continue, or {retry: n}
+description  text        =          for people
 
 [retry]
-times*          whole 0 100   =               how often it is tried again
-wait            duration      wait_s          before the first new try; default 1s
-backoff         number 1 100  =               each wait is this much longer; default 2
-wait_max        duration      wait_max_s      the longest wait; default 60s
-on              codes         =               error codes, HTTP statuses or words such as timeout;
-    '*' means every fault
+times*    whole 0 100  =  how often it is tried again
+wait      duration     wait_s  before the first new try; default 1s
+backoff   number 1 100  =  each wait is this much longer; default 2
+wait_max  duration     wait_max_s  the longest wait; default 60s
+on        codes        =  error codes, HTTP statuses or words such as timeout; '*' means every fault
 
 [on_failure]
-retry*          whole 0 100   times           how often it is tried again
+retry*  whole 0 100  times  how often it is tried again
 
 [body]
-steps*          steps         body            the steps of the case
-~block          block         *               how its steps are held together
+steps*  steps  body  the steps of the case
+~block  block  *     how its steps are held together
 
 [block]
 
 [case]
-if              expression    when            the case is taken where this is true
-~equals         value         =               the value that it is taken for
+if       expression  when  the case is taken where this is true
+~equals  value       =     the value that it is taken for
 
 [default]
-~name           text          =               what it is called
+~name  text  =  what it is called
 
 [cases]
-on              on            subject         its value, as a text, is the name of the case that is
-    taken
-cases           cases         =               the cases by name; without `on` each one has {if,
-    steps}, and the first true one is taken
-default         default       =               the steps if no case fits
+on       on       subject  its value, as a text, is the name of the case that is taken
+cases    cases    =        the cases by name; without `on` each one has {if, steps}, and the first
+    true one is taken
+default  default  =        the steps if no case fits
 
 [task]
-delivery        one of at_least_once at_most_once ask  =   whether a call that a crash left in
-    doubt is repeated, fails, or a person decides
-secure          truth         =               keeps what goes in and out of sight
-~secure_outputs  truth        =               keeps what it gives out of sight; default: as `secure`
-    says
-~inputs         fields        inputs.*        inputs that have no field of their own
+delivery         one of at_least_once at_most_once ask  =  whether a call that a crash left in doubt
+    is repeated, fails, or a person decides
+secure           truth   =         keeps what goes in and out of sight
+~secure_outputs  truth   =         keeps what it gives out of sight; default: as `secure` says
+~inputs          fields  inputs.*  inputs that have no field of their own
 
 [ask: asks a model]
-ask*            template      inputs.prompt   the prompt
-system          template      inputs.system   the system prompt
-model           model         inputs.model    provider/model; a list is fail-over in order
-returns         returns       =               a typed answer, which is checked; its fields are read
-    as step.field
-temperature     number 0 10   inputs.temperature   how freely the model chooses its words
-max_tokens      whole 1 10000000  inputs.max_tokens   the longest answer
-max_turns       whole 1 100   inputs.max_turns     how often it may answer with tools in hand;
-    default 10
-tools           servers       inputs.tools    MCP servers and tasks that the model may use, by name
-session         name          =               steps with the same session continue one conversation
-~provider       value         inputs.provider     whose model it is
-~model_url      value         inputs.model_url    where the model is asked
-~messages       value         inputs.messages     messages before the prompt
+ask*         template     inputs.prompt  the prompt
+system       template     inputs.system  the system prompt
+model        model        inputs.model  provider/model; a list is fail-over in order
+returns      returns      =  a typed answer, which is checked; its fields are read as step.field
+temperature  number 0 10  inputs.temperature  how freely the model chooses its words
+max_tokens   whole 1 10000000  inputs.max_tokens  the longest answer
+max_turns    whole 1 100  inputs.max_turns  how often it may answer with tools in hand; default 10
+tools        servers      inputs.tools  MCP servers and tasks that the model may use, by name
+session      name         =  steps with the same session continue one conversation
+~provider    value        inputs.provider  whose model it is
+~model_url   value        inputs.model_url  where the model is asked
+~messages    value        inputs.messages  messages before the prompt
 
 [agent: runs an agent command line]
-agent*          template      inputs.agent    claude-code, codex, gemini or a configured one
-prompt*         template      inputs.prompt   what it is asked to do
-system          template      inputs.system   the system prompt
-model           model         inputs.model    provider/model; a list is fail-over in order
-returns         returns       =               a typed answer, which is checked; its fields are read
-    as step.field
-folder          template      inputs.folder   where it works, relative to the project
-tools           tools         inputs.tools    tools that it may use
-session         name          =               steps with the same session continue one conversation
+agent*   template  inputs.agent  claude-code, codex, gemini or a configured one
+prompt*  template  inputs.prompt  what it is asked to do
+system   template  inputs.system  the system prompt
+model    model     inputs.model  provider/model; a list is fail-over in order
+returns  returns   =             a typed answer, which is checked; its fields are read as step.field
+folder   template  inputs.folder  where it works, relative to the project
+tools    tools     inputs.tools  tools that it may use
+session  name      =             steps with the same session continue one conversation
 
 [run: runs a command, if the operator allows it; result: stdout, stderr, exit_code]
-run*            command       *               the command as a list, or a text for the shell
-folder          template      inputs.folder   where it runs, relative to the project
-env             env           inputs.env      variables of its environment
-stdin           value         inputs.stdin    what it reads from standard input
-check           truth         inputs.check    whether an exit code other than 0 is a failure; by
-    default it is, unless an expression of the file reads the step's exit_code
+run*    command   *              the command as a list, or a text for the shell
+folder  template  inputs.folder  where it runs, relative to the project
+env     env       inputs.env     variables of its environment
+stdin   value     inputs.stdin   what it reads from standard input
+check   truth     inputs.check   whether an exit code other than 0 is a failure; by default it is,
+    unless an expression of the file reads the step's exit_code
 
 [http: calls a URL; result: status, headers, body]
-http*           request       *               a URL, or {method, url, headers, query, body}
+http*  request  *  a URL, or {method, url, headers, query, body}
 
 [request]
-method          template      inputs.method   default GET
-url*            template      inputs.url      where
-headers         headers       inputs.headers  by name
-query           query         inputs.query    by name
-body            value         inputs.body     a text, or a value that is sent as JSON
-accept_status   value         inputs.accept_status  statuses that are results, too: 404, 4xx, any
-~auth           value         inputs.auth     how the caller proves who it is
-~poll           value         inputs.poll     whether a 202 is asked about again
-~hide_reply     value         inputs.hide_reply   keeps the reply out of sight
-~inputs         fields        inputs.*        inputs that have no field of their own
+method         template  inputs.method      default GET
+url*           template  inputs.url         where
+headers        headers   inputs.headers     by name
+query          query     inputs.query       by name
+body           value     inputs.body        a text, or a value that is sent as JSON
+accept_status  value     inputs.accept_status  statuses that are results, too: 404, 4xx, any
+~auth          value     inputs.auth        how the caller proves who it is
+~poll          value     inputs.poll        whether a 202 is asked about again
+~hide_reply    value     inputs.hide_reply  keeps the reply out of sight
+~inputs        fields    inputs.*           inputs that have no field of their own
 
 [use: uses a task by name from the operator's configuration or a plugin]
-use*            task_name     inputs.task     the name of the task
-with            fields        inputs.with     its inputs by name
-returns         returns       =               a typed answer, which is checked; its fields are read
-    as step.field
+use*     task_name  inputs.task  the name of the task
+with     fields     inputs.with  its inputs by name
+returns  returns    =            a typed answer, which is checked; its fields are read as step.field
 
 [~task: does work of any kind (in converted files)]
-task*           any_task      *               {kind, inputs}
-returns         returns       =               a typed answer, which is checked; its fields are read
-    as step.field
-session         name          =               steps with the same session continue one conversation
+task*    any_task  *  {kind, inputs}
+returns  returns   =  a typed answer, which is checked; its fields are read as step.field
+session  name      =  steps with the same session continue one conversation
 
 [any_task]
-kind*           name          =               who does it
-inputs          fields        =               what it is given
+kind*   name    =  who does it
+inputs  fields  =  what it is given
 
 [call: runs another workflow file, which sees nothing but `with`]
-call*           called        workflow        the file, or the name of one under `workflows`
-with            fields        inputs          its inputs by name
+call*  called  workflow  the file, or the name of one under `workflows`
+with   fields  inputs    its inputs by name
 
 [set: sets variables of the run]
-set*            sets          sets            names with values
+set*  sets  sets  names with values
 
 [value: computes a value]
-value*          value         =               any value; its texts may hold {{ }}
+value*  value  =  any value; its texts may hold {{ }}
 
 [if: takes one of two branches]
-if*             expression    test            the condition
-then*           then          =               the steps if it is true
-else            else          otherwise       the steps if it is false
+if*    expression  test       the condition
+then*  then        =          the steps if it is true
+else   else        otherwise  the steps if it is false
 
 [choose: takes one of several branches]
-choose*         choose        *               {on: expression, cases: {name: steps}, default: steps}
+choose*  choose  *  {on: expression, cases: {name: steps}, default: steps}
 
 [each: runs its steps for each item of a list; result: the list of results in order]
-each*           list          items           the list
-as              item_name     item_name       what an item is called; default: item
-index           item_name     index_name      what the item's number, from 0, is called
-at_once         whole 1 10000   concurrency   how many side by side; default 1
-steps*          steps         body            what is done with each item
-~block          block         *               how its steps are held together
+each*    list           items        the list
+as       item_name      item_name    what an item is called; default: item
+index    item_name      index_name   what the item's number, from 0, is called
+at_once  whole 1 10000  concurrency  how many side by side; default 1
+steps*   steps          body         what is done with each item
+~block   block          *            how its steps are held together
 
 [together: runs its steps side by side]
-together*       together      body            the steps, or true beside `steps`
-^steps          side_by_side  body            the steps that run side by side
+together*  together      body  the steps, or true beside `steps`
+^steps     side_by_side  body  the steps that run side by side
 
 [repeat: the loop]
-repeat*         repeat        *               how and what to repeat
+repeat*  repeat  *  how and what to repeat
 
 [loop]
-until           condition     =               when it stops: a condition, or a list of which any one
-    stops it
-check           one of after before, between   =   when the condition is looked at
-at_most         limits        limits          iterations, or {iterations, time, each_time, cost,
-    tokens}
-on_limit        one of finish fail pause, time_out  =   at a limit: finish (default), fail, or ask
-carry           carry         =               names that the next iteration sees; {first, then}
-    tells the first one apart
-return          one of last best first all  returns   the iteration that is the result; default: the
+until          condition  =  when it stops: a condition, or a list of which any one stops it
+check          one of after before, between  =  when the condition is looked at
+at_most        limits  limits  iterations, or {iterations, time, each_time, cost, tokens}
+on_limit       one of finish fail pause, time_out  =  at a limit: finish (default), fail, or ask
+carry          carry  =  names that the next iteration sees; {first, then} tells the first one apart
+return         one of last best first all  returns  the iteration that is the result; default: the
     last
-on_failure      failed        on_iteration_failure   of an iteration: halt (default), continue,
-    {retry: n}
-wait            delay         delay           between iterations
-ask_person      one of never each at_limit  ask   when a person decides
-collect         collect       =               named results beside the returned iteration
-memory          memory        =               records of past iterations, seen as `past`
-session         one of fresh continue  =      whether conversations with agents and models go on
-    over iterations
-~facts          facts         =               what the loop tells an iteration, by the names that it
-    has for it
-~history_keep   whole         =               how many iterations `history` holds
-steps*          steps         body            what is repeated
-~block          block         *               how its steps are held together
+on_failure     failed  on_iteration_failure  of an iteration: halt (default), continue, {retry: n}
+wait           delay  delay  between iterations
+ask_person     one of never each at_limit  ask  when a person decides
+collect        collect  =  named results beside the returned iteration
+memory         memory  =  records of past iterations, seen as `past`
+session        one of fresh continue  =  whether conversations with agents and models go on over
+    iterations
+~facts         facts  =  what the loop tells an iteration, by the names that it has for it
+~history_keep  whole  =  how many iterations `history` holds
+steps*         steps  body  what is repeated
+~block         block  *  how its steps are held together
 
 [limits]
-iterations      iterations    =               default 10
-time            time          time_s          of the whole loop
-each_time       duration      iteration_time_s   of one iteration
-cost            number 0 1000000  cost_usd    dollars
-tokens          count         =               tokens, read and written
-calls           count         =               calls of models, agents, commands, web services and
-    tasks
+iterations  iterations  =                 default 10
+time        time        time_s            of the whole loop
+each_time   duration    iteration_time_s  of one iteration
+cost        number 0 1000000  cost_usd    dollars
+tokens      count       =                 tokens, read and written
+calls       count       =                 calls of models, agents, commands, web services and tasks
 
 [memory]
-keep            whole 1 10000   =             how many records; default 20
-across_runs     truth         =               whether later runs see them, too
-record          record        =               what is kept of an iteration
-key             label         =               loops with the same key share their records
+keep         whole 1 10000  =  how many records; default 20
+across_runs  truth          =  whether later runs see them, too
+record       record         =  what is kept of an iteration
+key          label          =  loops with the same key share their records
 
 [condition]
-when            when          =               met when the expression is true
-score           score         =               measures the iteration, and is met at `at_least`
-judge           judge         =               a model answers yes or no
-stable          stable        =               two results in a row are this much alike
-plateau         plateau       =               no better score for some iterations
-branch          branch        =               the branch that a `choose` or `if` step took
-any             conditions    =               one of these is met
-all             conditions    =               all of these are met
+when     when        =  met when the expression is true
+score    score       =  measures the iteration, and is met at `at_least`
+judge    judge       =  a model answers yes or no
+stable   stable      =  two results in a row are this much alike
+plateau  plateau     =  no better score for some iterations
+branch   branch      =  the branch that a `choose` or `if` step took
+any      conditions  =  one of these is met
+all      conditions  =  all of these are met
 
 [when]
-test            expression    =               the expression
+test  expression  =  the expression
 
 [score]
-^from           measured      from            the number
-pattern         pattern       =               the first group of its first match in the text is the
-    score
-of              of            source          what it reads; default: the last step
-at_least        number        =               the loop stops at this score; without it, it only
-    measures
-low             number        =               a lower score never counts
-high            number        =               a higher score never counts
+^from     measured  from    the number
+pattern   pattern   =       the first group of its first match in the text is the score
+of        of        source  what it reads; default: the last step
+at_least  number    =       the loop stops at this score; without it, it only measures
+low       number    =       a lower score never counts
+high      number    =       a higher score never counts
 
 [judge]
-question*       template      =               a model answers yes or no to it
-model           model         =               provider/model; a list is fail-over in order
-votes           whole 1 99    =               how many answers; the majority counts
-of              of            subject         what it reads; default: the last step
+question*  template    =        a model answers yes or no to it
+model      model       =        provider/model; a list is fail-over in order
+votes      whole 1 99  =        how many answers; the majority counts
+of         of          subject  what it reads; default: the last step
 
 [stable]
-threshold       number 0 1    =               how much alike, from 0 to 1; default 0.95
-of              of            subject         what it reads; default: the last step
+threshold  number 0 1  =        how much alike, from 0 to 1; default 0.95
+of         of          subject  what it reads; default: the last step
 
 [plateau]
-patience*       whole 1 100000  =             iterations without a better score
-min_delta       number 0      =               a gain up to this counts as none; default 0
+patience*  whole 1 100000  =  iterations without a better score
+min_delta  number 0        =  a gain up to this counts as none; default 0
 
 [wait: waits]
-wait*           moment        *               5s, PT5S, or a time
+wait*  moment  *  5s, PT5S, or a time
 
 [moment]
-duration        value         =               how long
-until           value         =               until when
+duration  value  =  how long
+until     value  =  until when
 
 [approve: asks a person; result: approved, feedback]
-approve*        question      *               the question, or {message, show, timeout}
+approve*  question  *  the question, or {message, show, timeout}
 
 [question]
-message*        template      =               the question
-show            value         =               what the person looks at
-^timeout        duration      timeout_s       how long to wait for an answer
-on_timeout      one of approve reject fail  =    default fail
-on_reject       one of result fail  =         whether a no is a result (default) or fails the step
+message*    template            =          the question
+show        value               =          what the person looks at
+^timeout    duration            timeout_s  how long to wait for an answer
+on_timeout  one of approve reject fail  =  default fail
+on_reject   one of result fail  =          whether a no is a result (default) or fails the step
 
 [stop: ends the run]
-stop*           stop          *               true, a message, or {status, message, output}
+stop*  stop  *  true, a message, or {status, message, output}
 
 [end]
-status          one of succeeded failed cancelled  =   how the run ends; default succeeded
-message         template      =               why
-output          value         =               what the run gives back
+status   one of succeeded failed cancelled  =  how the run ends; default succeeded
+message  template  =  why
+output   value     =  what the run gives back
 
 [break: ends a loop; the iteration counts]
-break*          jump          loop            a loop around the step; true: the innermost
+break*  jump  loop  a loop around the step; true: the innermost
 
 [continue: ends this iteration of a loop]
-continue*       jump          loop            a loop around the step; true: the innermost
+continue*  jump  loop  a loop around the step; true: the innermost
 
 [others]
-aliases         .             .               other names that it may be given under; '*' is any
-    name
-bind            .             .               names with values that are computed in each iteration
-concurrency     .             .               how many steps may run at once
-described       .             .               it in words, where its text does not tell
-drawn           .             .               whether a wait is drawn between the one before it and
-    its own length
-echo            .             .               what the step's record tells as its inputs
-inputs          .             .               what the judge is given beside the question
-interrupts      .             .               whether a time limit interrupts an iteration, or only
-    forbids the next one
-item_timeout_s  .             .               the longest time that one item may take
-items_max       .             .               the most items that it takes
-jitter          .             .               the part of a wait that is drawn
-keep            .             .               items of `over` are left out where this is false
-last_counts     .             .               whether a loop has failed whose last iteration failed
-limit_fields    .             .               the fields that raise a limit, for messages
-limit_words     .             .               words about a limit that is reached, for messages
-min_success_rate  .           .               the part of the items that must succeed, from 0 to 1
-on_failure      .             .               what happens to steps side by side after a failure
-on_item_failure   .           .               whether other items go on after a failed one
-open            .             .               whether steps around these see their results
-open_inputs     .             .               whether inputs may be given that are not declared
-operation       .             .               whether variables are set, or changed in another way
-over            .             .               a list; the value is computed for each `$item` of it
-repairs         .             .               how often an answer of another type is asked for again
-shape           .             .               what is made of the result, which is `it`
-recorder        .             .               the library that keeps records of ended steps
-tells           .             .               values of the note about the beginning of an iteration
-tells_after     .             .               values of the note about the end of an iteration
-total_timeout_s   .           .               the longest time that all attempts may take together
-unnamed         .             .               whether the called steps have the address of the block
-vocabulary      .             .               words for events and reasons, for `--events=dialect`
-wait_min_s      .             .               the shortest wait
-warns           .             .               a warning that is computed from the result
-whole           .             .               whether differences count behind the cut of long texts
+aliases           other names that it may be given under; '*' is any name
+bind              names with values that are computed in each iteration
+concurrency       how many steps may run at once
+described         it in words, where its text does not tell
+drawn             whether a wait is drawn between the one before it and its own length
+echo              what the step's record tells as its inputs
+inputs            what the judge is given beside the question
+interrupts        whether a time limit interrupts an iteration, or only forbids the next one
+item_timeout_s    the longest time that one item may take
+items_max         the most items that it takes
+jitter            the part of a wait that is drawn
+keep              items of `over` are left out where this is false
+last_counts       whether a loop has failed whose last iteration failed
+limit_fields      the fields that raise a limit, for messages
+limit_words       words about a limit that is reached, for messages
+min_success_rate  the part of the items that must succeed, from 0 to 1
+on_failure        what happens to steps side by side after a failure
+on_item_failure   whether other items go on after a failed one
+open              whether steps around these see their results
+open_inputs       whether inputs may be given that are not declared
+operation         whether variables are set, or changed in another way
+over              a list; the value is computed for each `$item` of it
+repairs           how often an answer of another type is asked for again
+shape             what is made of the result, which is `it`
+recorder          the library that keeps records of ended steps
+tells             values of the note about the beginning of an iteration
+tells_after       values of the note about the end of an iteration
+total_timeout_s   the longest time that all attempts may take together
+unnamed           whether the called steps have the address of the block
+vocabulary        words for events and reasons, for `--events=dialect`
+wait_min_s        the shortest wait
+warns             a warning that is computed from the result
+whole             whether differences count behind the cut of long texts
 """
 TEMPLATE = Template("a text, which may hold {{ }}")
 EXPRESSION = Condition()
@@ -374,7 +348,7 @@ _FORMS: dict[str, Form] = {
     "codes": Texts((Text("an error code, HTTP status or word"), ListOf(VALUE))),
     "count": Count(),
     "defaults": MapOf(FieldsOf(VALUE, names="any"), names="any"),
-    "delay": Delay(),
+    "delay": Delay(template=True),
     "dialect": Text("the name of a dialect"),
     "duration": Duration(),
     "env": MapOf(VALUE, "variables by name", "any"),
@@ -391,7 +365,7 @@ _FORMS: dict[str, Form] = {
     "outputs": MapOf(VALUE, "outputs by name, such as {text: '{{ write }}'}", "dashed"),
     "pattern": Text("a regular expression with a group in parentheses"),
     "query": MapOf(VALUE, "parameters by name", "any"),
-    "raw": Raw("any value"),
+    "raw": Raw(),
     "record": FieldsOf(VALUE, "names with values", "any"),
     "servers": ListOf(Text("the name of an MCP server or task")),
     "sets": MapOf(VALUE, "variables with values"),
@@ -432,7 +406,7 @@ def _sections() -> dict[str, tuple[str, list[list[str]]]]:
 
 
 _SECTIONS = _sections()
-_OTHERS = {row[0]: row[3] for row in _SECTIONS["others"][1]}
+_OTHERS: dict[str, str] = dict(_SECTIONS["others"][1])
 
 
 def doc_of(section: str) -> str:
@@ -496,4 +470,4 @@ def _form_of(attribute: Any) -> Form:
         return Duration()
     if kind.startswith("Literal"):
         return Choice(tuple(re.findall(r"\w+", kind.removeprefix("Literal"))))
-    return _BY_TYPE.get(kind) or Raw("any value")
+    return _BY_TYPE.get(kind) or Raw()

@@ -6,32 +6,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.native.blocks import COMMON, Kind, maker
-from whorl.dialects.native.context import Location, shown
+from whorl.dialects.native.blocks import COMMON, NODE, Kind
+from whorl.dialects.native.context import NOWHERE, shown
 from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, reads_as
-from whorl.dialects.native.objects import (
-    ALL,
-    Object,
-    Values,
-    defaults,
-    read_object,
-    short,
-    write_object,
-)
-from whorl.dialects.native.table import VALUE, doc_of, fields
+from whorl.dialects.native.objects import ALL, Object, Values, read_object, short, write_object
+from whorl.dialects.native.table import VALUE, fields
 from whorl.dialects.native.values import RESULTS, CannotWriteError, as_source, is_same
-from whorl.errors import Span, did_you_mean
+from whorl.dialects.reading.scalars import text_of
+from whorl.errors import did_you_mean
 from whorl.ir.checks.scopes import uses_in
-from whorl.ir.nodes import NodeFields
 from whorl.ir.walk import blocks_of, names_given, walk, with_nodes
 from whorl.language import LanguageError
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from collections.abc import Mapping as MappingOf
 
-    from whorl.dialects.native.context import Context
+    from whorl.dialects.native.context import Context, Location
     from whorl.dialects.native.objects import FieldTable
     from whorl.ir.checks.scopes import View
     from whorl.ir.expressions import Names
@@ -40,8 +31,6 @@ if TYPE_CHECKING:
     from whorl.source import Entry, Value
 
 
-# The attributes that all nodes have.
-NODE = tuple(defaults(NodeFields))
 TYPES: dict[str, dict[str, Json]] = {
     "string": {"type": "string"},
     "text": {"type": "string"},
@@ -77,63 +66,67 @@ class Returns(Form):
     ref = "returns"
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        full = _full_schema(value)
-        if full is not None:
-            return plain(full)
-        _check_type(context, value, f"'returns' of {at.owner}")
-        return _schema(value)
+        schema = value.get("schema") if isinstance(value, Mapping) and len(value) == 1 else None
+        if isinstance(schema, Mapping):
+            return plain(schema)
+        return _schema(context, value, f"'returns' of {at.owner}")
 
     def write(self, context: Context, value: Any) -> Any:
-        short = _short(value)
-        return short if reads_as(context, self, short, value) else {"schema": value}
+        written = _short(value)
+        return written if reads_as(context, self, written, value) else {"schema": value}
 
 
 def returns_schema() -> Json:
     """The JSON Schema of what can be written as the type of an answer."""
     words: list[Json] = [f"{word}{mark}" for word in TYPES for mark in ("", "?")]
     own: Json = {"$ref": "#/$defs/returns"}
+    parts: dict[str, Json] = {
+        "enum": {"type": "array"},
+        "type": {"enum": words},
+        "schema": {"type": "object"},
+    }
+    objects: list[Json] = [
+        {"type": "object", "properties": {name: part}, "required": [name]}
+        for name, part in parts.items()
+    ]
     return {
         "anyOf": [
             {"enum": words},
             {"type": "array", "items": own, "minItems": 1, "maxItems": 1},
-            {"type": "object", "properties": {"enum": {"type": "array"}}, "required": ["enum"]},
-            {"type": "object", "properties": {"type": {"enum": words}}, "required": ["type"]},
-            {
-                "type": "object",
-                "properties": {"schema": {"type": "object"}},
-                "required": ["schema"],
-            },
+            *objects,
             {"type": "object", "additionalProperties": own},
         ]
     }
 
 
-def _full_schema(value: Value) -> Mapping | None:
-    if isinstance(value, Mapping) and len(value) == 1:
-        schema = value.get("schema")
-        return schema if isinstance(schema, Mapping) else None
-    return None
-
-
-def _check_type(context: Context, value: Value, words: str) -> None:
+def _schema(context: Context, value: Value, words: str) -> Json:
+    """The JSON Schema of a type; what is none is reported."""
     match value:
-        case Scalar() if isinstance(value.value, str) and _word(value) in TYPES:
-            return
+        case Scalar() if _is_type(value):
+            return dict(TYPES[_word(value)])
         case Sequence() if len(value) == 1:
-            _check_type(context, value.items[0], words)
+            return {"type": "array", "items": _schema(context, value.items[0], words)}
+        case Mapping() if _is_enum(value):
+            options: Any = plain(value.entries[0].value)
+            is_text = all(isinstance(option, str) for option in options)
+            return {"type": "string", "enum": options} if is_text else {"enum": options}
+        case Mapping() if _is_keywords(value):
+            schema: Any = plain(value)
+            del schema["type"]
+            return {**TYPES[_word(value.get("type"))], **schema}
         case Mapping() if value.entries:
-            if not _is_enum(value) and not _is_keywords(value):
-                for entry in value:
-                    _check_type(context, entry.value, f"{_field(entry)!r} in {words}")
-        case _:
-            meant = did_you_mean(value.text, TYPES) if isinstance(value, Scalar) else ""
-            context.report(
-                "W007",
-                f"{words} must be a type, not {shown(value)}",
-                value.span,
-                label="no type",
-                help=meant or _FORMS,
-            )
+            names = {entry.name.removesuffix("?"): entry for entry in value}
+            properties: dict[str, Json] = {
+                name: _schema(context, entry.value, f"{name!r} in {words}")
+                for name, entry in names.items()
+            }
+            required: list[Json] = [name for name, entry in names.items() if _is_needed(entry)]
+            found: dict[str, Json] = {"type": "object", "properties": properties}
+            return {**found, "required": required, "additionalProperties": False}
+    message = f"{words} must be a type, not {shown(value)}"
+    advice = did_you_mean(text_of(value), TYPES) or _FORMS
+    context.report("W007", message, value.span, label="no type", help=advice)
+    return {}
 
 
 def _short(schema: Any) -> Any:
@@ -154,58 +147,24 @@ def _short(schema: Any) -> Any:
     return {"enum": schema["enum"]} if set(schema) <= {"type", "enum"} else schema
 
 
-def _schema(value: Value) -> Json:
-    match value:
-        case Scalar():
-            return dict(TYPES.get(_word(value), {}))
-        case Sequence():
-            return {"type": "array", "items": _schema(value.items[0]) if value.items else {}}
-        case Mapping():
-            if _is_enum(value):
-                return _enum(value)
-            if _is_keywords(value):
-                return _keywords(value)
-            return _object(value)
+def _word(value: Value | None) -> str:
+    return text_of(value).strip().removesuffix("?")
 
 
-def _object(value: Mapping) -> Json:
-    properties: dict[str, Json] = {_field(entry): _schema(entry.value) for entry in value}
-    required: list[Json] = [_field(entry) for entry in value if not _is_optional(entry)]
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": False,
-    }
+def _is_type(value: Value | None) -> bool:
+    return isinstance(value, Scalar) and isinstance(value.value, str) and _word(value) in TYPES
 
 
-def _word(scalar: Scalar) -> str:
-    return scalar.text.strip().removesuffix("?")
-
-
-def _field(entry: Entry) -> str:
-    return entry.name.removesuffix("?")
-
-
-def _is_optional(entry: Entry) -> bool:
+def _is_needed(entry: Entry) -> bool:
     value: Value | None = entry.value
     if isinstance(value, Mapping) and _is_keywords(value):
         value = value.get("type")
-    is_marked = isinstance(value, Scalar) and value.text.strip().endswith("?")
-    return is_marked or entry.name.endswith("?")
+    return not entry.name.endswith("?") and not text_of(value).strip().endswith("?")
 
 
 def _is_enum(value: Mapping) -> bool:
     options = value.get("enum")
     return len(value) == 1 and isinstance(options, Sequence) and bool(options.items)
-
-
-def _enum(value: Mapping) -> Json:
-    options = plain(value.entries[0].value)
-    assert isinstance(options, list)
-    if options and all(isinstance(option, str) for option in options):
-        return {"type": "string", "enum": options}
-    return {"enum": options}
 
 
 def _is_keywords(value: Mapping) -> bool:
@@ -218,18 +177,6 @@ def _is_keywords(value: Mapping) -> bool:
     return len(value) == 1 or not all(_is_type(entry.value) for entry in value)
 
 
-def _is_type(value: Value | None) -> bool:
-    return isinstance(value, Scalar) and isinstance(value.value, str) and _word(value) in TYPES
-
-
-def _keywords(value: Mapping) -> Json:
-    schema = plain(value)
-    assert isinstance(schema, dict)
-    kind = value.get("type")
-    schema.pop("type")
-    return {**TYPES[_word(kind)], **schema} if isinstance(kind, Scalar) else schema
-
-
 class TaskName(Text):
     """The name of a task, which is never a template."""
 
@@ -238,9 +185,6 @@ class TaskName(Text):
     def parse(self, context: Context, scalar: Scalar) -> Any:
         found = super().parse(context, scalar)
         return WRONG if found is WRONG else ir.Constant(found)
-
-    def print(self, context: Context, value: Any) -> Any:
-        return getattr(value, "value", WRONG)
 
 
 class Command(OneOf):
@@ -278,17 +222,15 @@ class Command(OneOf):
 
 def _with_values(script: str, values: list[ir.Value]) -> str:
     """A script with {{ }} for its variables, found by reading the result again."""
-    from whorl.dialects.native.shell import PREFIX, read_script
+    from whorl.dialects.native.shell import BARE, PREFIX, QUOTED, read_script
 
     text = script
     for number, value in enumerate(values, start=1):
-        variable = f"${{{PREFIX}{number}}}"
         source = value.source if isinstance(value, ir.Expression) else ""
-        # As `shell.py` quotes it: inside of quotes of each kind, or bare.
-        forms = (f"'\"{variable}\"$'", f"'\"{variable}\"'", f'"{variable}"', variable)
-        for form in forms:
-            tried = text.replace(form, f"{{{{{source}}}}}", 1)
-            read = read_script(tried) if form in text else None
+        for quotes in sorted({BARE, *QUOTED.values()}, key=len, reverse=True):
+            variable = quotes.format(f"${{{PREFIX}{number}}}")
+            tried = text.replace(variable, f"{{{{{source}}}}}", 1)
+            read = read_script(tried) if variable in text else None
             if read is not None and not read.faults and read.text == script:
                 text = tried
                 break
@@ -297,58 +239,47 @@ def _with_values(script: str, values: list[ir.Value]) -> str:
     return text
 
 
-def _task(name: str, forms: dict[str, Form], inside: FieldTable | None = None) -> Kind:
-    """A kind of task; its inputs are fields of its own, or stand `inside` of one of them."""
-    own = fields(name, {**forms, "returns": Returns()})
-    known = {**own, **fields("task", None, ir.Task, *_OWN, *NODE, secure_outputs=_secure)}
-    order = [field.attribute for field in (inside or own).values()]
+class TaskKind(Kind):
+    """A kind of task, whose inputs are fields of the step or stand `inside` of one of them."""
 
-    def make(context: Context, found: dict[str, Any]) -> Any:
+    def make(self, context: Context, found: dict[str, Any]) -> Any:
         entries = [(key, one) for key, one in found.items() if key.startswith("inputs.")]
         rest = {key: one for key, one in found.items() if not key.startswith("inputs.")}
         if not context.exact:
             # A converted file has them in the order of its source, others in that of the table.
+            order = [field.attribute for field in (self.inside or self.own).values()]
             entries.sort(key=lambda entry: order.index(entry[0]) if entry[0] in order else -1)
-        if name == "use" and "inputs.with" not in found:
+        if self.name == "use" and "inputs.with" not in found:
             entries.append(("inputs.with", ir.Fields()))
         given: list[tuple[Any, ir.Value]] = []
         for key, one in entries:
             given += one.entries if key == _MORE else [(key.removeprefix("inputs."), one)]
         if entries:
-            rest |= {"kind": name, "inputs": ir.Fields(tuple(given))}
-        return maker(ir.Task, known)(context, rest)
+            rest |= {"kind": self.name, "inputs": ir.Fields(tuple(given))}
+        return super().make(context, rest)
 
-    return Kind(name, doc_of(name), known, make, _write)
-
-
-def _secure(context: Context, found: MappingOf[str, Any]) -> bool:
-    del context
-    return bool(found.get("secure", False))
-
-
-def _write(kind: Kind, context: Context, node: Any) -> dict[str, Any]:
-    """A task as the step of its kind, if that is read as just this task."""
-    if not isinstance(node, ir.Task) or node.kind != kind.name:
-        raise CannotWriteError(node)
-    step: dict[str, Any] = {}
-    entries = list(node.inputs.entries)
-    if kind.name == "run":
-        step["run"] = kind.own["run"].form.write(context, node)
-        entries = [one for one in entries if one[0] not in ("argv", "script", "variables")]
-    inputs = _write_inputs(context, _HTTP if kind.name == "http" else kind.own, entries)
-    if kind.name == "http":
-        inputs = {"http": inputs["url"] if list(inputs) == ["url"] else inputs}
-    known = {name: field for name, field in kind.own.items() if field.attribute != ALL}
-    step = {**step, **inputs, **write_object(context, {**known, **COMMON}, node)}
-    source = as_source(step)
-    assert isinstance(source, Mapping)
-    found = read_object(context, source, kind.fields, Location("", "", Span("", 1, 1)))
-    again = kind.make(context, {"name": node.name, "place": node.place, **found})
-    is_right = not context.diagnostics and is_same(again, node)
-    context.diagnostics.clear()
-    if not is_right:
-        raise CannotWriteError(node)
-    return step
+    def write(self, context: Context, node: Any) -> dict[str, Any]:
+        """A task as the step of its kind, if that is read as just this task."""
+        if not isinstance(node, ir.Task) or node.kind != self.name:
+            raise CannotWriteError(node)
+        entries, step = list(node.inputs.entries), {}
+        if self.name == "run":
+            step["run"] = self.own["run"].form.write(context, node)
+            entries = [one for one in entries if one[0] not in ("argv", "script", "variables")]
+        inputs = _write_inputs(context, self.inside or self.own, entries)
+        if self.inside:
+            inputs = {self.name: inputs["url"] if list(inputs) == ["url"] else inputs}
+        known = {name: field for name, field in self.own.items() if field.attribute != ALL}
+        step |= inputs | write_object(context, {**known, **COMMON}, node)
+        source = as_source(step)
+        assert isinstance(source, Mapping)
+        found = read_object(context, source, self.fields, NOWHERE)
+        again = self.make(context, {"name": node.name, "place": node.place, **found})
+        is_right = not context.diagnostics and is_same(again, node)
+        context.diagnostics.clear()
+        if not is_right:
+            raise CannotWriteError(node)
+        return step
 
 
 def _write_inputs(
@@ -368,36 +299,40 @@ def _write_inputs(
     return step
 
 
-def _write_any(kind: Kind, context: Context, node: Any) -> dict[str, Any]:
-    if not isinstance(node, ir.Task):
-        raise CannotWriteError(node)
-    return write_object(context, {**kind.own, **COMMON}, node)
+def _secure(context: Context, found: MappingOf[str, Any]) -> bool:
+    return bool(found.get("secure", False))
 
 
 _OWN = ("kind", "inputs", "returns", "session")
+_ALL_TASKS = fields("task", None, ir.Task, *_OWN, *NODE, secure_outputs=_secure)
 _HTTP = fields("request")
-_ANY: FieldTable = {
-    **fields("~task", {"any_task": Object("task", fields("any_task")), "returns": Returns()}),
-    **fields("task", None, ir.Task, *_OWN, *NODE, secure_outputs=_secure),
+_TASK_FORMS: dict[str, Form] = {
+    "returns": Returns(),
+    "command": Command((Text("a text for the shell"), Values(VALUE, least=1))),
+    "request": short("url", Object("http", _HTTP), Template("a URL")),
+    "task_name": TaskName("a name", needed=True),
+    "any_task": Object("task", fields("any_task")),
 }
-del _ANY["inputs"]
-TASKS = (
-    _task("ask", {}),
-    _task("agent", {}),
-    _task("run", {"command": Command((Text("a text for the shell"), Values(VALUE, least=1)))}),
-    _task(
-        "http", {"request": short("url", Object("http", _HTTP), Template("a URL"))}, inside=_HTTP
-    ),
-    _task("use", {"task_name": TaskName("a name", needed=True)}),
-)
-ANY_TASK = Kind("task", doc_of("~task"), _ANY, maker(ir.Task, _ANY), _write_any, rare=True)
+TASKS = [
+    TaskKind(name, ir.Task, {**fields(name, _TASK_FORMS), **_ALL_TASKS}, inside)
+    for name, inside in {"ask": {}, "agent": {}, "run": {}, "http": _HTTP, "use": {}}.items()
+]
+_OTHERS = {name: field for name, field in _ALL_TASKS.items() if name != "inputs"}
+ANY_TASK = Kind("~task", ir.Task, {**fields("~task", _TASK_FORMS), **_OTHERS})
 
 
 def let_read_codes_pass(workflow: ir.Workflow, names: Names) -> ir.Workflow:
     """The workflow with `check: false` at each command whose exit code an expression reads."""
     if not any(_decides(node) for _, node in walk(workflow.body)):
         return workflow
-    read = {id(node) for node in _read_commands(workflow, names)}
+    read: set[int] = set()
+    for use in uses_in(workflow):
+        try:
+            uses = names.uses(use.expression)
+        except LanguageError:
+            continue
+        nodes = [_command(use.view, name) for name in uses if _EXIT_CODE in name.path]
+        read |= {id(node) for node in nodes if node is not None and _decides(node)}
 
     def change(node: ir.Node) -> ir.Node:
         if id(node) not in read:
@@ -411,23 +346,9 @@ def let_read_codes_pass(workflow: ir.Workflow, names: Names) -> ir.Workflow:
 
 def _decides(node: ir.Node) -> bool:
     """Whether a node is a command whose author leaves it to the file what its code means."""
-    return (
-        isinstance(node, ir.Task)
-        and node.kind == "run"
-        and "check" not in dict(node.inputs.entries)
-    )
-
-
-def _read_commands(workflow: ir.Workflow, names: Names) -> Iterator[ir.Node]:
-    for use in uses_in(workflow):
-        try:
-            found = names.uses(use.expression)
-        except LanguageError:
-            continue
-        for name in found:
-            node = _command(use.view, name) if _EXIT_CODE in name.path else None
-            if node is not None and _decides(node):
-                yield node
+    if not isinstance(node, ir.Task) or node.kind != "run":
+        return False
+    return "check" not in dict(node.inputs.entries)
 
 
 def _command(view: View, use: NameUse) -> ir.Node | None:

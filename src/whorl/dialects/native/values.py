@@ -8,9 +8,11 @@ or an object of constants that the IR holds in parts, an object with computed or
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from whorl import ir
+from whorl.dialects.reading.texts import read_tree
 from whorl.errors import Span
 from whorl.language import Expression
 from whorl.source import Entry, Mapping, Scalar, Sequence, plain
@@ -104,23 +106,11 @@ def read_result(name: str, part: str = "") -> Expression:
 
 def read_value(context: Context, value: Value | None) -> ir.Value:
     """Reads any JSON; texts with {{ }} become templates, whatever holds none a constant."""
-    match value:
-        case None:
-            return ir.Constant(None)
-        case Scalar():
-            return read_text(context, value)
-        case Sequence():
-            items = tuple(read_value(context, item) for item in value)
-            if all(isinstance(item, ir.Constant) for item in items):
-                return ir.Constant(plain(value))
-            return ir.Items(items)
-        case Mapping():
-            if is_marked(context, value):
-                return _read_marked(context, value)
-            fields = read_fields(context, value)
-            if all(isinstance(entry, ir.Constant) for _, entry in fields.entries):
-                return ir.Constant(plain(value))
-            return fields
+
+    def read_mark(value: Mapping) -> ir.Value | None:
+        return _read_marked(context, value) if is_marked(context, value) else None
+
+    return read_tree(value, partial(read_text, context), read_mark=read_mark, folds=True)
 
 
 def read_text(context: Context, scalar: Scalar) -> ir.Value:
@@ -135,11 +125,6 @@ def read_expression(context: Context, scalar: Scalar, syntax: str = "jinja") -> 
     expression = Expression(syntax, scalar.text, context.library)
     context.places.remember(expression, scalar)
     return expression
-
-
-def read_fields(context: Context, value: Mapping) -> ir.Fields:
-    """Reads an object whose values may be templates."""
-    return ir.Fields(tuple((entry.name, read_value(context, entry.value)) for entry in value))
 
 
 def _read_marked(context: Context, value: Mapping) -> ir.Value:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import fields as attributes_of
 from dataclasses import is_dataclass, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
@@ -24,7 +23,7 @@ from whorl.dialects.native.objects import (
     short,
     write_object,
 )
-from whorl.dialects.native.steps import CASE, CHOOSE, KINDS
+from whorl.dialects.native.steps import CHOOSE, KINDS
 from whorl.dialects.native.table import VALUE, fields
 from whorl.dialects.native.tasks import let_read_codes_pass, returns_schema
 from whorl.dialects.native.values import (
@@ -36,11 +35,12 @@ from whorl.dialects.native.values import (
     read_result,
     write_value,
 )
+from whorl.dialects.reading.scalars import text_of
 from whorl.ir.checks import check
 from whorl.ir.expressions import Names
 from whorl.ir.places import Places
 from whorl.ir.walk import is_hidden, names_given, walk
-from whorl.source import Mapping, Scalar
+from whorl.source import Mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from whorl.dialects.native.context import Context
     from whorl.dialects.native.objects import Field, FieldTable
+    from whorl.errors import Span
     from whorl.language import Json
     from whorl.source import Value
 
@@ -63,8 +64,9 @@ _ACCEPTED: dict[str, tuple[type, ...]] = {
 }
 
 
-def read_file(context: Context, root: Mapping) -> ir.Workflow:
+def read_file(context: Context) -> ir.Workflow:
     """Reads a native file, with the workflows that stand in it, and checks them."""
+    root = context.root
     local = root.get("workflows")
     context.local |= {entry.name for entry in local} if isinstance(local, Mapping) else set()
     name = context.file.replace("\\", "/").rpartition("/")[2].partition(".")[0] or "workflow"
@@ -81,42 +83,27 @@ def read_file(context: Context, root: Mapping) -> ir.Workflow:
 
 def _check(context: Context, workflow: ir.Workflow) -> None:
     if not context.is_full:
-        context.adopt(
-            check(
-                workflow,
-                context.places,
-                context.names,
-                is_budget_needed=not context.exact,
-                facts=tuple(FACTS),
-                is_text_suspicious=not context.exact,
-            )
-        )
+        is_plain, facts = not context.exact, tuple(FACTS)
+        options: Any = {"is_budget_needed": is_plain, "is_text_suspicious": is_plain}
+        context.adopt(check(workflow, context.places, context.names, facts=facts, **options))
 
 
 def _read(context: Context, root: Mapping, at: Location, name: str) -> ir.Workflow:
     if "expressions" in root:
         context.exact, context.library = True, library_name(root.get("expressions"))
-    written = root.get("name")
-    context.name = (
-        written.value if isinstance(written, Scalar) and isinstance(written.value, str) else ""
-    )
-    context.name = context.name or name
+    context.name = text_of(root.get("name")) or name
     found = read_object(context, root, FILE if at.owner == "the workflow" else LOCAL, at)
     found["name"] = context.name
-    body = found.setdefault("body", ir.Block(()))
-    found["body"] = replace(body, **found.pop("block", {}))
+    found.setdefault("body", ir.Block(()))
     if not found.get("outputs") and not context.exact:
         found.pop("outputs", None)
     derive(context, FILE, found)
+    names = defaults(ir.Workflow).keys() - {"workflows"}
+    workflow = ir.Workflow(**{name: part for name, part in found.items() if name in names})
     if context.exact:
-        return ir.Workflow(**_attributes(found))
-    _check_clashes(context, root, found["body"])
-    return let_read_codes_pass(ir.Workflow(**_attributes(found)), context.names)
-
-
-def _attributes(found: dict[str, Any]) -> dict[str, Any]:
-    known = {one.name for one in attributes_of(ir.Workflow)} - {"workflows"}
-    return {name: one for name, one in found.items() if name in known}
+        return workflow
+    _check_clashes(context, root, workflow.body)
+    return let_read_codes_pass(workflow, context.names)
 
 
 class Port(Object):
@@ -143,32 +130,26 @@ class Port(Object):
         if value.required and has_default:
             written["required"] = True
         elif not value.required and not has_default:
-            written = {
-                "type": f"{value.type}?",
-                **{k: v for k, v in written.items() if k != "type"},
-            }
-        return written or {"type": value.type}
+            written = {**written, "type": f"{value.type}?"}
+        return {"type": value.type, **written} if "type" in written or not written else written
 
 
 def _check_default(context: Context, name: str, found: dict[str, Any], default: Value) -> None:
     kind, value = found["type"], found["default"]
-    is_truth = isinstance(value, bool)
     accepted = _ACCEPTED.get(kind)
-    if accepted is None or value is None:
+    is_right = accepted is None or isinstance(value, accepted)
+    if (
+        value is None
+        or accepted is None
+        or (is_right and isinstance(value, bool) == (kind == "boolean"))
+    ):
         return
-    if isinstance(value, accepted) and is_truth == (kind == "boolean"):
-        return
-    context.report(
-        "W007",
-        f"the default of input {name!r} must be of type {kind}, not {shown(default)}",
-        default.span,
-        label=f"expected {kind}",
-        help="change the default or the type",
-    )
+    message = f"the default of input {name!r} must be of type {kind}, not {shown(default)}"
+    advice = "change the default or the type"
+    context.report("W007", message, default.span, label=f"expected {kind}", help=advice)
 
 
 def _main_input(context: Context, found: MappingOf[str, Any]) -> str:
-    del context
     inputs: tuple[ir.Port, ...] = found.get("inputs", ())
     if len(inputs) == 1:
         return inputs[0].name
@@ -177,7 +158,6 @@ def _main_input(context: Context, found: MappingOf[str, Any]) -> str:
 
 
 def _outputs(context: Context, found: MappingOf[str, Any]) -> tuple[tuple[str, ir.Value], ...]:
-    del context
     last = last_with_result(found["body"])
     return () if last is None else ((last.name, read_result(last.name)),)
 
@@ -192,10 +172,8 @@ def _hidden(context: Context, found: MappingOf[str, Any]) -> tuple[str, ...]:
 
 def _defaults(context: Context, found: MappingOf[str, Any]) -> tuple[tuple[str, ir.Fields], ...]:
     """`model` and `system` hold for all questions; judges share the model."""
-    del context
-    ask = [
-        (name, found[f"inputs.{name}"]) for name in ("model", "system") if f"inputs.{name}" in found
-    ]
+    inputs = {name: found.get(f"inputs.{name}") for name in ("model", "system")}
+    ask = [(name, value) for name, value in inputs.items() if value is not None]
     judge = [entry for entry in ask if entry[0] == "model"]
     kinds = (("ask", ir.Fields(tuple(ask))), ("judge", ir.Fields(tuple(judge))))
     return tuple((kind, given) for kind, given in kinds if given.entries)
@@ -204,24 +182,20 @@ def _defaults(context: Context, found: MappingOf[str, Any]) -> tuple[tuple[str, 
 def _check_clashes(context: Context, root: Mapping, body: ir.Block) -> None:
     """A name means one thing: an input, a step or a variable."""
     steps = {name for name, _ in names_given(body)}
-    sets = [name for _, node in walk(body) if isinstance(node, ir.Assign) for name, _ in node.sets]
+    sets = {name for _, node in walk(body) if isinstance(node, ir.Assign) for name, _ in node.sets}
     inputs = root.get("inputs")
-    for entry in inputs.entries if isinstance(inputs, Mapping) else ():
-        if entry.name in RESERVED or (entry.name not in steps and entry.name not in sets):
-            continue
-        what = "a step" if entry.name in steps else "a variable"
-        _report_clash(
-            context, f"{entry.name!r} is the name of an input and of {what}", what, entry.key.span
-        )
+    clashes: list[tuple[str, str, str, Span | None]] = [
+        (entry.name, "an input", "a step" if entry.name in steps else "a variable", entry.key.span)
+        for entry in (inputs if isinstance(inputs, Mapping) else ())
+        if entry.name in steps | sets and entry.name not in RESERVED
+    ]
     for path, node in walk(body):
         if node.name in sets:
-            message = f"{node.name!r} is the name of a step and of a variable"
-            _report_clash(context, message, "a variable", context.places.node(path))
-
-
-def _report_clash(context: Context, message: str, what: str, span: Any) -> None:
-    label, advice = f"{what} has this name, too", "choose another name for one of them"
-    context.report("W012", message, span, label=label, help=advice)
+            clashes.append((node.name, "a step", "a variable", context.places.node(path)))
+    for name, what, other, span in clashes:
+        message = f"{name!r} is the name of {what} and of {other}"
+        label, advice = f"{other} has this name, too", "choose another name for one of them"
+        context.report("W012", message, span, label=label, help=advice)
 
 
 class Workflows(MapOf):
@@ -253,40 +227,28 @@ class Workflows(MapOf):
 
 def write_fields(context: Context, workflow: ir.Workflow, *, exact: bool) -> dict[str, Any]:
     """A workflow as the fields of a file: plain ones, or exact ones, which say everything."""
-    if not exact:
-        return _write(context, workflow)
-    libraries = Counter(
-        one.library for one in _expressions(workflow) if one.syntax in ("jinja", "template")
-    )
-    library = libraries.most_common(1)[0][0] if libraries else ""
-    inner = replace(context, exact=True, library=library, names=Names())
-    is_said = context.exact and context.library == library
-    return _write(inner, workflow, {} if is_said else {"expressions": library or CORE})
-
-
-def _write(
-    context: Context, workflow: ir.Workflow, more: MappingOf[str, Any] = MappingProxyType({})
-) -> dict[str, Any]:
-    context = replace(context, name=workflow.name, around=Around())
-    context.workflows.update(workflow.workflows)
-    written = {**more, "name": workflow.name, **write_object(context, FILE, workflow)}
+    written: dict[str, Any] = {"name": workflow.name}
+    inner = replace(context, name=workflow.name, around=Around())
+    if exact:
+        expressions = _expressions(workflow)
+        libraries = Counter(x.library for x in expressions if x.syntax in ("jinja", "template"))
+        library = libraries.most_common(1)[0][0] if libraries else ""
+        if not context.exact or context.library != library:
+            written["expressions"] = library or CORE
+        inner = replace(inner, exact=True, library=library, names=Names())
+    inner.workflows.update(workflow.workflows)
+    written |= write_object(inner, FILE, workflow)
     if workflow.workflows:
-        inner = replace(context, shared={name: getattr(workflow, name) for name in _SHARED})
+        shared = {name: getattr(workflow, name) for name in _SHARED}
+        called = replace(inner, shared=shared)
         written["workflows"] = {
-            key: write_fields(inner, one, exact=context.exact) for key, one in workflow.workflows
+            key: write_fields(called, one, exact=exact) for key, one in workflow.workflows
         }
-    inputs = {
-        f"inputs.{name}": value
-        for kind, given in workflow.defaults
-        for name, value in given.entries
-        if kind == "ask"
-    }
-    if workflow.defaults and _defaults(context, inputs) == workflow.defaults:
+    asked = dict(workflow.defaults).get("ask", ir.Fields()).entries
+    inputs = {f"inputs.{name}": value for name, value in asked}
+    if workflow.defaults and _defaults(inner, inputs) == workflow.defaults:
         del written["defaults"]
-        written |= {
-            name.removeprefix("inputs."): write_value(context, value)
-            for name, value in inputs.items()
-        }
+        written |= {str(name): write_value(inner, value) for name, value in asked}
     return {name: written[name] for name in FILE if name in written}
 
 
@@ -302,29 +264,20 @@ def _expressions(item: Any) -> Iterator[ir.Expression]:
                 yield from _expressions(getattr(item, one.name))
 
 
-_PORT = Port(
-    "input",
-    fields(
-        "input",
-        {"type": Choice(tuple(f"{word}{mark}" for word in _TYPES for mark in ("", "?")))},
-        ir.Port,
-        "name",
-    ),
-    ir.Port,
-)
+_KINDS = Choice(tuple(f"{word}{mark}" for word in _TYPES for mark in ("", "?")))
+_PORT = Port("input", fields("input", {"type": _KINDS}, ir.Port, "name"), ir.Port)
 _INPUTS = MapOf(
     short("type", _PORT),
     "inputs by name, such as {task: string}",
     make=lambda name, found: ir.Port(name, **found),
     if_wrong={},
 )
+_BUDGET = Object("budget", fields("budget", None, ir.RunLimits), ir.RunLimits)
 _FIELDS = fields(
     "file",
     {
         "inputs": _INPUTS,
-        "budget": short(
-            "cost", Object("budget", fields("budget", None, ir.RunLimits), ir.RunLimits)
-        ),
+        "budget": short("cost", _BUDGET),
         "steps": Steps(),
         "block": OPTIONS,
         "workflows": Workflows(VALUE, "workflows by name", "any"),
@@ -351,10 +304,24 @@ FILE: FieldTable = {**_FIELDS, **{name: _share(name, field) for name, field in _
 LOCAL = {name: field for name, field in FILE.items() if name not in ("whorl", "workflows")}
 
 
+# Values of converted files that no plain value says.
+_MARKED: Json = {
+    "type": "object",
+    "properties": {
+        "expr": {"type": "string", "description": "an expression as it was written"},
+        "in": {"type": "string", "description": "its syntax; default: jinja"},
+        "library": {"type": "string", "description": "whose functions it has"},
+        "literal": {"description": "a value as it is, never a template"},
+        "items": {"type": "array", "description": "a list of values"},
+        "entries": {"type": "array", "description": "pairs of a key and a value"},
+    },
+    "additionalProperties": False,
+}
+
+
 def native_schema() -> dict[str, Json]:
     """The schema of a native file, draft 2020-12; every field has a description."""
     steps: Json = {"$ref": "#/$defs/steps"}
-    case = {**CASE, **Body().fields()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Whorl workflow",
@@ -373,8 +340,8 @@ def native_schema() -> dict[str, Json]:
                     for kind in KINDS.values()
                 ],
             },
-            "body": {"anyOf": [schema_of(Body().fields()), steps]},
-            "case": {"anyOf": [schema_of(case), steps]},
+            "body": {"anyOf": [schema_of(Body().fields), steps]},
+            "case": {"anyOf": [schema_of(Body(section="case").fields), steps]},
             "choose": {
                 "type": "object",
                 "properties": schema_of(CHOOSE)["properties"],
@@ -383,22 +350,6 @@ def native_schema() -> dict[str, Json]:
             "condition": FORM.schema(),
             "returns": returns_schema(),
             "workflow": schema_of(LOCAL),
-            "marked": _marked_schema(),
+            "marked": _MARKED,
         },
-    }
-
-
-def _marked_schema() -> Json:
-    """Values of converted files that no plain value says."""
-    return {
-        "type": "object",
-        "properties": {
-            "expr": {"type": "string", "description": "an expression as it was written"},
-            "in": {"type": "string", "description": "its syntax; default: jinja"},
-            "library": {"type": "string", "description": "whose functions it has"},
-            "literal": {"description": "a value as it is, never a template"},
-            "items": {"type": "array", "description": "a list of values"},
-            "entries": {"type": "array", "description": "pairs of a key and a value"},
-        },
-        "additionalProperties": False,
     }

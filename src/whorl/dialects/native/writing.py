@@ -15,15 +15,18 @@ from whorl.dialects.native.context import Context
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.native.values import CannotWriteError
 from whorl.dialects.native.workflow import write_fields
-from whorl.errors import InternalError, InvalidWorkflow
+from whorl.errors import InternalError, InvalidWorkflow, Span
 from whorl.ir.walk import index_nodes
+from whorl.source import Document, Mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
+    from collections.abc import Mapping as MappingOf
 
     from whorl import ir
 
 _INLINE_MAX = 88
+_NO_DOCUMENT = Document(Mapping((), Span("", 1, 1)), (), "", "")
 # Words that readers of older YAML take for true or false.
 _OLD_WORDS = re.compile(r"(?i:y|n|yes|no|on|off|true|false|null|~)")
 # Texts that cannot stand without quotes; double ones look the same in JSON.
@@ -45,12 +48,12 @@ _RESOLVERS = (
 
 
 def write_native(
-    workflow: ir.Workflow, sources: Mapping[str, str] | None = None, file: str = ""
+    workflow: ir.Workflow, sources: MappingOf[str, str] | None = None, file: str = ""
 ) -> str:
     """A workflow as a native file; comments above its steps come from its sources by file name."""
     for exact in (workflow.dialect != "native", True):
         try:
-            context = Context("", NoFiles(), KINDS)  # type: ignore[arg-type]
+            context = Context(_NO_DOCUMENT, NoFiles(), kinds=KINDS)  # type: ignore[arg-type]
             text = emit_yaml({"whorl": 1, **write_fields(context, workflow, exact=exact)})
             again = read_workflow(text, "written.yaml", dialect="native").workflow
         except (CannotWriteError, InvalidWorkflow) as fault:
@@ -79,7 +82,7 @@ def _placeless(item: object) -> object:
 
 
 def _with_comments(
-    text: str, workflow: ir.Workflow, again: ir.Workflow, sources: Mapping[str, str]
+    text: str, workflow: ir.Workflow, again: ir.Workflow, sources: MappingOf[str, str]
 ) -> str:
     """The text with the comments that stand above steps in the sources."""
     lines, nodes = text.splitlines(), index_nodes(again)

@@ -1,18 +1,22 @@
-"""Checks a file against tables of its format: unknown, missing and wrong fields at once."""
+"""Checks a file against tables of its format, and a call against the workflow that it calls."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from whorl.dialects.reading.scalars import duration_of, number_of, shown, text_of, whole_of
+from whorl.dialects.reading.texts import COMPARED_MAX
 from whorl.errors import did_you_mean, nearest
+from whorl.ir.checks.suggest import suggest
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from collections.abc import Mapping as MappingOf
 
+    from whorl.dialects.reader import Reading
     from whorl.dialects.reading.context import Findings
     from whorl.errors import Span
     from whorl.source import Entry, Value
@@ -55,34 +59,29 @@ class Field:
 
     def fits(self, value: Value) -> bool:
         """Whether a value is what the field takes; objects and lists are not looked into."""
-        match self.kind:
-            case "object" | "values":
-                return isinstance(value, Mapping)
-            case "list":
-                return isinstance(value, Sequence)
-            case "texts":
-                listed = value.items if isinstance(value, Sequence) else (value,)
-                return all(isinstance(item, Scalar) and item.text for item in listed)
+        if self.kind in ("object", "values"):
+            return isinstance(value, Mapping)
+        if self.kind == "list":
+            return isinstance(value, Sequence)
+        if self.kind == "texts":
+            items = value.items if isinstance(value, Sequence) else (value,)
+            return all(isinstance(item, Scalar) and item.text for item in items)
         if not isinstance(value, Scalar) or value.value is None:
             return False
         match self.kind:
             case "text":
                 return bool(value.text.strip())
-            case "count":
-                return self._is_within(whole_of(value))
-            case "number":
-                return self._is_within(number_of(value))
+            case "count" | "number":
+                number = whole_of(value) if self.kind == "count" else number_of(value)
+                if number is None or (self.low is not None and number < self.low):
+                    return False
+                return self.high is None or number <= self.high
             case "duration":
                 return duration_of(value) is not None
             case "flag":
                 return isinstance(value.value, bool)
             case _:
                 return value.text in self.words
-
-    def _is_within(self, number: float | None) -> bool:
-        if number is None or (self.low is not None and number < self.low):
-            return False
-        return self.high is None or number <= self.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,24 +137,73 @@ def _check_field(context: Findings, entry: Entry, known: Field, owner: str) -> N
         message = f"{entry.name!r} of {owner} must be {known}, not {shown(value)}"
         advice = did_you_mean(text_of(value), known.words) or f"write {known}"
         context.report(code, message, value.span, label=f"expected {known}", help=advice)
-    elif known.inner is not None:
-        _check_inner(context, entry, known.inner, owner)
+    elif known.inner is not None and isinstance(value, Mapping):
+        check_table(context, value, known.inner, f"{entry.name!r} of {owner}", at=entry.key.span)
+    elif known.inner is not None and isinstance(value, Sequence):
+        for item in value:
+            _check_item(context, item, known.inner, owner)
 
 
-def _check_inner(context: Findings, entry: Entry, table: Table, owner: str) -> None:
-    if isinstance(entry.value, Mapping):
-        owner = f"{entry.name!r} of {owner}"
-        check_table(context, entry.value, table, owner, at=entry.key.span)
-        return
-    assert isinstance(entry.value, Sequence)
-    for item in entry.value:
-        if isinstance(item, Mapping):
-            name = item.get("name")
-            named = f"a {table.title} of {owner}"
-            if name:
-                named = f"{table.title} {text_of(name)[:60]!r}"
-            check_table(context, item, table, named)
-            continue
-        message = f"a {table.title} of {owner} must be an object, not {shown(item)}"
+def _check_item(context: Findings, item: Value, table: Table, owner: str) -> None:
+    named = f"a {table.title} of {owner}"
+    if not isinstance(item, Mapping):
+        message = f"{named} must be an object, not {shown(item)}"
         advice = f"write its fields: {', '.join(list(table.fields)[:3])}, ..."
         context.report("W007", message, item.span, label="expected an object", help=advice)
+        return
+    if name := item.get("name"):
+        named = f"{table.title} {text_of(name)[:60]!r}"
+    check_table(context, item, table, named)
+
+
+def check_arguments(
+    context: Findings,
+    reading: Reading,
+    names: MappingOf[str, Span],
+    *,
+    owner: str,
+    span: Span,
+    others: frozenset[str] = frozenset(),
+    is_joined: bool = False,
+) -> None:
+    """Reports what a called workflow lacks, and what it does not take or never uses.
+
+    `names` are what the call gives, each where it is written. `owner` says in messages who calls,
+    `span` is where the call stands. `others` are given without being written; `is_joined` means
+    that what is written is also put together as the input.
+    """
+    workflow, mentions = reading.workflow, reading.mentions or {}
+    known = {port.name for port in workflow.inputs}
+    taken = known.union(*(port.aliases for port in workflow.inputs))
+    main = workflow.main_input
+    is_input = is_joined and main in mentions and main not in names
+    for name, place in names.items():
+        if not workflow.open_inputs and not {name, "*"} & taken:
+            message = f"workflow {workflow.name!r} has no input {name!r}"
+            advice = suggest(name, sorted(known)) or "it takes no inputs"
+            context.report("W004", message, place, label="unknown input", help=advice)
+        is_unused = workflow.open_inputs and reading.mentions is not None and name not in mentions
+        if is_unused and not is_input:
+            message = f"{owner} gives {name!r} to workflow {workflow.name!r}, "
+            message += "which never mentions it"
+            advice = f"write {{{{{name}}}}} where it is needed, or remove it"
+            advice = _meant(name, mentions) or advice
+            context.warn("W023", message, place, label="not used", help=advice)
+    required = [port.name for port in workflow.inputs if port.required]
+    for name in required:
+        if name not in names and name not in others:
+            message = f"{owner} does not give {name!r} to workflow {workflow.name!r}"
+            advice = f"add it: with: {{{name}: ...}}"
+            context.report("W006", message, span, label="an input is missing", help=advice)
+    nodes = [node.name for node in workflow.body.nodes]
+    for name, place in mentions.items():
+        if name not in names and name not in others and name not in required:
+            message = f"there is no variable {name[:60]!r} where {owner} calls workflow "
+            advice = _meant(name, (*names, *others, *nodes))
+            advice = advice or f"give it there: with: {{{name[:60]}: ...}}"
+            message += repr(workflow.name)
+            context.report("W005", message, place, label="not given", help=advice)
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    return did_you_mean(name, islice(known, COMPARED_MAX))

@@ -91,11 +91,13 @@ def read_tree(
     read_scalar: Callable[[Scalar], ir.Value],
     *,
     read_key: Callable[[Scalar], str | ir.Expression] | None = None,
+    read_mark: Callable[[Mapping], ir.Value | None] | None = None,
     folds: bool = False,
 ) -> ir.Value:
     """A JSON value whose texts may be more than constants; of a repeated key the last counts.
 
-    With `folds`, lists and objects of nothing but constants are constants themselves.
+    With `folds`, lists and objects of nothing but constants are constants themselves. `read_mark`
+    reads objects that stand for another value, and gives None for all others.
     """
 
     def read(value: Value | None) -> ir.Value:
@@ -105,29 +107,27 @@ def read_tree(
             case Scalar():
                 return read_scalar(value)
             case Sequence():
-                return _items(tuple(map(read, value)), folds=folds)
+                items = tuple(map(read, value))
+                parts = [item.value for item in items if isinstance(item, ir.Constant)]
+                is_constant = folds and len(parts) == len(items)
+                return ir.Constant(parts) if is_constant else ir.Items(items)
             case Mapping():
-                last = {entry.name: entry for entry in value}.values()
-                keys = [entry.name if read_key is None else read_key(entry.key) for entry in last]
-                values = [read(entry.value) for entry in last]
-                return _fields(tuple(zip(keys, values, strict=True)), folds=folds)
+                marked = None if read_mark is None else read_mark(value)
+                return read_fields(value) if marked is None else marked
+
+    def read_fields(value: Mapping) -> ir.Value:
+        last = {entry.name: entry for entry in value}.values()
+        keys = [entry.name if read_key is None else read_key(entry.key) for entry in last]
+        entries = tuple(zip(keys, [read(entry.value) for entry in last], strict=True))
+        constants = {
+            key: part.value
+            for key, part in entries
+            if isinstance(key, str) and isinstance(part, ir.Constant)
+        }
+        is_constant = folds and len(constants) == len(entries)
+        return ir.Constant(constants) if is_constant else ir.Fields(entries)
 
     return read(value)
-
-
-def _items(items: tuple[ir.Value, ...], *, folds: bool) -> ir.Value:
-    constants = [item.value for item in items if isinstance(item, ir.Constant)]
-    return ir.Constant(constants) if folds and len(constants) == len(items) else ir.Items(items)
-
-
-def _fields(entries: tuple[tuple[str | ir.Expression, ir.Value], ...], *, folds: bool) -> ir.Value:
-    constants = {
-        key: value.value
-        for key, value in entries
-        if isinstance(key, str) and isinstance(value, ir.Constant)
-    }
-    is_constant = folds and len(constants) == len(entries)
-    return ir.Constant(constants) if is_constant else ir.Fields(entries)
 
 
 @dataclass(slots=True)
