@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import (TYPE_CHECKING, cast)
-from whorl.dialects.files import (Names, NoFiles)
+from typing import TYPE_CHECKING, cast
+
+from whorl.dialects.files import Names, NoFiles
 from whorl.dialects.reader import Called
-from whorl.errors import (Diagnostic, InvalidWorkflow, did_you_mean)
+from whorl.errors import Diagnostic, InvalidWorkflow, did_you_mean
 from whorl.plugins import Plugins
-from whorl.source import (Mapping, read_text, read_yaml)
-
-
+from whorl.source import Mapping, read_text, read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import (Callable, Iterator, Mapping as MappingOf, Sequence)
+    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Mapping as MappingOf
     from typing import Literal
-    from whorl.dialects.files import (NamedFile, SourceFiles)
-    from whorl.dialects.reader import (Reader, Reading)
+
+    from whorl.dialects.files import NamedFile, SourceFiles
+    from whorl.dialects.reader import Reader, Reading
     from whorl.errors import Span
     from whorl.source import Document
-
 
 
 CALLED_MAX = 100

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
 from whorl.dialects.native.context import Context
 from whorl.dialects.native.steps import KINDS
-from whorl.dialects.native.workflow import (native_schema, read_file)
+from whorl.dialects.native.workflow import native_schema, read_file
 from whorl.source import Mapping
 
-
-
 if TYPE_CHECKING:
-    from whorl.dialects.reader import (Files, Reading)
+    from whorl.dialects.reader import Files, Reading
     from whorl.source import Document
 
 __all__ = ["NativeReader", "native_schema"]
