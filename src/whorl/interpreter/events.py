@@ -53,12 +53,13 @@ NoteKind: TypeAlias = Literal[
     "node.finished",
     "node.skipped",  # cause
     "task.retrying",  # due, error
-    "gate.waiting",  # reason, message, show
+    "gate.waiting",  # reason, message, show; at a limit: facts
     "budget.reached",  # limit, of, scope, pauses
     # not_begun: for a budget, the iterations whose first calls it refuses
     "run.waiting",  # status, for and not_begun, where the run is paused
     "run.finished",  # status, output, outputs, error, usage
-    "warning",  # code, message
+    # what happened, and what advice is made from: whose limit, how much more it needs, ...
+    "warning",  # code, message, facts
 ]
 
 FED_KINDS: frozenset[str] = frozenset(get_args(FedKind))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Values: TypeAlias = dict[str, Json]
 # What was used or reserved, by name: calls, tokens, cost_usd, ...
 Amounts: TypeAlias = dict[str, float]
-# Code, message, path and iteration, and what else is known of it.
+# Code, message, path and iteration; the facts that advice is made from; its cause.
 Error: TypeAlias = dict[str, Any]
 # A status, and a value or an error.
 Outcome: TypeAlias = dict[str, Any]
@@ -366,7 +366,13 @@ def error_at(address: str, code: str, message: str, **more: Json) -> Error:
     """An error at an address, with the iteration that it happened in."""
     match = _ITERATION.search(address)
     iteration = int(match[1]) if match else None
-    return {"code": code, "message": message, "path": address, "iteration": iteration} | more
+    error: Error = {"code": code, "message": message, "path": address, "iteration": iteration}
+    return error | {name: fact for name, fact in more.items() if fact}
+
+
+def error_facts(error: Error) -> Values:
+    """The facts of an error, for a message of another code that passes it on."""
+    return {"code": error["code"]} | error["facts"] if error.get("facts") else {}
 
 
 def language_failure(fault: LanguageError, address: str) -> Error:

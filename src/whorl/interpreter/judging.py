@@ -221,15 +221,14 @@ def _warn_outside(machine: State, key: str, score: Score, number: float) -> None
     """A score on another scale is told once for each loop; the table of iterations has them all."""
     frame = machine.loop_frames[key]
     low, high = score.low, score.high
-    ends = ("" if low is None else f"from {low:g}", "" if high is None else f"to {high:g}")
     message = (
         f"score {number:g} of iteration {frame['count']} is outside {range_of(low, high)} "
-        f"and counts as none; ask for a score {' '.join(filter(None, ends))} in the prompt"
+        "and counts as none"
     )
-    field = dict(machine.loop(key).limit_fields).get("score")
-    if field:
-        message += f", or change {field}"
-    machine.warn(frame["address"], "R115", message, once=f"R115 {frame['address']}")
+    fields: Json = dict(machine.loop(key).limit_fields)
+    facts: Values = {"score": number, "low": low, "high": high, "fields": fields}
+    once = f"R115 {frame['address']}"
+    machine.warn(frame["address"], "R115", message, once=once, facts=facts)
 
 
 def _check(machine: State, key: str) -> Decision | None:

@@ -382,7 +382,7 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
         fail_loop(machine, key, all_failed(frame))
         return
     message = f"{cause['message']}; the loop went on without it"
-    machine.warn(frame["address"], cause["code"], message)
+    machine.warn(frame["address"], cause["code"], message, facts=cause.get("facts"))
     machine.drop_body(frame)
     _pause(machine, key)
 

@@ -275,7 +275,7 @@ def _outcome(machine: State, key: str) -> Outcome:
     if rate >= wanted:
         whom = "it" if well == len(values) - 1 else "them"
         words = f"{cause['message']}; the run went on without {whom}"
-        machine.warn(frame["address"], cause["code"], words)
+        machine.warn(frame["address"], cause["code"], words, facts=cause.get("facts"))
         return succeeded(values)
     if wanted * node.items_max < 1:
         cause["message"] += f"; none of {len(values)} items succeeded"

@@ -91,7 +91,8 @@ def start_workflow(
     try:
         values = check_inputs(workflow, given, written=not block)
     except InputError as fault:
-        machine.finish(key, failed(error_at(address, "R111", str(fault))))
+        facts: Json = {"input": fault.missing} if fault.missing else {}
+        machine.finish(key, failed(error_at(address, "R111", str(fault), facts=facts)))
         return
     if recorder := machine.plan.recorders.get(workflow.recorder):
         values |= recorder.begin(workflow, machine.state["run"])
@@ -155,9 +156,8 @@ def end_now(machine: State, outcome: Outcome) -> None:
 def stop_endless(machine: State, steps: int) -> None:
     """Ends a run that computes for ever."""
     message = f"the run took {steps:,} steps without waiting for anything, the most there may be"
-    message += "; give its loops lower limits, or let them `wait` for a second now and then"
     machine.clear_agenda()
-    end_now(machine, failed(error_at("", "R105", message)))
+    end_now(machine, failed(error_at("", "R105", message, facts={"steps": steps})))
 
 
 def arm(machine: State) -> None:
@@ -189,7 +189,11 @@ def account_for_late(machine: State, event: Event) -> None:
 
 
 class InputError(ValueError):
-    """An input is missing, unknown or of another type."""
+    """An input is `missing`, unknown or of another type."""
+
+    def __init__(self, message: str, missing: str = "") -> None:
+        super().__init__(message)
+        self.missing = missing
 
 
 def check_inputs(workflow: Workflow, given: Values, *, written: bool = True) -> Values:
@@ -229,10 +233,8 @@ def _value(workflow: Workflow, port: Port, given: Values, written: bool) -> Json
     if given.get(port.name) is None:
         if port.default is not None or not port.required:
             return port.default
-        raise InputError(
-            f"workflow {workflow.name!r} needs the input {port.name!r} ({port.type}): "
-            f"`-i {port.name}=VALUE`"
-        )
+        message = f"workflow {workflow.name!r} needs the input {port.name!r} ({port.type})"
+        raise InputError(message, port.name)
     value = _converted(port, given[port.name])
     if written and isinstance(value, str) and port.type in ("json", "list", "files"):
         value = _from_json(value)

@@ -291,13 +291,16 @@ class State:
             self.stopped_at = address
         self._notes.append(Event(kind, address, self.state["at"], body or {}))
 
-    def warn(self, address: str, code: str, message: str, *, once: str = "") -> None:
+    def warn(
+        self, address: str, code: str, message: str, *, once: str = "", facts: Values | None = None
+    ) -> None:
         """Says something that a person should know; the same warning is said once."""
         warned = self.state["warned"]
-        key = once or f"{code} {address.partition('[')[0]} {message}"
+        key = once or f"{code} {address.partition('[')[0]} {message}{facts or ''}"
         if key not in warned and len(warned) < 1_000:
             warned.append(key)
-            self.note("warning", address, {"code": code, "message": message})
+            body: Values = {"code": code, "message": message}
+            self.note("warning", address, body | {"facts": facts} if facts else body)
 
     def drop(self, key: str) -> None:
         """Takes a frame and everything below it away, and cancels what is under way there."""

@@ -71,8 +71,24 @@ class TaskBehaviour(Behaviour):
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         """A tool that the task wanted has ended."""
-        if _collect_tool(machine, key, child, outcome):
-            ask(machine, key)
+        frame = machine.task_frames[key]
+        index = next(at for at, tool in frame["children"].items() if tool == child)
+        del frame["children"][index]
+        result = frame["results"][int(index)]
+        if not is_failure(outcome):
+            result["value"] = outcome["value"]
+            _ask_with_results(machine, key)
+            return
+        fault = outcome["error"].get("cause", outcome["error"])
+        code = str(fault.get("code", ""))
+        if code == _CHANGED or code.startswith("R") or outcome["status"] == "cancelled":
+            for other in list(frame["children"].values()):
+                machine.drop(other)
+            frame["children"] = {}
+            machine.finish(key, failed(outcome["error"], status=outcome["status"]))
+            return
+        result["error"] = fault["message"]
+        _ask_with_results(machine, key)
 
     def receive(self, machine: State, key: str, event: Event) -> None:
         """The intent, the reply, a fault, a doubt, the end of a wait, or a person's decision."""
@@ -156,8 +172,8 @@ def _finished(machine: State, key: str, event: Event) -> None:
         outcome = succeeded(event.body.get("value"))
         outcome["usage"] = event.body.get("usage")
         machine.finish(key, outcome)
-    elif _begin_tools(machine, key, calls, event.body.get("said")):
-        ask(machine, key)
+    else:
+        _begin_tools(machine, key, calls, event.body.get("said"))
 
 
 def _timer_fired(machine: State, key: str, event: Event) -> None:
@@ -335,11 +351,14 @@ def _in_doubt(machine: State, key: str, event: Event) -> None:
         machine.note("gate.waiting", doubt, {"reason": "in_doubt", "message": message})
     else:
         machine.settle(event.address)
-        message = f"{_named(frame)} was sent before a crash and may not be repeated"
+        error = error_at(
+            address, "R106", f"{_named(frame)} was sent before a crash and may not be repeated"
+        )
         if node.delivery == "at_least_once":
-            message = f"{_named(frame)} was sent {DOUBTS_MAX + 1} times, each time before a crash"
-            message += "; see why, then `whorl resume RUN` tries it again"
-        machine.finish(key, failed(error_at(address, "R106", message)))
+            times = DOUBTS_MAX + 1
+            message = f"{_named(frame)} was sent {times} times, each time before a crash"
+            error = error_at(address, "R106", message, facts={"times": times})
+        machine.finish(key, failed(error))
 
 
 def _decided(machine: State, key: str, event: Event) -> None:
@@ -395,13 +414,24 @@ def _conversation_key(frame: TaskFrame, node: Task) -> str:
     return f"{frame['loop'] or 'run'} {node.session}"
 
 
-def _begin_tools(machine: State, key: str, calls: list[Values], turn: Json) -> bool:
-    """Starts the tools that a reply wants; true when nothing is to be waited for."""
+def _begin_tools(machine: State, key: str, calls: list[Values], turn: Json) -> None:
+    """Starts the tools that a reply wants; where there is none, the next turn begins."""
     frame = machine.task_frames[key]
     turns = frame.setdefault("turns", {"root": frame["address"], "number": 1, "tools": 0})
-    if turns["number"] >= _turns_max(frame):
-        machine.finish(key, failed(_too_many(frame)))
-        return False
+    limit: Any = frame["inputs"].get("max_turns")
+    is_count = isinstance(limit, int) and not isinstance(limit, bool) and limit > 0
+    count = limit if is_count else TURNS_MAX
+    if turns["number"] >= count:
+        message = f"it still wanted tools in turn {count}, its last one"
+        error = error_at(
+            frame["address"],
+            "R100",
+            f"{_named(frame)} failed: {message}",
+            cause={"code": _TOO_MANY, "message": message},
+            facts={"code": _TOO_MANY, "turns": count},
+        )
+        machine.finish(key, failed(error))
+        return
     frame["turn"] = turn
     frame["results"] = [{"role": "tool", "id": call.get("id")} for call in calls]
     frame["children"] = {}
@@ -410,26 +440,7 @@ def _begin_tools(machine: State, key: str, calls: list[Values], turn: Json) -> b
             _start_tool(machine, key, index, call)
         else:
             frame["results"][index]["error"] = call.get("error") or "there is no such tool"
-    return _has_all_results(machine, key)
-
-
-def _collect_tool(machine: State, key: str, child: str, outcome: Outcome) -> bool:
-    """A tool has ended; true when it was the last one."""
-    frame = machine.task_frames[key]
-    index = next(at for at, tool in frame["children"].items() if tool == child)
-    del frame["children"][index]
-    result = frame["results"][int(index)]
-    if not is_failure(outcome):
-        result["value"] = outcome["value"]
-    elif _is_final(outcome):
-        for other in list(frame["children"].values()):
-            machine.drop(other)
-        frame["children"] = {}
-        machine.finish(key, failed(outcome["error"], status=outcome["status"]))
-        return False
-    else:
-        result["error"] = outcome["error"].get("cause", outcome["error"])["message"]
-    return _has_all_results(machine, key)
+    _ask_with_results(machine, key)
 
 
 def _start_tool(machine: State, key: str, index: int, call: Values) -> None:
@@ -451,11 +462,11 @@ def _start_tool(machine: State, key: str, index: int, call: Values) -> None:
     machine.enter(child)
 
 
-def _has_all_results(machine: State, key: str) -> bool:
-    """When all results are there: makes the frame ready for its next turn."""
+def _ask_with_results(machine: State, key: str) -> None:
+    """When all results are there: begins the next turn."""
     frame = machine.task_frames[key]
     if frame["children"]:
-        return False
+        return
     frame["turns"]["number"] += 1
     discard(frame, "repair", "repairs", "retries")
     before: Any = frame["inputs"].get("turns") or []
@@ -465,26 +476,7 @@ def _has_all_results(machine: State, key: str) -> bool:
     frame["base"] = inner(frame["turns"]["root"], f"turn{frame['turns']['number']}")
     # Attempts of a node are counted through, those of a turn begin anew.
     frame["attempts_before"] = frame["attempt"] - 1
-    return True
-
-
-def _turns_max(frame: TaskFrame) -> int:
-    limit: Any = frame["inputs"].get("max_turns")
-    is_count = isinstance(limit, int) and not isinstance(limit, bool) and limit > 0
-    return int(limit) if is_count else TURNS_MAX
-
-
-def _is_final(outcome: Outcome) -> bool:
-    fault = outcome["error"]
-    code = str(fault.get("cause", fault).get("code", ""))
-    return code == _CHANGED or code.startswith("R") or outcome["status"] == "cancelled"
-
-
-def _too_many(frame: TaskFrame) -> Error:
-    count = _turns_max(frame)
-    message = f"it still wanted tools in turn {count}, its last one; raise max_turns"
-    cause: Json = {"code": _TOO_MANY, "message": message}
-    return error_at(frame["address"], "R100", f"{_named(frame)} failed: {message}", cause=cause)
+    ask(machine, key)
 
 
 _RECEIVERS = {

@@ -12,9 +12,8 @@ from whorl.errors import UsageError, safe
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.figures import count, difference, dollars, line, seconds
 from whorl.interfaces.progress import Progress
-from whorl.interfaces.wording import ending_words, judgement_lines
+from whorl.interfaces.wording import advised, ending_words, judgement_lines
 from whorl.services.redaction import shown
-from whorl.services.results import with_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -193,8 +192,7 @@ def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list
             place = event.address.partition("/:")[0]
             return [f"{line(place, 60)} asks: {line(str(body.get('message', '')), 200)}"]
         case "warning":
-            words = with_run(str(body.get("message", "")), progress.run)
-            return [f"warning: {line(words, 400)}"]
+            return [f"warning: {line(advised(body, progress.run), 400)}"]
         case "task.finished" | "task.failed" if verbose:
             return [step_line(progress, event)]
     return []

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from whorl.errors import Cause, RunFailed, UsageError
+from whorl.interfaces.wording import advised
 from whorl.providers.json_values import DEPTH_MAX, NotJson, as_json
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Result:
             error: dict[str, Any] = self.error or {}
             cause = Cause(
                 code=str(error.get("code", "R100")),
-                message=str(error.get("message", "the run failed")),
+                message=advised(error) or "the run failed",
                 path=str(error.get("path", "")),
                 iteration=error.get("iteration"),
                 detail={"cause": error["cause"]} if error.get("cause") else {},

@@ -34,6 +34,7 @@ from whorl.interfaces.figures import (
 )
 from whorl.interfaces.progress import usage_of
 from whorl.interfaces.wording import (
+    advised,
     condition_words,
     ending_words,
     exit_words,
@@ -43,6 +44,7 @@ from whorl.interfaces.wording import (
     root_code,
     score_cell,
     verdict_words,
+    with_help,
 )
 from whorl.runtimes.folding import fold
 from whorl.services.inspection import (
@@ -166,7 +168,7 @@ def why(project: Project, *, run: str, at: str, as_json: bool) -> int:
 
 
 def _why_document(store: SqliteStore, run: RunId, rows: list[LoopRow]) -> dict[str, object]:
-    result: dict[str, Any] = full_result(store, run)
+    result: dict[str, Any] = with_help(full_result(store, run))
     loops = [
         {
             "path": row.address,
@@ -183,7 +185,7 @@ def _why_document(store: SqliteStore, run: RunId, rows: list[LoopRow]) -> dict[s
 
 
 def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator[str]:
-    result: dict[str, Any] = full_result(store, run)
+    result: dict[str, Any] = with_help(full_result(store, run))
     following = next_command(store, run, result)
     workflow = workflow_of(store, run)
     found = store.run(run)
@@ -217,7 +219,7 @@ def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator
 
 def _warning(warning: dict[str, Any]) -> str:
     where = f" ({line(str(warning.get('path', '')), 60)})" if warning.get("path") else ""
-    return f"warning[{warning.get('code')}]{where}: {line(str(warning.get('message', '')), 300)}"
+    return f"warning[{warning.get('code')}]{where}: {line(advised(warning), 300)}"
 
 
 def _loop_lines(
