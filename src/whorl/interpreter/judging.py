@@ -225,8 +225,8 @@ def _warn_outside(machine: State, key: str, score: Score, number: float) -> None
         f"score {number:g} of iteration {frame['count']} is outside {range_of(low, high)} "
         "and counts as none"
     )
-    fields: Json = dict(machine.loop(key).limit_fields)
-    facts: Values = {"score": number, "low": low, "high": high, "fields": fields}
+    words: Any = machine.loop(key).words or {}
+    facts: Values = {"score": number, "low": low, "high": high, "fields": words.get("fields")}
     once = f"R115 {frame['address']}"
     machine.warn(frame["address"], "R115", message, once=once, facts=facts)
 

@@ -140,12 +140,12 @@ def _ask_person(machine: State, key: str, message: str, facts: Values) -> None:
 
 def _words(machine: State, key: str, what: Reached) -> tuple[str, Values]:
     """What is reached, and the facts of it; a message that a format prescribes says all."""
-    loop, frame = machine.loop(key), machine.loop_frames[key]
-    own = dict(loop.limit_words).get(what.reason)
-    if own is not None:
-        own = own.replace("{iterations}", str(frame["limits"]["iterations"]))
-        own = own.replace("{ms}", f"{float(frame['limits'].get('time_s') or 0) * 1_000:g}")
-        return own, {}
+    frame = machine.loop_frames[key]
+    words: Any = machine.loop(key).words or {}
+    if prescribed := words.get("limits", {}).get(what.reason):
+        time_s = float(frame["limits"].get("time_s") or 0)
+        prescribed = prescribed.replace("{iterations}", str(frame["limits"]["iterations"]))
+        return prescribed.replace("{ms}", f"{time_s * 1_000:g}"), {}
     # A loop inside another one, which goes on, cannot be opened again.
     can_continue = what.reason != "timeout" and frame["loop"] is None
     facts: Values = {
@@ -154,7 +154,7 @@ def _words(machine: State, key: str, what: Reached) -> tuple[str, Values]:
         "reason": what.reason,
         "limit": what.limit,
         "of_run": what.of_run,
-        "fields": dict(loop.limit_fields),
+        "fields": words.get("fields"),
         "iterations": 0 if what.limit else MORE_ITERATIONS,
         "more": {**to_go_on(machine, key, what)} if can_continue else {},
         "continues": can_continue,

@@ -69,7 +69,8 @@ _RAW = {
     ("Constant", "value"),
     ("Port", "default"),
     ("Task", "returns"),
-    ("Workflow", "vocabulary"),
+    ("Loop", "words"),
+    ("Workflow", "words"),
 }
 
 

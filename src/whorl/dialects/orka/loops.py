@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from whorl.dialects.orka.scoring import Scoring
     from whorl.dialects.orka.tasks import Shared
     from whorl.ir.nodes import Fact
+    from whorl.language import Json
     from whorl.source import Value
 
 USUAL_LOOPS = 5
@@ -31,11 +32,9 @@ RECORDS_MAX = 20
 MEASURED = "measured_score"
 CATEGORIES = ("insights", "improvements", "mistakes")
 _EXTRACTION_FIELDS = ("enabled", "extract_patterns", "max_length_per_category", "agent_priorities")
-_LIMIT_FIELDS = (
-    ("max_iterations", "max_loops"),
-    ("timeout", "timeout"),
-    ("budget", "--budget"),
-)
+_WORDS: Json = {
+    "fields": {"max_iterations": "max_loops", "timeout": "timeout", "budget": "--budget"}
+}
 _FACTS: tuple[tuple[str, Fact], ...] = (
     ("loop_number", "number"),
     ("score", "score"),
@@ -77,7 +76,7 @@ def read_loop(agent: Agent, shared: Shared, section: Section) -> ir.Node:
         until=_until(agent, scoring, speaking, threshold),
         limits=ir.LoopLimits(iterations=loops, time_s=read_timeout(agent) or USUAL_TIMEOUT_S),
         memory=_read_memory(agent, speaking, inner.path),
-        limit_fields=_LIMIT_FIELDS,
+        words=_WORDS,
         facts=_FACTS,
         bind=((FLOW, flow_constant(inner)), (THRESHOLD, ir.Constant(threshold))),
         shape=computed("orka_loop", "it", "past", literal(settings)),

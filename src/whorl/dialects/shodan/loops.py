@@ -68,7 +68,7 @@ def read_loop(level: Level, node: GraphNode, build: Callable[[Level], ir.Block])
             collect=collect,
             facts=((inner.scope.number, "number"),),
             shape=shape,
-            limit_fields=(("max_iterations", "maxIterations"), ("budget", "--budget")),
+            words={"fields": {"max_iterations": "maxIterations", "budget": "--budget"}},
             **common(node),
         )
     ]

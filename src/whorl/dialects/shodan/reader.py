@@ -91,7 +91,7 @@ class ShodanReader:
             workflow,
             description=text_of(header.get("description")),
             workflows=tuple(context.workflows.items()),
-            vocabulary=VOCABULARY,
+            words=VOCABULARY,
         )
         context.check(workflow)
         return context.finish(workflow)

@@ -128,7 +128,7 @@ def _workflow(scope: Scope) -> ir.Workflow:
         ),
         workflows=tuple(context.workflows.items()),
         dialect="studio",
-        vocabulary=VOCABULARY,
+        words=VOCABULARY,
     )
 
 

@@ -107,7 +107,7 @@ class Lines(NullWatcher):
     def begin(self, progress: Progress, workflow: Workflow) -> None:
         """The lines go on where the run is."""
         self.progress = progress
-        self._vocabulary = workflow.vocabulary
+        self._vocabulary = workflow.words
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
         """Says what is worth a line."""

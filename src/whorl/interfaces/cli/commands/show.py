@@ -155,7 +155,7 @@ class _Status:
             "seconds": f"{max(0.0, self.until - loop.started_at):.0f}",
             "result": last.partition(": ")[2] or last,
         }
-        return status_lines(self.workflow.vocabulary, loop.path, facts)
+        return status_lines(self.workflow.words, loop.path, facts)
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """The facts for people, each with its name."""
