@@ -20,7 +20,7 @@ from whorl.dialects.native.values import (
     read_result,
     read_text,
 )
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 from whorl.ir.expressions import inner_values
 from whorl.ir.nodes import NodeFields
 from whorl.ir.walk import names_given

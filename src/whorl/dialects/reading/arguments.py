@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from whorl.errors import did_you_mean
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

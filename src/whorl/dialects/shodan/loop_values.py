@@ -15,7 +15,7 @@ from whorl.dialects.shodan.graph import COUNT, PortSpec, check_part, items_of, o
 from whorl.dialects.shodan.levels import expression, given, output, packed
 from whorl.dialects.shodan.ports import slot_types
 from whorl.errors import nearest
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 
 if TYPE_CHECKING:
     from whorl.dialects.shodan.graph import GraphNode

@@ -28,7 +28,7 @@ from whorl.dialects.shodan.loop_values import (
 from whorl.dialects.shodan.nodes import common
 from whorl.dialects.shodan.ports import slot_types
 from whorl.errors import InvalidWorkflow
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 from whorl.source import Mapping, plain
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from whorl.dialects.reading.scalars import text_of
 from whorl.dialects.shodan.graph import COUNT, PortSpec, check_part, items_of
 from whorl.dialects.shodan.levels import Reference
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

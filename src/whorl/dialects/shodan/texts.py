@@ -17,7 +17,7 @@ from whorl.dialects.shodan.graph import COUNT
 from whorl.dialects.shodan.levels import expression
 from whorl.dialects.shodan.ports import TAKEN
 from whorl.errors import nearest
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 
 if TYPE_CHECKING:
     from whorl.dialects.shodan.graph import GraphNode

@@ -33,7 +33,7 @@ from whorl.dialects.studio.words import (
     TARGET_HANDLES,
 )
 from whorl.errors import did_you_mean
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:

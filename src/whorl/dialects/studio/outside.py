@@ -16,7 +16,7 @@ from whorl.dialects.studio.scope import expression, known
 from whorl.dialects.studio.texts import ScriptFault, is_written, piped, read_script
 from whorl.dialects.studio.words import RESULTS
 from whorl.errors import did_you_mean
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from whorl.dialects.studio.functions.pipes import ARGUMENTS, PIPES
 from whorl.dialects.studio.scope import expression, known
 from whorl.dialects.studio.words import CLOSED_BY, MAIN_FIELDS, RESULTS
 from whorl.errors import did_you_mean
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 from whorl.language import LanguageError
 from whorl.source import Scalar, plain
 
