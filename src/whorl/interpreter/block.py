@@ -88,7 +88,6 @@ class BlockBehaviour(Behaviour):
         _consider(machine, key, plan, list(plan.starts))
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
-        """A node has ended."""
         frame = machine.block_frames[key]
         plan = machine.plan.blocks[frame["block"]]
         left = machine.frames[child]
@@ -144,7 +143,6 @@ class BlockBehaviour(Behaviour):
         _consider(machine, key, plan, again)
 
     def reopen(self, machine: State, key: str, child: str) -> None:
-        """A node of the block goes on after it had ended."""
         frame = machine.block_frames[key]
         name = machine.frames[child]["name"]
         frame.get("idle", {}).pop(name, None)

@@ -83,7 +83,6 @@ def per_iteration(frame: LoopFrame, iterations: int) -> dict[str, float]:
 
 
 def fits(scope: Budgeted, amount: dict[str, Any]) -> bool:
-    """Whether an amount fits into a scope beside what is spent and reserved."""
     return all(
         amount_in(amount.get(name)) <= _free(scope, name, limit) + _NOTHING
         for name, limit in _limits(scope)
@@ -167,12 +166,10 @@ def release(machine: State, frame: TaskFrame) -> dict[str, Any]:
 
 
 def under_way(scope: Budgeted) -> int:
-    """How many calls in a scope are sent and not answered."""
     return int(scope["reserved"].get("sent", 0))
 
 
 def excess(scope: Budgeted) -> dict[str, float]:
-    """By how much more than its limits allow is spent in a scope."""
     over = {name: _spent(scope, name) - limit for name, limit in _limits(scope)}
     return {name: amount for name, amount in over.items() if amount > _NOTHING}
 
@@ -222,7 +219,6 @@ def add_late_usage(machine: State, address: str, usage: dict[str, Any]) -> None:
 
 
 def exhausted(machine: State, key: str) -> str | None:
-    """The limit of a loop that is used up already, if there is one."""
     scope = machine.loop_frames[key]
     for name, limit in _limits(scope):
         if _spent(scope, name) >= limit:

@@ -155,12 +155,10 @@ _ITERATION = re.compile(r"(?P<loop>.*)\[(?P<number>[0-9]+)\](?:#[0-9]+)?")
 
 @lru_cache(maxsize=4096)
 def escape(name: str) -> str:
-    """A node's name as one part of an address."""
     return _SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", name)
 
 
 def unescape(part: str) -> str:
-    """The node's name that `escape` was given."""
     return re.sub(r"%([0-9A-F]{2})", lambda match: chr(int(match[1], 16)), part)
 
 
@@ -175,7 +173,6 @@ def inner(parent: str, word: str) -> str:
 
 
 def numbered(address: str, number: int) -> str:
-    """The address of an iteration, counted from 1."""
     return f"{address}[{number}]"
 
 

@@ -91,7 +91,6 @@ def judge_ahead(machine: State, key: str) -> Decision | None:
 
 
 def judge_left(machine: State, frame: LoopFrame, child: str) -> None:
-    """The judge who was asked has ended."""
     frame["judge"] = None
     frame["children"] = {}
     # Its own retries are attempts at the same address.
@@ -116,7 +115,6 @@ def take_answer(machine: State, key: str, outcome: Outcome) -> Decision | None:
 
 
 def ask_judge(machine: State, key: str) -> None:
-    """Asks the judge whose answer is open."""
     frame = machine.loop_frames[key]
     leaf = frame["asking"]
     index = machine.plan.rules[frame["node"]].judge_index(leaf)
@@ -449,7 +447,6 @@ def measure(score: Score, scope: Scope) -> float | None:
 
 
 def is_outside(score: Score, number: float) -> bool:
-    """Whether a number lies outside of the range that the score has."""
     too_low = score.low is not None and number < score.low
     return too_low or (score.high is not None and number > score.high)
 

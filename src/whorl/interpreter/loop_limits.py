@@ -66,7 +66,6 @@ def arm(machine: State, key: str) -> None:
 
 
 def before_iteration(machine: State, key: str) -> Reached | None:
-    """The limit that forbids another iteration."""
     frame = machine.loop_frames[key]
     limit = frame["limits"]["iterations"]
     if frame["count"] >= limit:

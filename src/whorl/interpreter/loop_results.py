@@ -172,7 +172,6 @@ def _newest(frame: LoopFrame, loop: Loop) -> Values:
 
 
 def _add_facts(machine: State, key: str, loop: Loop, body: Values) -> None:
-    """Adds what the loop tells about the end of an iteration."""
     scope = machine.scope_at(machine.loop_frames[key]["inner"])
     for name, value in loop.tells_after:
         try:
@@ -274,7 +273,6 @@ def fail_loop(
 
 
 def abandon_loop(machine: State, key: str) -> None:
-    """Something around a loop ends while it runs."""
     frame = machine.loop_frames[key]
     frame["reason"] = "cancelled"
     if "limits" not in frame:
@@ -358,7 +356,6 @@ def disarm(machine: State, key: str) -> None:
 
 
 def forget_sessions(machine: State, key: str) -> None:
-    """Forgets the conversations in a loop."""
     for kept in (machine.state["sessions"], machine.state.get("conversations", {})):
         for name in [name for name in kept if name.startswith(f"{key} ")] if kept else ():
             del kept[name]

@@ -44,7 +44,6 @@ class Refused(ValueError):
 
 
 def check(holds: bool, otherwise: str, **facts: Json) -> None:
-    """Refuses a request unless something holds."""
     if not holds:
         raise Refused(otherwise, **facts)
 
@@ -81,7 +80,6 @@ def is_repeated(machine: State, event: Event) -> bool:
 
 
 def is_known(machine: State, event: Event) -> bool:
-    """Whether a request came before."""
     return _request_of(event) in machine.state.get("requests", ())
 
 
@@ -283,7 +281,6 @@ def set_going(machine: State) -> None:
 
 
 def _amounts(body: dict[str, Any]) -> dict[str, float]:
-    """How much more of which budgets a request gives."""
     return {name: body[name] for name in budget.NAMES if body.get(name)}
 
 
@@ -349,7 +346,6 @@ def open_to_money(machine: State) -> list[str]:
 
 
 def continued(machine: State, body: dict[str, Any]) -> None:
-    """Carries out a request to continue."""
     keys = to_continue(machine, body)
     raise_limits(to_raise(machine, keys, body), body)
     for key in keys:
@@ -411,7 +407,6 @@ def to_raise(machine: State, keys: list[str], body: dict[str, Any]) -> _Limits:
 
 
 def raise_limits(raised: _Limits, body: dict[str, Any]) -> None:
-    """Raises some limits by what a request adds."""
     for (_, name), scope in raised.items():
         if body.get(name) and name in scope["limits"]:
             scope["limits"][name] += body[name]
@@ -435,7 +430,6 @@ def loop_at(machine: State, at: object, *, at_limit: bool = False) -> str:
 
 
 def check_reopenable(machine: State, key: str) -> None:
-    """Refuses a loop whose surroundings are over."""
     around = _closed_by(machine, key)
     if around is not None:
         address, name = machine.loop_frames[key]["address"], around["name"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from whorl.errors import did_you_mean
-from whorl.interpreter import budget
 from whorl.interpreter.block import new_block
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import inner
@@ -26,7 +25,7 @@ from whorl.language import LanguageError
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Outcome, RunFrame, Values
+    from whorl.interpreter.frames import Outcome, Values
     from whorl.interpreter.state import State
     from whorl.ir import Port, Workflow
     from whorl.language import Json
@@ -38,12 +37,9 @@ class RunBehaviour(Behaviour):
     stays = True
 
     def enter(self, machine: State, key: str) -> None:
-        """Starts the workflow with the run's input."""
-        frame = cast("RunFrame", machine.frames[key])
-        start_workflow(machine, key, machine.plan.workflow, frame["input"])
+        start_workflow(machine, key, machine.plan.workflow, machine.plain_frames[key]["input"])
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
-        """The workflow has ended, or the run itself has."""
         if child == key:
             end(machine, outcome)
             return
@@ -54,19 +50,11 @@ class RunBehaviour(Behaviour):
         machine.settle(event.address)
         end_now(machine, failed(error_at("", "R101", "the run reached its time limit")))
 
-    def revive(self, machine: State, key: str) -> None:
-        """Tries again what failed in the workflow."""
-        if body := machine.frames[key].get("body"):
-            machine.revive(body)
-        else:
-            machine.enter(key)
-
 
 class CallBehaviour(RunBehaviour):
     """A call of another workflow; its value is that one's outputs by name."""
 
     def enter(self, machine: State, key: str) -> None:
-        """Computes the inputs and starts the workflow."""
         frame = machine.frames[key]
         node = machine.node(frame)
         assert isinstance(node, Call)
@@ -75,7 +63,6 @@ class CallBehaviour(RunBehaviour):
         start_workflow(machine, key, machine.plan.workflows[node.workflow], given, node.workflow)
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
-        """The called workflow has ended."""
         node = machine.node(machine.frames[key])
         assert isinstance(node, Call)
         called = machine.plan.workflows[node.workflow]
@@ -106,7 +93,6 @@ def start_workflow(
 
 
 def end_workflow(machine: State, key: str, workflow: Workflow, outcome: Outcome) -> Outcome:
-    """The outputs of a workflow whose body has ended."""
     if is_failure(outcome):
         return outcome
     frame = machine.frames[key]
@@ -121,7 +107,6 @@ def end_workflow(machine: State, key: str, workflow: Workflow, outcome: Outcome)
 
 
 def end(machine: State, outcome: Outcome) -> None:
-    """The run has ended."""
     state = machine.state
     for address in list(machine.frames[state["root"]].get("waits", ())):
         machine.forget(address)
@@ -153,39 +138,12 @@ def end_now(machine: State, outcome: Outcome) -> None:
     end(machine, outcome)
 
 
-def stop_endless(machine: State, steps: int) -> None:
-    """Ends a run that computes for ever."""
-    message = f"the run took {steps:,} steps without waiting for anything, the most there may be"
-    machine.clear_agenda()
-    end_now(machine, failed(error_at("", "R105", message, facts={"steps": steps})))
-
-
 def arm(machine: State) -> None:
     """Sets the clock that ends the run, where it has a time limit."""
     seconds = machine.plan.workflow.limits.time_s
     address = inner("", "time")
     if seconds is not None and address not in machine.pending:
         machine.expect(address, machine.state["root"], "alarm", due=machine.now + seconds)
-
-
-def settle_status(machine: State) -> None:
-    """A run that only a person can move is waiting; one that moves again is running."""
-    state = machine.state
-    if state["status"] not in ("running", "waiting"):
-        return
-    waits = machine.only_people_can_move_it()
-    if waits and state["status"] == "running":
-        state["status"] = "waiting"
-        machine.note("run.waiting", "")
-    elif not waits and state["status"] == "waiting":
-        state["status"] = "running"
-
-
-def account_for_late(machine: State, event: Event) -> None:
-    """A reply that nobody waits for any more was paid for all the same."""
-    usage = event.body.get("usage")
-    if event.kind in ("task.finished", "task.failed") and isinstance(usage, dict):
-        budget.add_late_usage(machine, event.address, usage)
 
 
 class InputError(ValueError):
@@ -214,7 +172,6 @@ def check_inputs(workflow: Workflow, given: Values, *, written: bool = True) -> 
 
 
 def _renamed(workflow: Workflow, given: Values) -> Values:
-    """The values under the names of the inputs that they are meant for."""
     renamed = dict(given)
     names = {port.name for port in workflow.inputs}
     used: set[str] = set()

@@ -33,7 +33,6 @@ _RAW = {
 
 
 def to_json(item: object) -> Json:
-    """Turns IR into JSON values."""
     if is_dataclass(item) and not isinstance(item, type):
         name = type(item).__name__
         encoded: dict[str, Json] = {"is": name}
@@ -48,7 +47,6 @@ def to_json(item: object) -> Json:
 
 
 def from_json(encoded: Json) -> nodes.Workflow:
-    """Turns what `to_json` made of a workflow back into it."""
     decoded = _decode(encoded)
     if not isinstance(decoded, nodes.Workflow):
         raise InternalError("the stored workflow is none")

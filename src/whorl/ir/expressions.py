@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def expressions_in(value: Value | None) -> Iterator[Expression]:
-    """The expressions inside of a value."""
     match value:
         case None | Constant():
             return

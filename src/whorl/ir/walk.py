@@ -39,7 +39,6 @@ def node_path(holder: str, name: str) -> str:
 
 
 def slot_path(path: str, slot: str) -> str:
-    """The path of a block inside a node."""
     return path if slot == "body" else f"{path}@{slot}"
 
 

@@ -77,14 +77,12 @@ class View:
         return None
 
     def names(self) -> Iterator[str]:
-        """All names that are seen."""
         for view in self._outward():
             givers = view.scope.givers.items()
             yield from (name for name, (index, _) in givers if view._sees(index))
             yield from view.bound
 
     def is_in_loop(self) -> bool:
-        """Whether this place is in an iteration of a loop."""
         return any(isinstance(view.holder, Loop) for view in self._outward())
 
     def later(self, name: str) -> bool:

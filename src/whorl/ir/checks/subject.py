@@ -37,11 +37,9 @@ class Subject:
     is_text_suspicious: bool = False
 
     def nodes(self) -> Iterator[tuple[str, Node]]:
-        """All nodes, each with its path."""
         return walk(self.workflow.body)
 
     def loops(self) -> Iterator[tuple[str, Loop]]:
-        """All loops, each with its path."""
         for path, node in self.nodes():
             if isinstance(node, Loop):
                 yield path, node
