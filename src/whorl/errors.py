@@ -72,10 +72,19 @@ class UsageError(WhorlError):
 
     exit_code = 2
 
-    def __init__(self, message: str, *, help: str = "", code: str = "W900") -> None:  # noqa: A002
+    def __init__(
+        self,
+        message: str,
+        *,
+        help: str = "",  # noqa: A002
+        code: str = "W900",
+        facts: Mapping[str, object] | None = None,
+    ) -> None:
         super().__init__(message)
         self.help = help
         self.code = code
+        # What interfaces make the advice from, where nobody has done so.
+        self.facts = facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,8 @@ def test_what_will_happen_is_said_before(whorl: Whorl, many: str) -> None:
     one = whorl("continue", run, "--at", "all[2]/polish", "--iterations", "1")
 
     assert several.code == 2
-    assert "say which loop with --at: all[1]/polish, all[2]/polish, all[3]/polish" in several.err
+    assert "can be meant: all[1]/polish, all[2]/polish, all[3]/polish\n" in several.err
+    assert "help: say which with --at\n" in several.err
     assert one.code == 0
     said = "'all[2]/polish' goes on after 3 iterations for at most 1 more iteration; "
     assert f"{said}its condition was met, so it stops when it is met again" in one.err
@@ -156,7 +157,8 @@ def test_more_iterations_without_money_are_refused(whorl: Whorl, many: str) -> N
     done = whorl("continue", run, "--calls", "+5", "--json")
 
     assert refused.code == 2
-    assert "the calls budget of loop 'polish' allows no call: add `--calls +2`" in refused.err
+    assert "the calls budget of loop 'polish' allows no call\n" in refused.err
+    assert "help: add `--calls +2`\n" in refused.err
     assert [loop["iterations"] for loop in done.json["loops"]] == [3, 3, 3]
 
 
@@ -173,7 +175,8 @@ def test_one_command_raises_all_that_is_short(whorl: Whorl, project: Path, many:
     assert "--budget +" in advice
     assert "--calls +" in advice
     assert half.code == 2
-    assert half.err.startswith("error[W905]: the calls budget of the run allows no call: add")
+    assert half.err.startswith("error[W905]: the calls budget of the run allows no call\n")
+    assert "help: add `--calls +2`\n" in half.err
     assert "polish" in done.err
     assert "2 more calls for the run" in done.err
     assert whorl("show", run, "--json").json["usage"]["calls"] > 2

@@ -21,7 +21,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from whorl.interfaces.wording import EXIT_CODES
+from whorl.interfaces.wording import EXIT_CODES, advised
 from whorl.interpreter.events import unescape
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _error(wanted: Any, actual: Any) -> list[str]:
     found: list[str] = []
     for key, value in wanted.items():
         if key == "message":
-            found += _matches("error message", value, actual["message"])
+            found += _matches("error message", value, advised(actual))
         elif key == "cause":
             found += _differs("error cause", value, (actual.get("cause") or {}).get("code"))
         else:
@@ -112,7 +112,7 @@ def _error(wanted: Any, actual: Any) -> list[str]:
 
 
 def _warnings(wanted: list[str], actual: list[dict[str, Any]]) -> list[str]:
-    told = [f"{warning['code']} {warning['message']}" for warning in actual]
+    told = [f"{warning['code']} {advised(warning)}" for warning in actual]
     if not wanted and told:
         return [f"there are warnings: {told}"]
     return [

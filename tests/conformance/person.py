@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from whorl.interfaces.wording import advised
 from whorl.interpreter.events import Event, numbered
 from whorl.interpreter.requests import objection
 from whorl.ir.durations import parse_duration
@@ -62,8 +63,9 @@ def check_refusal(request: dict[str, Any], journal: Journal, run: RunId) -> bool
     words = told.pop("words")
     machine = fold(journal, run).machine
     [event] = events_for(told, journal, run, machine.now)
-    found = objection(machine, event)
-    assert found is not None
+    refusal = objection(machine, event)
+    assert refusal is not None
+    found = advised({"code": "W905", "message": str(refusal), "facts": refusal.facts})
     assert re.search(words, found), f"{found!r} lacks {words!r}"
     return True
 

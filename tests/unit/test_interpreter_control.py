@@ -74,7 +74,7 @@ def test_what_came_before_is_known_after_a_crash() -> None:
 
     assert count(restored) == 3
     assert is_known(restored, more("r-1"))
-    assert objection(restored, more("r-1")) == "this request has been carried out already"
+    assert str(objection(restored, more("r-1"))) == "this request has been carried out already"
     assert objection(restored, more("r-2")) is None
 
 

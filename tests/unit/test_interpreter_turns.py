@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from whorl import ir
+from whorl.interfaces.wording import advice
 from whorl.interpreter.events import Cancel, Event, Perform, Send
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
@@ -153,7 +154,8 @@ def test_the_number_of_turns_is_limited(restore: bool) -> None:
     assert driven.machine.status == "failed"
     error = driven.result["error"]
     assert error["cause"]["code"] == "P124"
-    assert "max_turns" in error["message"]
+    assert error["facts"] == {"code": "P124", "turns": 2}
+    assert advice("R100", error["facts"]) == "raise max_turns"
 
 
 @both

@@ -22,7 +22,7 @@ WORDS = {
 
 
 def translator(words: object = WORDS) -> Translator:
-    workflow = ir.Workflow(name="w", body=ir.Block(()), vocabulary=words)  # type: ignore[arg-type]
+    workflow = ir.Workflow(name="w", body=ir.Block(()), words=words)  # type: ignore[arg-type]
     return Translator("r1", workflow)
 
 
@@ -88,7 +88,7 @@ CHECKED = {
 
 def turning(check: str) -> Translator:
     loop = ir.Loop(name="turn", body=ir.Block(()), check=check)  # type: ignore[arg-type]
-    workflow = ir.Workflow(name="w", body=ir.Block((loop,)), vocabulary=CHECKED)  # type: ignore[arg-type]
+    workflow = ir.Workflow(name="w", body=ir.Block((loop,)), words=CHECKED)  # type: ignore[arg-type]
     found = Translator("r1", workflow)
     found.take(entry("loop.started", "turn", path="turn", limits={}))
     return found

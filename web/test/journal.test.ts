@@ -37,7 +37,7 @@ describe.each(NAMES)("the journal of %s", (name) => {
     expect(journal.run.output).toEqual(document.output);
     expect(journal.run.error?.message).toBe(document.error?.message);
     expect(journal.warnings.map(({ code, message }) => ({ code, message }))).toEqual(
-      document.warnings.map(({ code, message }) => ({ code, message })),
+      document.warnings.map(({ code, message, help }) => ({ code, message: help ? `${message}; ${help}` : message })),
     );
     const { unpriced_calls: _, cost_usd, ...counts } = document.usage;
     expect(journal.run.usage).toMatchObject(counts);

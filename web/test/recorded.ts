@@ -21,7 +21,7 @@ export interface ResultDocument {
   output: unknown;
   loops: Record<string, unknown>[];
   usage: Record<string, number>;
-  warnings: { code: string; message: string }[];
+  warnings: { code: string; message: string; help?: string }[];
   error: { code: string; message: string } | null;
 }
 

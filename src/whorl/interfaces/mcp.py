@@ -17,6 +17,7 @@ from mcp.server import Server
 from whorl import __version__
 from whorl.errors import UsageError, WhorlError
 from whorl.interfaces.figures import written
+from whorl.interfaces.wording import advised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -143,7 +144,7 @@ class WorkflowTools:
                 parts = (f"{name}:\n{written(value)}" for name, value in result.outputs.items())
                 text = "\n\n".join(parts)
             return _reply(text, document, beside=_WARNINGS.get(run.mark or "", ""))
-        words = str(result.error["message"]) if result.error else f"run {run.id} is {result.status}"
+        words = advised(result.error) if result.error else f"run {run.id} is {result.status}"
         return _reply(words, document, is_error=result.status == "failed")
 
 

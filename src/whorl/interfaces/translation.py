@@ -1,12 +1,12 @@
 """The journal in a dialect's own words: event names and fields that its reader left as data.
 
-`vocabulary["events"]` maps a *moment* of ours to the dialect's event:
+`words["events"]` maps a *moment* of ours to the dialect's event:
 
     {"iteration_started": {"event": "workflow.node.iteration",
                            "fields": {"node_id": "node", "index": "index", "total": "limit"}}}
 
 A field takes one of the facts below by name, or `told.NAME`: what the loop tells about its
-iterations, or `loop.NAME`: what `vocabulary["loops"]` says of the loop at that path. A field whose
+iterations, or `loop.NAME`: what `words["loops"]` says of the loop at that path. A field whose
 value is not known at that moment is null; an object as field nests.
 
 `checked` is what the condition of a loop was: for a loop that checks first, when it let the
@@ -64,7 +64,7 @@ class Translator:
     def __init__(self, run: str, workflow: Workflow) -> None:
         self._run = run
         self._workflow = workflow.name
-        words: Any = workflow.vocabulary if isinstance(workflow.vocabulary, dict) else {}
+        words: Any = workflow.words if isinstance(workflow.words, dict) else {}
         self._events: dict[str, Any] = words.get("events") or {}
         self._reasons: dict[str, str] = words.get("exit_reasons") or {}
         self._loop_words: dict[str, dict[str, Json]] = words.get("loops") or {}

@@ -9,36 +9,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from typing import TYPE_CHECKING
+
+from whorl.interpreter.frames import discard
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Error, TaskFrame, Values
     from whorl.interpreter.state import State
-    from whorl.ir import Retry, Task
+    from whorl.ir import Retry
 
 TIMEOUTS = frozenset({"P108", "R101"})
 # Tasks that failed without an answer and could be tried again by a person; the oldest ones go.
 _UNANSWERED_MAX = 1_000
-# The alarm ends an attempt, not the provider: that has a little more time than is left.
-_MORE_S = 1.0
 
 
-def is_doubtful(fault: Error) -> bool:
-    """Whether the other side may have done what it was asked to do."""
-    detail = fault.get("detail")
-    is_unsent = isinstance(detail, dict) and bool(detail.get("unsent"))
-    return not is_unsent and not _is_answered(fault)
-
-
-def _is_answered(fault: Error) -> bool:
+def is_answered(fault: Error) -> bool:
+    """Whether the other side has said something; else it may have done what it was asked to do."""
     return bool(fault.get("answered", fault.get("code") not in TIMEOUTS))
 
 
 def keep_key(frame: TaskFrame, fault: Error) -> None:
     """Keeps the key, and the cap, of an attempt that was not answered for the next one."""
-    if _is_answered(fault):
-        frame.pop("key", None)
-        frame.pop("cap", None)
+    if is_answered(fault):
+        discard(frame, "key", "cap")
     else:
         frame.setdefault("key", frame["address"])
 
@@ -103,22 +97,10 @@ def chance(machine: State, address: str) -> float:
     return int.from_bytes(digest[:8], "big") / 2**64
 
 
-def attempt_time(machine: State, frame: TaskFrame, node: Task) -> float | None:
-    """What a provider may take for an attempt that begins now."""
-    left = _left(machine, frame)
-    return node.timeout_s if left is None or node.timeout_s is not None else left + _MORE_S
-
-
-def is_out_of_time(machine: State, frame: TaskFrame) -> bool:
-    """Whether the alarm is due, though nobody has looked at the clock yet: after a crash."""
-    left = _left(machine, frame)
-    return left is not None and left <= 0
-
-
-def has_time(machine: State, frame: TaskFrame, due: float) -> bool:
-    """Whether another attempt could begin at that time."""
-    left = _left(machine, frame)
-    return left is None or due < machine.now + left
+def time_left(machine: State, frame: TaskFrame) -> float:
+    """The seconds until its alarm, which may be due though nobody has looked at the clock yet."""
+    alarm = machine.pending.get(frame.get("alarm", ""))
+    return math.inf if alarm is None else float(alarm["due"]) - machine.now
 
 
 def restart_clocks(machine: State) -> None:
@@ -130,8 +112,3 @@ def restart_clocks(machine: State) -> None:
             seconds = machine.plan.tasks[frame["node"]].total_timeout_s
             assert seconds is not None
             machine.expect(frame["alarm"], key, "alarm", due=machine.now + seconds)
-
-
-def _left(machine: State, frame: TaskFrame) -> float | None:
-    alarm = machine.pending.get(frame.get("alarm", ""))
-    return None if alarm is None else float(alarm["due"]) - machine.now

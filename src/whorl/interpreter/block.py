@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter.attempts import may_help, pause
 from whorl.interpreter.evaluation import OverlayScope, changed, value_of, values_over
 from whorl.interpreter.events import attempted, inner, join
-from whorl.interpreter.frames import discard, failed, is_failure, language_failure, succeeded
+from whorl.interpreter.frames import (
+    discard,
+    error_facts,
+    failed,
+    is_failure,
+    language_failure,
+    succeeded,
+)
 from whorl.interpreter.state import Behaviour
 from whorl.ir import Assign, Call, Compute, Task
 from whorl.language import LanguageError, truth
@@ -81,7 +88,6 @@ class BlockBehaviour(Behaviour):
         _consider(machine, key, plan, list(plan.starts))
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
-        """A node has ended."""
         frame = machine.block_frames[key]
         plan = machine.plan.blocks[frame["block"]]
         left = machine.frames[child]
@@ -137,7 +143,6 @@ class BlockBehaviour(Behaviour):
         _consider(machine, key, plan, again)
 
     def reopen(self, machine: State, key: str, child: str) -> None:
-        """A node of the block goes on after it had ended."""
         frame = machine.block_frames[key]
         name = machine.frames[child]["name"]
         frame.get("idle", {}).pop(name, None)
@@ -237,13 +242,10 @@ def _let_in(machine: State, key: str, plan: BlockPlan, name: str, more: list[str
 
 
 def _halt_if_lost(machine: State, frame: BlockFrame, plan: BlockPlan) -> None:
-    if "lost" in frame and "halted" not in frame and plan.block.on_failure != "go_on":
-        frame["halted"] = True
-        _halt(machine, frame, plan)
-
-
-def _halt(machine: State, frame: BlockFrame, plan: BlockPlan) -> None:
-    """A node has failed: nothing new begins here until the run is resumed."""
+    """Once a node has failed, nothing new begins here until the run is resumed."""
+    if "lost" not in frame or "halted" in frame or plan.block.on_failure == "go_on":
+        return
+    frame["halted"] = True
     idle = frame.pop("idle", {})
     discard(frame, "queue", "retries", "running")
     for name in plan.nodes:
@@ -421,7 +423,8 @@ def _end(machine: State, frame: BlockFrame, node: Node, outcome: Outcome, attemp
             address = attempted(join(frame["address"], node.name), attempt)
             if "noted" not in outcome:
                 machine.note("node.finished", address, {"status": "failed", "error": end["error"]})
-            machine.warn(address, "R100", f"{end['error']['message']}; the run went on without it")
+            message = f"{end['error']['message']}; the run went on without it"
+            machine.warn(address, "R100", message, facts=error_facts(end["error"]))
     return end
 
 

@@ -10,7 +10,6 @@ where nothing can be returned.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.events import Send, amount_in, charged
@@ -20,14 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Budgeted, LoopFrame, TaskFrame, Values
+    from whorl.interpreter.frames import Amounts, Budgeted, LoopFrame, TaskFrame, Values
     from whorl.interpreter.state import State
 
 
 # What is limited, in the words of messages and fields.
 NAMES = {"cost_usd": "cost", "tokens": "tokens", "calls": "calls"}
-# The flags of the command line that raise a budget.
-FLAGS = {"cost": "--budget", "tokens": "--tokens", "calls": "--calls"}
 # A call needs at least one call and one token; what it costs is not known before.
 LEAST = {"calls": 1, "tokens": 1, "cost_usd": 1e-9}
 # A reply that comes after this many other calls were given up counts beside its reservation.
@@ -86,7 +83,6 @@ def per_iteration(frame: LoopFrame, iterations: int) -> dict[str, float]:
 
 
 def fits(scope: Budgeted, amount: dict[str, Any]) -> bool:
-    """Whether an amount fits into a scope beside what is spent and reserved."""
     return all(
         amount_in(amount.get(name)) <= _free(scope, name, limit) + _NOTHING
         for name, limit in _limits(scope)
@@ -170,12 +166,10 @@ def release(machine: State, frame: TaskFrame) -> dict[str, Any]:
 
 
 def under_way(scope: Budgeted) -> int:
-    """How many calls in a scope are sent and not answered."""
     return int(scope["reserved"].get("sent", 0))
 
 
 def excess(scope: Budgeted) -> dict[str, float]:
-    """By how much more than its limits allow is spent in a scope."""
     over = {name: _spent(scope, name) - limit for name, limit in _limits(scope)}
     return {name: amount for name, amount in over.items() if amount > _NOTHING}
 
@@ -225,7 +219,6 @@ def add_late_usage(machine: State, address: str, usage: dict[str, Any]) -> None:
 
 
 def exhausted(machine: State, key: str) -> str | None:
-    """The limit of a loop that is used up already, if there is one."""
     scope = machine.loop_frames[key]
     for name, limit in _limits(scope):
         if _spent(scope, name) >= limit:
@@ -335,17 +328,16 @@ def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, A
             "pauses": not ends,
         },
     )
-    limit = NAMES[name]
     if loop is None or not ends:
-        more = flags(lacking(machine, None if is_run else scope, amount))
-        _pause(machine, frame, limit, more, None if is_run else machine.loop_frames[scope])
+        more = lacking(machine, None if is_run else scope, amount)
+        _pause(machine, frame, name, more, None if is_run else machine.loop_frames[scope])
         return
     machine.loop_frames[loop]["needs"] = {name: amount[name] for name in amount}
     whose = "the run" if is_run else repr(machine.loop_frames[scope]["name"])
     machine.loop_frames[loop]["out_of_budget"] = {
         "reason": "budget",
-        "words": f"the {limit} budget of {whose}",
-        "limit": limit,
+        "words": f"the {NAMES[name]} budget of {whose}",
+        "limit": name,
         "of_run": is_run,
         "more": max(missing(budgeted, name, amount), float(limits[name])),
     }
@@ -362,21 +354,22 @@ def _outermost_to_begin(machine: State, loop: str | None) -> str | None:
     return None
 
 
-def _pause(machine: State, call: TaskFrame, limit: str, more: str, loop: LoopFrame | None) -> None:
+def _pause(
+    machine: State, call: TaskFrame, limit: str, more: Amounts, loop: LoopFrame | None
+) -> None:
     """There is nothing to return: the run waits for more money, with all that it has."""
     state = machine.state
     machine.pause("budget")
     state.pop("queue", None)
     note_pause(machine)
     whose = "the run"
-    advice = f"`whorl resume RUN {more}`"
+    facts: Values = {"limit": limit, "more": {**more}}
     if loop is not None:
         whose = f"loop {loop['name']!r}"
-        state["short_loop"] = loop["address"]
+        state["short_loop"] = facts["loop"] = loop["address"]
         loop["short_of_run"] = False
-        advice = f"`whorl continue RUN --at '{loop['address']}' {more}`"
-    message = f"the {limit} budget of {whose} does not allow {call['name']!r}; give it more: "
-    machine.warn(call["address"], "R103", message + advice)
+    message = f"the {NAMES[limit]} budget of {whose} does not allow {call['name']!r}"
+    machine.warn(call["address"], "R103", message, facts=facts)
 
 
 def note_pause(machine: State) -> None:
@@ -418,21 +411,6 @@ def _warn_of_excess(machine: State) -> None:
             machine.warn(address, "R103", message, once=f"R103 {address} {message}")
     if not over:
         del machine.state["over"]
-
-
-def raising(limit: str, more: float) -> str:
-    """The flag that raises a budget by a sensible amount: at least by what is missing."""
-    if limit != "cost":
-        return f"{FLAGS[limit]} +{math.ceil(more)}"
-    digits = 1 - math.floor(math.log10(more)) if more > 0 else 2
-    step = 10.0**-digits
-    amount = f"{math.ceil(more / step - 1e-9) * step:.{max(digits, 1)}f}"
-    return f"{FLAGS[limit]} +{amount.rstrip('0').rstrip('.')}"
-
-
-def flags(more: dict[str, float]) -> str:
-    """The flags that raise some limits by sensible amounts."""
-    return " ".join(raising(NAMES[name], more[name]) for name in NAMES if more.get(name))
 
 
 def _loops(machine: State, keys: list[str]) -> list[LoopFrame]:

@@ -73,8 +73,6 @@ class FrameScope:
 
 
 class OverlayScope:
-    """A scope with a few names on top."""
-
     __slots__ = ("_below", "_values")
 
     def __init__(self, values: dict[str, Json], below: Scope) -> None:
@@ -82,7 +80,6 @@ class OverlayScope:
         self._below = below
 
     def lookup(self, name: str) -> Json | Undefined:
-        """The value of a name, from the top first."""
         if name in self._values:
             return self._values[name]
         return self._below.lookup(name)
@@ -103,7 +100,6 @@ def value_of(value: Value, scope: Scope) -> Json:
 
 
 def text_of(value: Value, scope: Scope) -> str:
-    """The text that a written value stands for here."""
     return to_text(value_of(value, scope))
 
 

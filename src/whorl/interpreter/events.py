@@ -53,12 +53,13 @@ NoteKind: TypeAlias = Literal[
     "node.finished",
     "node.skipped",  # cause
     "task.retrying",  # due, error
-    "gate.waiting",  # reason, message, show
+    "gate.waiting",  # reason, message, show; at a limit: facts
     "budget.reached",  # limit, of, scope, pauses
     # not_begun: for a budget, the iterations whose first calls it refuses
     "run.waiting",  # status, for and not_begun, where the run is paused
     "run.finished",  # status, output, outputs, error, usage
-    "warning",  # code, message
+    # what happened, and what advice is made from: whose limit, how much more it needs, ...
+    "warning",  # code, message, facts
 ]
 
 FED_KINDS: frozenset[str] = frozenset(get_args(FedKind))
@@ -154,12 +155,10 @@ _ITERATION = re.compile(r"(?P<loop>.*)\[(?P<number>[0-9]+)\](?:#[0-9]+)?")
 
 @lru_cache(maxsize=4096)
 def escape(name: str) -> str:
-    """A node's name as one part of an address."""
     return _SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", name)
 
 
 def unescape(part: str) -> str:
-    """The node's name that `escape` was given."""
     return re.sub(r"%([0-9A-F]{2})", lambda match: chr(int(match[1], 16)), part)
 
 
@@ -174,7 +173,6 @@ def inner(parent: str, word: str) -> str:
 
 
 def numbered(address: str, number: int) -> str:
-    """The address of an iteration, counted from 1."""
     return f"{address}[{number}]"
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Values: TypeAlias = dict[str, Json]
 # What was used or reserved, by name: calls, tokens, cost_usd, ...
 Amounts: TypeAlias = dict[str, float]
-# Code, message, path and iteration, and what else is known of it.
+# Code, message, path and iteration; the facts that advice is made from; its cause.
 Error: TypeAlias = dict[str, Any]
 # A status, and a value or an error.
 Outcome: TypeAlias = dict[str, Any]
@@ -73,17 +73,13 @@ class FrameFields(TypedDict):
     out_of_time: NotRequired[bool]
 
 
-class RunFrame(FrameFields):
-    """The run itself."""
+class PlainFrame(FrameFields):
+    """A frame of few fields: the run's input, the case that a branch took, the end of a wait."""
 
-    kind: Literal["run"]
-    input: Values
-
-
-class CallFrame(FrameFields):
-    """A call of another workflow."""
-
-    kind: Literal["call"]
+    kind: Literal["run", "call", "group", "branch", "wait", "gate", "signal"]
+    input: NotRequired[Values]
+    branch: NotRequired[str]
+    due: NotRequired[float]
 
 
 class BlockFrame(FrameFields):
@@ -103,19 +99,6 @@ class BlockFrame(FrameFields):
     halted: NotRequired[bool]
 
 
-class GroupFrame(FrameFields):
-    """A block as a node."""
-
-    kind: Literal["group"]
-
-
-class BranchFrame(FrameFields):
-    """A branch, with the name of the case that was taken."""
-
-    kind: Literal["branch"]
-    branch: NotRequired[str]
-
-
 class ForEachFrame(FrameFields):
     """A for-each; failures and tries are kept by the index of the item."""
 
@@ -128,25 +111,6 @@ class ForEachFrame(FrameFields):
     lost: NotRequired[list[str]]
     tries: NotRequired[dict[str, int]]
     kept: NotRequired[dict[str, dict[str, Any]]]
-
-
-class WaitFrame(FrameFields):
-    """A durable pause."""
-
-    kind: Literal["wait"]
-    due: NotRequired[float]
-
-
-class GateFrame(FrameFields):
-    """A question to a person."""
-
-    kind: Literal["gate"]
-
-
-class SignalFrame(FrameFields):
-    """A stop, break or continue."""
-
-    kind: Literal["signal"]
 
 
 class Intent(TypedDict):
@@ -301,19 +265,7 @@ class LoopFrame(FrameFields, Budgeted):
     accepted_score: NotRequired[float | None]
 
 
-Frame: TypeAlias = (
-    RunFrame
-    | CallFrame
-    | BlockFrame
-    | GroupFrame
-    | BranchFrame
-    | ForEachFrame
-    | LoopFrame
-    | TaskFrame
-    | WaitFrame
-    | GateFrame
-    | SignalFrame
-)
+Frame: TypeAlias = PlainFrame | BlockFrame | ForEachFrame | LoopFrame | TaskFrame
 
 
 class RunState(Budgeted):
@@ -348,17 +300,14 @@ class RunState(Budgeted):
 
 
 def succeeded(value: Json = None) -> Outcome:
-    """It went well."""
     return {"status": "succeeded", "value": value}
 
 
 def failed(error: Error, *, status: str = "failed", value: Json = None) -> Outcome:
-    """It did not go well."""
     return {"status": status, "error": error, "value": value}
 
 
 def is_failure(outcome: Outcome) -> bool:
-    """Whether an outcome is one that somebody has to deal with."""
     return outcome["status"] in _FAILURES
 
 
@@ -366,16 +315,20 @@ def error_at(address: str, code: str, message: str, **more: Json) -> Error:
     """An error at an address, with the iteration that it happened in."""
     match = _ITERATION.search(address)
     iteration = int(match[1]) if match else None
-    return {"code": code, "message": message, "path": address, "iteration": iteration} | more
+    error: Error = {"code": code, "message": message, "path": address, "iteration": iteration}
+    return error | {name: fact for name, fact in more.items() if fact}
+
+
+def error_facts(error: Error) -> Values:
+    """The facts of an error, for a message of another code that passes it on."""
+    return {"code": error["code"]} | error["facts"] if error.get("facts") else {}
 
 
 def language_failure(fault: LanguageError, address: str) -> Error:
-    """The error of an expression that could not be evaluated."""
     return error_at(address, "R105" if isinstance(fault, LimitExceeded) else "R104", f"{fault}")
 
 
 def discard(fields: FrameFields | Budgeted, *names: str) -> None:
-    """Takes fields away that are there only at times."""
     for name in names:
         fields.pop(name, None)  # type: ignore[misc]
 

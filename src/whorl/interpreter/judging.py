@@ -91,7 +91,6 @@ def judge_ahead(machine: State, key: str) -> Decision | None:
 
 
 def judge_left(machine: State, frame: LoopFrame, child: str) -> None:
-    """The judge who was asked has ended."""
     frame["judge"] = None
     frame["children"] = {}
     # Its own retries are attempts at the same address.
@@ -116,7 +115,6 @@ def take_answer(machine: State, key: str, outcome: Outcome) -> Decision | None:
 
 
 def ask_judge(machine: State, key: str) -> None:
-    """Asks the judge whose answer is open."""
     frame = machine.loop_frames[key]
     leaf = frame["asking"]
     index = machine.plan.rules[frame["node"]].judge_index(leaf)
@@ -221,15 +219,14 @@ def _warn_outside(machine: State, key: str, score: Score, number: float) -> None
     """A score on another scale is told once for each loop; the table of iterations has them all."""
     frame = machine.loop_frames[key]
     low, high = score.low, score.high
-    ends = ("" if low is None else f"from {low:g}", "" if high is None else f"to {high:g}")
     message = (
         f"score {number:g} of iteration {frame['count']} is outside {range_of(low, high)} "
-        f"and counts as none; ask for a score {' '.join(filter(None, ends))} in the prompt"
+        "and counts as none"
     )
-    field = dict(machine.loop(key).limit_fields).get("score")
-    if field:
-        message += f", or change {field}"
-    machine.warn(frame["address"], "R115", message, once=f"R115 {frame['address']}")
+    words: Any = machine.loop(key).words or {}
+    facts: Values = {"score": number, "low": low, "high": high, "fields": words.get("fields")}
+    once = f"R115 {frame['address']}"
+    machine.warn(frame["address"], "R115", message, once=once, facts=facts)
 
 
 def _check(machine: State, key: str) -> Decision | None:
@@ -450,7 +447,6 @@ def measure(score: Score, scope: Scope) -> float | None:
 
 
 def is_outside(score: Score, number: float) -> bool:
-    """Whether a number lies outside of the range that the score has."""
     too_low = score.low is not None and number < score.low
     return too_low or (score.high is not None and number > score.high)
 

@@ -51,8 +51,6 @@ ITERATIONS_MAX = 100_000
 
 
 class LoopBehaviour(Behaviour):
-    """A body that is repeated."""
-
     stays = True
 
     def enter(self, machine: State, key: str) -> None:
@@ -64,7 +62,6 @@ class LoopBehaviour(Behaviour):
         next_iteration(machine, key)
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
-        """The body of an iteration has ended, or a judge has answered."""
         frame = machine.loop_frames[key]
         if child != frame.get("body"):
             judging.judge_left(machine, frame, child)
@@ -98,12 +95,10 @@ class LoopBehaviour(Behaviour):
             next_iteration(machine, key)
 
     def abandon(self, machine: State, key: str) -> None:
-        """Something around the loop ends while it runs."""
         if "reason" not in machine.loop_frames[key]:
             abandon_loop(machine, key)
 
     def fail(self, machine: State, key: str, error: Error) -> None:
-        """The loop could not be set up."""
         fail_loop(machine, key, error)
 
     def time_out(self, machine: State, key: str) -> None:
@@ -114,12 +109,10 @@ class LoopBehaviour(Behaviour):
         fail_loop(machine, key, out_of_time(frame), status="timed_out", reason="timeout")
 
     def names_for_shape(self, machine: State, key: str) -> Values:
-        """The records of its memory."""
         return {"past": machine.loop_frames[key].get("past", [])}
 
 
 def resume_iteration(machine: State, key: str) -> None:
-    """Goes on with the iteration that a budget stopped."""
     frame = machine.loop_frames[key]
     loop_limits.resume_iteration(machine, key)
     if frame["phase"] == "body":
@@ -382,7 +375,7 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
         fail_loop(machine, key, all_failed(frame))
         return
     message = f"{cause['message']}; the loop went on without it"
-    machine.warn(frame["address"], cause["code"], message)
+    machine.warn(frame["address"], cause["code"], message, facts=cause.get("facts"))
     machine.drop_body(frame)
     _pause(machine, key)
 

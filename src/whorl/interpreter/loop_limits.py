@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from typing import Any
 
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import LoopFrame
+    from whorl.interpreter.frames import LoopFrame, Values
     from whorl.interpreter.state import State
 
 
-# How many more iterations are advised.
+# How many more iterations a loop is taken to need.
 MORE_ITERATIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A limit that is reached: the exit reason, in words, and which one (of the run) it is.
+    """A limit that is reached: the exit reason, in words, and which budget (of the run) it is.
 
-    `more` is how much more a budget needs, for the advice.
+    `more` is how much more that budget needs.
     """
 
     reason: str
@@ -66,7 +66,6 @@ def arm(machine: State, key: str) -> None:
 
 
 def before_iteration(machine: State, key: str) -> Reached | None:
-    """The limit that forbids another iteration."""
     frame = machine.loop_frames[key]
     limit = frame["limits"]["iterations"]
     if frame["count"] >= limit:
@@ -86,7 +85,7 @@ def before_iteration(machine: State, key: str) -> Reached | None:
         words = f"its {budget.NAMES[spent]} budget of {limit:g}"
         # Another iteration may need as much as those before.
         more = max(limit, over + (limit + over) / max(1, frame["count"]))
-        return Reached("budget", words, budget.NAMES[spent], more=more)
+        return Reached("budget", words, spent, more=more)
     return None
 
 
@@ -106,69 +105,60 @@ def reached(machine: State, key: str, what: Reached) -> None:
     reason = what.reason
     if reason == "budget":
         frame["short_of_run"] = what.of_run
-    message, advice = _words(machine, key, what)
+    message, facts = _words(machine, key, what)
     disarm(machine, key)
     frame["phase"] = "limit"
     if loop.on_limit == "pause" or loop.ask == "at_limit":
         frame["limit_reason"] = reason
-        _ask_person(machine, key, message)
+        _ask_person(machine, key, message, facts)
     elif loop.on_limit == "finish" and (reason != "timeout" or "last" in frame):
         if machine.plan.rules[frame["node"]].decides:
             limits = machine.state["limits"] if what.of_run else frame["limits"]
             once = f"R102 {frame['node']} {reason} {what.limit} {json.dumps(limits)}"
-            machine.warn(frame["address"], "R102", advice, once=once)
+            machine.warn(frame["address"], "R102", message, once=once, facts=facts)
         end_loop(machine, key, reason)
     else:
         if loop.on_limit == "finish" and frame["count"]:
             # Nothing can be returned; a resumed run makes the iteration anew that was cut short.
             frame["phase"] = "body"
-        error = error_at(frame["address"], "R102", advice)
+        error = error_at(frame["address"], "R102", message, facts=facts)
         status = "timed_out" if loop.on_limit == "time_out" else "failed"
         fail_loop(machine, key, error, status=status, reason=reason)
 
 
-def _ask_person(machine: State, key: str, message: str) -> None:
+def _ask_person(machine: State, key: str, message: str, facts: Values) -> None:
     frame = machine.loop_frames[key]
     number, results = returned(machine, key)
     offer = "what there is" if number in (None, frame.get("last")) else f"iteration {number}"
     address = inner(frame["address"], "limit")
     machine.expect(address, key, "gate")
     question = f"{message}: accept {offer}, continue, or reject?"
-    machine.note("gate.waiting", address, {"reason": "limit", "message": question, "show": results})
+    body: Values = {"reason": "limit", "message": question, "show": results, "facts": facts}
+    machine.note("gate.waiting", address, body)
 
 
-def _words(machine: State, key: str, what: Reached) -> tuple[str, str]:
-    """What is reached, and that with what can be done about it."""
-    loop, frame = machine.loop(key), machine.loop_frames[key]
-    own = dict(loop.limit_words).get(what.reason)
-    if own is not None:
-        own = own.replace("{iterations}", str(frame["limits"]["iterations"]))
-        own = own.replace("{ms}", f"{float(frame['limits'].get('time_s') or 0) * 1_000:g}")
-        return own, own
-    message = f"loop {frame['name']!r} reached {what.words} before it was done{what.also}"
-    return message, f"{message}; raise {_raised_by(machine, key, what)}"
-
-
-def _raised_by(machine: State, key: str, what: Reached) -> str:
-    """The field that raises a limit, and the command where there is one."""
-    loop, frame = machine.loop(key), machine.loop_frames[key]
-    fields = dict(loop.limit_fields)
-    if what.of_run:
-        # A dialect without a field for it has the flag of the command line.
-        field = fields.get("run", "--budget")
-        if "run" in fields and what.limit != "cost":
-            field = f"{field}.{what.limit}"
-    else:
-        field = fields.get(what.limit) or fields.get(what.reason, "the limit")
-    address = frame["address"]
-    if what.reason == "timeout" or frame["loop"] is not None:
-        # The loop around it goes on: it cannot be opened again.
-        return f"`{field}`"
-    amounts = [] if what.limit else [f"--iterations {MORE_ITERATIONS}"]
-    amounts.append(budget.flags(to_go_on(machine, key, what)))
-    # More money alone is for all loops that lack it: one of many need not be named.
-    at = "" if what.limit and "[" in address else f"--at '{address}' "
-    return f"`{field}`, or `whorl continue RUN {at}{' '.join(filter(None, amounts))}`"
+def _words(machine: State, key: str, what: Reached) -> tuple[str, Values]:
+    """What is reached, and the facts of it; a message that a format prescribes says all."""
+    frame = machine.loop_frames[key]
+    words: Any = machine.loop(key).words or {}
+    if prescribed := words.get("limits", {}).get(what.reason):
+        time_s = float(frame["limits"].get("time_s") or 0)
+        prescribed = prescribed.replace("{iterations}", str(frame["limits"]["iterations"]))
+        return prescribed.replace("{ms}", f"{time_s * 1_000:g}"), {}
+    # A loop inside another one, which goes on, cannot be opened again.
+    can_continue = what.reason != "timeout" and frame["loop"] is None
+    facts: Values = {
+        "loop": frame["name"],
+        "address": frame["address"],
+        "reason": what.reason,
+        "limit": what.limit,
+        "of_run": what.of_run,
+        "fields": words.get("fields"),
+        "iterations": 0 if what.limit else MORE_ITERATIONS,
+        "more": {**to_go_on(machine, key, what)} if can_continue else {},
+        "continues": can_continue,
+    }
+    return f"loop {frame['name']!r} reached {what.words} before it was done{what.also}", facts
 
 
 def to_go_on(machine: State, key: str, what: Reached | None = None) -> dict[str, float]:
@@ -180,9 +170,8 @@ def to_go_on(machine: State, key: str, what: Reached | None = None) -> dict[str,
     iterations = 1 if "budget" in (what and what.reason, frame.get("reason")) else MORE_ITERATIONS
     needs = frame.get("needs") or budget.per_iteration(frame, iterations)
     more = budget.lacking(machine, key, needs)
-    for name, limit in budget.NAMES.items():
-        if what is not None and what.limit == limit:
-            more[name] = max(more.get(name, 0.0), what.more)
+    if what is not None and what.limit:
+        more[what.limit] = max(more.get(what.limit, 0.0), what.more)
     return more
 
 

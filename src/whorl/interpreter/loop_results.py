@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import inner, numbered
-from whorl.interpreter.frames import error_at, failed, succeeded
+from whorl.interpreter.frames import error_at, error_facts, failed, succeeded
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def _lengthen_history(machine: State, frame: LoopFrame, loop: Loop, results: Val
         cuts = frame["history_cuts"] = frame.get("history_cuts", 0) + 1
         if cuts == 2:
             words = f"the history of loop {frame['name']!r} holds its newest {len(history)} "
-            words += "iterations, the most that are kept; records of `memory` can hold more"
-            machine.warn(frame["address"], "R105", words)
+            words += "iterations, the most that are kept"
+            machine.warn(frame["address"], "R105", words, facts={"history": len(history)})
     frame["history"] = history
 
 
@@ -172,7 +172,6 @@ def _newest(frame: LoopFrame, loop: Loop) -> Values:
 
 
 def _add_facts(machine: State, key: str, loop: Loop, body: Values) -> None:
-    """Adds what the loop tells about the end of an iteration."""
     scope = machine.scope_at(machine.loop_frames[key]["inner"])
     for name, value in loop.tells_after:
         try:
@@ -251,7 +250,7 @@ def all_failed(frame: LoopFrame) -> Error:
     which = "the only iteration" if count == 1 else f"all {count} iterations"
     message = f"{which} of {frame['name']!r} failed: {last['message']}"
     cause = last.get("cause") or {"code": last["code"], "message": last["message"]}
-    return error_at(frame["address"], "R112", message, cause=cause)
+    return error_at(frame["address"], "R112", message, cause=cause, facts=error_facts(last))
 
 
 def fail_loop(
@@ -274,7 +273,6 @@ def fail_loop(
 
 
 def abandon_loop(machine: State, key: str) -> None:
-    """Something around a loop ends while it runs."""
     frame = machine.loop_frames[key]
     frame["reason"] = "cancelled"
     if "limits" not in frame:
@@ -358,7 +356,6 @@ def disarm(machine: State, key: str) -> None:
 
 
 def forget_sessions(machine: State, key: str) -> None:
-    """Forgets the conversations in a loop."""
     for kept in (machine.state["sessions"], machine.state.get("conversations", {})):
         for name in [name for name in kept if name.startswith(f"{key} ")] if kept else ():
             del kept[name]

@@ -14,7 +14,7 @@ from whorl.interpreter import budget, loop_limits, requests, run
 from whorl.interpreter.block import BlockBehaviour
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, SetTimer
-from whorl.interpreter.frames import failed, is_failure, language_failure
+from whorl.interpreter.frames import error_at, failed, is_failure, language_failure
 from whorl.interpreter.loop import LoopBehaviour
 from whorl.interpreter.nodes import (
     BranchBehaviour,
@@ -54,8 +54,6 @@ BEHAVIOURS: dict[str, Behaviour] = {
 
 
 class Machine(State):
-    """One run of a workflow."""
-
     def __init__(self, plan: Plan, state: RunState | None = None) -> None:
         super().__init__(plan, BEHAVIOURS, state)
         if state is not None:
@@ -75,7 +73,6 @@ class Machine(State):
         return sent + self._unaskable
 
     def held_for(self, address: str) -> Values:
-        """What is reserved for a call that was sent and not answered."""
         entry = self.pending.get(address)
         return dict(self.task_frames[entry["frame"]].get("reserve", {})) if entry else {}
 
@@ -99,8 +96,8 @@ class Machine(State):
             budget.review(self)
             loop_limits.end_out_of_budget(self)
             self._advance()
-        if not self.stopped_at:
-            run.settle_status(self)
+        if not self.stopped_at and state["status"] in ("running", "waiting"):
+            self._settle_status()
 
     def poll(self) -> list[Command]:
         """What is wanted done, once; while the run is paused no new work is handed out.
@@ -128,7 +125,9 @@ class Machine(State):
         failed = [self.frames[key]["address"] for key, _ in self._agenda]
         self._unaskable = failed if self.status != "paused" else []
         self._agenda.clear()
-        self._set_timers_again()
+        for address, entry in self.pending.items():
+            if "due" in entry:
+                self.command(SetTimer(address, entry["due"]))
 
     def take_notes(self) -> list[Event]:
         """What there is to say about the events fed since the last call."""
@@ -144,7 +143,10 @@ class Machine(State):
             return
         entry = self.pending.get(event.address)
         if entry is None or event.kind.partition(".")[0] not in ENDED_BY[entry["what"]]:
-            run.account_for_late(self, event)
+            usage = event.body.get("usage")
+            if event.kind in ("task.finished", "task.failed") and isinstance(usage, dict):
+                # Nobody waits for it any more, and it was paid for all the same.
+                budget.add_late_usage(self, event.address, usage)
             return
         if entry["what"] == "alarm" and self.stands:
             # It is set anew when the run goes on.
@@ -182,7 +184,11 @@ class Machine(State):
         while agenda and not self.stopped_at:
             steps += 1
             if steps > STEPS_MAX:
-                run.stop_endless(self, STEPS_MAX)
+                agenda.clear()
+                message = f"the run took {STEPS_MAX:,} steps without waiting for anything"
+                message += ", the most there may be"
+                error = error_at("", "R105", message, facts={"steps": STEPS_MAX})
+                run.end_now(self, failed(error))
                 return
             key, outcome = agenda.popleft()
             frame = frames.get(key)
@@ -231,7 +237,10 @@ class Machine(State):
             self.warn(frame["address"], "R113", warning)
         return outcome | {"value": value}
 
-    def _set_timers_again(self) -> None:
-        for address, entry in self.pending.items():
-            if "due" in entry:
-                self.command(SetTimer(address, entry["due"]))
+    def _settle_status(self) -> None:
+        """A run that only a person can move is waiting; one that moves again is running."""
+        waits = self._open
+        is_waiting = waits["gate"] > 0 and not waits["task"] and not waits["timer"]
+        if is_waiting and self.state["status"] == "running":
+            self.note("run.waiting", "")
+        self.state["status"] = "waiting" if is_waiting else "running"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import loop, run
 from whorl.interpreter.block import new_block, results
@@ -19,14 +19,7 @@ from whorl.language import EvaluationError, truth
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import (
-        BranchFrame,
-        Error,
-        ForEachFrame,
-        Outcome,
-        Values,
-        WaitFrame,
-    )
+    from whorl.interpreter.frames import Error, ForEachFrame, Outcome, Values
     from whorl.interpreter.state import State
     from whorl.ir import Case
     from whorl.language import Json, Scope
@@ -42,21 +35,12 @@ class GroupBehaviour(Behaviour):
     stays = True
 
     def enter(self, machine: State, key: str) -> None:
-        """Starts the block."""
         _start_block(machine, key, "body")
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
-        """The block has ended."""
         if not is_failure(outcome):
             outcome = succeeded(self._value(machine, key, results(machine, child)))
         machine.finish(key, outcome)
-
-    def revive(self, machine: State, key: str) -> None:
-        """Tries again what failed in the block; its own failure, where there is none yet."""
-        if body := machine.frames[key].get("body"):
-            machine.revive(body)
-        else:
-            machine.enter(key)
 
     def _value(self, machine: State, key: str, values: Values) -> Json:
         return values
@@ -66,8 +50,7 @@ class BranchBehaviour(GroupBehaviour):
     """A branch; its value is the results, and the name of the branch taken."""
 
     def enter(self, machine: State, key: str) -> None:
-        """Takes the first case that fits."""
-        frame = cast("BranchFrame", machine.frames[key])
+        frame = machine.plain_frames[key]
         node = machine.node(frame)
         assert isinstance(node, Branch)
         taken = _choose(node, machine.scope(frame))
@@ -79,7 +62,7 @@ class BranchBehaviour(GroupBehaviour):
         _start_block(machine, key, slot)
 
     def _value(self, machine: State, key: str, values: Values) -> Json:
-        return {"branch": cast("BranchFrame", machine.frames[key])["branch"]} | values
+        return {"branch": machine.plain_frames[key]["branch"]} | values
 
 
 def _start_block(machine: State, key: str, slot: str) -> None:
@@ -132,7 +115,6 @@ class ForEachBehaviour(Behaviour):
             _start_next(machine, key)
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
-        """An item is done."""
         frame = machine.foreach_frames[key]
         index = machine.block_frames[child]["index"]
         machine.forget_if_pending(inner(machine.frames[child]["address"], "time"))
@@ -159,7 +141,6 @@ class ForEachBehaviour(Behaviour):
         _item_failed(machine, key, index, error_at(event.address, "R101", message))
 
     def revive(self, machine: State, key: str) -> None:
-        """Tries the items again that failed."""
         frame = machine.foreach_frames[key]
         if "items" not in frame:
             machine.enter(key)
@@ -173,7 +154,6 @@ class ForEachBehaviour(Behaviour):
             _try_again(machine, key, index)
 
     def reopen(self, machine: State, key: str, child: str) -> None:
-        """An item goes on after it was done."""
         frame = machine.foreach_frames[key]
         index = machine.block_frames[child]["index"]
         frame["failures"].pop(str(index), None)
@@ -275,7 +255,7 @@ def _outcome(machine: State, key: str) -> Outcome:
     if rate >= wanted:
         whom = "it" if well == len(values) - 1 else "them"
         words = f"{cause['message']}; the run went on without {whom}"
-        machine.warn(frame["address"], cause["code"], words)
+        machine.warn(frame["address"], cause["code"], words, facts=cause.get("facts"))
         return succeeded(values)
     if wanted * node.items_max < 1:
         cause["message"] += f"; none of {len(values)} items succeeded"
@@ -311,8 +291,7 @@ class WaitBehaviour(Behaviour):
     """Durable pauses, which a restart does not begin anew."""
 
     def enter(self, machine: State, key: str) -> None:
-        """Computes when the wait is over."""
-        frame = cast("WaitFrame", machine.frames[key])
+        frame = machine.plain_frames[key]
         node = machine.node(frame)
         assert isinstance(node, Wait)
         frame["due"] = _due(node, machine.scope(frame), machine.now)
@@ -322,16 +301,12 @@ class WaitBehaviour(Behaviour):
             machine.expect(inner(frame["address"], "wait"), key, "timer", due=frame["due"])
 
     def receive(self, machine: State, key: str, event: Event) -> None:
-        """The time has come."""
         machine.settle(event.address)
         machine.finish(key, succeeded())
 
 
 class GateBehaviour(Behaviour):
-    """A person decides."""
-
     def enter(self, machine: State, key: str) -> None:
-        """Asks."""
         frame = machine.frames[key]
         node = _gate(machine, key)
         scope = machine.scope(frame)
@@ -341,12 +316,10 @@ class GateBehaviour(Behaviour):
         machine.note("gate.waiting", frame["address"], body)
 
     def receive(self, machine: State, key: str, event: Event) -> None:
-        """A person has decided."""
         machine.settle(event.address)
         _decide(machine, key, bool(event.body.get("approved")), event.body.get("feedback"))
 
     def time_out(self, machine: State, key: str) -> None:
-        """Nobody has decided in time."""
         frame = machine.frames[key]
         on_timeout = _gate(machine, key).on_timeout
         machine.forget(frame["address"])
@@ -362,7 +335,6 @@ class SignalBehaviour(Behaviour):
     """Stop, break and continue: they end the run, a loop, or its iteration."""
 
     def enter(self, machine: State, key: str) -> None:
-        """Ends it."""
         node = machine.node(machine.frames[key])
         if isinstance(node, Stop):
             _stop(machine, key, node)
@@ -382,7 +354,6 @@ def _gate(machine: State, key: str) -> Gate:
 
 
 def _decide(machine: State, key: str, approved: bool, feedback: Json) -> None:
-    """The gate opens, or it does not."""
     frame = machine.frames[key]
     if not approved and _gate(machine, key).on_reject == "fail":
         message = f"{frame['name']!r} was rejected: {feedback or 'no reason given'}"

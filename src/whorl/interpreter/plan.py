@@ -52,7 +52,6 @@ class BlockPlan:
     given: dict[str, tuple[str, ...]]
 
     def node_key(self, name: str) -> str:
-        """The key under which the plan knows a node of this block."""
         return self.key + name
 
     def downstream(self, name: str) -> list[str]:
@@ -76,7 +75,6 @@ class Leaf:
 
     @property
     def id(self) -> str:
-        """The key of what is known of the condition."""
         return str(self.number)
 
 
@@ -106,12 +104,10 @@ class LoopPlan:
     decides: bool
 
     def judge_index(self, leaf: str) -> int:
-        """Which of the judges it is, from 0."""
         return list(self.judges).index(leaf)
 
 
 def loop_plan(condition: Condition | None) -> LoopPlan:
-    """Numbers the simple conditions of a loop."""
     leaves: list[Leaf] = []
     rule = None if condition is None else _rule(condition, leaves)
     return LoopPlan(
@@ -195,7 +191,6 @@ class Plan:
             self._add(part.body, f"{key}:", part)
 
     def workflow_of(self, node_key: str) -> Workflow:
-        """The workflow that a node belongs to."""
         return self._owners[node_key]
 
     def recorder(self, node_key: str) -> Recorder | None:
@@ -237,7 +232,6 @@ class Plan:
                 self._add(inner, inner_key(key + node.name, slot), owner)
 
     def _has_loop(self, block: Block, seen: frozenset[str]) -> bool:
-        """Whether there is a loop in a block, or in a workflow that it calls."""
         for _, node in walk(block):
             if isinstance(node, Loop):
                 return True
@@ -257,12 +251,10 @@ class Plan:
 
 
 def inner_key(node_key: str, slot: str) -> str:
-    """The key of a block inside a node."""
     return f"{node_key}/" if slot == "body" else f"{node_key}@{slot}/"
 
 
 def judge_key(loop_key: str, index: int) -> str:
-    """The key of the task that asks a loop's judge."""
     return f"{loop_key}?judge{index}"
 
 

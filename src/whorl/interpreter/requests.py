@@ -14,29 +14,38 @@ from whorl.interpreter.loop_results import end_loop, stop_clock
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Budgeted, LoopFrame
+    from whorl.interpreter.frames import Budgeted, LoopFrame, Values
     from whorl.interpreter.state import State
+    from whorl.language import Json
 
     # Limits of loops and of the run, by whose they are and what they count.
     _Limits = dict[tuple[str, str], Budgeted]
 
-_NOTHING_TO_RETRY = "nothing in this run can be tried again; start a new one"
 # How many requests a run remembers, and how much of the name of each.
 REQUESTS_KEPT = 100
 REQUEST_LENGTH = 64
 _AT_LIMIT = frozenset({"max_iterations", "timeout", "budget"})
 # What budgets count.
 _AMOUNTS = tuple(budget.NAMES)
+# What is advised where a request gives no amount.
+_ONE_DOLLAR = {"cost_usd": 1.0}
 
 
 class Refused(ValueError):
-    """A request that makes no sense for the run as it is."""
+    """A request that makes no sense for the run as it is; advice is made from the facts.
+
+    `verb` is what helps: continue (the loop `at`, or all that lack money), resume, start; `more`
+    is how much more of which budgets; `loops` are those that could be meant.
+    """
+
+    def __init__(self, message: str, **facts: Json) -> None:
+        super().__init__(message)
+        self.facts = facts
 
 
-def check(holds: bool, otherwise: str) -> None:
-    """Refuses a request unless something holds."""
+def check(holds: bool, otherwise: str, **facts: Json) -> None:
     if not holds:
-        raise Refused(otherwise)
+        raise Refused(otherwise, **facts)
 
 
 def receive(machine: State, event: Event) -> None:
@@ -49,7 +58,7 @@ def receive(machine: State, event: Event) -> None:
             _RECEIVERS[event.kind](machine, event.body)
             return
     except Refused as refusal:
-        machine.warn("", "W900", str(refusal))
+        machine.warn("", "W900", str(refusal), facts=refusal.facts)
     # Who reads the journal must not take the request for its effect.
     if machine.done:
         machine.note("run.finished", "", dict(machine.state["result"] or {}))
@@ -71,7 +80,6 @@ def is_repeated(machine: State, event: Event) -> bool:
 
 
 def is_known(machine: State, event: Event) -> bool:
-    """Whether a request came before."""
     return _request_of(event) in machine.state.get("requests", ())
 
 
@@ -80,11 +88,10 @@ def _request_of(event: Event) -> str:
     return name[:REQUEST_LENGTH] if isinstance(name, str) else ""
 
 
-def objection(machine: State, event: Event) -> str | None:
+def objection(machine: State, event: Event) -> Refused | None:
     """Why a request could not be carried out now, without carrying it out."""
-    if is_known(machine, event):
-        return "this request has been carried out already"
     try:
+        check(not is_known(machine, event), "this request has been carried out already")
         match event.kind:
             case "run.continued":
                 to_continue(machine, event.body)
@@ -97,13 +104,8 @@ def objection(machine: State, event: Event) -> str | None:
             case "run.resumed":
                 _may_resume(machine, event.body)
     except Refused as refusal:
-        return str(refusal)
+        return refusal
     return None
-
-
-def _began(machine: State) -> bool:
-    """Whether the workflow itself has begun, so that there is something to try again."""
-    return bool(machine.frames[machine.state["root"]].get("body"))
 
 
 def chosen_loop(machine: State, at: str = "", *, at_limit: bool = False) -> str:
@@ -157,18 +159,18 @@ def _cancelled(machine: State, body: dict[str, Any]) -> None:
 
 
 def _may_resume(machine: State, body: dict[str, Any]) -> None:
-    status = machine.status
-    if status in ("succeeded", "cancelled"):
-        words = f"the run has ended already: {status}"
-        if open_to_money(machine):
-            more = flags(body) or "--budget +1"
-            words += f"; loops that stopped for their budget go on with `whorl continue RUN {more}`"
-        check(False, words)
-    check(status != "failed" or _began(machine), _NOTHING_TO_RETRY)
+    status, more = machine.status, _amounts(body)
+    has_ended = status in ("succeeded", "cancelled")
+    facts: Values = {"verb": "continue", "more": {**(more or _ONE_DOLLAR)}}
+    can_go_on = has_ended and open_to_money(machine)
+    check(not has_ended, f"the run has ended already: {status}", **(facts if can_go_on else {}))
+    has_begun = bool(machine.frames[machine.state["root"]].get("body"))
+    can_retry = status != "failed" or has_begun
+    check(can_retry, "nothing in this run can be tried again", verb="start")
     short = short_loop(machine)
-    if status == "paused" and short and flags(body):
-        words = f"the budget of loop {short!r} is too small, not that of the run; it goes on with "
-        check(False, f"{words}`whorl continue RUN --at '{short}' {flags(body)}`")
+    is_other = status == "paused" and short and more
+    words = f"the budget of loop {short!r} is too small, not that of the run"
+    check(not is_other, words, **facts, at=short)
 
 
 def _accepted(machine: State, body: dict[str, Any]) -> None:
@@ -278,10 +280,8 @@ def set_going(machine: State) -> None:
         machine.ask_again()
 
 
-def flags(body: dict[str, Any]) -> str:
-    """The amounts of a request as flags of the command line."""
-    amounts = [(budget.NAMES[name], body[name]) for name in _AMOUNTS if body.get(name)]
-    return " ".join(f"{budget.FLAGS[limit]} +{amount:g}" for limit, amount in amounts)
+def _amounts(body: dict[str, Any]) -> dict[str, float]:
+    return {name: body[name] for name in budget.NAMES if body.get(name)}
 
 
 def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
@@ -291,12 +291,12 @@ def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
     """
     at, iterations = body.get("at"), body.get("iterations")
     if machine.status == "paused" and machine.state.get("paused_by") == "budget":
-        short, more = short_loop(machine), flags(body) or "--budget +1"
-        words = f"the run is paused for its budget: it goes on with `whorl resume RUN {more}`"
-        check(bool(short), words)
+        short, more = short_loop(machine), _amounts(body) or _ONE_DOLLAR
+        words = "the run is paused for its budget"
+        check(bool(short), words, verb="resume", more={**more})
         check(at in (None, "", short), f"the loop that is short of money is {short!r}")
         return [loop_at(machine, short)]
-    if not at and not iterations and flags(body):
+    if not at and not iterations and _amounts(body):
         keys = open_to_money(machine)
         check(bool(keys), "no loop of this run stopped for its budget")
     else:
@@ -325,9 +325,9 @@ def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
                     short.setdefault(name, f"the {budget.NAMES[name]} budget of {whose}")
         if short:
             amounts = budget.lacking(machine, key, needs)
-            more_flags = budget.flags({name: amounts[name] for name in short})
             verb = "allows" if len(short) == 1 else "allow"
-            check(False, f"{' and '.join(short.values())} {verb} no call: add `{more_flags}`")
+            words = f"{' and '.join(short.values())} {verb} no call"
+            raise Refused(words, verb="add", more={name: amounts[name] for name in short})
 
 
 def short_loop(machine: State) -> str:
@@ -346,7 +346,6 @@ def open_to_money(machine: State) -> list[str]:
 
 
 def continued(machine: State, body: dict[str, Any]) -> None:
-    """Carries out a request to continue."""
     keys = to_continue(machine, body)
     raise_limits(to_raise(machine, keys, body), body)
     for key in keys:
@@ -408,7 +407,6 @@ def to_raise(machine: State, keys: list[str], body: dict[str, Any]) -> _Limits:
 
 
 def raise_limits(raised: _Limits, body: dict[str, Any]) -> None:
-    """Raises some limits by what a request adds."""
     for (_, name), scope in raised.items():
         if body.get(name) and name in scope["limits"]:
             scope["limits"][name] += body[name]
@@ -419,27 +417,24 @@ def loop_at(machine: State, at: object, *, at_limit: bool = False) -> str:
     loops = {f["address"]: key for key, f in machine.frames.items() if f["kind"] == "loop"}
     if at:
         address = str(at)
-        check(address in loops, f"no loop {address!r} is open to that; there are: {_list(loops)}")
+        names = ", ".join(sorted(loops)) or "none"
+        check(address in loops, f"no loop {address!r} is open to that; there are: {names}")
         return loops[address]
     outer = {a: key for a, key in loops.items() if machine.loop_frames[key]["loop"] is None}
     if at_limit and len(outer) > 1:
         outer = {a: k for a, k in outer.items() if machine.frames[k].get("reason") in _AT_LIMIT}
     check(bool(loops), "the run has no loop (yet)")
-    check(len(outer) == 1, f"say which loop with --at: {_list(outer or loops)}")
+    meant = sorted(outer or loops)
+    check(len(outer) == 1, f"several loops can be meant: {', '.join(meant)}", loops=[*meant])
     return next(iter(outer.values()))
 
 
-def _list(loops: dict[str, str]) -> str:
-    return ", ".join(sorted(loops)) or "none"
-
-
 def check_reopenable(machine: State, key: str) -> None:
-    """Refuses a loop whose surroundings are over."""
     around = _closed_by(machine, key)
     if around is not None:
         address, name = machine.loop_frames[key]["address"], around["name"]
-        words = f"{address!r} lies in an iteration of loop {name!r} that is over: fork there"
-        check(False, f"{words} instead")
+        words = f"{address!r} lies in an iteration of loop {name!r} that is over"
+        raise Refused(words, verb="fork")
 
 
 def _closed_by(machine: State, key: str) -> LoopFrame | None:
@@ -450,17 +445,14 @@ def _closed_by(machine: State, key: str) -> LoopFrame | None:
     above = frame["parent"]
     while above is not None:
         around = machine.frames[above]
-        if around["kind"] == "loop" and not _is_in_body(around):
-            return around
+        if around["kind"] == "loop":
+            # An iteration that is put aside as it was can be taken up again.
+            aside = around.get("suspended")
+            phase = aside["phase"] if aside else "ended" if "ended" in around else around["phase"]
+            if phase != "body":
+                return around
         above = around["parent"]
     return None
-
-
-def _is_in_body(frame: LoopFrame) -> bool:
-    """Whether an iteration of a loop is under way, or put aside as it was."""
-    if "suspended" in frame:
-        return bool(frame["suspended"]["phase"] == "body")
-    return "ended" not in frame and frame["phase"] == "body"
 
 
 def open_around(machine: State, key: str) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from whorl.errors import did_you_mean
-from whorl.interpreter import budget
 from whorl.interpreter.block import new_block
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import inner
@@ -26,7 +25,7 @@ from whorl.language import LanguageError
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Outcome, RunFrame, Values
+    from whorl.interpreter.frames import Outcome, Values
     from whorl.interpreter.state import State
     from whorl.ir import Port, Workflow
     from whorl.language import Json
@@ -38,12 +37,9 @@ class RunBehaviour(Behaviour):
     stays = True
 
     def enter(self, machine: State, key: str) -> None:
-        """Starts the workflow with the run's input."""
-        frame = cast("RunFrame", machine.frames[key])
-        start_workflow(machine, key, machine.plan.workflow, frame["input"])
+        start_workflow(machine, key, machine.plan.workflow, machine.plain_frames[key]["input"])
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
-        """The workflow has ended, or the run itself has."""
         if child == key:
             end(machine, outcome)
             return
@@ -54,19 +50,11 @@ class RunBehaviour(Behaviour):
         machine.settle(event.address)
         end_now(machine, failed(error_at("", "R101", "the run reached its time limit")))
 
-    def revive(self, machine: State, key: str) -> None:
-        """Tries again what failed in the workflow."""
-        if body := machine.frames[key].get("body"):
-            machine.revive(body)
-        else:
-            machine.enter(key)
-
 
 class CallBehaviour(RunBehaviour):
     """A call of another workflow; its value is that one's outputs by name."""
 
     def enter(self, machine: State, key: str) -> None:
-        """Computes the inputs and starts the workflow."""
         frame = machine.frames[key]
         node = machine.node(frame)
         assert isinstance(node, Call)
@@ -75,7 +63,6 @@ class CallBehaviour(RunBehaviour):
         start_workflow(machine, key, machine.plan.workflows[node.workflow], given, node.workflow)
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
-        """The called workflow has ended."""
         node = machine.node(machine.frames[key])
         assert isinstance(node, Call)
         called = machine.plan.workflows[node.workflow]
@@ -91,7 +78,8 @@ def start_workflow(
     try:
         values = check_inputs(workflow, given, written=not block)
     except InputError as fault:
-        machine.finish(key, failed(error_at(address, "R111", str(fault))))
+        facts: Json = {"input": fault.missing} if fault.missing else {}
+        machine.finish(key, failed(error_at(address, "R111", str(fault), facts=facts)))
         return
     if recorder := machine.plan.recorders.get(workflow.recorder):
         values |= recorder.begin(workflow, machine.state["run"])
@@ -105,7 +93,6 @@ def start_workflow(
 
 
 def end_workflow(machine: State, key: str, workflow: Workflow, outcome: Outcome) -> Outcome:
-    """The outputs of a workflow whose body has ended."""
     if is_failure(outcome):
         return outcome
     frame = machine.frames[key]
@@ -120,7 +107,6 @@ def end_workflow(machine: State, key: str, workflow: Workflow, outcome: Outcome)
 
 
 def end(machine: State, outcome: Outcome) -> None:
-    """The run has ended."""
     state = machine.state
     for address in list(machine.frames[state["root"]].get("waits", ())):
         machine.forget(address)
@@ -152,14 +138,6 @@ def end_now(machine: State, outcome: Outcome) -> None:
     end(machine, outcome)
 
 
-def stop_endless(machine: State, steps: int) -> None:
-    """Ends a run that computes for ever."""
-    message = f"the run took {steps:,} steps without waiting for anything, the most there may be"
-    message += "; give its loops lower limits, or let them `wait` for a second now and then"
-    machine.clear_agenda()
-    end_now(machine, failed(error_at("", "R105", message)))
-
-
 def arm(machine: State) -> None:
     """Sets the clock that ends the run, where it has a time limit."""
     seconds = machine.plan.workflow.limits.time_s
@@ -168,28 +146,12 @@ def arm(machine: State) -> None:
         machine.expect(address, machine.state["root"], "alarm", due=machine.now + seconds)
 
 
-def settle_status(machine: State) -> None:
-    """A run that only a person can move is waiting; one that moves again is running."""
-    state = machine.state
-    if state["status"] not in ("running", "waiting"):
-        return
-    waits = machine.only_people_can_move_it()
-    if waits and state["status"] == "running":
-        state["status"] = "waiting"
-        machine.note("run.waiting", "")
-    elif not waits and state["status"] == "waiting":
-        state["status"] = "running"
-
-
-def account_for_late(machine: State, event: Event) -> None:
-    """A reply that nobody waits for any more was paid for all the same."""
-    usage = event.body.get("usage")
-    if event.kind in ("task.finished", "task.failed") and isinstance(usage, dict):
-        budget.add_late_usage(machine, event.address, usage)
-
-
 class InputError(ValueError):
-    """An input is missing, unknown or of another type."""
+    """An input is `missing`, unknown or of another type."""
+
+    def __init__(self, message: str, missing: str = "") -> None:
+        super().__init__(message)
+        self.missing = missing
 
 
 def check_inputs(workflow: Workflow, given: Values, *, written: bool = True) -> Values:
@@ -210,7 +172,6 @@ def check_inputs(workflow: Workflow, given: Values, *, written: bool = True) -> 
 
 
 def _renamed(workflow: Workflow, given: Values) -> Values:
-    """The values under the names of the inputs that they are meant for."""
     renamed = dict(given)
     names = {port.name for port in workflow.inputs}
     used: set[str] = set()
@@ -229,10 +190,8 @@ def _value(workflow: Workflow, port: Port, given: Values, written: bool) -> Json
     if given.get(port.name) is None:
         if port.default is not None or not port.required:
             return port.default
-        raise InputError(
-            f"workflow {workflow.name!r} needs the input {port.name!r} ({port.type}): "
-            f"`-i {port.name}=VALUE`"
-        )
+        message = f"workflow {workflow.name!r} needs the input {port.name!r} ({port.type})"
+        raise InputError(message, port.name)
     value = _converted(port, given[port.name])
     if written and isinstance(value, str) and port.type in ("json", "list", "files"):
         value = _from_json(value)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from whorl.errors import StoreError
 from whorl.interpreter.evaluation import FrameScope
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
         FrameFields,
         LoopFrame,
         Outcome,
+        PlainFrame,
         RunState,
         TaskFrame,
         Values,
         Waiting,
     )
     from whorl.interpreter.plan import Plan
-    from whorl.ir import Loop, Node
+    from whorl.ir import Loop, Node, Task
     from whorl.language import Json
 
 
@@ -62,7 +63,11 @@ class Behaviour:
         """After a restart: wants again what was wanted at an address and not yet sent."""
 
     def revive(self, machine: State, key: str) -> None:
-        """A person resumes a failed run: tries again what failed in the frame."""
+        """A person resumes a failed run: tries again what failed in the frame, or all of it."""
+        if body := machine.frames[key].get("body"):
+            machine.revive(body)
+        else:
+            machine.enter(key)
 
     def reopen(self, machine: State, key: str, child: str) -> None:
         """A frame right below goes on after it had ended."""
@@ -90,8 +95,6 @@ class Behaviour:
 
 
 class State:
-    """What a run is at a moment."""
-
     def __init__(
         self, plan: Plan, behaviours: Mapping[str, Behaviour], state: RunState | None = None
     ) -> None:
@@ -105,6 +108,7 @@ class State:
         self.block_frames = cast("dict[str, BlockFrame]", self.frames)
         self.foreach_frames = cast("dict[str, ForEachFrame]", self.frames)
         self.loop_frames = cast("dict[str, LoopFrame]", self.frames)
+        self.plain_frames = cast("dict[str, PlainFrame]", self.frames)
         self.task_frames = cast("dict[str, TaskFrame]", self.frames)
         self.pending: dict[str, Waiting] = self.state["pending"]
         self._commands: list[Command] = []
@@ -120,11 +124,12 @@ class State:
         self._open = dict.fromkeys(ENDED_BY, 0)
         for entry in self.pending.values():
             self._open[entry["what"]] += 1
-        if state is not None:
-            _upgrade(cast("dict[str, dict[str, Any]]", self.frames))
+        for frame in self.frames.values():
+            # Older snapshots have a list of what is waited for.
+            if isinstance(frame.get("waits"), list):
+                frame["waits"] = dict.fromkeys(frame["waits"], 1)
 
     def snapshot(self) -> str:
-        """The whole state, as JSON text."""
         return json.dumps(self.state, separators=(",", ":"), ensure_ascii=False)
 
     @property
@@ -134,33 +139,30 @@ class State:
 
     @property
     def done(self) -> bool:
-        """Whether the run has ended."""
         return self.state["status"] in ENDED
 
     @property
     def open_tasks(self) -> int:
-        """How many tasks are waited for."""
         return self._open["task"]
 
     @property
     def now(self) -> float:
-        """The time of the newest event."""
         return self.state["at"]
 
     def node(self, frame: FrameFields) -> Node:
-        """The node that a frame runs."""
         return self.plan.nodes[frame["node"]]
 
     def loop(self, key: str) -> Loop:
-        """The loop that a frame runs."""
         return self.plan.loops[self.frames[key]["node"]]
 
+    def task(self, key: str) -> tuple[TaskFrame, Task]:
+        frame = self.task_frames[key]
+        return frame, self.plan.tasks[frame["node"]]
+
     def scope(self, frame: Frame) -> FrameScope:
-        """The names that a frame sees."""
         return FrameScope(self.state, frame["scope"], frame)
 
     def scope_at(self, scope: str) -> FrameScope:
-        """The names that are seen in a scope."""
         return FrameScope(self.state, scope)
 
     def new_scope(self, values: Values, up: str | None, hidden: Sequence[str] = ()) -> str:
@@ -175,7 +177,6 @@ class State:
         return key
 
     def values_at(self, scope: str) -> Values:
-        """The values of a scope itself."""
         return self.state["scopes"][scope]["values"]
 
     def root_values(self, scope: str) -> Values:
@@ -186,7 +187,6 @@ class State:
         return scopes[scope]["values"]
 
     def drop_scope(self, scope: str | None) -> None:
-        """Forgets a scope."""
         if scope:
             self.state["scopes"].pop(scope, None)
 
@@ -207,7 +207,6 @@ class State:
         return key
 
     def behaviour(self, frame: Frame) -> Behaviour:
-        """What the construct of a frame does."""
         return self._behaviours[frame["kind"]]
 
     def enter(self, key: str) -> None:
@@ -234,23 +233,12 @@ class State:
         """Whether it is paused and nothing is under way: then no time limit runs, either."""
         return self.status == "paused" and not self.state["reserved"].get("sent")
 
-    def only_people_can_move_it(self) -> bool:
-        """Whether the run waits for a person and for nothing else."""
-        waits = self._open
-        return waits["gate"] > 0 and not waits["task"] and not waits["timer"]
-
-    def clear_agenda(self) -> None:
-        """Forgets what was to be done next."""
-        self._agenda.clear()
-
     def revive(self, key: str) -> None:
-        """Tries again what failed in a frame that had ended."""
         frame = self.frames[key]
         frame.pop("ended", None)
         self.behaviour(frame).revive(self, key)
 
     def command(self, command: Command) -> None:
-        """Wants something done."""
         self._commands.append(command)
 
     def expect(self, address: str, key: str, what: str, **fields: Json) -> None:
@@ -279,25 +267,26 @@ class State:
             self.command(Cancel(address))
 
     def forget_if_pending(self, *addresses: str) -> None:
-        """Stops waiting for those events that are waited for."""
         for address in addresses:
             if address in self.pending:
                 self.forget(address)
 
     def note(self, kind: str, address: str, body: Values | None = None) -> None:
-        """Says something about the run."""
         self.state["notes"] += 1
         if address in self.stops and kind == "iteration.started":
             self.stopped_at = address
         self._notes.append(Event(kind, address, self.state["at"], body or {}))
 
-    def warn(self, address: str, code: str, message: str, *, once: str = "") -> None:
+    def warn(
+        self, address: str, code: str, message: str, *, once: str = "", facts: Values | None = None
+    ) -> None:
         """Says something that a person should know; the same warning is said once."""
         warned = self.state["warned"]
-        key = once or f"{code} {address.partition('[')[0]} {message}"
+        key = once or f"{code} {address.partition('[')[0]} {message}{facts or ''}"
         if key not in warned and len(warned) < 1_000:
             warned.append(key)
-            self.note("warning", address, {"code": code, "message": message})
+            body: Values = {"code": code, "message": message}
+            self.note("warning", address, body | {"facts": facts} if facts else body)
 
     def drop(self, key: str) -> None:
         """Takes a frame and everything below it away, and cancels what is under way there."""
@@ -319,7 +308,6 @@ class State:
             del self.frames[doomed_key]
 
     def drop_body(self, frame: FrameFields) -> None:
-        """Takes the frame's body away, where there is one."""
         if body := frame.get("body"):
             self.drop(body)
             frame["body"] = None
@@ -338,15 +326,7 @@ class State:
 
 
 def out_of_time(frame: FrameFields) -> Error:
-    """The error of a node whose time is over."""
     return error_at(frame["address"], "R101", f"{frame['name']!r} took longer than its time")
-
-
-def _upgrade(frames: dict[str, dict[str, Any]]) -> None:
-    """Brings frames of older snapshots to their present form."""
-    for frame in frames.values():
-        if isinstance(frame.get("waits"), list):
-            frame["waits"] = dict.fromkeys(frame["waits"], 1)
 
 
 def _new_state() -> RunState:

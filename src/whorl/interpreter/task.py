@@ -9,6 +9,7 @@ what it `said` and by the results. So every call of a model and of a tool is jou
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import attempts, budget
@@ -31,7 +32,7 @@ from whorl.language import LanguageError, to_text
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Error, Outcome, TaskFrame, Values
+    from whorl.interpreter.frames import Outcome, TaskFrame, Values
     from whorl.interpreter.state import State
     from whorl.language import Json
 
@@ -54,15 +55,13 @@ TURNS_MAX = 10
 # tool, a model may find its way around.
 _CHANGED = "P122"
 _TOO_MANY = "P124"
+# How much longer a provider may take than the time that is left.
+_MORE_S = 1.0
 
 
 class TaskBehaviour(Behaviour):
-    """Work that a provider does."""
-
     def enter(self, machine: State, key: str) -> None:
-        """Computes the inputs and asks for the task."""
-        frame = machine.task_frames[key]
-        node = machine.plan.tasks[frame["node"]]
+        frame, node = machine.task(key)
         inputs = _with_conversation(machine, frame, node, _inputs(machine, frame, node))
         if _keeps_inputs(node):
             frame["inputs"] = inputs
@@ -70,16 +69,29 @@ class TaskBehaviour(Behaviour):
         ask(machine, key)
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
-        """A tool that the task wanted has ended."""
-        if _collect_tool(machine, key, child, outcome):
-            ask(machine, key)
+        frame = machine.task_frames[key]
+        index = next(at for at, tool in frame["children"].items() if tool == child)
+        del frame["children"][index]
+        result = frame["results"][int(index)]
+        if not is_failure(outcome):
+            result["value"] = outcome["value"]
+            _ask_with_results(machine, key)
+            return
+        fault = outcome["error"].get("cause", outcome["error"])
+        code = str(fault.get("code", ""))
+        if code == _CHANGED or code.startswith("R") or outcome["status"] == "cancelled":
+            for other in list(frame["children"].values()):
+                machine.drop(other)
+            frame["children"] = {}
+            machine.finish(key, failed(outcome["error"], status=outcome["status"]))
+            return
+        result["error"] = fault["message"]
+        _ask_with_results(machine, key)
 
     def receive(self, machine: State, key: str, event: Event) -> None:
-        """The intent, the reply, a fault, a doubt, the end of a wait, or a person's decision."""
         _RECEIVERS[event.kind](machine, key, event)
 
     def ask_again(self, machine: State, key: str, address: str) -> None:
-        """Wants the task that was not sent yet."""
         _want(machine, key)
 
     def abandon(self, machine: State, key: str) -> None:
@@ -121,29 +133,48 @@ def ask(machine: State, key: str) -> None:
 
 def _want(machine: State, key: str) -> None:
     """Wants the task done, whose answer is waited for."""
-    if attempts.is_out_of_time(machine, machine.task_frames[key]):
+    frame, node = machine.task(key)
+    left = attempts.time_left(machine, frame)
+    if left <= 0:
         return
+    sessions = machine.state["sessions"]
     try:
-        machine.command(_perform(machine, key))
+        inputs = frame["inputs"] if _keeps_inputs(node) else _inputs(machine, frame, node)
     except LanguageError as fault:
         # Inputs that are computed anew for an attempt may read what has changed since.
-        address = machine.task_frames[key]["address"]
-        machine.finish(key, failed(language_failure(fault, address)))
+        machine.finish(key, failed(language_failure(fault, frame["address"])))
+        return
+    perform = Perform(
+        frame["address"],
+        node.kind,
+        inputs | frame["later"] if "later" in frame else inputs,
+        attempt=_attempt(frame),
+        # The alarm ends an attempt, not the provider: that has a little more time than is left.
+        timeout_s=node.timeout_s if node.timeout_s is not None or left == inf else left + _MORE_S,
+        returns=node.returns,
+        session=sessions.get(_session(machine, frame, node), "") if sessions else "",
+        repair=frame.get("repair"),
+        key=str(frame.get("key", frame["address"])),
+        secure=node.secure or "secure" in frame,
+        secure_outputs=node.secure_outputs,
+    )
+    machine.command(perform)
 
 
 def _started(machine: State, key: str, event: Event) -> None:
-    if not attempts.is_out_of_time(machine, machine.task_frames[key]):
+    if attempts.time_left(machine, machine.task_frames[key]) > 0:
         budget.admit(machine, key, event)
 
 
 def _finished(machine: State, key: str, event: Event) -> None:
-    frame = machine.task_frames[key]
-    node = machine.plan.tasks[frame["node"]]
-    frame.pop("cap", None)
-    frame.pop("key", None)
+    frame, node = machine.task(key)
+    discard(frame, "cap", "key")
     _account(machine, frame, event)
     machine.settle(event.address)
-    _warn(machine, event)
+    warnings = event.body.get("warnings")
+    for warning in warnings if isinstance(warnings, list) else ():
+        if isinstance(warning, dict) and "code" in warning and "message" in warning:
+            machine.warn(event.address, str(warning["code"]), str(warning["message"]))
     if "later" in event.body:
         _ask_later(machine, key, event, node)
         return
@@ -156,8 +187,8 @@ def _finished(machine: State, key: str, event: Event) -> None:
         outcome = succeeded(event.body.get("value"))
         outcome["usage"] = event.body.get("usage")
         machine.finish(key, outcome)
-    elif _begin_tools(machine, key, calls, event.body.get("said")):
-        ask(machine, key)
+    else:
+        _begin_tools(machine, key, calls, event.body.get("said"))
 
 
 def _timer_fired(machine: State, key: str, event: Event) -> None:
@@ -165,26 +196,15 @@ def _timer_fired(machine: State, key: str, event: Event) -> None:
     ask(machine, key)
 
 
-def _warn(machine: State, event: Event) -> None:
-    """Passes on what a provider says that a person should know of its reply."""
-    warnings = event.body.get("warnings")
-    for warning in warnings if isinstance(warnings, list) else ():
-        if isinstance(warning, dict) and "code" in warning and "message" in warning:
-            machine.warn(event.address, str(warning["code"]), str(warning["message"]))
-
-
 def _inputs(machine: State, frame: TaskFrame, node: Task) -> Values:
     scope = machine.scope(frame)
-    inputs: Values = {}
+    inputs: dict[str, Any] = {}
     for kind, fields in machine.plan.workflow_of(frame["node"]).defaults:
         if kind == node.kind:
-            inputs |= _object(value_of(fields, scope))
-    for name, value in _object(value_of(node.inputs, scope)).items():
-        if value is not None:
-            inputs[name] = value
-    if "extra" in frame:
-        inputs |= frame["extra"]
-    return inputs
+            inputs |= value_of(fields, scope)  # type: ignore[arg-type]
+    own: Any = value_of(node.inputs, scope)
+    inputs |= {name: value for name, value in own.items() if value is not None}
+    return inputs | frame.get("extra", {})
 
 
 def _keeps_inputs(node: Task) -> bool:
@@ -193,31 +213,6 @@ def _keeps_inputs(node: Task) -> bool:
     The turns of a model with tools are added to its inputs, so those are kept.
     """
     return not node.secure or node.kind == "ask"
-
-
-def _object(value: Json) -> Values:
-    assert isinstance(value, dict)
-    return value
-
-
-def _perform(machine: State, key: str) -> Perform:
-    frame = machine.task_frames[key]
-    node = machine.plan.tasks[frame["node"]]
-    sessions = machine.state["sessions"]
-    inputs = frame["inputs"] if _keeps_inputs(node) else _inputs(machine, frame, node)
-    return Perform(
-        frame["address"],
-        node.kind,
-        inputs | frame["later"] if "later" in frame else inputs,
-        attempt=_attempt(frame),
-        timeout_s=attempts.attempt_time(machine, frame, node),
-        returns=node.returns,
-        session=sessions.get(_session(machine, frame, node), "") if sessions else "",
-        repair=frame.get("repair"),
-        key=str(frame.get("key", frame["address"])),
-        secure=node.secure or "secure" in frame,
-        secure_outputs=node.secure_outputs,
-    )
 
 
 def _attempt(frame: TaskFrame) -> int:
@@ -247,12 +242,11 @@ def _account(machine: State, frame: TaskFrame, event: Event) -> None:
 
 
 def _failed(machine: State, key: str, event: Event) -> None:
-    frame = machine.task_frames[key]
-    node = machine.plan.tasks[frame["node"]]
+    frame, node = machine.task(key)
     _account(machine, frame, event)
     machine.settle(event.address)
-    fault = event.body["error"]
-    assert isinstance(fault, dict)
+    fault: Any = event.body["error"]
+    detail: Any = fault.get("detail") if isinstance(fault.get("detail"), dict) else {}
     attempts.keep_key(frame, fault)
     if fault.get("code") == _REPAIRABLE and frame.get("repairs", 0) < node.repairs:
         frame["repairs"] = frame.get("repairs", 0) + 1
@@ -261,13 +255,14 @@ def _failed(machine: State, key: str, event: Event) -> None:
         ask(machine, key)
         return
     policy = node.retry or (_USUAL_RETRY if node.kind in _USUALLY_RETRIED else None)
-    if attempts.is_doubtful(fault) and node.delivery != "at_least_once":
-        policy = None
+    if not (detail.get("unsent") or attempts.is_answered(fault)):
+        # The other side may have done what it was asked to do.
+        policy = policy if node.delivery == "at_least_once" else None
     tried = frame.get("retries", 0)
     if policy is not None and tried < policy.times and may_help(policy, fault):
         asked = fault.get("retry_after_s")
         due = machine.now + pause(machine, frame["address"], policy, tried + 1, asked)
-        if attempts.has_time(machine, frame, due):
+        if due < machine.now + attempts.time_left(machine, frame):
             frame["retries"] = tried + 1
             frame["attempt"] += 1
             machine.note("task.retrying", frame["address"], {"due": due, "error": fault})
@@ -277,22 +272,24 @@ def _failed(machine: State, key: str, event: Event) -> None:
     code = str(fault.get("code", "P100"))
     cause = error_at(frame["address"], "R100", f"{_named(frame)} failed: {fault.get('message')}")
     cause["cause"] = {"code": code, "message": fault.get("message")}
-    detail = fault.get("detail")
-    if isinstance(detail, dict) and isinstance(detail.get("status"), int):
+    if isinstance(detail.get("status"), int):
         cause["cause"]["status"] = detail["status"]
     if code.startswith("R"):
         cause["code"] = code
     status = "timed_out" if code in TIMEOUTS else "failed"
-    machine.finish(key, failed(cause, status=status, value=_given(event, fault)))
+    value = event.body.get("value")
+    if value is None and all(name in detail for name in _REPLY):
+        # What it gave all the same, such as the reply of a web service.
+        value = {name: detail[name] for name in (*_REPLY, "encoding") if name in detail}
+    machine.finish(key, failed(cause, status=status, value=value))
 
 
 def _ask_later(machine: State, key: str, event: Event, node: Task) -> None:
     """The other side works on it: after a durable wait it is asked again, with other inputs."""
     frame = machine.task_frames[key]
-    later = event.body["later"]
-    assert isinstance(later, dict)
+    later: Any = event.body["later"]
     since = frame.setdefault("since", machine.now)
-    due = machine.now + float(later["after_s"])  # type: ignore[arg-type]
+    due = machine.now + float(later["after_s"])
     frame["asked_later"] = frame.get("asked_later", 0) + 1
     is_late = node.timeout_s is not None and due > since + node.timeout_s
     if is_late or frame["asked_later"] > LATER_MAX:
@@ -300,18 +297,9 @@ def _ask_later(machine: State, key: str, event: Event, node: Task) -> None:
         cause = error_at(frame["address"], "R101", f"{_named(frame)} has no answer after {limit}")
         machine.finish(key, failed(cause, status="timed_out"))
         return
-    frame["later"] = _object(later["inputs"])
+    frame["later"] = later["inputs"]
     frame["attempt"] += 1
     machine.expect(inner(frame["base"], "later"), key, "timer", due=due)
-
-
-def _given(event: Event, fault: Error) -> Json:
-    """What a task that failed gave all the same, such as the reply of a web service."""
-    value = event.body.get("value")
-    detail = fault.get("detail")
-    if value is None and isinstance(detail, dict) and all(name in detail for name in _REPLY):
-        return {name: detail[name] for name in (*_REPLY, "encoding") if name in detail}
-    return value
 
 
 def _named(frame: TaskFrame) -> str:
@@ -319,27 +307,25 @@ def _named(frame: TaskFrame) -> str:
 
 
 def _in_doubt(machine: State, key: str, event: Event) -> None:
-    frame = machine.task_frames[key]
-    node = machine.plan.tasks[frame["node"]]
+    frame, node = machine.task(key)
     budget.charge_reserve(machine, frame)
     machine.pending[event.address].pop("sent", None)
-    address = frame["address"]
     frame["doubts"] = frame.get("doubts", 0) + 1
     if node.delivery == "at_least_once" and frame["doubts"] <= DOUBTS_MAX:
         _want(machine, key)
-    elif node.delivery == "ask":
-        machine.settle(event.address)
+        return
+    machine.settle(event.address)
+    if node.delivery == "ask":
         doubt = inner(frame["base"], "doubt")
         message = f"nobody knows whether {_named(frame)} was carried out; repeat it?"
         machine.expect(doubt, key, "gate")
         machine.note("gate.waiting", doubt, {"reason": "in_doubt", "message": message})
-    else:
-        machine.settle(event.address)
-        message = f"{_named(frame)} was sent before a crash and may not be repeated"
-        if node.delivery == "at_least_once":
-            message = f"{_named(frame)} was sent {DOUBTS_MAX + 1} times, each time before a crash"
-            message += "; see why, then `whorl resume RUN` tries it again"
-        machine.finish(key, failed(error_at(address, "R106", message)))
+        return
+    message, facts = f"{_named(frame)} was sent before a crash and may not be repeated", {}
+    if node.delivery == "at_least_once":
+        facts = {"times": frame["doubts"]}
+        message = f"{_named(frame)} was sent {frame['doubts']} times, each time before a crash"
+    machine.finish(key, failed(error_at(frame["address"], "R106", message, facts={**facts})))
 
 
 def _decided(machine: State, key: str, event: Event) -> None:
@@ -395,13 +381,24 @@ def _conversation_key(frame: TaskFrame, node: Task) -> str:
     return f"{frame['loop'] or 'run'} {node.session}"
 
 
-def _begin_tools(machine: State, key: str, calls: list[Values], turn: Json) -> bool:
-    """Starts the tools that a reply wants; true when nothing is to be waited for."""
+def _begin_tools(machine: State, key: str, calls: list[Values], turn: Json) -> None:
+    """Starts the tools that a reply wants; where there is none, the next turn begins."""
     frame = machine.task_frames[key]
     turns = frame.setdefault("turns", {"root": frame["address"], "number": 1, "tools": 0})
-    if turns["number"] >= _turns_max(frame):
-        machine.finish(key, failed(_too_many(frame)))
-        return False
+    limit: Any = frame["inputs"].get("max_turns")
+    is_count = isinstance(limit, int) and not isinstance(limit, bool) and limit > 0
+    count = limit if is_count else TURNS_MAX
+    if turns["number"] >= count:
+        message = f"it still wanted tools in turn {count}, its last one"
+        error = error_at(
+            frame["address"],
+            "R100",
+            f"{_named(frame)} failed: {message}",
+            cause={"code": _TOO_MANY, "message": message},
+            facts={"code": _TOO_MANY, "turns": count},
+        )
+        machine.finish(key, failed(error))
+        return
     frame["turn"] = turn
     frame["results"] = [{"role": "tool", "id": call.get("id")} for call in calls]
     frame["children"] = {}
@@ -410,26 +407,7 @@ def _begin_tools(machine: State, key: str, calls: list[Values], turn: Json) -> b
             _start_tool(machine, key, index, call)
         else:
             frame["results"][index]["error"] = call.get("error") or "there is no such tool"
-    return _has_all_results(machine, key)
-
-
-def _collect_tool(machine: State, key: str, child: str, outcome: Outcome) -> bool:
-    """A tool has ended; true when it was the last one."""
-    frame = machine.task_frames[key]
-    index = next(at for at, tool in frame["children"].items() if tool == child)
-    del frame["children"][index]
-    result = frame["results"][int(index)]
-    if not is_failure(outcome):
-        result["value"] = outcome["value"]
-    elif _is_final(outcome):
-        for other in list(frame["children"].values()):
-            machine.drop(other)
-        frame["children"] = {}
-        machine.finish(key, failed(outcome["error"], status=outcome["status"]))
-        return False
-    else:
-        result["error"] = outcome["error"].get("cause", outcome["error"])["message"]
-    return _has_all_results(machine, key)
+    _ask_with_results(machine, key)
 
 
 def _start_tool(machine: State, key: str, index: int, call: Values) -> None:
@@ -451,40 +429,20 @@ def _start_tool(machine: State, key: str, index: int, call: Values) -> None:
     machine.enter(child)
 
 
-def _has_all_results(machine: State, key: str) -> bool:
-    """When all results are there: makes the frame ready for its next turn."""
+def _ask_with_results(machine: State, key: str) -> None:
+    """When all results are there: begins the next turn."""
     frame = machine.task_frames[key]
     if frame["children"]:
-        return False
+        return
     frame["turns"]["number"] += 1
     discard(frame, "repair", "repairs", "retries")
     before: Any = frame["inputs"].get("turns") or []
-    frame["inputs"] = frame["inputs"] | {
-        "turns": [*before, frame.pop("turn"), *frame.pop("results")]
-    }
+    turns = [*before, frame.pop("turn"), *frame.pop("results")]
+    frame["inputs"] = frame["inputs"] | {"turns": turns}
     frame["base"] = inner(frame["turns"]["root"], f"turn{frame['turns']['number']}")
     # Attempts of a node are counted through, those of a turn begin anew.
     frame["attempts_before"] = frame["attempt"] - 1
-    return True
-
-
-def _turns_max(frame: TaskFrame) -> int:
-    limit: Any = frame["inputs"].get("max_turns")
-    is_count = isinstance(limit, int) and not isinstance(limit, bool) and limit > 0
-    return int(limit) if is_count else TURNS_MAX
-
-
-def _is_final(outcome: Outcome) -> bool:
-    fault = outcome["error"]
-    code = str(fault.get("cause", fault).get("code", ""))
-    return code == _CHANGED or code.startswith("R") or outcome["status"] == "cancelled"
-
-
-def _too_many(frame: TaskFrame) -> Error:
-    count = _turns_max(frame)
-    message = f"it still wanted tools in turn {count}, its last one; raise max_turns"
-    cause: Json = {"code": _TOO_MANY, "message": message}
-    return error_at(frame["address"], "R100", f"{_named(frame)} failed: {message}", cause=cause)
+    ask(machine, key)
 
 
 _RECEIVERS = {

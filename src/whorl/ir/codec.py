@@ -9,72 +9,30 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 from whorl.errors import InternalError
 from whorl.ir import nodes, values
-from whorl.ir import nodes as loop
-from whorl.ir import nodes as workflow
-from whorl.ir import values as conditions
-from whorl.ir.nodes import After
-from whorl.language import Expression
 
 if TYPE_CHECKING:
     from whorl.language import Json
 
 _CLASSES: dict[str, type] = {
-    cls.__name__: cls
-    for cls in (
-        values.Constant,
-        Expression,
-        values.Items,
-        values.Fields,
-        values.Port,
-        values.Retry,
-        conditions.When,
-        conditions.Score,
-        conditions.Judge,
-        conditions.BranchTaken,
-        conditions.Stable,
-        conditions.Plateau,
-        conditions.AnyOf,
-        conditions.AllOf,
-        loop.LoopLimits,
-        loop.Carry,
-        loop.Collect,
-        loop.Memory,
-        loop.IterationFailure,
-        loop.Loop,
-        After,
-        nodes.Block,
-        nodes.Task,
-        nodes.ForEach,
-        nodes.Case,
-        nodes.Branch,
-        nodes.Group,
-        nodes.Call,
-        nodes.Compute,
-        nodes.Assign,
-        nodes.Wait,
-        nodes.Gate,
-        nodes.Stop,
-        nodes.Break,
-        nodes.Continue,
-        workflow.RunLimits,
-        workflow.Workflow,
-    )
+    name: cls
+    for name, cls in (vars(values) | vars(nodes)).items()
+    if isinstance(cls, type) and is_dataclass(cls)
 }
 _FIELDS = {name: tuple(f.name for f in fields(cls)) for name, cls in _CLASSES.items()}
 _RAW = {
     ("Constant", "value"),
     ("Port", "default"),
     ("Task", "returns"),
-    ("Workflow", "vocabulary"),
+    ("Loop", "words"),
+    ("Workflow", "words"),
 }
 
 
 def to_json(item: object) -> Json:
-    """Turns IR into JSON values."""
     if is_dataclass(item) and not isinstance(item, type):
         name = type(item).__name__
         encoded: dict[str, Json] = {"is": name}
@@ -88,33 +46,29 @@ def to_json(item: object) -> Json:
     return item
 
 
-def from_json(encoded: Json) -> workflow.Workflow:
-    """Turns what `to_json` made of a workflow back into it."""
+def from_json(encoded: Json) -> nodes.Workflow:
     decoded = _decode(encoded)
-    if not isinstance(decoded, workflow.Workflow):
+    if not isinstance(decoded, nodes.Workflow):
         raise InternalError("the stored workflow is none")
     return decoded
 
 
-def _decode(encoded: Json) -> object:
+def _decode(encoded: Json) -> Any:
     if isinstance(encoded, list):
         return tuple(_decode(part) for part in encoded)
     if isinstance(encoded, dict):
-        name = cast("str", encoded.get("is"))
+        name: Any = encoded.get("is")
         if name not in _CLASSES:
             raise InternalError(f"the stored workflow holds an unknown {name!r}")
-        known = _FIELDS[name]
-        return _CLASSES[name](
-            **{
-                key: value if (name, key) in _RAW else _decode(value)
-                for key, value in encoded.items()
-                if key in known
-            }
-        )
+        known = {key: encoded[key] for key in _FIELDS[name] if key in encoded}
+        for key, value in known.items():
+            if (name, key) not in _RAW:
+                known[key] = _decode(value)
+        return _CLASSES[name](**known)
     return encoded
 
 
-def content_hash(item: workflow.Workflow) -> str:
+def content_hash(item: nodes.Workflow) -> str:
     """A short name for exactly this version of a workflow."""
     text = json.dumps(to_json(item), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -4,35 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from whorl.ir.nodes import (
-    Assign,
-    Branch,
-    Break,
-    Call,
-    Compute,
-    Continue,
-    ForEach,
-    Gate,
-    Group,
-    Loop,
-    Stop,
-    Task,
-    Wait,
-)
-from whorl.ir.values import (
-    AllOf,
-    AnyOf,
-    BranchTaken,
-    Constant,
-    Expression,
-    Fields,
-    Items,
-    Judge,
-    Plateau,
-    Score,
-    Stable,
-    When,
-)
+from whorl.ir import nodes, values
+from whorl.ir.nodes import ForEach, Loop
+from whorl.ir.values import AllOf, AnyOf, Constant, Expression, Fields, Items
 from whorl.ir.walk import blocks_of
 from whorl.language import LanguageError, free_names
 
@@ -45,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def expressions_in(value: Value | None) -> Iterator[Expression]:
-    """The expressions inside of a value."""
     match value:
         case None | Constant():
             return
@@ -78,38 +51,29 @@ def outer_values(node: Node) -> Iterator[Value | None]:
     yield node.when
     yield node.echo
     match node:
-        case Task() | Call():
+        case nodes.Task() | nodes.Call():
             yield node.inputs
         case Loop():
             yield from (carry.first for carry in node.carry)
-            yield from (
-                limit
-                for limit in (node.limits.iterations, node.limits.time_s)
-                if isinstance(limit, Expression)
-            )
+            limits = (node.limits.iterations, node.limits.time_s)
+            yield from (limit for limit in limits if isinstance(limit, Expression))
         case ForEach():
             yield node.items
-        case Branch():
+        case nodes.Branch():
             yield node.subject
             for case in node.cases:
-                yield case.when
-                yield case.equals
-        case Compute():
-            yield node.value
-            yield node.over
-            yield node.keep
-        case Assign():
+                yield from (case.when, case.equals)
+        case nodes.Compute():
+            yield from (node.value, node.over, node.keep)
+        case nodes.Assign():
             yield from (value for _, value in node.sets)
-        case Wait():
-            yield node.duration
-            yield node.until
-        case Gate():
-            yield node.message
-            yield node.show
-        case Stop():
-            yield node.message
-            yield node.output
-        case Group() | Break() | Continue():
+        case nodes.Wait():
+            yield from (node.duration, node.until)
+        case nodes.Gate():
+            yield from (node.message, node.show)
+        case nodes.Stop():
+            yield from (node.message, node.output)
+        case nodes.Group() | nodes.Break() | nodes.Continue():
             return
         case _:
             assert_never(node)
@@ -118,7 +82,19 @@ def outer_values(node: Node) -> Iterator[Value | None]:
 def inner_values(loop: Loop) -> Iterator[Value | None]:
     """What a loop evaluates in the scope of an iteration."""
     for condition in conditions_in(loop.until):
-        yield from condition_values(condition)
+        match condition:
+            case values.When():
+                yield condition.test
+            case values.Score():
+                yield condition.source
+            case values.Judge():
+                yield from (condition.question, condition.subject, condition.inputs)
+            case values.Stable():
+                yield condition.subject
+            case values.BranchTaken() | values.Plateau() | AnyOf() | AllOf():
+                pass
+            case _:
+                assert_never(condition)
     yield from (carry.later for carry in loop.carry)
     yield from (collect.value for collect in loop.collect)
     yield from (value for _, value in (*loop.bind, *loop.tells, *loop.tells_after))
@@ -126,25 +102,6 @@ def inner_values(loop: Loop) -> Iterator[Value | None]:
     if loop.memory is not None:
         yield loop.memory.record
         yield from (value for _, value in loop.memory.bind)
-
-
-def condition_values(condition: Condition) -> Iterator[Value]:
-    """What a condition itself evaluates, its parts aside."""
-    match condition:
-        case When():
-            yield condition.test
-        case Score():
-            yield condition.source
-        case Judge():
-            yield condition.question
-            yield condition.subject
-            yield condition.inputs
-        case Stable():
-            yield condition.subject
-        case BranchTaken() | Plateau() | AnyOf() | AllOf():
-            return
-        case _:
-            assert_never(condition)
 
 
 def bound_names(node: Node) -> Iterator[str]:

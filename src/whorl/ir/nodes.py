@@ -293,10 +293,10 @@ class Loop(NodeFields):
     `check` says when the condition is weighed: before each iteration, after each, or between two.
     `tells` are values that the note about the beginning of an iteration holds beside its number,
     `tells_after` those of the note about the end of one that went well.
-    `limit_fields` are the dialect's fields that raise a limit, by exit reason, by what a budget
+    `words` are how its dialect speaks of it, which the interpreter copies and never looks into:
+    `limits` are messages that the dialect prescribes, by exit reason, with `{iterations}` and
+    `{ms}` in them; `fields` are its fields that raise a limit, by exit reason, by what a budget
     counts, (`run`) for the budget of the run, and (`score`) for the range of scores.
-    `limit_words` are the dialect's words about a limit, by exit reason; in them stand
-    `{iterations}` and `{ms}`.
     """
 
     body: Block
@@ -316,17 +316,8 @@ class Loop(NodeFields):
     bind: tuple[tuple[str, Value], ...] = ()
     tells: tuple[tuple[str, Value], ...] = ()
     tells_after: tuple[tuple[str, Value], ...] = ()
-    limit_fields: tuple[tuple[str, str], ...] = (
-        ("max_iterations", "at_most.iterations"),
-        ("timeout", "at_most.time"),
-        ("cost", "at_most.cost"),
-        ("tokens", "at_most.tokens"),
-        ("calls", "at_most.calls"),
-        ("run", "budget"),
-        ("score", "`low` and `high` of the score"),
-    )
     history_keep: int = 0
-    limit_words: tuple[tuple[str, str], ...] = ()
+    words: Json = None
 
 
 Node: TypeAlias = (
@@ -371,8 +362,8 @@ class Workflow:
     holds every workflow that is called from here, by the key that `Call.workflow` names.
     `recorder` names the library that keeps records of the nodes that have ended, for expressions.
     Outputs that are `hidden` come from a secure task, and nobody asked for them: whoever calls the
-    workflow has them, whoever looks at the run does not. `vocabulary` is the dialect's own words
-    for events and reasons, in the shape of decision 0006: the interpreter never reads it.
+    workflow has them, whoever looks at the run does not. `words` are the dialect's own for events
+    and reasons, in the shape of decision 0006: the interpreter never reads them.
     """
 
     name: str
@@ -386,7 +377,7 @@ class Workflow:
     workflows: tuple[tuple[str, Workflow], ...] = ()
     dialect: str = "native"
     description: str = ""
-    vocabulary: Json = None
+    words: Json = None
     open_inputs: bool = False
     recorder: str = ""
     hidden_outputs: tuple[str, ...] = ()

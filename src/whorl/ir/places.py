@@ -33,11 +33,9 @@ class Places:
         self._parts[id(part)] = (part, span)
 
     def remember_node(self, path: str, span: Span) -> None:
-        """The node of this path stands here."""
         self._nodes.setdefault(path, span)
 
     def remember_field(self, path: str, field: str, span: Span) -> None:
-        """This field of the node of this path stands here."""
         self._fields.setdefault((path, field), span)
 
     def span(self, expression: object, offset: int | None = None, length: int = 1) -> Span | None:
@@ -51,7 +49,6 @@ class Places:
         return scalar.locate(max(0, start + offset), length)
 
     def part(self, part: object) -> Span | None:
-        """Returns where a part of the IR stands."""
         known = self._parts.get(id(part))
         return None if known is None else known[1]
 

@@ -8,21 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
-from whorl.ir.nodes import (
-    Assign,
-    Branch,
-    Break,
-    Call,
-    Compute,
-    Continue,
-    ForEach,
-    Gate,
-    Group,
-    Loop,
-    Stop,
-    Task,
-    Wait,
-)
+from whorl.ir import nodes
+from whorl.ir.nodes import Branch, Call, ForEach, Group, Loop, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,9 +25,9 @@ def blocks_of(node: Node) -> tuple[tuple[str, Block], ...]:
         case Branch():
             cases = tuple((f"case.{case.name}", case.body) for case in node.cases)
             return (*cases, ("default", node.default.body)) if node.default else cases
-        case Task() | Call() | Compute() | Assign() | Wait() | Gate() | Stop():
+        case Task() | Call() | nodes.Compute() | nodes.Assign() | nodes.Wait() | nodes.Gate():
             return ()
-        case Break() | Continue():
+        case nodes.Stop() | nodes.Break() | nodes.Continue():
             return ()
         case _:
             assert_never(node)
@@ -52,7 +39,6 @@ def node_path(holder: str, name: str) -> str:
 
 
 def slot_path(path: str, slot: str) -> str:
-    """The path of a block inside a node."""
     return path if slot == "body" else f"{path}@{slot}"
 
 
@@ -84,9 +70,9 @@ def names_given(block: Block) -> Iterator[tuple[str, Node]]:
 
 def with_nodes(block: Block, change: Callable[[Node], Node]) -> Block:
     """The block with each node changed, inner ones first; what stays the same is the same."""
-    nodes = tuple(change(_with_inner(node, change)) for node in block.nodes)
+    changed = tuple(change(_with_inner(node, change)) for node in block.nodes)
     # Places and names are known by the object that they belong to.
-    return block if _are_same(nodes, block.nodes) else replace(block, nodes=nodes)
+    return block if _are_same(changed, block.nodes) else replace(block, nodes=changed)
 
 
 def _with_inner(node: Node, change: Callable[[Node], Node]) -> Node:
@@ -120,26 +106,21 @@ def workflows_of(workflow: Workflow) -> Iterator[tuple[str, Workflow]]:
 
 def index_nodes(workflow: Workflow) -> dict[str, Node]:
     """Every node by its path; a called workflow's paths begin with its key and a colon."""
-    nodes: dict[str, Node] = {}
-    for key, part in workflows_of(workflow):
-        prefix = f"{key}:" if key else ""
-        for path, node in walk(part.body):
-            nodes[prefix + path] = node
-    return nodes
+    return {
+        (f"{key}:" if key else "") + path: node
+        for key, part in workflows_of(workflow)
+        for path, node in walk(part.body)
+    }
 
 
 def is_hidden(node: Node, called: Mapping[str, Workflow]) -> bool:
     """Whether the result of a node is, or may hold, what a secure task gave."""
-    held = (inside for _, block in blocks_of(node) for _, inside in walk(block))
-    return any(_is_secure(part, called) for part in (node, *held))
-
-
-def _is_secure(node: Node, called: Mapping[str, Workflow]) -> bool:
     if isinstance(node, Task):
         return node.secure_outputs
     if isinstance(node, Call):
         return node.workflow in called and bool(called[node.workflow].hidden_outputs)
-    return False
+    inside = (node for _, block in blocks_of(node) for node in block.nodes)
+    return any(is_hidden(part, called) for part in inside)
 
 
 def hides(block: Block, name: str, called: Mapping[str, Workflow]) -> bool:

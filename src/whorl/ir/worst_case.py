@@ -5,10 +5,11 @@ A call is what usage counts: one question to a model, agent, command, web servic
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from whorl.ir.expressions import conditions_in
 from whorl.ir.nodes import Branch, Call, ForEach, Loop, Task, Workflow
@@ -27,8 +28,6 @@ USUAL_RETRIES = 3
 _USUALLY_RETRIED = frozenset({"ask", "judge"})
 # An answer that is neither yes nor no is asked for once more.
 _ASKS_PER_VOTE = 2
-
-N = TypeVar("N", int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +80,11 @@ def worst_case(workflow: Workflow, price: Price | None = None) -> WorstCase:
     total = count.block(workflow.body, "", 1, ())
     if workflow.limits.calls is not None:
         total = total.held(workflow.limits.calls)
-    return WorstCase(
-        total.calls,
-        total.typical,
-        total.paid,
-        total.unbudgeted,
-        _finite(total.cost),
-        _finite(total.bound),
-        tuple(count.loops),
-    )
+    cost, bound = (None if amount == inf else amount for amount in total[4:])
+    return WorstCase(*total[:4], cost, bound, tuple(count.loops))
 
 
-def _finite(cost: float | None) -> float | None:
-    return cost if cost is None or cost < inf else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Total:
+class _Total(NamedTuple):
     calls: int | None = 0
     typical: int | None = 0
     paid: int | None = 0
@@ -108,50 +95,31 @@ class _Total:
     bound: float = 0.0
 
     def plus(self, other: _Total) -> _Total:
-        return _Total(
-            _plus(self.calls, other.calls),
-            _plus(self.typical, other.typical),
-            _plus(self.paid, other.paid),
-            _plus(self.unbudgeted, other.unbudgeted),
-            _plus(self.cost, other.cost),
-            self.bound + other.bound,
-        )
+        return self._with(other, operator.add)
 
     def most(self, other: _Total) -> _Total:
-        return _Total(
-            _most(self.calls, other.calls),
-            _most(self.typical, other.typical),
-            _most(self.paid, other.paid),
-            _most(self.unbudgeted, other.unbudgeted),
-            _most(self.cost, other.cost),
-            max(self.bound, other.bound),
-        )
+        return self._with(other, max)
+
+    def _with(self, other: _Total, both: Callable[[Any, Any], Any]) -> _Total:
+        pairs = zip(self, other, strict=True)
+        amounts: list[Any] = [None if None in pair else both(*pair) for pair in pairs]
+        return _Total(*amounts)
 
     def times(self, number: int | None) -> _Total:
         often: float = inf if number is None else number
-        return _Total(
-            _times(self.calls, number),
-            _times(self.typical, number),
-            _times(self.paid, number),
-            _times(self.unbudgeted, number),
-            None if self.cost is None else _often(self.cost, often),
-            _often(self.bound, often),
-        )
+        # Nothing, however often, is nothing.
+        costs = [None if n is None else n * often if n and often else 0.0 for n in self[4:]]
+        amounts: list[Any] = [*(_times(count, number) for count in self[:4]), *costs]
+        return _Total(*amounts)
 
     def tried(self, tries: int) -> _Total:
         """The same when all of it is done this often, since it fails each time."""
-        return replace(self.times(tries), typical=self.typical)
+        return self.times(tries)._replace(typical=self.typical)
 
     def held(self, calls: int) -> _Total:
         """The same below a limit of calls."""
-        return _Total(
-            _least(self.calls, calls),
-            _least(self.typical, calls),
-            _least(self.paid, calls),
-            0,
-            self.cost,
-            self.bound,
-        )
+        all_, usual, paid = (calls if n is None else min(n, calls) for n in self[:3])
+        return _Total(all_, usual, paid, 0, self.cost, self.bound)
 
 
 class _Count:
@@ -169,11 +137,8 @@ class _Count:
                 total = total.plus(self._task(node))
                 continue
             tries = 1 + (node.retry.times if node.retry else 0)
-            total = total.plus(
-                self._node(node, node_path(path, node.name), _times(runs, tries), stack).tried(
-                    tries
-                )
-            )
+            inside = self._node(node, node_path(path, node.name), _times(runs, tries), stack)
+            total = total.plus(inside.tried(tries))
         return total
 
     def _task(self, node: Task) -> _Total:
@@ -226,7 +191,7 @@ class _Count:
             cost, bound = total.cost, total.bound
             if limits.cost_usd is not None and cost is not None:
                 cost, bound = min(cost, limits.cost_usd), min(bound, limits.cost_usd)
-            total = replace(total, unbudgeted=0, cost=cost, bound=bound)
+            total = total._replace(unbudgeted=0, cost=cost, bound=bound)
         self.loops[place] = LoopCase(path, number, _times(total.paid, runs))
         return total
 
@@ -294,25 +259,8 @@ def _length(node: ForEach) -> int | None:
     return None
 
 
-def _plus(first: N | None, second: N | None) -> N | None:
-    return None if first is None or second is None else first + second
-
-
 def _times(first: int | None, second: int | None) -> int | None:
     # Nothing, however often, is nothing.
     if first == 0 or second == 0:
         return 0
     return None if first is None or second is None else first * second
-
-
-def _often(cost: float, often: float) -> float:
-    # Nothing, however often, is nothing.
-    return cost * often if cost and often else 0.0
-
-
-def _least(number: int | None, limit: int) -> int:
-    return limit if number is None else min(number, limit)
-
-
-def _most(first: N | None, second: N | None) -> N | None:
-    return None if first is None or second is None else max(first, second)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
-from whorl.interpreter.requests import objection
+from whorl.interpreter.requests import Refused, objection
 from whorl.ir import content_hash, from_json, to_json
 from whorl.runtimes.driver import Driver, SystemClock
 from whorl.runtimes.folding import fold
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.driver import Clock, Watcher, Workers
     from whorl.runtimes.journal import Entry, Message
     from whorl.runtimes.sqlite import SqliteStore
+
 
 PATIENCE_S = 60.0
 POLL_S = 0.15
@@ -267,6 +268,6 @@ class LocalRuntime:
             driver.deliver(message.event, message.id)
 
 
-def _object(words: str | None) -> None:
-    if words is not None:
-        raise UsageError(words)
+def _object(refusal: Refused | None) -> None:
+    if refusal is not None:
+        raise UsageError(str(refusal), facts=refusal.facts)

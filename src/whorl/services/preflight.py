@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +30,6 @@ TOY = (
 SCRIPTED = "no model is asked: the replies are scripted"
 _MODELS = frozenset({"ask", "judge"})
 _NO_PROVIDER = "P110"
-_OPTION = re.compile(r": `-i [^`]*`$")
 _CHOOSING = frozenset({"model", "provider", "model_url"})
 
 
@@ -67,8 +65,8 @@ def check_given(
     try:
         check_inputs(workflow, given)
     except InputError as fault:
-        words = str(fault) if has_options else _OPTION.sub("", str(fault))
-        raise UsageError(words, help=advice, code="R111") from fault
+        option = f": `-i {fault.missing}=VALUE`" if has_options and fault.missing else ""
+        raise UsageError(f"{fault}{option}", help=advice, code="R111") from fault
 
 
 def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:

@@ -6,7 +6,6 @@ is shown them.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -42,7 +41,6 @@ _KEPT_OF_TASKS = ("secure", "usage", "model", "provider", "status", "error")
 _KEPT = ("status", "type", "secure")
 _REQUESTS = frozenset({"gate.decided", "run.continued", "run.accepted"})
 _REQUESTS_MAX = 1_000
-_COMMAND = re.compile(r"(`whorl [a-z]+) RUN\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +129,6 @@ def result_of(
     result = document(run, status, final, store, warnings=None if state["warned"] else [])
     if state["usage"].get("calls") and asks_models(machine.plan.workflow):
         result["warnings"] = [*_of_toy(store, run), *cast("list[Json]", result["warnings"])]
-    for message in (*cast("list[Any]", result["warnings"]), result["error"]):
-        if isinstance(message, dict) and message.get("message"):
-            message["message"] = with_run(str(message["message"]), run)
     return result
 
 
@@ -258,8 +253,3 @@ def status_words(status: str) -> str:
         case "waiting":
             return "waits for a person"
     return f"is {status}"
-
-
-def with_run(words: str, run: str) -> str:
-    """The commands in a message, with the run that they are about: they can be pasted."""
-    return _COMMAND.sub(lambda match: f"{match[1]} {run}", words)

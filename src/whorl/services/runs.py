@@ -286,9 +286,9 @@ class Driving:
         Whoever drives the run may not have heard yet of a request that stands in the journal.
         """
         event = make()
-        words = objection(fold(self._runtime.store, run).machine, event)
-        if words is not None:
-            raise UsageError(words)
+        refusal = objection(fold(self._runtime.store, run).machine, event)
+        if refusal is not None:
+            raise UsageError(str(refusal), facts=refusal.facts)
         return event
 
     def _check_seen(self, run: RunId, seen: int | None) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.interpreter.budget import flags
 from whorl.interpreter.events import Event, split_iteration
 from whorl.interpreter.loop_limits import to_go_on
 from whorl.interpreter.requests import Refused, chosen_loop, open_to_money, to_continue, to_raise
@@ -23,13 +21,10 @@ from whorl.services.results import (
     open_gates,
     requests_of,
     status_words,
-    with_run,
     workflow_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.folding import Fork
@@ -94,8 +89,8 @@ def resumed(more: More | None = None) -> Event:
     return asked("run.resumed", more.amounts() if more else {})
 
 
-def amounts_to_go_on(store: SqliteStore, run: RunId, at: str = "") -> str:
-    """The flags for all that a loop lacks as the run stands, or every loop that lacks money."""
+def amounts_to_go_on(store: SqliteStore, run: RunId, at: str = "") -> dict[str, float]:
+    """How much more a loop needs as the run stands, or every loop that lacks money."""
     machine = fold(store, run).machine
     keys = [key for key, frame in machine.frames.items() if frame["address"] == at]
     more: dict[str, float] = {}
@@ -103,7 +98,7 @@ def amounts_to_go_on(store: SqliteStore, run: RunId, at: str = "") -> str:
         if machine.frames[key]["kind"] == "loop":
             lacks = to_go_on(machine, key)
             more |= {name: max(amount, more.get(name, 0.0)) for name, amount in lacks.items()}
-    return flags(more)
+    return more
 
 
 def what_is_raised(store: SqliteStore, run: RunId, body: dict[str, Json]) -> list[str]:
@@ -150,17 +145,6 @@ def cancelled(feedback: str = "") -> Event:
     return asked("run.cancelled", {"feedback": feedback} if feedback else {})
 
 
-@contextmanager
-def objections(run: str) -> Iterator[None]:
-    """Gives the objections of a run to a request the code that says so, and its commands."""
-    try:
-        yield
-    except UsageError as fault:
-        if fault.code != "W900":
-            raise
-        raise UsageError(with_run(str(fault), run), help=fault.help, code="W905") from fault
-
-
 def loop_at(store: SqliteStore, run: RunId, at: str, *, at_limit: bool = False) -> str:
     """The address of the loop that is meant; without `at`, the only one that it can be."""
     machine = fold(store, run).machine
@@ -171,7 +155,7 @@ def loop_at(store: SqliteStore, run: RunId, at: str, *, at_limit: bool = False) 
     try:
         return chosen_loop(machine, wanted, at_limit=at_limit)
     except Refused as refusal:
-        raise UsageError(str(refusal), code="W903") from refusal
+        raise UsageError(str(refusal), help="say which with --at", code="W903") from refusal
 
 
 def _no_loop(store: SqliteStore, run: RunId, wanted: str, open_ones: list[str]) -> UsageError:

@@ -87,8 +87,7 @@ NODES: dict[str, ir.Node] = {
         bind=(("b", ONE),),
         tells=(("t", ONE),),
         tells_after=(("t", ONE),),
-        limit_fields=(("timeout", "limit.timeout"),),
-        limit_words=(("timeout", "too late"),),
+        words={"fields": {"timeout": "limit.timeout"}, "limits": {"timeout": "too late"}},
         history_keep=3,
     ),
     "case": ir.Branch(
@@ -142,7 +141,7 @@ WORKFLOWS: dict[str, dict[str, Any]] = {
     "output": {"outputs": (("a b", _expression("a")),)},
     "no outputs": {"outputs": ()},
     "defaults": {"defaults": (("http", ir.Fields((("url", ir.Constant("x")),))),)},
-    "words": {"vocabulary": {"events": ["{{ x }}"]}, "recorder": "loom"},
+    "words": {"words": {"events": ["{{ x }}"]}, "recorder": "loom"},
     "open": {"open_inputs": True, "hidden_outputs": ("a",), "description": "d", "dialect": "x"},
 }
 
@@ -214,13 +213,13 @@ steps:
 """
 
 
-CHILD = _workflow(ir.Compute(name="x", value=ONE), dialect="other", vocabulary=["w"])
+CHILD = _workflow(ir.Compute(name="x", value=ONE), dialect="other", words=["w"])
 CALLING = _workflow(
     ir.Call(name="a", workflow="parts/child.json", inputs=ir.Fields((("y", ONE),)), unnamed=True),
     workflows=(("parts/child.json", CHILD), ("b", CHILD)),
     variables=(("x", ONE),),
     dialect="other",
-    vocabulary=["w"],
+    words=["w"],
 )
 
 
@@ -228,7 +227,7 @@ def test_called_workflows_stand_in_the_file() -> None:
     text = _text(CALLING)
 
     assert "    with:\n      y: {expr: '1'}\n    unnamed: true\n" in text
-    assert text.count("vocabulary") == 1
+    assert text.count("words:") == 1
 
 
 def test_plain_files_stay_plain() -> None:

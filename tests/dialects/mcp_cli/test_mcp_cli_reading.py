@@ -107,14 +107,14 @@ def test_the_judge_is_told_the_three_lines() -> None:
 
 
 def test_the_exit_reason_of_a_failure_is_called_error() -> None:
-    vocabulary = read(HEAD + "steps: [{name: a, run: A}]\n").workflow.vocabulary
+    vocabulary = read(HEAD + "steps: [{name: a, run: A}]\n").workflow.words
     assert isinstance(vocabulary, dict)
 
     assert vocabulary["exit_reasons"] == {"failed": "error"}
 
 
 def test_the_words_for_a_judgement() -> None:
-    vocabulary = read(HEAD + "steps: [{name: a, run: A}]\n").workflow.vocabulary
+    vocabulary = read(HEAD + "steps: [{name: a, run: A}]\n").workflow.words
     assert isinstance(vocabulary, dict)
     words = vocabulary["judgement"]
     assert isinstance(words, dict)

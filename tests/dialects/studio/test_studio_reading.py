@@ -177,7 +177,7 @@ def test_a_name_of_our_own_gives_way() -> None:
 
 
 def test_events_of_the_dialect_are_told_as_data() -> None:
-    vocabulary: Any = read(canvas(EVALUATED, *WAY)).workflow.vocabulary
+    vocabulary: Any = read(canvas(EVALUATED, *WAY)).workflow.words
 
     started = vocabulary["events"]["iteration_started"]
     assert started["event"] == "workflow.node.iteration"

@@ -140,7 +140,10 @@ export function putIteration(iterations: readonly Iteration[], iteration: Iterat
 
 export function faultFrom(told: Json | undefined): Fault | null {
   if (!isObject(told)) return null;
-  const fault: Fault = { code: String(told["code"] ?? ""), message: String(told["message"] ?? "") };
+  const message = String(told["message"] ?? "");
+  // What to do about it, which the server adds to what happened.
+  const help = textFrom(told["help"]);
+  const fault: Fault = { code: String(told["code"] ?? ""), message: help ? `${message}; ${help}` : message };
   if (typeof told["path"] === "string") fault.path = told["path"];
   if (told["cause"] !== undefined) fault.cause = told["cause"];
   return fault;

@@ -57,8 +57,6 @@ export const runChanges: Record<string, Change> = {
   warning: (journal, { seq, address, body }) => {
     if (journal.warnings.length >= WARNINGS_MAX) return;
     const { code, message } = faultFrom(body) ?? { code: "", message: "" };
-    // The commands in it can be pasted.
-    const pasted = message.replace(/(`whorl [a-z]+) RUN\b/g, `$1 ${journal.run.id}`);
-    journal.warnings.push({ code, message: pasted, address, seq });
+    journal.warnings.push({ code, message, address, seq });
   },
 };

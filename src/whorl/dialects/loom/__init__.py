@@ -145,7 +145,7 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
             ("$trigger", _trigger(context, fields)),
             ("$scopes", ir.Constant({name: [*held] for name, held in context.scopes.items()})),
         ),
-        vocabulary=VOCABULARY | {"loops": context.loops} if context.loops else VOCABULARY,
+        words=VOCABULARY | {"loops": context.loops} if context.loops else VOCABULARY,
         workflows=tuple(context.workflows.items()),
     )
 

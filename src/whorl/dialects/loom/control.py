@@ -28,9 +28,9 @@ from whorl.dialects.loom.texts import (
     text_term,
 )
 from whorl.dialects.loom.words import (
-    AZURE_LIMIT_WORDS,
-    LIMIT_WORDS,
+    AZURE_LOOP_WORDS,
     LOOP_NAMES,
+    LOOP_WORDS,
     OBJECT_FIELDS,
     SETTING,
     is_of_a_loop,
@@ -211,7 +211,7 @@ def read_loop(action: Action) -> ir.Node:
         check="between" if is_azure or action.type == "dountil" else "before",
         limits=_limits(action, is_azure),
         on_limit=_on_limit(action, is_azure),
-        limit_words=AZURE_LIMIT_WORDS if is_azure else LIMIT_WORDS,
+        words=AZURE_LOOP_WORDS if is_azure else LOOP_WORDS,
         delay=context.interval(delay) if delay else None,
         on_iteration_failure=failure if is_azure else ir.IterationFailure(),
         facts=(

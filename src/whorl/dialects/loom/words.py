@@ -144,14 +144,18 @@ def is_of_a_loop(name: str) -> bool:
     return name.lower() in own or name.lower().endswith(tuple(f"_{word}" for word in own))
 
 
-LIMIT_WORDS: tuple[tuple[str, str], ...] = (
-    ("max_iterations", "Loop exceeded maximum iterations: {iterations}; raise limit.count"),
-    ("timeout", "Loop timeout after {ms}ms; raise limit.timeout"),
-)
-AZURE_LIMIT_WORDS: tuple[tuple[str, str], ...] = (
-    ("max_iterations", "the loop reached its limit.count of {iterations} iterations"),
-    ("timeout", "the loop reached its limit.timeout of {ms} ms"),
-)
+LOOP_WORDS: Json = {
+    "limits": {
+        "max_iterations": "Loop exceeded maximum iterations: {iterations}; raise limit.count",
+        "timeout": "Loop timeout after {ms}ms; raise limit.timeout",
+    }
+}
+AZURE_LOOP_WORDS: Json = {
+    "limits": {
+        "max_iterations": "the loop reached its limit.count of {iterations} iterations",
+        "timeout": "the loop reached its limit.timeout of {ms} ms",
+    }
+}
 
 # The dialect's own words for what a run tells, as data that the interfaces can print.
 VOCABULARY: dict[str, Json] = {

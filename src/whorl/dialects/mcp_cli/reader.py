@@ -108,7 +108,7 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
         variables=_env(context),
         workflows=tuple(context.workflows.items()),
         dialect=McpCliReader.name,
-        vocabulary=VOCABULARY,
+        words=VOCABULARY,
     )
 
 

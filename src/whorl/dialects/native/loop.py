@@ -31,7 +31,7 @@ from whorl.dialects.native.values import (
     read_result,
     read_text,
 )
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 from whorl.ir.expressions import inner_values
 from whorl.ir.walk import names_given
 from whorl.language import LanguageError, free_names
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from whorl.dialects.native.context import Context, Location
     from whorl.language import Json
     from whorl.source import Value
+
 
 HISTORY_KEPT = 50
 TAKES = ("last", "best", "first", "all")

@@ -20,7 +20,7 @@ from whorl.dialects.native.values import (
     write_marked,
 )
 from whorl.errors import nearest
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from whorl.dialects.native.forms import Form
     from whorl.dialects.native.objects import Derive, FieldTable
 
+
 _TABLE = """
 [file]
 whorl*           whole 1 1  format  the version of the format: 1
@@ -319,8 +320,6 @@ items_max         the most items that it takes
 jitter            the part of a wait that is drawn
 keep              items of `over` are left out where this is false
 last_counts       whether a loop has failed whose last iteration failed
-limit_fields      the fields that raise a limit, for messages
-limit_words       words about a limit that is reached, for messages
 min_success_rate  the part of the items that must succeed, from 0 to 1
 on_failure        what happens to steps side by side after a failure
 on_item_failure   whether other items go on after a failed one
@@ -335,10 +334,11 @@ tells             values of the note about the beginning of an iteration
 tells_after       values of the note about the end of an iteration
 total_timeout_s   the longest time that all attempts may take together
 unnamed           whether the called steps have the address of the block
-vocabulary        words for events and reasons, for `--events=dialect`
 wait_min_s        the shortest wait
 warns             a warning that is computed from the result
 whole             whether differences count behind the cut of long texts
+words             how a format speaks of a loop's limits, and of events and reasons, for messages
+    and `--events=dialect`
 """
 TEMPLATE = Template("a text, which may hold {{ }}")
 EXPRESSION = Condition()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.source import Value
 
+
 USUAL_LOOPS = 5
 USUAL_THRESHOLD = 0.8
 USUAL_TIMEOUT_S = 300.0
@@ -35,11 +36,9 @@ RECORDS_MAX = 20
 MEASURED = "measured_score"
 CATEGORIES = ("insights", "improvements", "mistakes")
 _EXTRACTION_FIELDS = ("enabled", "extract_patterns", "max_length_per_category", "agent_priorities")
-_LIMIT_FIELDS = (
-    ("max_iterations", "max_loops"),
-    ("timeout", "timeout"),
-    ("budget", "--budget"),
-)
+_WORDS: Json = {
+    "fields": {"max_iterations": "max_loops", "timeout": "timeout", "budget": "--budget"}
+}
 _FACTS: tuple[tuple[str, Fact], ...] = (
     ("loop_number", "number"),
     ("score", "score"),
@@ -62,7 +61,7 @@ _NO_SOURCES = SILENT | {"duckduckgo"}
 HIGH_PRIORITY = ("agreement_moderator", "quality_moderator", "score_moderator")
 USUAL_CONTEXT = "graphscout"
 _SCORING_FIELDS = ("preset", "context", "custom_weights", "mode")
-_WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_ ]{2,}:?")
+_PHRASE = re.compile(r"[A-Za-z][A-Za-z0-9_ ]{2,}:?")
 _MARKS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 # How people call an agent that scores, and what they tell it to do.
 _RATER = re.compile(r"scor|rat(?:er|ing)|judg|evaluat|critic|grad(?:er|ing)|assess|moderat|review")
@@ -114,7 +113,7 @@ def read_loop(agent: Agent, section: Section, read_block: Callable[[Section], ir
         until=_until(agent, scoring, threshold),
         limits=ir.LoopLimits(iterations=loops, time_s=tasks.read_timeout(agent) or USUAL_TIMEOUT_S),
         memory=_read_memory(agent, speaking, inner.path),
-        limit_fields=_LIMIT_FIELDS,
+        words=_WORDS,
         facts=_FACTS,
         bind=((outputs.FLOW, flow_constant(inner)), (outputs.THRESHOLD, ir.Constant(threshold))),
         shape=computed("orka_loop", "it", "past", literal(settings)),
@@ -340,7 +339,7 @@ def _scorers(scoring: Scoring, agents: list[Agent]) -> list[str]:
     words: list[str] = []
     for strategy in scoring.strategies:
         named.update(outputs.texts_in(strategy.get("agents")))
-        matches = map(_WORDS.match, outputs.texts_in(strategy.get("patterns")))
+        matches = map(_PHRASE.match, outputs.texts_in(strategy.get("patterns")))
         words.extend(match[0].strip() for match in matches if match is not None)
     prompts = {
         agent.id: _MARKS.sub("", agent.text("prompt") + "\n" + agent.text("system_prompt"))

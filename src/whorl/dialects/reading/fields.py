@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from whorl.dialects.reading.scalars import span_of, text_of
 from whorl.errors import did_you_mean, nearest
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:

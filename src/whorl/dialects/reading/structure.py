@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from whorl.dialects.reading.scalars import duration_of, number_of, shown, text_of, whole_of
 from whorl.dialects.reading.texts import COMPARED_MAX
 from whorl.errors import did_you_mean, nearest
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from whorl.dialects.shodan.graph import COUNT, PortSpec, check_part, flag_of, it
 from whorl.dialects.shodan.levels import expression, given, literal, output, packed
 from whorl.dialects.shodan.ports import slot_types
 from whorl.errors import nearest
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 from whorl.source import Mapping, plain
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from whorl.dialects.shodan.graph import GraphNode
     from whorl.dialects.shodan.levels import Level
     from whorl.source import Scalar
+
 
 ITERATIONS = 10
 ITERATIONS_MAX = 1_000_000
@@ -65,7 +66,7 @@ def read_loop(level: Level, inner: Level, build: Callable[[Level], ir.Block]) ->
             collect=collect,
             facts=((inner.scope.number, "number"),),
             shape=shape,
-            limit_fields=(("max_iterations", "maxIterations"), ("budget", "--budget")),
+            words={"fields": {"max_iterations": "maxIterations", "budget": "--budget"}},
         )
     ]
 

@@ -19,7 +19,7 @@ from whorl.dialects.shodan.graph import COUNT, flag_of
 from whorl.dialects.shodan.levels import expression, literal, packed
 from whorl.dialects.shodan.ports import SESSION, TAKEN, promised_outputs, read_schema, trigger_ports
 from whorl.errors import nearest
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from whorl.dialects.reading.scalars import text_of
 from whorl.dialects.shodan.graph import COUNT, PortSpec, check_part, items_of
 from whorl.dialects.shodan.levels import Reference
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from whorl.dialects.shodan.graph import GraphNode, Handle
     from whorl.dialects.shodan.levels import GraphContext, Level, LoopScope
     from whorl.errors import Severity
+
 
 SESSION = "sessionId"
 # What every agent gives beside the fields of its answer, and takes beside what its prompt names.

@@ -22,7 +22,7 @@ from whorl.dialects.shodan.loops import read_loop
 from whorl.dialects.shodan.nodes import NODE_READERS
 from whorl.dialects.shodan.ports import check_ports, promised_outputs
 from whorl.errors import InvalidWorkflow
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 from whorl.source import Mapping, Sequence
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class ShodanReader:
             workflow,
             description=text_of(header.get("description")),
             workflows=tuple(context.workflows.items()),
-            vocabulary=VOCABULARY,
+            words=VOCABULARY,
         )
         context.check(workflow)
         return context.finish(workflow)

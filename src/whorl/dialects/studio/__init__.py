@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from whorl.dialects.studio.regions import Region
     from whorl.source import Document
 
+
 __all__ = ["StudioReader"]
 
 _SHOWN_MAX = 8
@@ -136,7 +137,7 @@ def _workflow(scope: Scope) -> ir.Workflow:
         ),
         workflows=tuple(context.workflows.items()),
         dialect="studio",
-        vocabulary=VOCABULARY,
+        words=VOCABULARY,
     )
 
 

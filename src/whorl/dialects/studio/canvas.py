@@ -20,7 +20,7 @@ from whorl.dialects.reading.fields import (
 )
 from whorl.dialects.reading.scalars import span_of, text_of, words
 from whorl.errors import did_you_mean
-from whorl.ir.checks.suggest import suggest
+from whorl.ir.checks.subject import suggest
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from whorl.dialects.reading.context import ReadContext
     from whorl.errors import Span
     from whorl.language import Json
+
 
 LIBRARY = "studio"
 

@@ -305,7 +305,7 @@ def read_loop(scope: Scope, region: Region, body: ir.Block) -> list[ir.Node]:
         body=body,
         until=until,
         limits=ir.LoopLimits(iterations=_iterations(node), iteration_time_s=scope.timeout_s),
-        limit_fields=(("max_iterations", "maxIterations"), ("budget", "--budget")),
+        words={"fields": {"max_iterations": "maxIterations", "budget": "--budget"}},
         carry=(_carry(node, region, appends=appends), *scope.conversations.get(region.start, ())),
         collect=(ir.Collect("iterations", "all", expression(known(region.end))),),
         facts=tuple((scope.helper(region.start, word), fact) for word, fact in words),  # type: ignore[misc]

@@ -22,11 +22,10 @@ from whorl.interfaces.cli.questions import Asker, Gone
 from whorl.interfaces.cli.summary import final_lines, print_outputs
 from whorl.interfaces.cli.terminal import is_ours, is_plain, say
 from whorl.interfaces.cli.watchers import Lines, NullWatcher
-from whorl.interfaces.wording import EXIT_CODES
+from whorl.interfaces.wording import EXIT_CODES, advice, with_help
 from whorl.interpreter.events import Event
 from whorl.services.results import full_result
 from whorl.services.runs import find_run, open_runtime
-from whorl.services.steering import objections
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence, Set
@@ -42,6 +41,18 @@ if TYPE_CHECKING:
 # How long a command waits until another process has taken its request.
 PATIENCE_S = 5.0
 POLL_S = 0.05
+
+
+@contextmanager
+def objections(run: str) -> Iterator[None]:
+    """Gives the objections of a run to a request the code that says so, and what to do."""
+    try:
+        yield
+    except UsageError as fault:
+        if fault.code != "W900":
+            raise
+        words = fault.help or advice("W905", fault.facts, run)
+        raise UsageError(str(fault), help=words, code="W905") from fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +173,7 @@ class RunSession:
 
     def finish(self, run: RunId, shown: Set[str] = frozenset()) -> int:
         """Prints what the run came to, without questions that are known; gives the exit code."""
-        result: dict[str, Any] = full_result(self.store, run)
+        result = with_help(full_result(self.store, run))
         status = str(result["status"])
         if self.show.as_json:
             print_json(result)

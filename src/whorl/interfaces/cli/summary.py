@@ -14,7 +14,7 @@ from whorl.errors import safe
 from whorl.interfaces import figures
 from whorl.interfaces.cli.terminal import badge, indented, paint, room
 from whorl.interfaces.figures import as_much_again, line, paragraphs, plural, written
-from whorl.interfaces.wording import exit_words, root_code
+from whorl.interfaces.wording import advice, advised, exit_words, flags, root_code
 from whorl.interpreter.events import unescape
 
 if TYPE_CHECKING:
@@ -89,9 +89,9 @@ def final_lines(
     for gate in result["waiting_for"]:
         if gate["address"] not in shown:
             yield from indented(gate_lines(gate))
-    advice = next_command(store, run, result)
-    if advice.split()[:2] != ["whorl", asked]:
-        yield f"  next: {advice}"
+    following = next_command(store, run, result)
+    if following.split()[:2] != ["whorl", asked]:
+        yield f"  next: {following}"
 
 
 def error_lines(error: dict[str, Any] | None) -> Iterator[str]:
@@ -99,7 +99,7 @@ def error_lines(error: dict[str, Any] | None) -> Iterator[str]:
     if not error:
         return
     place = f"  at {line(error['path'], 80)}" if error.get("path") else ""
-    yield f"error[{error['code']}]: {safe(error['message'])}{place}"
+    yield f"error[{error['code']}]: {safe(advised(error))}{place}"
     root = root_code(error)
     if root != error["code"]:
         yield f"  it comes from {root}: `whorl explain {root}`"
@@ -128,7 +128,7 @@ def pause_words(result: dict[str, Any]) -> str:
         return "a person paused it"
     warnings = [warning for warning in result["warnings"] if warning["code"] == "R103"]
     message = str(warnings[-1].get("message", "")) if warnings else "its budget is reached"
-    return safe(message.partition(";")[0])
+    return safe(message)
 
 
 def inner_table(rows: Sequence[tuple[str, ...]], *, right: int, shrink: int) -> Iterator[str]:
@@ -165,7 +165,7 @@ def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
             return "   # or: ".join(_answers(run, result["waiting_for"]))
         case "paused" if result["paused_by"] == "budget":
             again = as_much_again(store.run(run).budget_usd)
-            return _advised(result, "R103") or f"whorl resume {run} --budget {again}"
+            return _advised(result, "R103")[0] or f"whorl resume {run} --budget {again}"
         case "paused" | "interrupted":
             return f"whorl resume {run}"
         case "running":
@@ -173,28 +173,33 @@ def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     return f"whorl show {run}"
 
 
-def _advised(result: dict[str, Any], code: str) -> str:
-    """The command in the last warning of a code that has one: its amount is enough."""
-    messages = [str(item["message"]) for item in result["warnings"] if item["code"] == code]
-    commands = re.findall(r"`(whorl (?:resume|continue) [^`]*)`", "\n".join(messages))
-    return str(commands[-1]) if commands else ""
+def _advised(result: dict[str, Any], code: str) -> tuple[str, dict[str, Any]]:
+    """The command in the last warning of a code that has one: its amount is enough. Its facts."""
+    for warning in reversed(result["warnings"]):
+        if warning["code"] == code:
+            words = advice(code, warning.get("facts"), result["run"])
+            commands = re.findall(r"`(whorl (?:resume|continue) [^`]*)`", words)
+            if commands:
+                return str(commands[-1]), warning["facts"]
+    return "", {}
 
 
 def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     """How the last loop that a limit or a person ended goes on, where it can."""
     from whorl.services.steering import amounts_to_go_on
 
-    advised = _advised(result, "R102")
-    if advised and any(loop["exit_reason"] == "budget" for loop in result["loops"]):
+    command, facts = _advised(result, "R102")
+    if command and any(loop["exit_reason"] == "budget" for loop in result["loops"]):
         # What was short when the loop ended may be less than what is short by now.
-        place = re.search(r"--at '([^']*)' ", advised)
-        amounts = amounts_to_go_on(store, run, place[1] if place else "")
-        return f"whorl continue {run} {place[0] if place else ''}{amounts}" if amounts else advised
+        place = facts["address"] if "--at" in command else ""
+        amounts = flags(amounts_to_go_on(store, run, place))
+        at = f"--at '{place}' " if place else ""
+        return f"whorl continue {run} {at}{amounts}" if amounts else command
     outer = [loop for loop in result["loops"] if "[" not in loop["path"]]
     for loop in reversed(outer):
         if loop["exit_reason"] not in (*_TOO_FEW, "budget"):
             continue
-        amounts = amounts_to_go_on(store, run, loop["path"])
+        amounts = flags(amounts_to_go_on(store, run, loop["path"]))
         if loop["exit_reason"] in _TOO_FEW:
             amounts = f"--iterations 3 {amounts}".rstrip()
         elif not amounts:

@@ -12,8 +12,8 @@ from whorl.errors import UsageError, safe
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.figures import count, difference, dollars, joined, line, seconds, used
 from whorl.interfaces.progress import Progress
-from whorl.interfaces.wording import ending_words, judgement_lines
-from whorl.services.results import shown, with_run
+from whorl.interfaces.wording import advised, ending_words, judgement_lines
+from whorl.services.results import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -108,7 +108,7 @@ class Lines(NullWatcher):
     def begin(self, progress: Progress, workflow: Workflow) -> None:
         """The lines go on where the run is."""
         self.progress = progress
-        self._vocabulary = workflow.vocabulary
+        self._vocabulary = workflow.words
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
         """Says what is worth a line."""
@@ -185,8 +185,7 @@ def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list
             place = event.address.partition("/:")[0]
             return [f"{line(place, 60)} asks: {line(str(body.get('message', '')), 200)}"]
         case "warning":
-            words = with_run(str(body.get("message", "")), progress.run)
-            return [f"warning: {line(words, 400)}"]
+            return [f"warning: {line(advised(body, progress.run), 400)}"]
         case "task.finished" | "task.failed" if verbose:
             return [step_line(progress, event)]
     return []

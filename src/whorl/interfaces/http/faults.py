@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from whorl.errors import InvalidWorkflow, ProviderError, StoreError, UsageError, safe
+from whorl.interfaces.wording import advice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,11 +36,11 @@ class Refusal(Exception):
         self.help = help
 
 
-def conflict(fault: UsageError) -> Refusal:
+def conflict(fault: UsageError, run: str = "RUN") -> Refusal:
     """The answer to a request that does not fit the run as it is."""
     status = 404 if fault.code == "W902" else 409
     code = fault.code if fault.code in ("W902", "W903", "W907") else "W905"
-    return Refusal(status, code, str(fault), fault.help)
+    return Refusal(status, code, str(fault), fault.help or advice("W905", fault.facts, run))
 
 
 def answer_for(fault: Exception, root: str = "") -> JSONResponse:

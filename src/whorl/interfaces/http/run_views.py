@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from whorl.errors import UsageError, safe
 from whorl.interfaces.figures import paragraphs, written
@@ -27,7 +27,15 @@ from whorl.interfaces.http.run_schemas import (
     UsageItem,
     Verdict,
 )
-from whorl.interfaces.wording import condition_words, fact_words, reason_words, verdict_words
+from whorl.interfaces.wording import (
+    advice,
+    advised,
+    condition_words,
+    fact_words,
+    reason_words,
+    verdict_words,
+    with_help,
+)
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.runtimes.projection import usage_document
@@ -83,13 +91,18 @@ def run_item(state: ServerState, row: RunRow) -> RunItem:
 def journal_event(run: str, entry: Entry) -> JournalEvent:
     """An entry of the journal, with references in the place of large values."""
     event = entry.event
+    body = shown(event)
+    fault = body if event.kind == "warning" else body.get("error")
+    if isinstance(fault, dict) and fault.get("facts"):
+        fault = fault | {"help": advice(str(fault["code"]), cast("Any", fault["facts"]), run)}
+        body = fault if event.kind == "warning" else body | {"error": fault}
     return JournalEvent(
         run=run,
         seq=entry.seq,
         kind=event.kind,
         address=event.address,
         at=event.at,
-        body=abridged(shown(event), entry.seq),
+        body=abridged(body, entry.seq),
     )
 
 
@@ -177,7 +190,7 @@ def run_detail(state: ServerState, run: RunId) -> RunDetail:
     store = state.store
     row, machine = known = row_and_machine(store, run)
     gates = open_gates(store, run, machine)
-    result: dict[str, Any] = result_of(store, run, known)
+    result = with_help(result_of(store, run, known))
     first = next(iter(store.read(run, limit=1))).event
     given: Any = first.body.get("input")
     fields = run_fields(state, row) | {"status": result["status"]}
@@ -192,7 +205,7 @@ def run_detail(state: ServerState, run: RunId) -> RunDetail:
         limits=dict(machine.state.get("limits") or {}),
         started_at=first.at,
         ended_at=row.updated_at if row.status in _ENDED else None,
-        warnings=[safe(str(one.get("message", ""))) for one in result["warnings"]],
+        warnings=[safe(advised(one)) for one in result["warnings"]],
     )
 
 

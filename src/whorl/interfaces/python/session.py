@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ParamSpec, cast
 from whorl.errors import UsageError
 from whorl.interfaces.python.values import Event, count, dollars, plain_table, result_from, text
 from whorl.interfaces.python.workflows import Workflow, project_of, workflow_from
+from whorl.interfaces.wording import advice, with_help
 from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
 from whorl.runtimes.folding import Fork
@@ -98,7 +99,7 @@ class Run:
     async def result(self) -> Result:
         """Waits until the run has ended, waits for a person, or is paused."""
         await self._opened().driving.settled(self._run)
-        return result_from(result_of(self._store, self._run))
+        return result_from(with_help(result_of(self._store, self._run)))
 
     async def pause(self) -> None:
         """Lets calls that are under way finish, and starts no new ones."""
@@ -167,7 +168,7 @@ class Run:
         """A new run that keeps the iterations before `at` (such as `polish[3]`) and redoes it."""
         fork = Fork(text(at, "at"), plain_table(values, "values"))
         opened = self._opened()
-        with _in_python():
+        with _in_python(self._run):
             run, _ = await steering.new_fork(opened.store, opened.providers, self._run, fork)
         opened.driving.drive(run)
         return Run(self._opened, run)
@@ -177,7 +178,7 @@ class Run:
         return self._opened().store
 
     async def _ask(self, make: Callable[[], JournalEvent]) -> None:
-        with _in_python():
+        with _in_python(self._run):
             await self._opened().driving.ask(self._run, make)
 
 
@@ -186,15 +187,14 @@ def _more(budget: float | None, tokens: int | None, calls: int | None) -> steeri
 
 
 @contextmanager
-def _in_python() -> Iterator[None]:
-    """Some refusals name an option of the command line; here it is a parameter."""
+def _in_python(run: str) -> Iterator[None]:
+    """Says what to do about a refusal; an option of the command line is a parameter here."""
     try:
         yield
     except UsageError as fault:
-        if "--at" not in str(fault):
-            raise
-        words = str(fault).replace("--at ", "at=").replace("--at", "`at`")
-        raise UsageError(words, help=fault.help, code=fault.code) from fault
+        words = fault.help or advice("W905", fault.facts, run)
+        words = words.replace("--at ", "at=").replace("--at", "`at`")
+        raise UsageError(str(fault), help=words, code=fault.code) from fault
 
 
 class Session:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from whorl.errors import Cause, RunFailed, UsageError
+from whorl.interfaces.wording import advised
 from whorl.providers.json_values import DEPTH_MAX, NotJson, as_json
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Result:
         """Raises RunFailed if the run has failed; gives itself otherwise."""
         if self.status == "failed":
             error: dict[str, Any] = self.error or {}
-            code, message = error.get("code", "R100"), error.get("message", "the run failed")
+            code, message = error.get("code", "R100"), advised(error) or "the run failed"
             detail = {"cause": error["cause"]} if error.get("cause") else {}
             place = (str(error.get("path", "")), error.get("iteration"))
             raise RunFailed(self.run, Cause(str(code), str(message), *place, detail))

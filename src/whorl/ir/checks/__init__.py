@@ -1,24 +1,12 @@
-"""Rules that every workflow keeps, whichever dialect it was written in: one rule per file."""
+"""Rules that every workflow keeps, whichever dialect it was written in: a rule is a function."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.ir.checks.best import check_best
-from whorl.ir.checks.branches import check_branches
-from whorl.ir.checks.calls import check_calls
-from whorl.ir.checks.commands import check_commands
-from whorl.ir.checks.cycles import check_cycles
-from whorl.ir.checks.jumps import check_jumps
-from whorl.ir.checks.limits import check_limits
-from whorl.ir.checks.names import check_names
-from whorl.ir.checks.order import check_order
-from whorl.ir.checks.patterns import check_patterns
+from whorl.ir.checks import commands, loops, structure
+from whorl.ir.checks.names import check_names, check_syntax, check_truths
 from whorl.ir.checks.subject import Subject
-from whorl.ir.checks.syntax import check_syntax
-from whorl.ir.checks.truths import check_truths
-from whorl.ir.checks.unique import check_unique
-from whorl.ir.checks.worst import check_worst_case
 from whorl.ir.expressions import Names
 
 if TYPE_CHECKING:
@@ -27,20 +15,20 @@ if TYPE_CHECKING:
     from whorl.ir.places import Places
 
 _RULES = (
-    check_unique,
-    check_order,
-    check_cycles,
-    check_jumps,
-    check_branches,
-    check_calls,
+    structure.check_unique,
+    structure.check_order,
+    structure.check_cycles,
+    structure.check_jumps,
+    structure.check_branches,
+    structure.check_calls,
     check_syntax,
     check_names,
     check_truths,
-    check_patterns,
-    check_commands,
-    check_best,
-    check_limits,
-    check_worst_case,
+    loops.check_patterns,
+    commands.check_commands,
+    loops.check_best,
+    loops.check_limits,
+    loops.check_worst_case,
 )
 
 
@@ -67,9 +55,8 @@ def check(
         workflow, places, names or Names(), is_budget_needed, facts, is_text_suspicious
     )
     diagnostics: dict[Diagnostic, None] = {}
-    for rule in _RULES:
-        for diagnostic in rule(subject):
-            diagnostics[diagnostic] = None
-            if len(diagnostics) >= REPORTED_MAX:
-                return list(diagnostics)
+    for diagnostic in (diagnostic for rule in _RULES for diagnostic in rule(subject)):
+        diagnostics[diagnostic] = None
+        if len(diagnostics) >= REPORTED_MAX:
+            break
     return list(diagnostics)

@@ -1,16 +1,21 @@
-"""Every name in an expression is known where it is used (W005)."""
+"""What expressions say: they can be parsed, know their names, and are no text of a model."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from whorl.errors import Diagnostic, did_you_mean
 from whorl.ir.checks.scopes import uses_in
 from whorl.ir.checks.shapes import lacks, part_of
-from whorl.ir.checks.suggest import suggest
-from whorl.language import LanguageError
+from whorl.ir.checks.subject import suggest
+from whorl.ir.expressions import conditions_in
+from whorl.ir.nodes import Branch, Loop, Task
+from whorl.ir.values import When
+from whorl.ir.walk import blocks_of, names_given
+from whorl.language import LanguageError, path_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,16 +24,37 @@ if TYPE_CHECKING:
     from whorl.ir.checks.scopes import Use
     from whorl.ir.checks.shapes import Shape
     from whorl.ir.checks.subject import Subject
+    from whorl.ir.nodes import Node
+    from whorl.ir.values import Expression
     from whorl.language import NameUse
+
+    # A name, and the keys behind it.
+    Path = tuple[str, tuple[str | int, ...]]
 
 # results['first-draft'] reads a node whose name no expression can spell.
 RESULTS = "results"
 _LENGTHS = frozenset({"length", "size", "count"})
 _SHOWN_MAX = 60
+_UNKNOWN = re.compile(r"unknown (?:function|filter|test|method)(?: '([^']+)')?")
+_ANSWERING = ("ask", "agent")
+
+
+def check_syntax(subject: Subject) -> Iterator[Diagnostic]:
+    """Every expression can be parsed (W008) and uses functions that there are (W020)."""
+    for use in uses_in(subject.workflow):
+        try:
+            subject.names.uses(use.expression)
+        except LanguageError as fault:
+            unknown = _UNKNOWN.match(fault.message)
+            # The whole name is marked, where the message is about one.
+            length = len(unknown[1]) if unknown and unknown[1] else 1
+            code = "W020" if unknown or " is not available" in fault.message else "W008"
+            span = _span(subject, use, fault.offset, length)
+            yield Diagnostic(code, fault.message, span, "here", fault.help)
 
 
 def check_names(subject: Subject) -> Iterator[Diagnostic]:
-    """Reports unknown names, and unknown members of results whose members are known."""
+    """Every name in an expression is known where it is used, and so are its members (W005)."""
     if subject.workflow.open_inputs:
         return
     for use in uses_in(subject.workflow):
@@ -100,11 +126,8 @@ def _unknown(subject: Subject, use: Use, name: NameUse) -> Diagnostic:
         advice = _dashed(use, name) or did_you_mean(name.name, names)
         advice = advice or suggest(name.name, use.view.names())
     span = _span(subject, use, name.offset, len(name.name))
-    return Diagnostic("W005", message, span, "unknown name", advice or _nothing_known(name.name))
-
-
-def _nothing_known(wanted: str) -> str:
-    return f"declare it: inputs: {{{wanted[:_SHOWN_MAX]}: string}}"
+    advice = advice or f"declare it: inputs: {{{shown}: string}}"
+    return Diagnostic("W005", message, span, "unknown name", advice)
 
 
 def _dashed(use: Use, name: NameUse) -> str:
@@ -115,6 +138,82 @@ def _dashed(use: Use, name: NameUse) -> str:
     return f"write {RESULTS}[{match[0]!r}]: a '-' subtracts here"
 
 
-def _span(subject: Subject, use: Use, offset: int, length: int) -> Span | None:
+def _span(subject: Subject, use: Use, offset: int | None, length: int) -> Span | None:
     span = subject.places.span(use.expression, offset, length)
     return span or subject.places.node(use.path)
+
+
+def check_truths(subject: Subject) -> Iterator[Diagnostic]:
+    """A condition is no text of a model: any text but an empty one counts as true (W023).
+
+    That is so where it is what the model said and nothing else, and the model surely answers.
+    """
+    if not subject.is_text_suspicious:
+        return
+    paths = {
+        id(expression): path
+        for node in (node for _, node in subject.nodes())
+        for expression, is_end in _conditions(node)
+        # Whether a part of an answer is empty is a fair question, but it ends no loop.
+        if (path := _path(expression)) is not None and (is_end or not path[1])
+    }
+    if not paths:
+        return
+    unsure = {id(giver) for _, node in subject.nodes() for giver in _unsure(node)}
+    for use in uses_in(subject.workflow):
+        path = paths.get(id(use.expression))
+        if path is not None and _is_text(use, path, unsure):
+            yield _counts_as_true(subject, use, path)
+
+
+def _conditions(node: Node) -> Iterator[tuple[Expression, bool]]:
+    """The conditions of a node, and whether each of them ends a loop."""
+    if node.when is not None:
+        yield node.when, False
+    if isinstance(node, Branch):
+        yield from ((case.when, False) for case in node.cases if case.when is not None)
+    elif isinstance(node, Loop):
+        for condition in conditions_in(node.until):
+            if isinstance(condition, When):
+                yield condition.test, True
+
+
+def _path(expression: Expression) -> Path | None:
+    try:
+        return path_in(expression)
+    except LanguageError:
+        return None
+
+
+def _unsure(node: Node) -> Iterator[Node]:
+    """The nodes that may have no result because of this one, so that it may be asked for."""
+    is_optional = node.when is not None or node.on_failure == "continue"
+    if is_optional:
+        yield node
+    if is_optional or isinstance(node, Branch):
+        for _, block in blocks_of(node):
+            yield from (giver for _, giver in names_given(block))
+
+
+def _is_text(use: Use, path: Path, unsure: set[int]) -> bool:
+    giver = use.view.origin(path[0])
+    if not isinstance(giver, Task) or giver.kind not in _ANSWERING or id(giver) in unsure:
+        return False
+    shape = reduce(part_of, path[1], use.view.find(path[0])[1])
+    return shape is not None and shape.kind == "text"
+
+
+def _counts_as_true(subject: Subject, use: Use, path: Path) -> Diagnostic:
+    name, keys = path
+    shown = reduce(joined_path, keys, name)[:60]
+    instead = f"give {name[:60]!r} returns: {{done: boolean}} and write {name[:60]}.done"
+    if keys:
+        instead = f"let it be a boolean in the 'returns' of {name[:60]!r}"
+    return Diagnostic(
+        "W023",
+        f"{shown!r} is a text, and any text but an empty one counts as true",
+        subject.places.span(use.expression) or subject.places.node(use.path),
+        "also true when it says no",
+        f"compare it: {shown} == 'yes', or {instead}",
+        severity="warning",
+    )

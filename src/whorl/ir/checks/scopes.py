@@ -58,55 +58,42 @@ class View:
 
     def find(self, name: str) -> tuple[bool, Shape | None]:
         """Whether a name is seen, and the shape of its value where that is known."""
-        view: View | None = self
-        while view is not None:
+        for view in self._outward():
             giver = view.scope.givers.get(name)
             if giver is not None and view._sees(giver[0]):
                 return True, view.shapes.of(giver[1])
             if name in view.bound:
                 return True, view.bound[name]
-            view = view.around
         return False, None
 
     def origin(self, name: str) -> Node | None:
         """The node that gives a name: the one that is called so, or the one that binds it."""
-        view: View | None = self
-        while view is not None:
+        for view in self._outward():
             giver = view.scope.givers.get(name)
             if giver is not None and view._sees(giver[0]):
                 return giver[1]
             if name in view.bound:
                 return view.holder
-            view = view.around
         return None
 
     def names(self) -> Iterator[str]:
-        """All names that are seen."""
-        view: View | None = self
-        while view is not None:
-            for name, (index, _) in view.scope.givers.items():
-                if view._sees(index):
-                    yield name
+        for view in self._outward():
+            givers = view.scope.givers.items()
+            yield from (name for name, (index, _) in givers if view._sees(index))
             yield from view.bound
-            view = view.around
 
     def is_in_loop(self) -> bool:
-        """Whether this place is in an iteration of a loop."""
-        view: View | None = self
-        while view is not None:
-            if isinstance(view.holder, Loop):
-                return True
-            view = view.around
-        return False
+        return any(isinstance(view.holder, Loop) for view in self._outward())
 
     def later(self, name: str) -> bool:
         """Whether a name is that of a node around here which is not before this place."""
+        return any(name in view.scope.givers for view in self._outward())
+
+    def _outward(self) -> Iterator[View]:
         view: View | None = self
         while view is not None:
-            if name in view.scope.givers:
-                return True
+            yield view
             view = view.around
-        return False
 
     def _sees(self, index: int) -> bool:
         seen = self.scope.all_nodes if self.index is None else self.scope.before[self.index]

@@ -70,7 +70,6 @@ class Shapes:
         self._known: dict[int, tuple[Node, Shape | None]] = {}
 
     def of(self, node: Node) -> Shape | None:
-        """The shape of a node's result."""
         entry = self._known.get(id(node))
         if entry is None:
             # Workflows that call each other in a circle are reported elsewhere.
@@ -106,7 +105,6 @@ class Shapes:
         return None
 
     def of_block(self, block: Block) -> Shape:
-        """The results of a block by name."""
         return Shape("object", {name: self.of(node) for name, node in names_given(block)})
 
     def of_value(self, value: Value | None, find: Callable[[str], Shape | None]) -> Shape | None:
@@ -153,7 +151,6 @@ class Shapes:
 
 
 def shape_of_port(port: Port) -> Shape | None:
-    """The shape of an input."""
     if port.type in _PLAIN_TYPES:
         return PLAIN
     return Shape("list") if port.type == "list" else None

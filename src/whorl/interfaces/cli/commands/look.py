@@ -16,6 +16,7 @@ from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_js
 from whorl.interfaces.cli.terminal import badge, paint, print_lines, say
 from whorl.interfaces.figures import dollars, line, plural, seconds
 from whorl.interfaces.progress import usage_of
+from whorl.interfaces.wording import advised, with_help
 from whorl.runtimes.folding import fold
 from whorl.services import inspection
 from whorl.services.inspection import Line, loop_named
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.inspection import By, Side
     from whorl.services.project import Project
+
 
 RUNS_MAX = 10_000
 ITERATIONS_MAX = 1_000
@@ -129,7 +131,7 @@ def why(project: Project, *, run: str, at: str, as_json: bool) -> None:
 
 
 def _why_document(store: SqliteStore, run: RunId, rows: list[LoopRow]) -> dict[str, object]:
-    result: dict[str, Any] = full_result(store, run)
+    result: dict[str, Any] = with_help(full_result(store, run))
     loops = [
         {
             "path": row.address,
@@ -146,7 +148,7 @@ def _why_document(store: SqliteStore, run: RunId, rows: list[LoopRow]) -> dict[s
 
 
 def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator[str]:
-    result: dict[str, Any] = full_result(store, run)
+    result: dict[str, Any] = with_help(full_result(store, run))
     following = summary.next_command(store, run, result)
     workflow, row = workflow_of(store, run), store.run(run)
     mark = f": {badge(row.status, row.mark)[0]}" if row.mark else ""
@@ -178,7 +180,7 @@ def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator
 
 def _warning(warning: dict[str, Any]) -> str:
     where = f" ({line(str(warning.get('path', '')), 60)})" if warning.get("path") else ""
-    return f"warning[{warning.get('code')}]{where}: {line(str(warning.get('message', '')), 300)}"
+    return f"warning[{warning.get('code')}]{where}: {line(advised(warning), 300)}"
 
 
 def _loop_lines(

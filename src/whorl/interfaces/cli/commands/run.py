@@ -18,7 +18,7 @@ from whorl.interfaces.cli.summary import loop_words, print_outputs
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.figures import plural
-from whorl.interfaces.wording import EXIT_CODES, calls_words, forecast_words
+from whorl.interfaces.wording import EXIT_CODES, advised, calls_words, forecast_words
 from whorl.services import preflight
 from whorl.services.results import status_words
 from whorl.services.runs import check_key, find_run
@@ -168,7 +168,7 @@ def _rehearse(workflow: Workflow, start: Start, show: Show) -> int:
         for loop in result["loops"]:
             say(f"  {loop_words(loop)}")
         if result["error"]:
-            say(f"  error[{result['error']['code']}]: {safe(result['error']['message'])}")
+            say(f"  error[{result['error']['code']}]: {safe(advised(result['error']))}")
             if result["error"]["code"] == "R104":
                 say(f"  {_UNFIT}")
         worst = worst_case(workflow)

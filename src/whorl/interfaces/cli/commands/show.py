@@ -16,7 +16,15 @@ from whorl.interfaces.cli.terminal import SIGNS, badge, indented, paint, print_l
 from whorl.interfaces.cli.watchers import event_json, iteration_cells, past_of, verdict
 from whorl.interfaces.figures import allowed, joined, line, paragraphs, seconds, used, written
 from whorl.interfaces.progress import LoopProgress, Progress, name_of, usage_of
-from whorl.interfaces.wording import ENDED, condition_words, exit_words, request_words, status_lines
+from whorl.interfaces.wording import (
+    ENDED,
+    advised,
+    condition_words,
+    exit_words,
+    request_words,
+    status_lines,
+    with_help,
+)
 from whorl.interpreter.events import split_iteration
 from whorl.providers.redaction import HIDDEN
 from whorl.services import results
@@ -72,7 +80,8 @@ class _Status:
         self.store = store
         self.progress = past_of(store, run)
         self.row, self.machine = results.row_and_machine(store, run)
-        self.result: dict[str, Any] = full_result(store, run, (self.row, self.machine))
+        result = full_result(store, run, (self.row, self.machine))
+        self.result: dict[str, Any] = with_help(result)
         self.workflow = results.workflow_of(store, run)
         is_running = self.result["status"] == "running"
         self.until = time.time() if is_running else self.row.updated_at
@@ -116,7 +125,7 @@ class _Status:
             "seconds": f"{max(0.0, self.until - loop.started_at):.0f}",
             "result": last.partition(": ")[2] or last,
         }
-        return status_lines(self.workflow.vocabulary, loop.path, facts)
+        return status_lines(self.workflow.words, loop.path, facts)
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """The facts for people, each with its name."""
@@ -222,7 +231,7 @@ def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
         "updated_at": row.updated_at,
         "answers": answers,
     }
-    return {**full_result(store, run), **about}
+    return {**with_help(full_result(store, run)), **about}
 
 
 def _overview(store: SqliteStore, run: RunId) -> Iterator[str]:
@@ -240,7 +249,7 @@ def _overview(store: SqliteStore, run: RunId) -> Iterator[str]:
     requests = results.requests_of(store, run)
     inside = [request for request in requests if request.place not in progress.steps]
     yield from (f"  {request_words(request)}" for request in inside[-_REQUESTS_MAX:])
-    result: dict[str, Any] = full_result(store, run)
+    result: dict[str, Any] = with_help(full_result(store, run))
     for name, value in result["outputs"].items():
         yield f"output {line(name, 40)}:"
         yield from _indented(value, _VALUE_MAX * 10)
@@ -320,7 +329,7 @@ def _show_place(store: SqliteStore, run: RunId, address: str, *, as_json: bool) 
     elif address in loops or split_iteration(address)[1] is not None:
         lines = _inside(store, run, address, entries)
     else:
-        lines = _attempts(entries)
+        lines = _attempts(run, entries)
     print_lines([f"run {run}  {line(address, 100)}", *lines])
 
 
@@ -345,7 +354,7 @@ def _inside(store: SqliteStore, run: RunId, address: str, entries: list[Entry]) 
         yield from _indented(value, _VALUE_MAX)
 
 
-def _attempts(entries: list[Entry]) -> Iterator[str]:
+def _attempts(run: RunId, entries: list[Entry]) -> Iterator[str]:
     """A task: for each attempt what it was given, what it gave, what it used."""
     for entry in entries:
         event = entry.event
@@ -373,7 +382,7 @@ def _attempts(entries: list[Entry]) -> Iterator[str]:
             case "gate.decided":
                 yield f"  {request_words(results.Request(event.kind, event.address, body))}"
             case "warning":
-                yield f"  warning[{body.get('code')}]: {safe(str(body.get('message')))}"
+                yield f"  warning[{body.get('code')}]: {safe(advised(body, run))}"
             case "timer.fired" if event.address.endswith("/:wait"):
                 yield f"  the wait was over at {_clock(event.at)}"
             case "node.skipped":

@@ -12,15 +12,23 @@ import click
 from whorl.errors import UsageError
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.options import json_option, located, more_options, print_json
-from whorl.interfaces.cli.session import PATIENCE_S, POLL_S, Show, on_run, run_session, show_options
+from whorl.interfaces.cli.session import (
+    PATIENCE_S,
+    POLL_S,
+    Show,
+    objections,
+    on_run,
+    run_session,
+    show_options,
+)
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.figures import plural
-from whorl.interfaces.wording import ENDED, more_words
+from whorl.interfaces.wording import ENDED, advice, given_flags, more_words, with_help
 from whorl.interpreter.budget import NAMES
-from whorl.interpreter.requests import flags, objection
+from whorl.interpreter.requests import objection
 from whorl.runtimes.folding import fold
 from whorl.services import steering
-from whorl.services.results import full_result, status_words, with_run, workflow_of
+from whorl.services.results import full_result, status_words, workflow_of
 from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
@@ -76,14 +84,14 @@ async def _stop(project: Project, text: str, event: Event, wanted: str, as_json:
         if status != wanted:
             words = await _bring(session, run, event, wanted)
         if as_json:
-            print_json(full_result(session.store, run))
+            print_json(with_help(full_result(session.store, run)))
         else:
             click.echo(words)
         return 0
 
 
 async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> str:
-    with steering.objections(run):
+    with objections(run):
         if not await session.runtime.request(run, event):
             await session.runtime.drive(run, [event])
     deadline = time.monotonic() + PATIENCE_S
@@ -133,13 +141,14 @@ def _say_ended(session: RunSession, run: RunId, status: str, more: More) -> None
         new = f"`whorl fork {run} --at '{loops[0]}[K]'`" if loops else "`whorl run FILE`"
         ended = f"run {run} was cancelled; {new} starts a new one"
     elif more.amounts():
-        words = objection(fold(session.store, run).machine, steering.resumed(more)) or ended
+        refusal = objection(fold(session.store, run).machine, steering.resumed(more))
         at = f" --at '{loops[-1]}'" if len(loops) > 1 else ""
-        amounts = flags(more.amounts())
-        advice = f"`whorl continue {run}{at} --iterations 3 {amounts}` goes on with a loop of it"
-        if not loops or "whorl continue" in words:
-            advice = f"`whorl show {run}`"
-        raise UsageError(with_run(words, run), help=advice, code="W905")
+        amounts = given_flags(more.amounts())
+        usual = f"`whorl continue {run}{at} --iterations 3 {amounts}` goes on with a loop of it"
+        if not loops:
+            usual = f"`whorl show {run}`"
+        help_ = advice("W905", refusal.facts, run) if refusal else ""
+        raise UsageError(str(refusal or ended), help=help_ or usual, code="W905")
     say(ended)
 
 

@@ -125,7 +125,7 @@ async def _ask(
     try:
         await state.driving.ask(run, make, seen)
     except UsageError as fault:
-        raise conflict(fault) from fault
+        raise conflict(fault, run) from fault
     return run_item(state, state.store.run(run))
 
 
