@@ -142,7 +142,6 @@ class Agent:
 
     @property
     def place(self) -> str:
-        """Where it stands in its file."""
         return f"{self.span.line}:{self.span.column}"
 
     def get(self, *names: str) -> Value | None:
@@ -155,15 +154,12 @@ class Agent:
         return None
 
     def text(self, name: str) -> str:
-        """The text of a field; empty where it holds none."""
         return text_of(self.get(name))
 
     def mapping(self, name: str) -> Mapping | None:
-        """The object of a field that holds one."""
         return mapping_of(self.get(name))
 
     def scalars(self, *names: str) -> list[Scalar]:
-        """The single values of the first of these fields that is there."""
         return scalars_of(self.get(*names))
 
     def span_of(self, name: str) -> Span:
@@ -196,7 +192,6 @@ class Section:
         return self.agents.get(name) or self.around.get(name)
 
     def agent(self, name: str) -> Agent:
-        """The agent of a name that is one."""
         return self.agents.get(name) or self.around[name]
 
     def is_of(self, name: str, kinds: Collection[str]) -> bool:
@@ -450,7 +445,6 @@ def _report_unknown(context: FileContext, scalar: Scalar, names: list[str]) -> N
 
 
 def items_of(value: Value | None) -> list[Value]:
-    """The values of a list."""
     return list(value) if isinstance(value, Sequence) else []
 
 
@@ -461,5 +455,4 @@ def scalars_of(value: Value | None) -> list[Scalar]:
 
 
 def mapping_of(value: Value | None) -> Mapping | None:
-    """The object of a field that holds one."""
     return value if isinstance(value, Mapping) else None

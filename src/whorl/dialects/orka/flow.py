@@ -269,7 +269,6 @@ class _BlockReader:
 def _placed(
     node: ir.Node, agent: Agent, after: Iterable[str], when: ir.Expression | None, *, halts: bool
 ) -> ir.Node:
-    """The node of an agent, in its place in the order."""
     placed = replace(
         node,
         name=agent.id,

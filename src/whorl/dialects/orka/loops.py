@@ -180,7 +180,6 @@ def _warn_if_nothing_learns(agent: Agent, inner: Section) -> None:
 
 
 def texts_within(value: Value) -> Iterator[str]:
-    """All texts in a part of a file."""
     if isinstance(value, Scalar):
         if isinstance(value.value, str):
             yield value.value
@@ -246,7 +245,6 @@ def _record(agent: Agent, *, is_learning: bool) -> ir.Fields:
 
 
 def _read_lessons(context: FileContext, config: Mapping) -> dict[str, list[Json]]:
-    """The patterns of lessons by category."""
     patterns: dict[str, list[Json]] = {}
     for entry in mapping_of(config.get("extract_patterns")) or ():
         if entry.name not in CATEGORIES:
@@ -286,7 +284,6 @@ class Scoring:
 
     @property
     def settings(self) -> dict[str, object]:
-        """What the function that finds the score is given."""
         optional = {
             "weights": self.weights,
             "high_priority": self.high_priority,

@@ -82,7 +82,6 @@ def listed(run: Run, what: str) -> list[str]:
 
 
 def texts_in(value: Value) -> list[str]:
-    """The texts of a list."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 

@@ -68,7 +68,6 @@ class OrkaReader:
         return any(kind in FIELDS or kind in UNSUPPORTED for kind in types)
 
     def read(self, document: Document, files: Files) -> Reading:
-        """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
         context = FileContext(document, files)
         section = read_section(context, document.root)
         if section is None or not section.order:

@@ -54,7 +54,6 @@ def pay_score(run: Run, results: Results, settings: Settings) -> None:
 
 
 def pay_patterns(run: Run, texts: list[str], patterns: int) -> None:
-    """Pay for some patterns that are searched for in all texts."""
     searched = sum(4 + (min(len(text), SEARCHED_MAX) >> 7) for text in texts)
     run.spend(sum(len(text) >> 6 for text in texts) + patterns * searched)
 
@@ -366,7 +365,6 @@ def _in_prose(text: str, paths: list[str]) -> dict[str, bool]:
 
 
 def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
-    """What a validator's model said, as the result of the validator."""
     criteria = CONTEXTS[run.text(context)]
     paths = paths_of(run.text(context))
     text = answer if isinstance(answer, str) else ""
@@ -391,5 +389,4 @@ def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
 
 
 def is_validation(value: Value) -> TypeGuard[dict[str, Value]]:
-    """Whether a result is one of a validator."""
     return isinstance(value, dict) and "boolean_evaluations" in value

@@ -92,12 +92,10 @@ _FORM = "Answer with one JSON object and nothing else, with true or false for ea
 
 
 def is_template(text: str) -> bool:
-    """Whether a text holds anything that is not literal."""
     return any(mark in text for mark in _MARKS)
 
 
 def template(source: str) -> ir.Expression:
-    """A template of ours."""
     return ir.Expression("template", source, LIBRARY)
 
 
@@ -145,7 +143,6 @@ def read_value(context: FileContext, value: Value | None) -> ir.Value:
 
 
 def read_fields(context: FileContext, value: Value | None) -> ir.Fields:
-    """Reads an object whose values may be templates."""
     entries = value if isinstance(value, Mapping) else ()
     return ir.Fields(tuple((entry.name, read_value(context, entry.value)) for entry in entries))
 
@@ -197,12 +194,10 @@ def read_answer(agent: Agent, _: Section) -> ir.Node:
 
 
 def read_binary(agent: Agent, _: Section) -> ir.Node:
-    """An agent that answers with true or false."""
     return ask(agent, instruction=_BINARY, shape=computed("orka_binary", "it"))
 
 
 def read_classification(agent: Agent, _: Section) -> ir.Node:
-    """An agent that answers with one of some categories."""
     options = [scalar.text for scalar in agent.scalars("options", "categories")]
     if not options:
         message = f"agent {agent.id!r} has no 'options' to choose from"
@@ -214,7 +209,6 @@ def read_classification(agent: Agent, _: Section) -> ir.Node:
 
 
 def read_structure(agent: Agent, _: Section) -> ir.Node:
-    """An agent that checks what it is given and brings it into a structure."""
     wanted = agent.text("store_structure")
     instruction = f"{_STRUCTURE} The structure of memory_object: {wanted}" if wanted else _STRUCTURE
     empty = literal({"valid": False, "reason": "", "memory_object": {}})
@@ -296,7 +290,6 @@ def _use_memory(agent: Agent, operation: str) -> ir.Task:
 
 
 def read_rag(agent: Agent, _: Section) -> ir.Node:
-    """An agent that answers from the memories of a namespace."""
     search = replace(_use_memory(agent, "read"), name="memories")
     question = read_prompt(agent, "prompt") or _INPUT
     source = question.source if isinstance(question, ir.Expression) else agent.text("prompt")
@@ -359,7 +352,6 @@ def choice(context: FileContext, value: Value | None, choices: Collection[str], 
 
 
 def preset_of(context: FileContext, value: Value | None) -> str:
-    """The name of a table of weights."""
     return choice(context, value, PRESETS, "preset") or USUAL_PRESET
 
 

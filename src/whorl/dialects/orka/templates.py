@@ -63,7 +63,6 @@ def get_past_loops(run: Run) -> list[Value]:
 
 
 def get_past_insights(run: Run) -> str:
-    """What all past iterations taught, each lesson once."""
     lessons: dict[str, None] = {}
     for record in past_records(run):
         fields = record if isinstance(record, dict) else {}
@@ -143,7 +142,6 @@ def _voice(word: str) -> Callable[[Run], Value]:
 
 
 def get_collaborative_responses(run: Run) -> str:
-    """What each side said, under its name."""
     voices = {word.capitalize(): _voice(word)(run) for word in _VOICES}
     voices = {name: response for name, response in voices.items() if response != NO_RESPONSE}
     responses = voices or get_fork_responses(run, None)

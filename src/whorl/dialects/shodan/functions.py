@@ -130,12 +130,10 @@ def goes_on(run: Run, value: Value) -> bool:
 
 
 def picked(run: Run, value: Value, key: Value, node: Value, written: Value) -> Value:
-    """A declared output of a loop, as a value of its type."""
     return _typed(run, item_of(value, key), written, f"output {key!r} of {node!r}")
 
 
 def gathered(run: Run, value: Value, node: Value, key: Value, take: Value) -> Value:
-    """An output of a node from the results of all items."""
     results = value if isinstance(value, list) else []
     run.check_items(len(results), "forEach")
     parts = [dig(run, result, (node, key), {}) for result in results]
@@ -231,7 +229,6 @@ def _follow(value: Value, path: str) -> Value:
 
 
 def answered(run: Run, value: Value, node: Value, written: Value) -> Value:
-    """The outputs of an agent: its answer by declared names, checked against their types."""
     text, structure = _answer(run, value)
     usual: dict[str, Value] = {
         "output": text,
@@ -331,7 +328,6 @@ def returned(run: Run, value: Value, node: Value, written: Value) -> Value:
 
 
 def messages(run: Run, session: Value, prompt: Value) -> Value:
-    """A conversation with a model: what was said so far, and the new prompt."""
     return [*_turns(run, session), {"role": "user", "content": shown(run, prompt)}]
 
 
@@ -373,7 +369,6 @@ def shown(run: Run, value: Value) -> str:
 
 
 def described(value: Value) -> str:
-    """A value in a message, cut where it is long."""
     if value is UNDEFINED:
         return "undefined"
     if isinstance(value, list | dict):

@@ -70,7 +70,6 @@ def flag_of(item: Mapping, name: str) -> bool:
 
 
 def object_of(item: Mapping, name: str) -> Mapping | None:
-    """A field that is an object."""
     value = item.get(name)
     return value if isinstance(value, Mapping) else None
 
@@ -104,7 +103,6 @@ class PortSpec:
     span: Span | None = field(default=None, compare=False)
 
     def packed(self) -> dict[str, Json]:
-        """The port as functions take it."""
         fields: dict[str, Json] = {"name": self.name, "type": self.type}
         if self.required:
             fields["required"] = True
@@ -135,7 +133,6 @@ class GraphNode:
 
     @property
     def place(self) -> str:
-        """Where it stands in its file."""
         return f"{self.span.line}:{self.span.column}"
 
     @property
@@ -144,7 +141,6 @@ class GraphNode:
         return self.type.startswith("interface-")
 
     def input(self, name: str) -> PortSpec | None:
-        """A declared input."""
         return next((port for port in self.inputs if port.name == name), None)
 
 
@@ -212,7 +208,6 @@ class Graph:
 
 
 def read_graph(context: Findings, root: Mapping) -> Graph:
-    """Reads all nodes and edges."""
     graph = Graph(span=root.span)
     check_part(context, root, "file", "the workflow")
     for item in items_of(context, root, "nodes"):

@@ -33,12 +33,10 @@ _PLAIN = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
 
 
 def given(name: str) -> str:
-    """The value of a name."""
     return called("given", quoted(name))
 
 
 def output(node: str, name: str) -> str:
-    """An output of a node."""
     return called("port", quoted(node), quoted(name))
 
 
@@ -48,7 +46,6 @@ def packed(value: Json) -> str:
 
 
 def literal(value: Json) -> str:
-    """A JSON value as an expression."""
     if value is None or isinstance(value, bool):
         return {None: "none", True: "true", False: "false"}[value]
     if isinstance(value, str):
@@ -59,7 +56,6 @@ def literal(value: Json) -> str:
 
 
 def expression(source: str) -> ir.Expression:
-    """An expression of the IR."""
     return ir.Expression("jinja", source, "shodan")
 
 
@@ -175,13 +171,11 @@ class Level:
 
     @property
     def scope(self) -> LoopScope:
-        """The loop that this level is the inside of."""
         assert self.loop is not None
         return self.loop
 
     @property
     def members(self) -> list[GraphNode]:
-        """The nodes of this level."""
         return self.graph.members[self.holder]
 
     @property
@@ -327,7 +321,6 @@ class Level:
         return called("mapped", self.scope.counted, *pairs)
 
     def edges_into(self, node: GraphNode, name: str) -> list[Edge]:
-        """The edges that end at a port."""
         edges = self.graph.leading_to[node.id]
         return [edge for edge in edges if edge.into[0] == "input" and edge.into[1] == name]
 

@@ -231,7 +231,6 @@ def _read_parallel(level: Level, options: Mapping) -> int:
 
 
 def _gathered(inner: Level) -> ir.Fields:
-    """The outputs of a for-each, from the results of its items."""
     count = "(it | length)"
     entries: list[tuple[str, ir.Value]] = []
     for target, (take, source) in _loop_outputs(inner, count, "all").items():
@@ -258,7 +257,6 @@ def _loop_inputs(level: Level, inner: Level) -> list[tuple[str, str]]:
 
 
 def _read_mappings(inner: Level) -> None:
-    """Reads what is mapped to the inputs of inner nodes."""
     context, owner = inner.context, f"an input mapping of loop {inner.scope.node.id!r}"
     for mapping in items_of(context, inner.scope.node.fields, "inputMappings"):
         if not check_part(context, mapping, "input mapping", owner):
@@ -312,7 +310,6 @@ def _inner_node(inner: Level, where: Mapping) -> GraphNode | None:
 
 
 def _inner_output(inner: Level, source: Mapping) -> tuple[str, str] | None:
-    """The node and the output that a mapping names."""
     node = _inner_node(inner, source)
     if node is None:
         return None

@@ -80,7 +80,6 @@ def _compute(node: GraphNode, outputs: dict[str, ir.Value]) -> ir.Node:
 
 
 def _read_constant(level: Level, node: GraphNode) -> ir.Node:
-    """A value that stands in the file."""
     written = node.fields.get("value")
     value = None if written is None else plain(written)
     wanted = text_of(node.fields.get("valueType"))
@@ -94,12 +93,10 @@ def _read_constant(level: Level, node: GraphNode) -> ir.Node:
 
 
 def _read_workdir(level: Level, node: GraphNode) -> ir.Node:
-    """A path that other nodes read."""
     return _compute(node, {"path": read_text(level, node, scalar_of(node.fields.get("path")))})
 
 
 def _read_wire(level: Level, node: GraphNode) -> ir.Node:
-    """Hands on what comes in."""
     return _compute(node, {"value": expression(level.own(node, "value") or "none")})
 
 
@@ -179,7 +176,6 @@ def _task(
 
 
 def _shape(function: str, source: str, node: GraphNode) -> ir.Expression:
-    """The outputs of a node, made of what its task gave."""
     ports = packed([port.packed() for port in node.outputs])
     return expression(called(function, source, quoted(node.id), ports))
 

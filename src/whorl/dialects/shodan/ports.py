@@ -47,7 +47,6 @@ Names = list[str] | None
 
 
 def check_ports(context: GraphContext) -> None:
-    """Reports every name of a port that is not there."""
     names: dict[tuple[int, str, str], Names] = {}
     for reference in (*context.references, *_ends_of_edges(context)):
         level, node, kind = reference.level, reference.node, reference.kind
@@ -225,7 +224,6 @@ def trigger_ports(level: Level, node: GraphNode) -> list[PortSpec]:
 
 
 def read_schema(text: str) -> dict[str, object] | None:
-    """The JSON Schema in a text; None if it is none."""
     try:
         schema = json.loads(text)
     except (ValueError, RecursionError):

@@ -83,7 +83,6 @@ class ShodanReader:
         return "version" in root and "metadata" in root and "viewport" not in root
 
     def read(self, document: Document, files: Files) -> Reading:
-        """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
         context = GraphContext(document, files)
         root = context.root
         context.add_components(root)
