@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.fields import unknown_fields
 from whorl.dialects.reading.scalars import scalar_of, text_of, words
-from whorl.errors import did_you_mean
+from whorl.errors import Severity, Span, did_you_mean
 from whorl.ir.expressions import Names
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.source import Entry, Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from whorl.errors import Severity, Span
-    from whorl.source import Entry, Value
 
 # Names that templates use for something else.
 RESERVED = words("input loop_number score past_loops previous_outputs it")

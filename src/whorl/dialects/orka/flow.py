@@ -12,18 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.orka import tasks
-from whorl.dialects.orka.agents import (
-    FIELDS,
-    SILENT,
-    called_by,
-    forked_by,
-    items_of,
-    read_agent,
-    scalars_of,
-    sort_behind,
-    targets_of,
-)
+from whorl.dialects.orka import agents, tasks
+from whorl.dialects.orka.agents import Agent, Section, forked_by, items_of, scalars_of
 from whorl.dialects.orka.loops import read_loop, texts_within
 from whorl.dialects.orka.tasks import computed, literal, read_timeout
 from whorl.dialects.reading.scalars import text_of, texts_of
@@ -32,8 +22,6 @@ from whorl.source import Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from whorl.dialects.orka.agents import Agent, Section
 
 # Six hundred agents that all read what all before them said.
 WAITS_MAX = 200_000
@@ -66,9 +54,8 @@ _PLAIN = re.compile(r"[\w-]++")
 
 def read_block(section: Section) -> ir.Block:
     """Reads the agents of a section into a block, in the order that they have."""
-    agents = map(section.agent, section.flow["here"])
     # What runs in a fork runs there, wherever else it is listed.
-    forked = {name for agent in agents for name in forked_by(agent)}
+    forked = {name for agent in section.flow["here"] for name in forked_by(section.agent(agent))}
     order = [name for name in section.order if name not in forked]
     reader = _BlockReader(section)
     if section.strategy == "parallel":
@@ -101,7 +88,7 @@ class _BlockReader:
             return
         self._placed.add(name)
         steps.append(name)
-        for target in targets_of(self._section.agent(name)):
+        for target in agents.targets_of(self._section.agent(name)):
             is_placed = target.text in self._placed and target.text not in self._routers
             # What stands in the order itself runs in any case.
             if self._section.check_name(target) and target.text not in queue and not is_placed:
@@ -125,7 +112,7 @@ class _BlockReader:
 
     def _speaks(self, name: str) -> bool:
         """Whether an agent answers, or one that it holds."""
-        return any(part.type not in SILENT for part in self._held(self._section.agent(name)))
+        return any(part.type not in agents.SILENT for part in self._held(self._section.agent(name)))
 
     def side_by_side(self, names: list[str]) -> list[ir.Node]:
         """The nodes of agents each of which waits only for those that it needs."""
@@ -155,7 +142,7 @@ class _BlockReader:
         section, earlier = self._section, set(before)
         agent = section.agent(name)
         waits = {*texts_of(agent.get("depends_on"))} - {name}
-        for part in filter(None, (agent, *map(section.find, called_by(agent)))):
+        for part in filter(None, (agent, *map(section.find, agents.called_by(agent)))):
             if part.id not in self._reads:
                 self._reads[part.id] = _reads("\n".join(texts_within(part.fields)))
             waits.update(filter(self._reads[part.id], before))
@@ -308,8 +295,8 @@ def _children(agent: Agent, section: Section) -> list[Agent]:
         if child is None and isinstance(item, Scalar):
             section.check_name(item)
         elif child is None:
-            child = read_agent(agent.context, item, section.around)
-        if child is None or child.type not in FIELDS:
+            child = agents.read_agent(agent.context, item, section.around)
+        if child is None or child.type not in agents.FIELDS:
             continue
         if child.type in _ANSWERING:
             children.append(child)
@@ -335,7 +322,7 @@ def _reached(starts: Iterable[str], following: Callable[[str], Iterable[str]]) -
 def _sorted_by_dependencies(section: Section, names: list[str]) -> list[str]:
     """The names in their order, each behind those that it depends on."""
     waits = {name: {*texts_of(section.agent(name).get("depends_on"))} - {name} for name in names}
-    placed = dict.fromkeys(sort_behind(names, waits))
+    placed = dict.fromkeys(agents.sort_behind(names, waits))
     left = [name for name in names if name not in placed]
     if left:
         message = f"agents wait for each other: {', '.join(map(repr, left[:10]))}"

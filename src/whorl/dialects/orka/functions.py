@@ -12,11 +12,10 @@ from whorl.dialects.orka.templates import TEMPLATE_FUNCTIONS
 from whorl.language.entry import Family
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library, Semantics
-from whorl.language.values import UNDEFINED
+from whorl.language.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
     from whorl.language.run import Run
-    from whorl.language.values import Value
 
 UNCLASSIFIED = "not-classified"
 _YES = re.compile(r"\b(?:yes|true|correct|right|affirmative)\b", re.IGNORECASE)

@@ -15,16 +15,14 @@ from whorl.dialects.orka.agents import SILENT, items_of, mapping_of, read_sectio
 from whorl.dialects.orka.tasks import computed, literal, template
 from whorl.dialects.reading.scalars import is_true, number_of, text_of, whole_of
 from whorl.errors import did_you_mean
-from whorl.language import LanguageError
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.language import Json, LanguageError
+from whorl.source import Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from whorl.dialects.orka.agents import Agent, FileContext, Section
     from whorl.ir.nodes import Fact
-    from whorl.language import Json
-    from whorl.source import Value
 
 USUAL_LOOPS = 5
 USUAL_THRESHOLD = 0.8

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 from whorl.dialects.orka import outputs
 from whorl.dialects.orka.outputs import text_of, texts_in
 from whorl.language.faults import LanguageError
-from whorl.language.values import UNDEFINED
+from whorl.language.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whorl.language.run import Run
-    from whorl.language.values import Value
 
 Results: TypeAlias = "dict[str, Value]"
 Settings: TypeAlias = "dict[str, Value]"

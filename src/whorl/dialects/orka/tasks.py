@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.orka.agents import mapping_of, scalars_of
+from whorl.dialects.orka.agents import Agent, FileContext, Section, mapping_of, scalars_of
 from whorl.dialects.orka.scores import CONTEXTS, PRESETS
 from whorl.dialects.reading.scalars import (
     duration_of,
@@ -20,14 +20,12 @@ from whorl.dialects.reading.scalars import (
 )
 from whorl.dialects.reading.texts import called, read_tree
 from whorl.errors import did_you_mean
-from whorl.source import Mapping, Scalar
+from whorl.source import Mapping, Scalar, Value
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from whorl.dialects.orka.agents import Agent, FileContext, Section
     from whorl.language import Json
-    from whorl.source import Value
 
 LIBRARY = "orka"
 USUAL_LIMIT = 5

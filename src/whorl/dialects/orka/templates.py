@@ -11,12 +11,11 @@ from whorl.language.entry import Family, FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.patterns import compiled, pay_search
 from whorl.language.run import Run
-from whorl.language.values import PATH_MAX, UNDEFINED
+from whorl.language.values import PATH_MAX, UNDEFINED, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.language.values import Value
 
 NO_RESPONSE = "No response available"
 UNKNOWN = "Unknown"

@@ -11,14 +11,13 @@ from whorl.dialects.reading.fields import check_id, check_node, check_spelling, 
 from whorl.dialects.reading.scalars import scalar_of, span_of, text_of, words
 from whorl.dialects.shodan.functions import TYPES
 from whorl.ir.checks.suggest import suggest
-from whorl.language import LanguageError
+from whorl.language import Json, LanguageError
 from whorl.language.patterns import pattern
 from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:
     from whorl.dialects.reading.context import Findings
     from whorl.errors import Span
-    from whorl.language import Json
 
 NODES_MAX = 2_000
 # The fields that each type of node has in its data, beside those that all have.

@@ -17,16 +17,14 @@ from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.scalars import text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.shodan.graph import COUNT, PortSpec, flag_of, object_of
-from whorl.errors import InvalidWorkflow
-from whorl.source import Mapping
+from whorl.errors import InvalidWorkflow, Severity, Span
+from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.dialects.shodan.graph import Edge, Graph, GraphNode, Handle
-    from whorl.errors import Severity, Span
     from whorl.language import Json
-    from whorl.source import Scalar
 
 # A number that is written without sign and exponent.
 _PLAIN = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")

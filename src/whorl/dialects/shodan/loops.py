@@ -17,18 +17,16 @@ from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.shodan.functions import OPERATORS
 from whorl.dialects.shodan.graph import COUNT, PortSpec, check_part, flag_of, items_of, object_of
-from whorl.dialects.shodan.levels import expression, given, literal, output, packed
+from whorl.dialects.shodan.levels import Level, expression, given, literal, output, packed
 from whorl.dialects.shodan.ports import slot_types
 from whorl.errors import nearest
 from whorl.ir.checks.suggest import suggest
-from whorl.source import Mapping, plain
+from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.dialects.shodan.graph import GraphNode
-    from whorl.dialects.shodan.levels import Level
-    from whorl.source import Scalar
 
 ITERATIONS = 10
 ITERATIONS_MAX = 1_000_000

@@ -15,8 +15,8 @@ from whorl.dialects.native.shell import PREFIX, read_script
 from whorl.dialects.reading.context import REPORTED_MAX
 from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, split_text
-from whorl.dialects.shodan.graph import COUNT, flag_of
-from whorl.dialects.shodan.levels import expression, literal, packed
+from whorl.dialects.shodan.graph import COUNT, GraphNode, flag_of
+from whorl.dialects.shodan.levels import Level, expression, literal, packed
 from whorl.dialects.shodan.ports import SESSION, TAKEN, promised_outputs, read_schema, trigger_ports
 from whorl.errors import nearest
 from whorl.ir.checks.suggest import suggest
@@ -25,8 +25,6 @@ from whorl.source import Mapping, Scalar, Sequence, plain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.dialects.shodan.graph import GraphNode
-    from whorl.dialects.shodan.levels import Level
     from whorl.language import Json
 
 PROGRAMS = {".sh": "bash", ".js": "node", ".mjs": "node", ".ts": "node"}

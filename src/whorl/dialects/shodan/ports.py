@@ -7,15 +7,13 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.scalars import text_of
-from whorl.dialects.shodan.graph import COUNT, PortSpec, check_part, items_of
-from whorl.dialects.shodan.levels import Reference
+from whorl.dialects.shodan.graph import COUNT, GraphNode, Handle, PortSpec, check_part, items_of
+from whorl.dialects.shodan.levels import GraphContext, Level, LoopScope, Reference
 from whorl.ir.checks.suggest import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.dialects.shodan.graph import GraphNode, Handle
-    from whorl.dialects.shodan.levels import GraphContext, Level, LoopScope
     from whorl.errors import Severity
 
 SESSION = "sessionId"

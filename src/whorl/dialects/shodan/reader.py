@@ -23,14 +23,13 @@ from whorl.dialects.shodan.nodes import NODE_READERS
 from whorl.dialects.shodan.ports import check_ports, promised_outputs
 from whorl.errors import InvalidWorkflow
 from whorl.ir.checks.suggest import suggest
-from whorl.source import Mapping, Sequence
+from whorl.source import Document, Mapping, Sequence
 
 if TYPE_CHECKING:
     from whorl.dialects.reader import Files, Reading
     from whorl.dialects.shodan.graph import Graph, GraphNode, PortSpec
     from whorl.ir.values import PortType
     from whorl.language import Json
-    from whorl.source import Document
 
 # How many nodes of a graph run at once.
 CONCURRENCY = 3
