@@ -139,6 +139,11 @@ class GraphNode:
         """Whether it only stands for the ports of what holds it."""
         return self.type.startswith("interface-")
 
+    @property
+    def is_tolerated(self) -> bool:
+        """Whether the others go on when it fails."""
+        return flag_of(self.fields, "continueOnFailure")
+
     def input(self, name: str) -> PortSpec | None:
         return next((port for port in self.inputs if port.name == name), None)
 

@@ -16,14 +16,13 @@ from whorl import ir
 from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.scalars import text_of
 from whorl.dialects.reading.texts import called, quoted
-from whorl.dialects.shodan.graph import COUNT, PortSpec, flag_of, object_of
+from whorl.dialects.shodan.graph import COUNT, Edge, Graph, GraphNode, Handle, PortSpec, object_of
 from whorl.errors import InvalidWorkflow, Severity, Span
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.dialects.shodan.graph import Edge, Graph, GraphNode, Handle
     from whorl.language import Json
 
 # A number that is written without sign and exponent.
@@ -198,7 +197,7 @@ class Level:
         compared = [text_of(condition.get("output")) for condition in conditions if condition]
         end = ".exitCode"
         deciders = [self.named(name.removesuffix(end)) for name in compared if name.endswith(end)]
-        tolerated = (node for node in self.members if flag_of(node.fields, "continueOnFailure"))
+        tolerated = (node for node in self.members if node.is_tolerated)
         return [node for node in tolerated if not node.is_interface and node not in deciders]
 
     def named(self, name: str) -> GraphNode | None:
