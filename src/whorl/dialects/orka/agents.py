@@ -31,15 +31,10 @@ _VALIDATOR = _ASKED.union(
 )
 # The fields of agents, by their type.
 FIELDS: dict[str, frozenset[str]] = {
-    "openai-answer": _MODEL,
-    "openai-binary": _MODEL,
-    "openai-classification": _CLASSIFIER,
-    "local_llm": _MODEL,
-    "binary": _MODEL,
-    "classification": _CLASSIFIER,
+    **dict.fromkeys(words("openai-answer openai-binary local_llm binary"), _MODEL),
+    **dict.fromkeys(words("openai-classification classification"), _CLASSIFIER),
     "validate_and_structure": _MODEL | {"store_structure"},
-    "plan_validator": _VALIDATOR,
-    "loop_validator": _VALIDATOR,
+    **dict.fromkeys(words("plan_validator loop_validator"), _VALIDATOR),
     "memory": _EVERY.union(
         words("operation namespace limit top_k metadata key_template memory_preset"),
         words("similarity_threshold decay vector"),

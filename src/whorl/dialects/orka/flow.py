@@ -27,15 +27,11 @@ if TYPE_CHECKING:
 WAITS_MAX = 200_000
 # The types that give an answer of their own, which a failover can try.
 _ANSWERING: dict[str, Callable[[Agent, Section], ir.Node]] = {
-    "openai-answer": tasks.read_answer,
-    "local_llm": tasks.read_answer,
-    "openai-binary": tasks.read_binary,
-    "binary": tasks.read_binary,
-    "openai-classification": tasks.read_classification,
-    "classification": tasks.read_classification,
+    **dict.fromkeys(("openai-answer", "local_llm"), tasks.read_answer),
+    **dict.fromkeys(("openai-binary", "binary"), tasks.read_binary),
+    **dict.fromkeys(("openai-classification", "classification"), tasks.read_classification),
     "validate_and_structure": tasks.read_structure,
-    "plan_validator": tasks.read_validator,
-    "loop_validator": tasks.read_validator,
+    **dict.fromkeys(("plan_validator", "loop_validator"), tasks.read_validator),
     "memory": tasks.read_memory,
     "rag": tasks.read_rag,
     "duckduckgo": tasks.read_search,
@@ -56,11 +52,19 @@ def read_block(section: Section) -> ir.Block:
     """Reads the agents of a section into a block, in the order that they have."""
     # What runs in a fork runs there, wherever else it is listed.
     forked = {name for agent in section.flow["here"] for name in forked_by(section.agent(agent))}
-    order = [name for name in section.order if name not in forked]
+    names = [name for name in section.order if name not in forked]
     reader = _BlockReader(section)
     if section.strategy == "parallel":
-        return ir.Block(tuple(reader.side_by_side(order)))
-    return ir.Block(tuple(reader.in_order(_sorted_by_dependencies(section, order), section.path)))
+        return ir.Block(tuple(reader.side_by_side(names)))
+    waits = {name: {*texts_of(section.agent(name).get("depends_on"))} - {name} for name in names}
+    placed = dict.fromkeys(agents.sort_behind(names, waits))
+    left = [name for name in names if name not in placed]
+    if left:
+        message = f"agents wait for each other: {', '.join(map(repr, left[:10]))}"
+        label, advice = "waits for one of the others", "take one of the names out of 'depends_on'"
+        span = section.agent(left[0]).span_of("depends_on")
+        section.context.report("W011", message, span, label=label, help=advice)
+    return ir.Block(tuple(reader.in_order([*placed, *left], section.path)))
 
 
 class _BlockReader:
@@ -112,7 +116,7 @@ class _BlockReader:
 
     def _speaks(self, name: str) -> bool:
         """Whether an agent answers, or one that it holds."""
-        return any(part.type not in agents.SILENT for part in self._held(self._section.agent(name)))
+        return any(part.type not in agents.SILENT for part in self._held(name))
 
     def side_by_side(self, names: list[str]) -> list[ir.Node]:
         """The nodes of agents each of which waits only for those that it needs."""
@@ -186,18 +190,14 @@ class _BlockReader:
         routers = self._routers.get(name)
         when = computed("orka_routed", literal(routers), literal(name)) if routers else None
         # Nothing can follow where an agent fails in a loop, or where it holds one.
-        is_needed = section.is_loop or any(part.type == "loop" for part in self._held(agent))
+        is_needed = section.is_loop or any(part.type == "loop" for part in self._held(name))
         return _placed(node, agent, after, when, halts=decides or is_needed)
 
-    def _held(self, agent: Agent) -> list[Agent]:
+    def _held(self, name: str) -> Iterable[Agent]:
         """An agent with those that it runs where it is a fork."""
-
-        def parts(name: str) -> list[str]:
-            fork = self._section.find(name)
-            return [] if fork is None else forked_by(fork)
-
-        names = _reached(parts(agent.id), parts)
-        return [agent, *filter(None, map(self._section.find, names))]
+        find = self._section.find
+        names = _reached([name], lambda other: forked_by(part) if (part := find(other)) else ())
+        return filter(None, map(find, names))
 
     def _read_fork(self, agent: Agent, path: str) -> ir.Node:
         self._fork = agent.id
@@ -317,19 +317,6 @@ def _reached(starts: Iterable[str], following: Callable[[str], Iterable[str]]) -
         reached |= new
         waiting.extend(new)
     return reached
-
-
-def _sorted_by_dependencies(section: Section, names: list[str]) -> list[str]:
-    """The names in their order, each behind those that it depends on."""
-    waits = {name: {*texts_of(section.agent(name).get("depends_on"))} - {name} for name in names}
-    placed = dict.fromkeys(agents.sort_behind(names, waits))
-    left = [name for name in names if name not in placed]
-    if left:
-        message = f"agents wait for each other: {', '.join(map(repr, left[:10]))}"
-        label, advice = "waits for one of the others", "take one of the names out of 'depends_on'"
-        span = section.agent(left[0]).span_of("depends_on")
-        section.context.report("W011", message, span, label=label, help=advice)
-    return [*placed, *left]
 
 
 def _reads(text: str) -> Callable[[str], bool]:

@@ -33,11 +33,7 @@ RECORDS_MAX = 20
 MEASURED = "measured_score"
 CATEGORIES = ("insights", "improvements", "mistakes")
 _EXTRACTION_FIELDS = ("enabled", "extract_patterns", "max_length_per_category", "agent_priorities")
-_LIMIT_FIELDS = (
-    ("max_iterations", "max_loops"),
-    ("timeout", "timeout"),
-    ("budget", "--budget"),
-)
+_LIMIT_FIELDS = (("max_iterations", "max_loops"), ("timeout", "timeout"), ("budget", "--budget"))
 _FACTS: tuple[tuple[str, Fact], ...] = (
     ("loop_number", "number"),
     ("score", "score"),

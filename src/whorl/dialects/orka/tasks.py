@@ -50,23 +50,13 @@ _RAG = (
     "Answer the question from the memories below; say so if they do not hold the answer.\n\n"
     "Memories:\n{{ memories.response }}\n\nQuestion: "
 )
-# The inputs of a model call, by the fields that give them.
-_MODEL_FIELDS = {
-    "model": ("llm_model", "model"),
-    "provider": ("provider",),
-    "model_url": ("model_url", "url"),
-    "temperature": ("temperature",),
-    "max_tokens": ("max_tokens",),
-}
+# The inputs of a model call, and the fields that give them, where those are called otherwise.
+_MODEL_INPUTS = ("model", "provider", "model_url", "temperature", "max_tokens")
+_MODEL_FIELDS = {"model": ("llm_model", "model"), "model_url": ("model_url", "url")}
 _ENDPOINT = re.compile(r"/(?:v1/)?(?:chat/completions|completions)/?$|/api/(?:generate|chat)/?$")
-_TYPES = {
-    **dict.fromkeys(("str", "string", "text"), "string"),
-    **dict.fromkeys(("number", "float"), "number"),
-    **dict.fromkeys(("int", "integer"), "integer"),
-    **dict.fromkeys(("bool", "boolean"), "boolean"),
-    **dict.fromkeys(("list", "array"), "array"),
-    **dict.fromkeys(("dict", "object"), "object"),
-}
+# The types of JSON Schema by the words that files have for them.
+_TYPES = {"str": "string", "text": "string", "float": "number", "int": "integer", "bool": "boolean"}
+_TYPES |= {"list": "array", "dict": "object"}
 _TEMPERATURE = 0.1
 # The contexts by parts of words that mean them.
 _MEANINGS = {"graph": "graphscout", "path": "graphscout"} | dict.fromkeys(
@@ -172,7 +162,9 @@ def read_answer(agent: Agent, _: Section) -> ir.Node:
     types = dict.fromkeys(required, "")
     for part in map(schema.get, ("optional", "types")):
         for entry in part if isinstance(part, Mapping) else ():
-            types[entry.name] = _TYPES.get(text_of(entry.value).lower(), "")
+            word = text_of(entry.value).lower()
+            kind = _TYPES.get(word, word)
+            types[entry.name] = kind if kind in _TYPES.values() else ""
     if is_true(output.get("strict")):
         returns: dict[str, Json] = {
             "type": "object",
@@ -230,8 +222,8 @@ def ask(
     system = read_prompt(agent, "system_prompt", instruction)
     if system is not None:
         entries.append(("system", system))
-    for name, fields in _MODEL_FIELDS.items():
-        value = agent.get(*fields)
+    for name in _MODEL_INPUTS:
+        value = agent.get(*_MODEL_FIELDS.get(name, (name,)))
         text = text_of(value)
         # `openai_compatible` names a format; the address says whose server it is.
         if value is None or (name == "provider" and text == "openai_compatible"):
