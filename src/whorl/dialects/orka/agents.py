@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.fields import unknown_fields
 from whorl.dialects.reading.scalars import scalar_of, text_of, words
-from whorl.errors import did_you_mean
+from whorl.errors import Severity, Span, did_you_mean
 from whorl.ir.expressions import Names
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.source import Entry, Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from whorl.errors import Severity, Span
-    from whorl.source import Entry, Value
 
 # Names that templates use for something else.
 RESERVED = words("input loop_number score past_loops previous_outputs it")
@@ -33,15 +31,10 @@ _VALIDATOR = _ASKED.union(
 )
 # The fields of agents, by their type.
 FIELDS: dict[str, frozenset[str]] = {
-    "openai-answer": _MODEL,
-    "openai-binary": _MODEL,
-    "openai-classification": _CLASSIFIER,
-    "local_llm": _MODEL,
-    "binary": _MODEL,
-    "classification": _CLASSIFIER,
+    **dict.fromkeys(words("openai-answer openai-binary local_llm binary"), _MODEL),
+    **dict.fromkeys(words("openai-classification classification"), _CLASSIFIER),
     "validate_and_structure": _MODEL | {"store_structure"},
-    "plan_validator": _VALIDATOR,
-    "loop_validator": _VALIDATOR,
+    **dict.fromkeys(words("plan_validator loop_validator"), _VALIDATOR),
     "memory": _EVERY.union(
         words("operation namespace limit top_k metadata key_template memory_preset"),
         words("similarity_threshold decay vector"),
@@ -142,7 +135,6 @@ class Agent:
 
     @property
     def place(self) -> str:
-        """Where it stands in its file."""
         return f"{self.span.line}:{self.span.column}"
 
     def get(self, *names: str) -> Value | None:
@@ -155,15 +147,12 @@ class Agent:
         return None
 
     def text(self, name: str) -> str:
-        """The text of a field; empty where it holds none."""
         return text_of(self.get(name))
 
     def mapping(self, name: str) -> Mapping | None:
-        """The object of a field that holds one."""
         return mapping_of(self.get(name))
 
     def scalars(self, *names: str) -> list[Scalar]:
-        """The single values of the first of these fields that is there."""
         return scalars_of(self.get(*names))
 
     def span_of(self, name: str) -> Span:
@@ -196,7 +185,6 @@ class Section:
         return self.agents.get(name) or self.around.get(name)
 
     def agent(self, name: str) -> Agent:
-        """The agent of a name that is one."""
         return self.agents.get(name) or self.around[name]
 
     def is_of(self, name: str, kinds: Collection[str]) -> bool:
@@ -253,9 +241,11 @@ def read_section(
     context: FileContext, root: Value, around: dict[str, Agent] | None = None
 ) -> Section | None:
     """Reads the agents and their order; None where there is nothing to run."""
-    fields = root if isinstance(root, Mapping) else None
-    orchestrator = None if fields is None else _read_orchestrator(context, fields, around is None)
-    written = root if fields is None else fields.get("agents")
+    orchestrator = Mapping((), root.span)
+    written: Value | None = root
+    if isinstance(root, Mapping):
+        orchestrator = _read_orchestrator(context, root, around is None)
+        written = root.get("agents")
     if not isinstance(written, Sequence):
         code, message, span = "W006", "there are no agents", root.span
         if written is not None:
@@ -263,15 +253,13 @@ def read_section(
         advice = "add agents: [{id: ..., type: ..., prompt: ...}]"
         context.report(code, message, span, help=advice)
         return None
-    agents, names = _read_agents(context, written, around or {})
-    section = Section(context, agents, around or {})
-    ordered: Value | None = None
-    if orchestrator is not None:
-        section.name = text_of(orchestrator.get("id"))
-        section.strategy = text_of(orchestrator.get("strategy"))
-        ordered = orchestrator.get("agents")
+    section = Section(context, {}, around or {})
+    section.name = text_of(orchestrator.get("id"))
+    section.strategy = text_of(orchestrator.get("strategy"))
+    names = _read_agents(section, written)
+    ordered = orchestrator.get("agents")
     if ordered is None:
-        called = {name for agent in agents.values() for name in called_by(agent)}
+        called = {name for agent in section.agents.values() for name in called_by(agent)}
         section.order = [name for name in names if name not in called]
     else:
         section.order = list(dict.fromkeys(section.named_in(ordered)))
@@ -279,7 +267,7 @@ def read_section(
     return section
 
 
-def _read_orchestrator(context: FileContext, root: Mapping, is_file: bool) -> Mapping | None:
+def _read_orchestrator(context: FileContext, root: Mapping, is_file: bool) -> Mapping:
     """A file may hold more than agents, but nothing that is almost called like a part of it."""
     misspelt = [entry for entry, question in unknown_fields(root, _INSIDE) if question]
     owner = "a workflow" if is_file else "'internal_workflow'"
@@ -290,7 +278,7 @@ def _read_orchestrator(context: FileContext, root: Mapping, is_file: bool) -> Ma
             message = "'orchestrator' must be an object"
             advice = "write orchestrator: {id: NAME, agents: [...]}"
             context.report("W007", message, orchestrator.span, help=advice)
-        return None
+        return Mapping((), root.span)
     context.check_fields(orchestrator, _ORCHESTRATOR, "'orchestrator'")
     strategy = orchestrator.get("strategy")
     word = text_of(strategy)
@@ -301,21 +289,18 @@ def _read_orchestrator(context: FileContext, root: Mapping, is_file: bool) -> Ma
     return orchestrator
 
 
-def _read_agents(
-    context: FileContext, written: Sequence, around: dict[str, Agent]
-) -> tuple[dict[str, Agent], list[str]]:
-    """The agents by name, and the names in the order in which they are written."""
-    agents: dict[str, Agent] = {}
-    names: list[str] = []
+def _read_agents(section: Section, written: Sequence) -> list[str]:
+    """Reads the agents; gives their names in the order in which they are written."""
+    context, agents, names = section.context, section.agents, []
     for item in written:
         if isinstance(item, Scalar):
-            if item.text in around:
+            if item.text in section.around:
                 names.append(item.text)
             else:
-                _report_unknown(context, item, [*agents, *around])
+                _report_unknown(context, item, [*agents, *section.around])
             continue
         context.count_step(item.span)
-        agent = read_agent(context, item, around)
+        agent = read_agent(context, item, section.around)
         if agent is None:
             continue
         if agent.id in agents:
@@ -325,25 +310,33 @@ def _read_agents(
             context.report("W012", message, agent.span, label=label, help=advice)
         agents.setdefault(agent.id, agent)
         names.append(agent.id)
-    return agents, names
+    return names
 
 
 def read_agent(context: FileContext, value: Value, around: dict[str, Agent]) -> Agent | None:
-    """Reads one agent; what is wrong with its name or type is reported here."""
+    """Reads one agent; what is wrong with its name, type or fields is reported here."""
     if not isinstance(value, Mapping):
         advice = "write {id, type, ...}"
         context.report("W007", "an agent must be an object", value.span, help=advice)
         return None
-    name = value.get("id")
+    name, kind = value.get("id"), value.get("type")
     agent_id = text_of(name)
     if name is None or not agent_id:
         context.report("W006", "an agent has no 'id'", value.span, help="add id: NAME")
         return None
-    if value.get("type") is None and agent_id in around:
+    if kind is None and agent_id in around:
         return around[agent_id]
-    agent = Agent(context, agent_id, text_of(value.get("type")), value, name.span)
+    agent = Agent(context, agent_id, text_of(kind), value, name.span)
     context.agents.add(agent_id)
-    _check_type(agent)
+    owner, types = f"agent {agent.id[:60]!r}", f"types: {', '.join(sorted(FIELDS))}"
+    if kind is None:
+        context.report("W006", f"{owner} has no 'type'", agent.span, help=types)
+    elif agent.type not in FIELDS:
+        message = f"{owner} is of the type {agent.type[:60]!r}, which is not supported"
+        advice = UNSUPPORTED.get(agent.type) or did_you_mean(agent.type, FIELDS) or types
+        context.report("W009", message, kind.span, label="not supported", help=advice)
+    else:
+        _check_fields(agent, owner)
     if agent_id in RESERVED:
         message = f"no agent can be called {agent_id!r}: templates have another meaning for it"
         advice = f"choose another id, such as {agent_id + '_agent'!r}"
@@ -351,43 +344,25 @@ def read_agent(context: FileContext, value: Value, around: dict[str, Agent]) -> 
     return agent
 
 
-def _check_type(agent: Agent) -> None:
-    """Checks the type and the fields that agents of the type have.
-
-    A field that a loop does not have is an error; agents of other types are given any field.
-    """
-    context, written = agent.context, agent.fields.get("type")
-    types = f"types: {', '.join(sorted(FIELDS))}"
-    owner = f"agent {agent.id[:60]!r}"
-    if written is None:
-        context.report("W006", f"{owner} has no 'type'", agent.span, help=types)
-        return
-    if agent.type not in FIELDS:
-        message = f"{owner} is of the type {agent.type[:60]!r}, which is not supported"
-        advice = UNSUPPORTED.get(agent.type) or did_you_mean(agent.type, FIELDS) or types
-        context.report("W009", message, written.span, label="not supported", help=advice)
-        return
+def _check_fields(agent: Agent, owner: str) -> None:
+    """A field that a loop does not have is an error; agents of other types are given any field."""
     known = FIELDS[agent.type].union(_IGNORED)
     is_loop = agent.type == "loop"
     named = f"loop {agent.id[:60]!r}" if is_loop else owner
-    context.check_fields(agent.fields, known, named, warns=not is_loop)
+    agent.context.check_fields(agent.fields, known, named, warns=not is_loop)
     inner = known.union(_SEARCHING) if agent.type == "memory" else known
     for holder in agent.holders:
-        context.check_fields(holder, inner, owner, warns=True)
+        agent.context.check_fields(holder, inner, owner, warns=True)
 
 
 def _check_dependencies(section: Section) -> None:
     """Reports agents that others depend on and that are none; a failover's own agents are some."""
-    children = {
-        text_of(child.get("id"))
-        for agent in section.agents.values()
-        for child in items_of(agent.get("children"))
-        if isinstance(child, Mapping)
-    }
-    for agent in section.agents.values():
-        for scalar in agent.scalars("depends_on"):
-            if scalar.text not in children:
-                section.check_name(scalar)
+    agents = section.agents.values()
+    held = [child for agent in agents for child in items_of(agent.get("children"))]
+    children = {text_of(child.get("id")) for child in held if isinstance(child, Mapping)}
+    for scalar in [scalar for agent in agents for scalar in agent.scalars("depends_on")]:
+        if scalar.text not in children:
+            section.check_name(scalar)
 
 
 def called_by(agent: Agent) -> list[str]:
@@ -450,7 +425,6 @@ def _report_unknown(context: FileContext, scalar: Scalar, names: list[str]) -> N
 
 
 def items_of(value: Value | None) -> list[Value]:
-    """The values of a list."""
     return list(value) if isinstance(value, Sequence) else []
 
 
@@ -461,5 +435,4 @@ def scalars_of(value: Value | None) -> list[Scalar]:
 
 
 def mapping_of(value: Value | None) -> Mapping | None:
-    """The object of a field that holds one."""
     return value if isinstance(value, Mapping) else None

@@ -12,18 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.orka import tasks
-from whorl.dialects.orka.agents import (
-    FIELDS,
-    SILENT,
-    called_by,
-    forked_by,
-    items_of,
-    read_agent,
-    scalars_of,
-    sort_behind,
-    targets_of,
-)
+from whorl.dialects.orka import agents, tasks
+from whorl.dialects.orka.agents import Agent, Section, forked_by, items_of, scalars_of
 from whorl.dialects.orka.loops import read_loop, texts_within
 from whorl.dialects.orka.tasks import computed, literal, read_timeout
 from whorl.dialects.reading.scalars import text_of, texts_of
@@ -33,21 +23,15 @@ from whorl.source import Scalar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from whorl.dialects.orka.agents import Agent, Section
-
 # Six hundred agents that all read what all before them said.
 WAITS_MAX = 200_000
 # The types that give an answer of their own, which a failover can try.
 _ANSWERING: dict[str, Callable[[Agent, Section], ir.Node]] = {
-    "openai-answer": tasks.read_answer,
-    "local_llm": tasks.read_answer,
-    "openai-binary": tasks.read_binary,
-    "binary": tasks.read_binary,
-    "openai-classification": tasks.read_classification,
-    "classification": tasks.read_classification,
+    **dict.fromkeys(("openai-answer", "local_llm"), tasks.read_answer),
+    **dict.fromkeys(("openai-binary", "binary"), tasks.read_binary),
+    **dict.fromkeys(("openai-classification", "classification"), tasks.read_classification),
     "validate_and_structure": tasks.read_structure,
-    "plan_validator": tasks.read_validator,
-    "loop_validator": tasks.read_validator,
+    **dict.fromkeys(("plan_validator", "loop_validator"), tasks.read_validator),
     "memory": tasks.read_memory,
     "rag": tasks.read_rag,
     "duckduckgo": tasks.read_search,
@@ -66,14 +50,21 @@ _PLAIN = re.compile(r"[\w-]++")
 
 def read_block(section: Section) -> ir.Block:
     """Reads the agents of a section into a block, in the order that they have."""
-    agents = map(section.agent, section.flow["here"])
     # What runs in a fork runs there, wherever else it is listed.
-    forked = {name for agent in agents for name in forked_by(agent)}
-    order = [name for name in section.order if name not in forked]
+    forked = {name for agent in section.flow["here"] for name in forked_by(section.agent(agent))}
+    names = [name for name in section.order if name not in forked]
     reader = _BlockReader(section)
     if section.strategy == "parallel":
-        return ir.Block(tuple(reader.side_by_side(order)))
-    return ir.Block(tuple(reader.in_order(_sorted_by_dependencies(section, order), section.path)))
+        return ir.Block(tuple(reader.side_by_side(names)))
+    waits = {name: {*texts_of(section.agent(name).get("depends_on"))} - {name} for name in names}
+    placed = dict.fromkeys(agents.sort_behind(names, waits))
+    left = [name for name in names if name not in placed]
+    if left:
+        message = f"agents wait for each other: {', '.join(map(repr, left[:10]))}"
+        label, advice = "waits for one of the others", "take one of the names out of 'depends_on'"
+        span = section.agent(left[0]).span_of("depends_on")
+        section.context.report("W011", message, span, label=label, help=advice)
+    return ir.Block(tuple(reader.in_order([*placed, *left], section.path)))
 
 
 class _BlockReader:
@@ -101,7 +92,7 @@ class _BlockReader:
             return
         self._placed.add(name)
         steps.append(name)
-        for target in targets_of(self._section.agent(name)):
+        for target in agents.targets_of(self._section.agent(name)):
             is_placed = target.text in self._placed and target.text not in self._routers
             # What stands in the order itself runs in any case.
             if self._section.check_name(target) and target.text not in queue and not is_placed:
@@ -125,7 +116,7 @@ class _BlockReader:
 
     def _speaks(self, name: str) -> bool:
         """Whether an agent answers, or one that it holds."""
-        return any(part.type not in SILENT for part in self._held(self._section.agent(name)))
+        return any(part.type not in agents.SILENT for part in self._held(name))
 
     def side_by_side(self, names: list[str]) -> list[ir.Node]:
         """The nodes of agents each of which waits only for those that it needs."""
@@ -155,7 +146,7 @@ class _BlockReader:
         section, earlier = self._section, set(before)
         agent = section.agent(name)
         waits = {*texts_of(agent.get("depends_on"))} - {name}
-        for part in filter(None, (agent, *map(section.find, called_by(agent)))):
+        for part in filter(None, (agent, *map(section.find, agents.called_by(agent)))):
             if part.id not in self._reads:
                 self._reads[part.id] = _reads("\n".join(texts_within(part.fields)))
             waits.update(filter(self._reads[part.id], before))
@@ -199,18 +190,14 @@ class _BlockReader:
         routers = self._routers.get(name)
         when = computed("orka_routed", literal(routers), literal(name)) if routers else None
         # Nothing can follow where an agent fails in a loop, or where it holds one.
-        is_needed = section.is_loop or any(part.type == "loop" for part in self._held(agent))
+        is_needed = section.is_loop or any(part.type == "loop" for part in self._held(name))
         return _placed(node, agent, after, when, halts=decides or is_needed)
 
-    def _held(self, agent: Agent) -> list[Agent]:
+    def _held(self, name: str) -> Iterable[Agent]:
         """An agent with those that it runs where it is a fork."""
-
-        def parts(name: str) -> list[str]:
-            fork = self._section.find(name)
-            return [] if fork is None else forked_by(fork)
-
-        names = _reached(parts(agent.id), parts)
-        return [agent, *filter(None, map(self._section.find, names))]
+        find = self._section.find
+        names = _reached([name], lambda other: forked_by(part) if (part := find(other)) else ())
+        return filter(None, map(find, names))
 
     def _read_fork(self, agent: Agent, path: str) -> ir.Node:
         self._fork = agent.id
@@ -269,7 +256,6 @@ class _BlockReader:
 def _placed(
     node: ir.Node, agent: Agent, after: Iterable[str], when: ir.Expression | None, *, halts: bool
 ) -> ir.Node:
-    """The node of an agent, in its place in the order."""
     placed = replace(
         node,
         name=agent.id,
@@ -309,8 +295,8 @@ def _children(agent: Agent, section: Section) -> list[Agent]:
         if child is None and isinstance(item, Scalar):
             section.check_name(item)
         elif child is None:
-            child = read_agent(agent.context, item, section.around)
-        if child is None or child.type not in FIELDS:
+            child = agents.read_agent(agent.context, item, section.around)
+        if child is None or child.type not in agents.FIELDS:
             continue
         if child.type in _ANSWERING:
             children.append(child)
@@ -331,19 +317,6 @@ def _reached(starts: Iterable[str], following: Callable[[str], Iterable[str]]) -
         reached |= new
         waiting.extend(new)
     return reached
-
-
-def _sorted_by_dependencies(section: Section, names: list[str]) -> list[str]:
-    """The names in their order, each behind those that it depends on."""
-    waits = {name: {*texts_of(section.agent(name).get("depends_on"))} - {name} for name in names}
-    placed = dict.fromkeys(sort_behind(names, waits))
-    left = [name for name in names if name not in placed]
-    if left:
-        message = f"agents wait for each other: {', '.join(map(repr, left[:10]))}"
-        label, advice = "waits for one of the others", "take one of the names out of 'depends_on'"
-        span = section.agent(left[0]).span_of("depends_on")
-        section.context.report("W011", message, span, label=label, help=advice)
-    return [*placed, *left]
 
 
 def _reads(text: str) -> Callable[[str], bool]:

@@ -12,11 +12,10 @@ from whorl.dialects.orka.templates import TEMPLATE_FUNCTIONS
 from whorl.language.entry import Family
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library, Semantics
-from whorl.language.values import UNDEFINED
+from whorl.language.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
     from whorl.language.run import Run
-    from whorl.language.values import Value
 
 UNCLASSIFIED = "not-classified"
 _YES = re.compile(r"\b(?:yes|true|correct|right|affirmative)\b", re.IGNORECASE)
@@ -54,7 +53,6 @@ def lessons(run: Run, settings: Value) -> str:
 
 
 def timestamp(run: Run, at: Value) -> str:
-    """A moment, in seconds since the epoch, as text."""
     if not isinstance(at, int | float):
         return ""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
@@ -66,7 +64,6 @@ def now(run: Run) -> str:
 
 
 def loop_result(run: Run, it: Value, past: Value, settings: Value) -> Value:
-    """The result of a loop in the shape that the dialect has for it."""
     table, whole = _table(settings), _table(it)
     loop = _table(whole.get("loop"))
     by_agent = {name: whole[name] for name in texts_in(table.get("results")) if name in whole}
@@ -163,7 +160,6 @@ def category(run: Run, it: Value, options: Value) -> str:
 
 
 def structured(run: Run, it: Value, fields: Value) -> Value:
-    """An object with these fields, from an answer that may have only some of them."""
     return {**_table(fields), **(outputs.fields_of(it) or {"response": response_of(it)})}
 
 
@@ -248,7 +244,6 @@ def join(run: Run, fork: Value, names: Value) -> Value:
 
 
 def none_usable(run: Run, names: Value) -> bool:
-    """Whether none of these agents gave anything of use, so that the next one is tried."""
     return all(map(_is_unusable, _results(run, names).values()))
 
 
@@ -274,7 +269,6 @@ def failover(run: Run, it: Value, names: Value) -> Value:
 
 
 def search_words(run: Run, it: Value) -> Value:
-    """What a web search found, as text with a response."""
     if not isinstance(it, list):
         return it
     text = joined(run, "\n", (printed(run, result) for result in it), "what a search found")
@@ -282,7 +276,6 @@ def search_words(run: Run, it: Value) -> Value:
 
 
 def memories_text(run: Run, it: Value) -> Value:
-    """What a memory gave: the memories, and their texts together as the response."""
     if not isinstance(it, dict) or "memories" not in it:
         return it
     memories = it["memories"] if isinstance(it["memories"], list) else []

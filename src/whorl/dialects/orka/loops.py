@@ -15,16 +15,14 @@ from whorl.dialects.orka.agents import SILENT, items_of, mapping_of, read_sectio
 from whorl.dialects.orka.tasks import computed, literal, template
 from whorl.dialects.reading.scalars import is_true, number_of, text_of, whole_of
 from whorl.errors import did_you_mean
-from whorl.language import LanguageError
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.language import Json, LanguageError
+from whorl.source import Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from whorl.dialects.orka.agents import Agent, FileContext, Section
     from whorl.ir.nodes import Fact
-    from whorl.language import Json
-    from whorl.source import Value
 
 
 USUAL_LOOPS = 5
@@ -179,7 +177,6 @@ def _warn_if_nothing_learns(agent: Agent, inner: Section) -> None:
 
 
 def texts_within(value: Value) -> Iterator[str]:
-    """All texts in a part of a file."""
     if isinstance(value, Scalar):
         if isinstance(value.value, str):
             yield value.value
@@ -245,7 +242,6 @@ def _record(agent: Agent, *, is_learning: bool) -> ir.Fields:
 
 
 def _read_lessons(context: FileContext, config: Mapping) -> dict[str, list[Json]]:
-    """The patterns of lessons by category."""
     patterns: dict[str, list[Json]] = {}
     for entry in mapping_of(config.get("extract_patterns")) or ():
         if entry.name not in CATEGORIES:
@@ -285,7 +281,6 @@ class Scoring:
 
     @property
     def settings(self) -> dict[str, object]:
-        """What the function that finds the score is given."""
         optional = {
             "weights": self.weights,
             "high_priority": self.high_priority,

@@ -14,15 +14,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from whorl.language.faults import LanguageError
-from whorl.language.patterns import pattern
-from whorl.language.values import UNDEFINED, item_of, member_of, to_text
+from whorl.language.patterns import Pattern, pattern
+from whorl.language.values import UNDEFINED, Value, item_of, member_of, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from whorl.language.patterns import Pattern
     from whorl.language.run import Run
-    from whorl.language.values import Value
 
 # Names that the reader of the dialect binds and no author can write.
 FLOW = "$flow"
@@ -82,7 +80,6 @@ def listed(run: Run, what: str) -> list[str]:
 
 
 def texts_in(value: Value) -> list[str]:
-    """The texts of a list."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 

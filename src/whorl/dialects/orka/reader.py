@@ -9,35 +9,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.orka.agents import (
-    FIELDS,
-    SILENT,
-    UNSUPPORTED,
-    FileContext,
-    items_of,
-    read_section,
-)
+from whorl.dialects.orka import agents
+from whorl.dialects.orka.agents import FileContext, Section
 from whorl.dialects.orka.flow import read_block
 from whorl.dialects.orka.loops import flow_constant
 from whorl.dialects.orka.outputs import FLOW, OUTPUTS, PAST, WORDS
 from whorl.dialects.orka.tasks import computed, literal
 from whorl.dialects.reading.scalars import text_of, words
-from whorl.errors import did_you_mean
+from whorl.errors import Span, did_you_mean
 from whorl.ir.checks import check
 from whorl.ir.checks.names import joined_path, member_advice
-from whorl.ir.checks.scopes import uses_in
+from whorl.ir.checks.scopes import Use, uses_in
 from whorl.ir.checks.shapes import PLAIN, Shape, lacks, part_of, shape_of_schema
 from whorl.ir.walk import names_given, walk
-from whorl.language import LanguageError
-from whorl.source import Mapping, Scalar
+from whorl.language import LanguageError, NameUse
+from whorl.source import Document, Mapping, Scalar
 
 if TYPE_CHECKING:
-    from whorl.dialects.orka.agents import Section
     from whorl.dialects.reader import Files, Reading
-    from whorl.errors import Span
-    from whorl.ir.checks.scopes import Use
-    from whorl.language import NameUse
-    from whorl.source import Document
 
 MAIN_OUTPUT = "response"
 _METHODS = ("get", "items", "keys", "values")
@@ -63,14 +52,13 @@ class OrkaReader:
         if isinstance(root, Mapping) and "orchestrator" in root:
             return True
         written = root.get("agents") if isinstance(root, Mapping) else root
-        agents = (item for item in items_of(written) if isinstance(item, Mapping))
-        types = (text_of(item.get("type")) for item in agents if isinstance(item.get("id"), Scalar))
-        return any(kind in FIELDS or kind in UNSUPPORTED for kind in types)
+        items = (item for item in agents.items_of(written) if isinstance(item, Mapping))
+        types = [text_of(item.get("type")) for item in items if isinstance(item.get("id"), Scalar)]
+        return any(kind in agents.FIELDS or kind in agents.UNSUPPORTED for kind in types)
 
     def read(self, document: Document, files: Files) -> Reading:
-        """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
         context = FileContext(document, files)
-        section = read_section(context, document.root)
+        section = agents.read_section(context, document.root)
         if section is None or not section.order:
             if not context.diagnostics:
                 advice = "name them: orchestrator: {agents: [...]}"
@@ -89,7 +77,7 @@ def _read_workflow(context: FileContext, section: Section) -> ir.Workflow:
     section.enter({})
     body = read_block(section)
     names = section.flow["here"]
-    speaking = [name for name in names if not section.is_of(name, SILENT)]
+    speaking = [name for name in names if not section.is_of(name, agents.SILENT)]
     main = MAIN_OUTPUT if MAIN_OUTPUT not in names else "answer"
     answer = computed("orka_answer", literal(speaking or names))
     results = ((name, computed("orka_value", literal(name))) for name in names)
@@ -222,8 +210,8 @@ def _shape_of(node: ir.Node | None) -> Shape | None:
         # The figures of a loop stand beside its agents in `result`, too.
         figures: dict[str, Shape | None] = {**dict.fromkeys(_FIGURES, PLAIN)}
         figures["past_loops"] = _shape_of_records(node)
-        agents = {name: _shape_of(inner) for name, inner in names_given(node.body)}
-        whole = {"response": None, "result": Shape("object", figures | agents)}
+        results = {name: _shape_of(inner) for name, inner in names_given(node.body)}
+        whole = {"response": None, "result": Shape("object", figures | results)}
         return Shape("object", figures | whole)
     if isinstance(node, ir.Task) and node.returns is not None and node.shape is None:
         shape = shape_of_schema(node.returns)

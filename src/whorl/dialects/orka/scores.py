@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 from whorl.dialects.orka import outputs
 from whorl.dialects.orka.outputs import text_of, texts_in
 from whorl.language.faults import LanguageError
-from whorl.language.values import UNDEFINED
+from whorl.language.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whorl.language.run import Run
-    from whorl.language.values import Value
 
 Results: TypeAlias = "dict[str, Value]"
 Settings: TypeAlias = "dict[str, Value]"
@@ -54,7 +53,6 @@ def pay_score(run: Run, results: Results, settings: Settings) -> None:
 
 
 def pay_patterns(run: Run, texts: list[str], patterns: int) -> None:
-    """Pay for some patterns that are searched for in all texts."""
     searched = sum(4 + (min(len(text), SEARCHED_MAX) >> 7) for text in texts)
     run.spend(sum(len(text) >> 6 for text in texts) + patterns * searched)
 
@@ -366,7 +364,6 @@ def _in_prose(text: str, paths: list[str]) -> dict[str, bool]:
 
 
 def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
-    """What a validator's model said, as the result of the validator."""
     criteria = CONTEXTS[run.text(context)]
     paths = paths_of(run.text(context))
     text = answer if isinstance(answer, str) else ""
@@ -391,5 +388,4 @@ def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
 
 
 def is_validation(value: Value) -> TypeGuard[dict[str, Value]]:
-    """Whether a result is one of a validator."""
     return isinstance(value, dict) and "boolean_evaluations" in value

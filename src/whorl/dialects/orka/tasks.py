@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.orka.agents import mapping_of, scalars_of
+from whorl.dialects.orka.agents import Agent, FileContext, Section, mapping_of, scalars_of
 from whorl.dialects.orka.scores import CONTEXTS, PRESETS
 from whorl.dialects.reading.scalars import (
     duration_of,
@@ -20,14 +20,12 @@ from whorl.dialects.reading.scalars import (
 )
 from whorl.dialects.reading.texts import called, read_tree
 from whorl.errors import did_you_mean
-from whorl.source import Mapping, Scalar
+from whorl.source import Mapping, Scalar, Value
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from whorl.dialects.orka.agents import Agent, FileContext, Section
     from whorl.language import Json
-    from whorl.source import Value
 
 LIBRARY = "orka"
 USUAL_LIMIT = 5
@@ -52,23 +50,13 @@ _RAG = (
     "Answer the question from the memories below; say so if they do not hold the answer.\n\n"
     "Memories:\n{{ memories.response }}\n\nQuestion: "
 )
-# The inputs of a model call, by the fields that give them.
-_MODEL_FIELDS = {
-    "model": ("llm_model", "model"),
-    "provider": ("provider",),
-    "model_url": ("model_url", "url"),
-    "temperature": ("temperature",),
-    "max_tokens": ("max_tokens",),
-}
+# The inputs of a model call, and the fields that give them, where those are called otherwise.
+_MODEL_INPUTS = ("model", "provider", "model_url", "temperature", "max_tokens")
+_MODEL_FIELDS = {"model": ("llm_model", "model"), "model_url": ("model_url", "url")}
 _ENDPOINT = re.compile(r"/(?:v1/)?(?:chat/completions|completions)/?$|/api/(?:generate|chat)/?$")
-_TYPES = {
-    **dict.fromkeys(("str", "string", "text"), "string"),
-    **dict.fromkeys(("number", "float"), "number"),
-    **dict.fromkeys(("int", "integer"), "integer"),
-    **dict.fromkeys(("bool", "boolean"), "boolean"),
-    **dict.fromkeys(("list", "array"), "array"),
-    **dict.fromkeys(("dict", "object"), "object"),
-}
+# The types of JSON Schema by the words that files have for them.
+_TYPES = {"str": "string", "text": "string", "float": "number", "int": "integer", "bool": "boolean"}
+_TYPES |= {"list": "array", "dict": "object"}
 _TEMPERATURE = 0.1
 # The contexts by parts of words that mean them.
 _MEANINGS = {"graph": "graphscout", "path": "graphscout"} | dict.fromkeys(
@@ -92,12 +80,10 @@ _FORM = "Answer with one JSON object and nothing else, with true or false for ea
 
 
 def is_template(text: str) -> bool:
-    """Whether a text holds anything that is not literal."""
     return any(mark in text for mark in _MARKS)
 
 
 def template(source: str) -> ir.Expression:
-    """A template of ours."""
     return ir.Expression("template", source, LIBRARY)
 
 
@@ -145,7 +131,6 @@ def read_value(context: FileContext, value: Value | None) -> ir.Value:
 
 
 def read_fields(context: FileContext, value: Value | None) -> ir.Fields:
-    """Reads an object whose values may be templates."""
     entries = value if isinstance(value, Mapping) else ()
     return ir.Fields(tuple((entry.name, read_value(context, entry.value)) for entry in entries))
 
@@ -177,7 +162,9 @@ def read_answer(agent: Agent, _: Section) -> ir.Node:
     types = dict.fromkeys(required, "")
     for part in map(schema.get, ("optional", "types")):
         for entry in part if isinstance(part, Mapping) else ():
-            types[entry.name] = _TYPES.get(text_of(entry.value).lower(), "")
+            word = text_of(entry.value).lower()
+            kind = _TYPES.get(word, word)
+            types[entry.name] = kind if kind in _TYPES.values() else ""
     if is_true(output.get("strict")):
         returns: dict[str, Json] = {
             "type": "object",
@@ -197,12 +184,10 @@ def read_answer(agent: Agent, _: Section) -> ir.Node:
 
 
 def read_binary(agent: Agent, _: Section) -> ir.Node:
-    """An agent that answers with true or false."""
     return ask(agent, instruction=_BINARY, shape=computed("orka_binary", "it"))
 
 
 def read_classification(agent: Agent, _: Section) -> ir.Node:
-    """An agent that answers with one of some categories."""
     options = [scalar.text for scalar in agent.scalars("options", "categories")]
     if not options:
         message = f"agent {agent.id!r} has no 'options' to choose from"
@@ -214,7 +199,6 @@ def read_classification(agent: Agent, _: Section) -> ir.Node:
 
 
 def read_structure(agent: Agent, _: Section) -> ir.Node:
-    """An agent that checks what it is given and brings it into a structure."""
     wanted = agent.text("store_structure")
     instruction = f"{_STRUCTURE} The structure of memory_object: {wanted}" if wanted else _STRUCTURE
     empty = literal({"valid": False, "reason": "", "memory_object": {}})
@@ -238,8 +222,8 @@ def ask(
     system = read_prompt(agent, "system_prompt", instruction)
     if system is not None:
         entries.append(("system", system))
-    for name, fields in _MODEL_FIELDS.items():
-        value = agent.get(*fields)
+    for name in _MODEL_INPUTS:
+        value = agent.get(*_MODEL_FIELDS.get(name, (name,)))
         text = text_of(value)
         # `openai_compatible` names a format; the address says whose server it is.
         if value is None or (name == "provider" and text == "openai_compatible"):
@@ -296,7 +280,6 @@ def _use_memory(agent: Agent, operation: str) -> ir.Task:
 
 
 def read_rag(agent: Agent, _: Section) -> ir.Node:
-    """An agent that answers from the memories of a namespace."""
     search = replace(_use_memory(agent, "read"), name="memories")
     question = read_prompt(agent, "prompt") or _INPUT
     source = question.source if isinstance(question, ir.Expression) else agent.text("prompt")
@@ -359,7 +342,6 @@ def choice(context: FileContext, value: Value | None, choices: Collection[str], 
 
 
 def preset_of(context: FileContext, value: Value | None) -> str:
-    """The name of a table of weights."""
     return choice(context, value, PRESETS, "preset") or USUAL_PRESET
 
 

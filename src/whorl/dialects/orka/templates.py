@@ -11,12 +11,11 @@ from whorl.language.entry import Family, FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.patterns import compiled, pay_search
 from whorl.language.run import Run
-from whorl.language.values import PATH_MAX, UNDEFINED
+from whorl.language.values import PATH_MAX, UNDEFINED, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.language.values import Value
 
 NO_RESPONSE = "No response available"
 UNKNOWN = "Unknown"
@@ -63,7 +62,6 @@ def get_past_loops(run: Run) -> list[Value]:
 
 
 def get_past_insights(run: Run) -> str:
-    """What all past iterations taught, each lesson once."""
     lessons: dict[str, None] = {}
     for record in past_records(run):
         fields = record if isinstance(record, dict) else {}
@@ -143,7 +141,6 @@ def _voice(word: str) -> Callable[[Run], Value]:
 
 
 def get_collaborative_responses(run: Run) -> str:
-    """What each side said, under its name."""
     voices = {word.capitalize(): _voice(word)(run) for word in _VOICES}
     voices = {name: response for name, response in voices.items() if response != NO_RESPONSE}
     responses = voices or get_fork_responses(run, None)

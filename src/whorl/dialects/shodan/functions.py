@@ -61,9 +61,8 @@ def port(run: Run, name: Value, key: Value) -> Value:
     ports = run.lookup(str(name))
     if not isinstance(ports, dict):
         return None
-    if key in ports:
-        return ports[key]
-    return next(iter(ports.values()), None) if key == "output" else None
+    first = next(iter(ports.values()), None) if key == "output" else None
+    return ports.get(str(key), first)
 
 
 def arrive(run: Run, value: Value, node: Value, written: Value) -> Value:
@@ -130,12 +129,10 @@ def goes_on(run: Run, value: Value) -> bool:
 
 
 def picked(run: Run, value: Value, key: Value, node: Value, written: Value) -> Value:
-    """A declared output of a loop, as a value of its type."""
     return _typed(run, item_of(value, key), written, f"output {key!r} of {node!r}")
 
 
 def gathered(run: Run, value: Value, node: Value, key: Value, take: Value) -> Value:
-    """An output of a node from the results of all items."""
     results = value if isinstance(value, list) else []
     run.check_items(len(results), "forEach")
     parts = [dig(run, result, (node, key), {}) for result in results]
@@ -231,7 +228,6 @@ def _follow(value: Value, path: str) -> Value:
 
 
 def answered(run: Run, value: Value, node: Value, written: Value) -> Value:
-    """The outputs of an agent: its answer by declared names, checked against their types."""
     text, structure = _answer(run, value)
     usual: dict[str, Value] = {
         "output": text,
@@ -256,19 +252,19 @@ def answered(run: Run, value: Value, node: Value, written: Value) -> Value:
 
 def _answer(run: Run, value: Value) -> tuple[str, Value]:
     """The text of an answer and the JSON in it; an answer that was checked has its own."""
+    checked = None
     if isinstance(value, dict) and "text" in value:
-        checked = value.get("value")
-        text = _text(value["text"])
-        return text, checked if checked is not None else find_object(run, text)
-    if isinstance(value, str):
-        return _text(value), find_object(run, value)
-    return run.json_text(value), value
+        checked, value = value.get("value"), _text(value["text"])
+    if not isinstance(value, str):
+        return run.json_text(value), value
+    return _text(value), find_object(run, value) if checked is None else checked
 
 
 def _field(
     run: Run, spec: dict[str, Any], specs: list[dict[str, Any]], answer: tuple[str, Any, str]
 ) -> Value:
     text, fields, node = answer
+    cut = text if len(text) <= ANSWER_SHOWN_MAX else f"{text[:ANSWER_SHOWN_MAX]}..."
     name, wanted = spec["name"], str(spec.get("type", "any"))
     own = [other for other in specs if other["name"] not in _BESIDE and not other.get("extract")]
     if name in fields:
@@ -277,7 +273,7 @@ def _field(
         try:
             _check(fields[name], wanted, f"output {name!r} of {node!r}")
         except EvaluationError as fault:
-            raise EvaluationError(f"{fault}; the answer was: {_cut(text)}") from None
+            raise EvaluationError(f"{fault}; the answer was: {cut}") from None
         return fields[name]
     if len(own) == 1 and wanted in ("string", "any", "file"):
         return text
@@ -289,12 +285,8 @@ def _field(
     listed = ", ".join(repr(other["name"]) for other in own)
     raise EvaluationError(
         f"output {name!r} of {node!r} is missing: the answer must be a JSON object with {listed}, "
-        f"but it was: {_cut(text)}"
+        f"but it was: {cut}"
     )
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= ANSWER_SHOWN_MAX else f"{text[:ANSWER_SHOWN_MAX]}..."
 
 
 def find_object(run: Run, text: str) -> Value:
@@ -330,29 +322,23 @@ def returned(run: Run, value: Value, node: Value, written: Value) -> Value:
     return _with_rest(outputs, value)
 
 
-def messages(run: Run, session: Value, prompt: Value) -> Value:
+def messages(run: Run, session: Value, prompt: Value) -> list[Value]:
     """A conversation with a model: what was said so far, and the new prompt."""
-    return [*_turns(run, session), {"role": "user", "content": shown(run, prompt)}]
+    turns: Value = []
+    if session is not None and session is not UNDEFINED and session != "":
+        turns = from_json(run, session) if isinstance(session, str) else session
+    if not isinstance(turns, list) or not all(isinstance(item, dict) for item in turns):
+        raise EvaluationError("sessionId must be a conversation that another call gave")
+    return [*turns, {"role": "user", "content": shown(run, prompt)}]
 
 
 def conversed(run: Run, value: Value, session: Value, prompt: Value) -> Value:
     """An answer of a model with the conversation that it belongs to, as a text to go on with."""
     text = value if isinstance(value, str) else run.json_text(value)
-    turns = messages(run, session, prompt)
-    assert isinstance(turns, list)
-    turns = [*turns, {"role": "assistant", "content": text}]
+    turns = [*messages(run, session, prompt), {"role": "assistant", "content": text}]
     run.weigh(turns)
     checked = None if isinstance(value, str) else value
     return {"text": text, "value": checked, "session": to_json_text(turns), "exit_code": 0}
-
-
-def _turns(run: Run, session: Value) -> list[Value]:
-    if session is None or session is UNDEFINED or session == "":
-        return []
-    turns = from_json(run, session) if isinstance(session, str) else session
-    if not isinstance(turns, list) or not all(isinstance(item, dict) for item in turns):
-        raise EvaluationError("sessionId must be a conversation that another call gave")
-    return turns
 
 
 def _specs(run: Run, written: Value) -> list[dict[str, Any]]:
@@ -373,7 +359,6 @@ def shown(run: Run, value: Value) -> str:
 
 
 def described(value: Value) -> str:
-    """A value in a message, cut where it is long."""
     if value is UNDEFINED:
         return "undefined"
     if isinstance(value, list | dict):

@@ -11,14 +11,13 @@ from whorl.dialects.reading.fields import check_id, check_node, check_spelling, 
 from whorl.dialects.reading.scalars import scalar_of, span_of, text_of, words
 from whorl.dialects.shodan.functions import TYPES
 from whorl.ir.checks.subject import suggest
-from whorl.language import LanguageError
+from whorl.language import Json, LanguageError
 from whorl.language.patterns import pattern
 from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:
     from whorl.dialects.reading.context import Findings
     from whorl.errors import Span
-    from whorl.language import Json
 
 NODES_MAX = 2_000
 # The fields that each type of node has in its data, beside those that all have.
@@ -70,7 +69,6 @@ def flag_of(item: Mapping, name: str) -> bool:
 
 
 def object_of(item: Mapping, name: str) -> Mapping | None:
-    """A field that is an object."""
     value = item.get(name)
     return value if isinstance(value, Mapping) else None
 
@@ -98,21 +96,16 @@ class PortSpec:
     required: bool = False
     default: Json = None
     description: str = ""
-    extract: tuple[str, str] | None = None
+    extract: dict[str, Json] | None = None
     parent: str = ""
     index: int = 0
     span: Span | None = field(default=None, compare=False)
 
     def packed(self) -> dict[str, Json]:
-        """The port as functions take it."""
-        fields: dict[str, Json] = {"name": self.name, "type": self.type}
-        if self.required:
-            fields["required"] = True
-        if self.default is not None:
-            fields["default"] = self.default
-        if self.extract is not None:
-            fields["extract"] = {"type": self.extract[0], "pattern": self.extract[1]}
-        return fields
+        required = self.required or None
+        optional = {"required": required, "default": self.default, "extract": self.extract}
+        written = {name: value for name, value in optional.items() if value is not None}
+        return {"name": self.name, "type": self.type, **written}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +114,6 @@ class GraphNode:
 
     id: str
     type: str
-    label: str
     fields: Mapping
     span: Span
     inputs: tuple[PortSpec, ...] = ()
@@ -131,11 +123,10 @@ class GraphNode:
     @property
     def slug(self) -> str:
         """The label as templates spell it."""
-        return "_".join(self.label.lower().split())
+        return "_".join(text_of(self.fields.get("label")).lower().split())
 
     @property
     def place(self) -> str:
-        """Where it stands in its file."""
         return f"{self.span.line}:{self.span.column}"
 
     @property
@@ -143,8 +134,12 @@ class GraphNode:
         """Whether it only stands for the ports of what holds it."""
         return self.type.startswith("interface-")
 
+    @property
+    def is_tolerated(self) -> bool:
+        """Whether the others go on when it fails."""
+        return flag_of(self.fields, "continueOnFailure")
+
     def input(self, name: str) -> PortSpec | None:
-        """A declared input."""
         return next((port for port in self.inputs if port.name == name), None)
 
 
@@ -188,11 +183,8 @@ class Graph:
         self.edges.append(edge)
         self.ends.add((edge.target, edge.into))
         self.leading_to[edge.target].append(edge)
-        inner = {"": edge.target}
-        name = edge.target
-        while name:
-            inner[self.nodes[name].holder] = name
-            name = self.nodes[name].holder
+        around = self.holders(edge.target)
+        inner = dict(zip(around, (edge.target, *around), strict=False))
         name = edge.source
         while self.nodes[name].holder not in inner:
             name = self.nodes[name].holder
@@ -212,7 +204,6 @@ class Graph:
 
 
 def read_graph(context: Findings, root: Mapping) -> Graph:
-    """Reads all nodes and edges."""
     graph = Graph(span=root.span)
     check_part(context, root, "file", "the workflow")
     for item in items_of(context, root, "nodes"):
@@ -238,22 +229,15 @@ def _read_node(context: Findings, graph: Graph, item: Mapping) -> None:
     kind = text_of(fields.get("nodeType")) or text_of(item.get("type"))
     if kind not in FIELDS:
         where = span_of(fields, "nodeType") if "nodeType" in fields else span_of(item, "type")
-        message = f"node {name!r} is of the type {kind[:60]!r}, which is not known"
-        if not kind:
-            message = f"node {name!r} lacks its 'nodeType'"
-        label = "unknown type" if kind else "no type"
+        message, label = f"node {name!r} lacks its 'nodeType'", "no type"
+        if kind:
+            message = f"node {name!r} is of the type {kind[:60]!r}, which is not known"
+            label = "unknown type"
         context.report("W009", message, where, label=label, help=suggest(kind, FIELDS))
         return
-    graph.nodes[name] = GraphNode(
-        name,
-        kind,
-        text_of(fields.get("label")),
-        fields,
-        span,
-        inputs=read_ports(context, fields, "inputs", name),
-        outputs=read_ports(context, fields, "outputs", name),
-        holder=text_of(item.get("parentId")),
-    )
+    inputs, outputs = (read_ports(context, fields, side, name) for side in ("inputs", "outputs"))
+    holder = text_of(item.get("parentId"))
+    graph.nodes[name] = GraphNode(name, kind, fields, span, inputs, outputs, holder)
     # Editors add fields of their own: only a near miss is worth a word.
     check_spelling(context, fields, sorted((*FIELDS[kind], *SHARED)), f"{kind} {name!r}")
 
@@ -297,7 +281,7 @@ def _read_port(context: Findings, item: Mapping, node: str) -> PortSpec | None:
     )
 
 
-def _read_extract(context: Findings, item: Mapping, node: str) -> tuple[str, str] | None:
+def _read_extract(context: Findings, item: Mapping, node: str) -> dict[str, Json] | None:
     written = object_of(item, "extract")
     if written is None or not check_part(context, written, "extract", f"'extract' of {node!r}"):
         return None
@@ -314,7 +298,7 @@ def _read_extract(context: Findings, item: Mapping, node: str) -> tuple[str, str
             span = span_of(written, "pattern")
             context.report("W014", str(fault), span, label="this pattern", help=fault.help)
             return None
-    return kind, source
+    return {"type": kind, "pattern": source}
 
 
 def _check_holders(context: Findings, graph: Graph) -> None:

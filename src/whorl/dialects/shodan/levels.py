@@ -16,29 +16,24 @@ from whorl import ir
 from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.scalars import text_of
 from whorl.dialects.reading.texts import called, quoted
-from whorl.dialects.shodan.graph import COUNT, PortSpec, flag_of, object_of
-from whorl.errors import InvalidWorkflow
-from whorl.source import Mapping
+from whorl.dialects.shodan.graph import COUNT, Edge, Graph, GraphNode, Handle, PortSpec, object_of
+from whorl.errors import InvalidWorkflow, Severity, Span
+from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.dialects.shodan.graph import Edge, Graph, GraphNode, Handle
-    from whorl.errors import Severity, Span
     from whorl.language import Json
-    from whorl.source import Scalar
 
 # A number that is written without sign and exponent.
 _PLAIN = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
 
 
 def given(name: str) -> str:
-    """The value of a name."""
     return called("given", quoted(name))
 
 
 def output(node: str, name: str) -> str:
-    """An output of a node."""
     return called("port", quoted(node), quoted(name))
 
 
@@ -48,7 +43,6 @@ def packed(value: Json) -> str:
 
 
 def literal(value: Json) -> str:
-    """A JSON value as an expression."""
     if value is None or isinstance(value, bool):
         return {None: "none", True: "true", False: "false"}[value]
     if isinstance(value, str):
@@ -59,7 +53,6 @@ def literal(value: Json) -> str:
 
 
 def expression(source: str) -> ir.Expression:
-    """An expression of the IR."""
     return ir.Expression("jinja", source, "shodan")
 
 
@@ -175,13 +168,11 @@ class Level:
 
     @property
     def scope(self) -> LoopScope:
-        """The loop that this level is the inside of."""
         assert self.loop is not None
         return self.loop
 
     @property
     def members(self) -> list[GraphNode]:
-        """The nodes of this level."""
         return self.graph.members[self.holder]
 
     @property
@@ -206,7 +197,7 @@ class Level:
         compared = [text_of(condition.get("output")) for condition in conditions if condition]
         end = ".exitCode"
         deciders = [self.named(name.removesuffix(end)) for name in compared if name.endswith(end)]
-        tolerated = (node for node in self.members if flag_of(node.fields, "continueOnFailure"))
+        tolerated = (node for node in self.members if node.is_tolerated)
         return [node for node in tolerated if not node.is_interface and node not in deciders]
 
     def named(self, name: str) -> GraphNode | None:
@@ -327,7 +318,6 @@ class Level:
         return called("mapped", self.scope.counted, *pairs)
 
     def edges_into(self, node: GraphNode, name: str) -> list[Edge]:
-        """The edges that end at a port."""
         edges = self.graph.leading_to[node.id]
         return [edge for edge in edges if edge.into[0] == "input" and edge.into[1] == name]
 

@@ -17,18 +17,16 @@ from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.shodan.functions import OPERATORS
 from whorl.dialects.shodan.graph import COUNT, PortSpec, check_part, flag_of, items_of, object_of
-from whorl.dialects.shodan.levels import expression, given, literal, output, packed
+from whorl.dialects.shodan.levels import Level, expression, given, literal, output, packed
 from whorl.dialects.shodan.ports import slot_types
 from whorl.errors import nearest
 from whorl.ir.checks.subject import suggest
-from whorl.source import Mapping, plain
+from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.dialects.shodan.graph import GraphNode
-    from whorl.dialects.shodan.levels import Level
-    from whorl.source import Scalar
 
 
 ITERATIONS = 10
@@ -232,7 +230,6 @@ def _read_parallel(level: Level, options: Mapping) -> int:
 
 
 def _gathered(inner: Level) -> ir.Fields:
-    """The outputs of a for-each, from the results of its items."""
     count = "(it | length)"
     entries: list[tuple[str, ir.Value]] = []
     for target, (take, source) in _loop_outputs(inner, count, "all").items():
@@ -259,7 +256,6 @@ def _loop_inputs(level: Level, inner: Level) -> list[tuple[str, str]]:
 
 
 def _read_mappings(inner: Level) -> None:
-    """Reads what is mapped to the inputs of inner nodes."""
     context, owner = inner.context, f"an input mapping of loop {inner.scope.node.id!r}"
     for mapping in items_of(context, inner.scope.node.fields, "inputMappings"):
         if not check_part(context, mapping, "input mapping", owner):
@@ -313,7 +309,6 @@ def _inner_node(inner: Level, where: Mapping) -> GraphNode | None:
 
 
 def _inner_output(inner: Level, source: Mapping) -> tuple[str, str] | None:
-    """The node and the output that a mapping names."""
     node = _inner_node(inner, source)
     if node is None:
         return None

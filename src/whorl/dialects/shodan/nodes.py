@@ -15,8 +15,8 @@ from whorl.dialects.native.shell import PREFIX, read_script
 from whorl.dialects.reading.context import REPORTED_MAX
 from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, split_text
-from whorl.dialects.shodan.graph import COUNT, flag_of
-from whorl.dialects.shodan.levels import expression, literal, packed
+from whorl.dialects.shodan.graph import COUNT, GraphNode
+from whorl.dialects.shodan.levels import Level, expression, literal, packed
 from whorl.dialects.shodan.ports import SESSION, TAKEN, promised_outputs, read_schema, trigger_ports
 from whorl.errors import nearest
 from whorl.ir.checks.subject import suggest
@@ -25,9 +25,8 @@ from whorl.source import Mapping, Scalar, Sequence, plain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.dialects.shodan.graph import GraphNode
-    from whorl.dialects.shodan.levels import Level
     from whorl.language import Json
+
 
 PROGRAMS = {".sh": "bash", ".js": "node", ".mjs": "node", ".ts": "node"}
 AGENTS = {
@@ -80,7 +79,6 @@ def _compute(node: GraphNode, outputs: dict[str, ir.Value]) -> ir.Node:
 
 
 def _read_constant(level: Level, node: GraphNode) -> ir.Node:
-    """A value that stands in the file."""
     written = node.fields.get("value")
     value = None if written is None else plain(written)
     wanted = text_of(node.fields.get("valueType"))
@@ -94,12 +92,10 @@ def _read_constant(level: Level, node: GraphNode) -> ir.Node:
 
 
 def _read_workdir(level: Level, node: GraphNode) -> ir.Node:
-    """A path that other nodes read."""
     return _compute(node, {"path": read_text(level, node, scalar_of(node.fields.get("path")))})
 
 
 def _read_wire(level: Level, node: GraphNode) -> ir.Node:
-    """Hands on what comes in."""
     return _compute(node, {"value": expression(level.own(node, "value") or "none")})
 
 
@@ -158,7 +154,7 @@ def _run_scripts(level: Level, node: GraphNode, scripts: list[str], variables: E
         "variables": ir.Fields(tuple(variables)),
         "folder": _read_folder(level, node),
         # One that others may go on after is a result, so that they can read its exit code.
-        "check": ir.Constant(not flag_of(node.fields, "continueOnFailure")),
+        "check": ir.Constant(not node.is_tolerated),
     }
     return _task(node, "run", inputs, _shape("finished", "it", node))
 
@@ -179,7 +175,6 @@ def _task(
 
 
 def _shape(function: str, source: str, node: GraphNode) -> ir.Expression:
-    """The outputs of a node, made of what its task gave."""
     ports = packed([port.packed() for port in node.outputs])
     return expression(called(function, source, quoted(node.id), ports))
 
@@ -389,24 +384,17 @@ def _resolve(level: Level, node: GraphNode, place: Placeholder) -> str | None:
     if not _WORDS.fullmatch(place.content):
         return None
     words = place.content.split(".")
-    if words[0] == "inputs" and len(words) > 1:
-        return _own(level, node, words[1:])
-    source = _own(level, node, words)
-    if source is not None:
-        return source
+    is_input = words[0] == "inputs" and len(words) > 1
+    own = words[1:] if is_input else words
+    # The names of ports may hold dots.
+    for count in range(len(own), 0, -1):
+        source = level.own(node, ".".join(own[:count]))
+        if source is not None:
+            return _part(source, own[count:])
     if place.content in _COUNTS:
         loop = next((home.loop for home in level.chain() if home.loop is not None), None)
         return None if loop is None else loop.counted
-    return _of_node(level, node, place) if len(words) > 1 else None
-
-
-def _own(level: Level, node: GraphNode, words: list[str]) -> str | None:
-    """An input of the node itself; the names of ports may hold dots."""
-    for count in range(len(words), 0, -1):
-        source = level.own(node, ".".join(words[:count]))
-        if source is not None:
-            return _part(source, words[count:])
-    return None
+    return _of_node(level, node, place) if len(words) > 1 and not is_input else None
 
 
 def _of_node(level: Level, node: GraphNode, place: Placeholder) -> str | None:

@@ -7,15 +7,13 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.scalars import text_of
-from whorl.dialects.shodan.graph import COUNT, PortSpec, check_part, items_of
-from whorl.dialects.shodan.levels import Reference
+from whorl.dialects.shodan.graph import COUNT, GraphNode, Handle, PortSpec, check_part, items_of
+from whorl.dialects.shodan.levels import GraphContext, Level, LoopScope, Reference
 from whorl.ir.checks.subject import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.dialects.shodan.graph import GraphNode, Handle
-    from whorl.dialects.shodan.levels import GraphContext, Level, LoopScope
     from whorl.errors import Severity
 
 
@@ -48,7 +46,6 @@ Names = list[str] | None
 
 
 def check_ports(context: GraphContext) -> None:
-    """Reports every name of a port that is not there."""
     names: dict[tuple[int, str, str], Names] = {}
     for reference in (*context.references, *_ends_of_edges(context)):
         level, node, kind = reference.level, reference.node, reference.kind
@@ -226,7 +223,6 @@ def trigger_ports(level: Level, node: GraphNode) -> list[PortSpec]:
 
 
 def read_schema(text: str) -> dict[str, object] | None:
-    """The JSON Schema in a text; None if it is none."""
     try:
         schema = json.loads(text)
     except (ValueError, RecursionError):

@@ -9,28 +9,20 @@ from typing import TYPE_CHECKING, cast
 from whorl import ir
 from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
-from whorl.dialects.shodan.graph import (
-    COUNT,
-    check_part,
-    flag_of,
-    object_of,
-    read_graph,
-    read_ports,
-)
+from whorl.dialects.shodan.graph import COUNT, check_part, object_of, read_graph, read_ports
 from whorl.dialects.shodan.levels import GraphContext, Level, LoopScope, expression, given, output
 from whorl.dialects.shodan.loops import read_loop
 from whorl.dialects.shodan.nodes import NODE_READERS
 from whorl.dialects.shodan.ports import check_ports, promised_outputs
 from whorl.errors import InvalidWorkflow
 from whorl.ir.checks.subject import suggest
-from whorl.source import Mapping, Sequence
+from whorl.source import Document, Mapping, Sequence
 
 if TYPE_CHECKING:
     from whorl.dialects.reader import Files, Reading
     from whorl.dialects.shodan.graph import Graph, GraphNode, PortSpec
     from whorl.ir.values import PortType
     from whorl.language import Json
-    from whorl.source import Document
 
 # How many nodes of a graph run at once.
 CONCURRENCY = 3
@@ -83,7 +75,6 @@ class ShodanReader:
         return "version" in root and "metadata" in root and "viewport" not in root
 
     def read(self, document: Document, files: Files) -> Reading:
-        """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
         context = GraphContext(document, files)
         root = context.root
         context.add_components(root)
@@ -154,7 +145,17 @@ def _read_workflow(context: GraphContext, root: Mapping, name: str) -> ir.Workfl
     return ir.Workflow(
         name=name,
         body=body,
-        inputs=tuple(map(_input, inputs.values())),
+        inputs=tuple(
+            ir.Port(
+                port.name,
+                # A list of files may come as one file.
+                "any" if port.type == "files" else cast("PortType", port.type),
+                required=port.required,
+                default=port.default,
+                description=port.description,
+            )
+            for port in inputs.values()
+        ),
         main_input=main,
         outputs=outputs,
         variables=tuple((other, expression(given(name))) for name, other in level.renamed.items()),
@@ -162,36 +163,27 @@ def _read_workflow(context: GraphContext, root: Mapping, name: str) -> ir.Workfl
     )
 
 
-def _input(port: PortSpec) -> ir.Port:
-    return ir.Port(
-        port.name,
-        # A list of files may come as one file.
-        "any" if port.type == "files" else cast("PortType", port.type),
-        required=port.required,
-        default=port.default,
-        description=port.description,
-    )
-
-
 def _outputs(level: Level, interface: Mapping) -> tuple[tuple[str, ir.Value], ...]:
     """What the output nodes are fed; without any, the outputs of the last nodes."""
     outputs: dict[str, ir.Value] = {}
+    unfed: list[PortSpec] = []
     ends = [node for node in level.members if node.type == "interface-output"]
     for node in ends:
-        for port in node.inputs:
-            outputs[port.name] = expression(level.arrived(node, port))
-            if not level.gives_inputs and port.default is None and not level.fed(node, port.name):
-                _warn_unfed(level, port)
-    if ends:
-        for port in read_ports(level.context, interface, "outputs", "interface"):
-            if port.name not in outputs:
-                outputs[port.name] = ir.Constant(None)
-                _warn_unfed(level, port)
-        return tuple(outputs.items())
+        outputs |= {port.name: expression(level.arrived(node, port)) for port in node.inputs}
+        bare = (port for port in node.inputs if port.default is None and not level.gives_inputs)
+        unfed += [port for port in bare if not level.fed(node, port.name)]
+    for port in read_ports(level.context, interface, "outputs", "interface") if ends else ():
+        if port.name not in outputs:
+            outputs[port.name] = ir.Constant(None)
+            unfed.append(port)
+    for port in unfed:
+        message = f"output {port.name[:60]!r} comes from nowhere and will be null"
+        advice = "connect an output of a node to it"
+        level.context.warn("W023", message, port.span, label="no source", help=advice)
     # The nodes that nothing waits for; a trigger is no end.
     followed = {name for node in level.members for name in level.before(node.id)}
-    last = [node for node in level.members if node.id not in followed and not node.is_interface]
-    last = [node for node in last if node.type != "trigger"]
+    others = [] if ends else [node for node in level.members if node.id not in followed]
+    last = [node for node in others if node.type != "trigger" and not node.is_interface]
     labels = [node.slug for node in last]
     for node in last:
         label = node.slug if node.slug and labels.count(node.slug) == 1 else node.id
@@ -199,12 +191,6 @@ def _outputs(level: Level, interface: Mapping) -> tuple[tuple[str, ir.Value], ..
         for name in promised_outputs(level.context, node):
             outputs[f"{prefix}{name}"] = expression(output(node.id, name))
     return tuple(outputs.items())
-
-
-def _warn_unfed(level: Level, port: PortSpec) -> None:
-    message = f"output {port.name[:60]!r} comes from nowhere and will be null"
-    advice = "connect an output of a node to it"
-    level.context.warn("W023", message, port.span, label="no source", help=advice)
 
 
 def _build_block(level: Level, path: str = "") -> ir.Block:
@@ -219,17 +205,14 @@ def _build_block(level: Level, path: str = "") -> ir.Block:
     order = {node.id: index for index, node in enumerate(level.members)}
     nodes: list[ir.Node] = []
     for node, own in built:
-        nodes.extend(_ordered(sorted(level.before(node.id), key=order.__getitem__), own))
+        nodes += _ordered(sorted(level.before(node.id), key=order.__getitem__), own)
     # These fail the level at its end, for nodes that failed while the others went on.
-    settled: list[ir.Node] = [
-        ir.Compute(
-            name=level.free_name(f"{node.id}.status"),
-            value=expression(called("settled", given(node.id), quoted(node.id))),
-            place=node.place,
-        )
-        for node in level.tolerated()
-    ]
-    nodes.extend(_ordered([own[-1].name for _, own in built], settled))
+    settled: list[ir.Node] = []
+    for node in level.tolerated():
+        value = expression(called("settled", given(node.id), quoted(node.id)))
+        name = level.free_name(f"{node.id}.status")
+        settled.append(ir.Compute(name=name, value=value, place=node.place))
+    nodes += _ordered([own[-1].name for _, own in built], settled)
     return ir.Block(tuple(nodes), concurrency=CONCURRENCY)
 
 
@@ -248,7 +231,7 @@ def _read_node(level: Level, node: GraphNode, path: str) -> list[ir.Node]:
     nodes[-1] = replace(
         nodes[-1],
         place=node.place,
-        on_failure="continue" if flag_of(node.fields, "continueOnFailure") else "halt",
+        on_failure="continue" if node.is_tolerated else "halt",
         when=expression(check) if check else None,
     )
     return nodes
@@ -302,12 +285,8 @@ def _own_graph(level: Level, node: GraphNode) -> Graph | None:
 
 def _ordered(before: list[str], nodes: list[ir.Node]) -> list[ir.Node]:
     """The first node waits for all that its own waits for, each other one for the one before."""
-    after = tuple(map(ir.After, before))
-    ordered: list[ir.Node] = []
-    for node in nodes:
-        ordered.append(replace(node, after=after))
-        after = (ir.After(node.name),)
-    return ordered
+    waits = [before, *([node.name] for node in nodes)]
+    return [replace(n, after=tuple(map(ir.After, w))) for n, w in zip(nodes, waits, strict=False)]
 
 
 def _read_component(level: Level, node: GraphNode) -> ir.Node:
