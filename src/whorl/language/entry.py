@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ast import literal_eval
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
@@ -21,6 +22,7 @@ Argument = TypeVar("Argument")
 
 _PARAMETER = re.compile(r"(\*{0,2}\w+|\.\.\.)(\?|=('[^']*'|[^,]+))?")
 _WORDS: dict[str, Scalar] = {"": None, "none": None, "true": True, "false": False}
+_WRITTEN = {"None": "none", "True": "true", "False": "false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +59,10 @@ class FunctionEntry:
     @property
     def signature(self) -> str:
         """The parameters as a reader sees them, the subject aside."""
-        defaults = [f"{name}={_written(value)}" for name, value in self.optional]
+        written = ((name, repr(default)) for name, default in self.optional)
+        defaults = [f"{name}={_WRITTEN.get(default, default)}" for name, default in written]
         further = [self.extra] if self.extra else []
         return f"{self.name}({', '.join([*self.required, *defaults, *further])})"
-
-
-def _written(value: Scalar) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return repr(value)
 
 
 class Family:
@@ -92,35 +87,18 @@ class Family:
         A parameter with `?` is null where it is not given; `*values` or `...` is any number more.
         """
         name, _, parameters = signature.rstrip(")").partition("(")
-        required: list[str] = []
-        optional: list[tuple[str, Scalar]] = []
+        required: tuple[str, ...] = ()
+        optional: tuple[tuple[str, Scalar], ...] = ()
         for parameter, mark, default in _PARAMETER.findall(parameters):
             if parameter[0] in "*.":
                 extra = parameter
             elif mark:
-                optional.append((parameter, _read_default(default)))
+                value = _WORDS[default] if default in _WORDS else literal_eval(default)
+                optional += ((parameter, value),)
             else:
-                required.append(parameter)
-        return FunctionEntry(
-            self.kind,
-            self.name,
-            name,
-            call,
-            doc,
-            tuple(required),
-            tuple(optional),
-            extra,
-            reads,
-            borrows,
-        )
-
-
-def _read_default(written: str) -> Scalar:
-    if written in _WORDS:
-        return _WORDS[written]
-    if written.startswith("'"):
-        return written[1:-1]
-    return float(written) if "." in written else int(written)
+                required += (parameter,)
+        described = (self.kind, self.name, name, call, doc)
+        return FunctionEntry(*described, required, optional, extra, reads, borrows)
 
 
 def bind(
@@ -135,30 +113,26 @@ def bind(
     further = tuple(arguments[len(names) :])
     if further and not entry.extra:
         count = len(names)
-        raise LanguageError(
-            f"{entry.kind} {entry.name!r} takes {count or 'no'} argument{'s' * (count != 1)}, "
-            f"{len(arguments)} were given",
-            help=f"its signature is {entry.signature}",
-        )
+        problem = f"takes {count or 'no'} argument{'s' * (count != 1)}, "
+        raise _misfit(entry, f"{problem}{len(arguments)} were given")
     surplus: dict[str, Argument] = {}
     for name, value in keywords.items():
         if name in taken or (name not in names and not entry.extra):
             problem = "twice" if name in taken else "but has no such parameter"
-            raise LanguageError(
-                f"{entry.kind} {entry.name!r} was given {name!r} {problem}",
-                help=f"its signature is {entry.signature}",
-            )
+            raise _misfit(entry, f"was given {name!r} {problem}")
         (taken if name in names else surplus)[name] = value
     for name in entry.required:
         if name not in taken:
-            raise LanguageError(
-                f"{entry.kind} {entry.name!r} needs the argument {name!r}",
-                help=f"its signature is {entry.signature}",
-            )
+            raise _misfit(entry, f"needs the argument {name!r}")
     for name, default in entry.optional:
         if name not in taken:
             taken[name] = wrap_default(default)
     return tuple(taken[name] for name in names), further, surplus
+
+
+def _misfit(entry: FunctionEntry, problem: str) -> LanguageError:
+    message = f"{entry.kind} {entry.name!r} {problem}"
+    return LanguageError(message, help=f"its signature is {entry.signature}")
 
 
 def call_entry(

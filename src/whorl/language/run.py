@@ -27,20 +27,6 @@ Place: TypeAlias = tuple[int, int, str]
 class Run:
     """The state of one evaluation; it is made for it and thrown away after it."""
 
-    __slots__ = (
-        "depth",
-        "drawn",
-        "emitted",
-        "find",
-        "fuel",
-        "items_max",
-        "limits",
-        "locals",
-        "lookup",
-        "scope",
-        "text_max",
-    )
-
     def __init__(self, scope: Scope, limits: Limits, find: FindFunction) -> None:
         self.scope = scope
         self.lookup = scope.lookup

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,30 +45,28 @@ class Misfit:
 
 def fit(schema: Json, value: Json) -> tuple[Json, list[str]]:
     """The value as the schema wants it, and what does not fit (nothing: it fits)."""
-    checker = _Checker(schema)
     try:
-        value = checker.whole(schema, value, 0)
-    except _TooLong as cause:
-        return value, [str(cause.misfit)]
-    return value, [str(misfit) for misfit in misfits(schema, value)]
+        value = _Checker(schema).whole(schema, value, 0)
+    except _TooLong:
+        return value, [str(_TOO_LONG)]
+    return value, list(map(str, misfits(schema, value)))
 
 
 def misfits(schema: Json, value: Json) -> list[Misfit]:
     """What does not fit, up to a number that a person would read."""
-    found: list[Misfit] = []
+    listed: list[Misfit] = []
     try:
-        found.extend(islice(_Checker(schema).faults(schema, value, "$", 0), FAULTS_MAX))
-    except _TooLong as cause:
-        found.append(cause.misfit)
-    return found
+        listed.extend(islice(_Checker(schema).faults(schema, value, "$", 0), FAULTS_MAX))
+    except _TooLong:
+        listed.append(_TOO_LONG)
+    return listed
 
 
 class _TooLong(Exception):
     """The check takes more steps than it may."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.misfit = Misfit("$", f"cannot be checked in {STEPS_MAX} steps", "steps")
+
+_TOO_LONG = Misfit("$", f"cannot be checked in {STEPS_MAX} steps", "steps")
 
 
 class _Checker:
@@ -91,15 +89,12 @@ class _Checker:
             if not isinstance(schema, dict) or not isinstance(reference := schema.get("$ref"), str):
                 return schema
             if reference not in self._known:
-                self._known[reference] = self._found(reference)
+                target: Json = self._root if reference.startswith("#") else None
+                for part in reference.split("/")[1:]:
+                    target = _object(target).get(part)
+                self._known[reference] = target
             schema = self._known[reference]
         return None
-
-    def _found(self, reference: str) -> Json:
-        found: Json = self._root if reference.startswith("#") else None
-        for part in reference.split("/")[1:]:
-            found = found.get(part) if isinstance(found, dict) else None
-        return found
 
     def whole(self, schema: Json, value: Json, depth: int) -> Json:
         """Turns 3.0 into 3 where an integer is wanted: many models write it so."""
@@ -129,24 +124,19 @@ class _Checker:
             return
         self._spend(_work(schema, value))
         names = _type_names(schema)
-        if names and not any(_is(value, name) for name in names):
-            words = f"must be {' or '.join(names)}, not {_name(value)}"
+        if names and not any(type(value) in _TYPES[name] for name in names):
+            kind = next(name for name, types in _TYPES.items() if type(value) in types)
+            words = f"must be {' or '.join(names)}, not {kind}"
             yield Misfit(path, words, "type", tuple(names), value)
             return
-        if "enum" in schema or "const" in schema:
-            yield from _choices(schema, value, path)
-        if "anyOf" in schema or "allOf" in schema or "oneOf" in schema:
-            yield from self._combined(schema, value, path, depth)
+        yield from _choices(schema, value, path)
+        yield from self._combined(schema, value, path, depth)
+        yield from _bounds(schema, value, path)
         if isinstance(value, dict):
             yield from self._object(schema, value, path, depth)
         elif isinstance(value, list):
-            yield from _size(schema, len(value), path, ("minItems", "maxItems", "items"))
             for at, item in enumerate(value):
                 yield from self.faults(schema.get("items"), item, f"{path}[{at}]", depth + 1)
-        elif isinstance(value, str):
-            yield from _size(schema, len(value), path, ("minLength", "maxLength", "characters"))
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            yield from _range(schema, value, path)
 
     def _object(
         self, schema: dict[str, Json], value: dict[str, Json], path: str, depth: int
@@ -157,12 +147,11 @@ class _Checker:
                 yield Misfit(path, f"needs {name!r}", "required", (name,))
         others = schema.get("additionalProperties", True)
         for name, item in value.items():
-            if name in properties:
-                yield from self.faults(properties[name], item, f"{path}.{name}", depth + 1)
-            elif others is False:
+            if name not in properties and others is False:
                 yield Misfit(path, f"has no {name!r}")
             else:
-                yield from self.faults(others, item, f"{path}.{name}", depth + 1)
+                rule = properties.get(name, others)
+                yield from self.faults(rule, item, f"{path}.{name}", depth + 1)
 
     def _combined(
         self, schema: dict[str, Json], value: Json, path: str, depth: int
@@ -189,40 +178,39 @@ def _choices(schema: dict[str, Json], value: Json, path: str) -> Iterator[Misfit
         yield Misfit(path, f"must be {schema['const']!r:.200}")
 
 
-def _size(
-    schema: dict[str, Json], count: int, path: str, words: tuple[str, str, str]
-) -> Iterator[Misfit]:
-    low, high = schema.get(words[0]), schema.get(words[1])
-    if isinstance(low, int) and count < low:
-        yield Misfit(path, f"must have at least {low} {words[2]}, not {count}")
-    if isinstance(high, int) and count > high:
-        yield Misfit(path, f"must have at most {high} {words[2]}, not {count}")
+# What bounds a number, or the length of a list or text: the word, what must hold, how it is said.
+_BOUNDS: dict[type, tuple[tuple[str, Callable[[float, float], bool], str], ...]] = {
+    list: (
+        ("minItems", operator.ge, "have at least {} items"),
+        ("maxItems", operator.le, "have at most {} items"),
+    ),
+    str: (
+        ("minLength", operator.ge, "have at least {} characters"),
+        ("maxLength", operator.le, "have at most {} characters"),
+    ),
+    float: (
+        ("minimum", operator.ge, "be at least {}"),
+        ("maximum", operator.le, "be at most {}"),
+        ("exclusiveMinimum", operator.gt, "be more than {}"),
+        ("exclusiveMaximum", operator.lt, "be less than {}"),
+    ),
+}
 
 
-_BOUNDS: tuple[tuple[str, Callable[[float, float], bool], str], ...] = (
-    ("minimum", operator.ge, "at least"),
-    ("maximum", operator.le, "at most"),
-    ("exclusiveMinimum", operator.gt, "more than"),
-    ("exclusiveMaximum", operator.lt, "less than"),
-)
-
-
-def _range(schema: dict[str, Json], value: float, path: str) -> Iterator[Misfit]:
-    for word, holds, words in _BOUNDS:
-        limit = schema.get(word)
-        if isinstance(limit, bool) or not isinstance(limit, int | float):
-            continue
-        if not holds(value, limit):
-            yield Misfit(path, f"must be {words} {limit}, not {value}")
+def _bounds(schema: dict[str, Json], value: Json, path: str) -> Iterator[Misfit]:
+    size: Any = value
+    kinds: tuple[type, ...] = (int, float)
+    if isinstance(value, list | str):
+        size, kinds = len(value), (int, bool)
+    for word, holds, words in _BOUNDS.get(float if type(value) is int else type(value), ()):
+        limit: Any = schema.get(word)
+        if type(limit) in kinds and not holds(size, limit):
+            yield Misfit(path, f"must {words.format(limit)}, not {size}")
 
 
 def _work(schema: dict[str, Json], value: Json) -> int:
     """What the words of a schema take at one value, beside what they lead to."""
-    named = 0
-    for word in ("type", "required", "enum"):
-        listed = schema.get(word)
-        if isinstance(listed, list):
-            named += len(listed) >> 2
+    named = sum(len(_list(schema.get(word))) >> 2 for word in ("type", "required", "enum"))
     if ("enum" in schema or "const" in schema) and isinstance(value, list | dict):
         # A choice is compared with all of the value.
         return (named + 1) * _size_of(value)
@@ -233,9 +221,9 @@ def _size_of(value: Json) -> int:
     waiting, count = [value], 0
     while waiting and count < STEPS_MAX:
         count += 1
-        one = waiting.pop()
-        if isinstance(one, list | dict):
-            waiting.extend(one.values() if isinstance(one, dict) else one)
+        part = waiting.pop()
+        if isinstance(part, list | dict):
+            waiting.extend(part.values() if isinstance(part, dict) else part)
     return count
 
 
@@ -245,20 +233,8 @@ def _type_names(schema: dict[str, Json]) -> list[str]:
     return [name for name in names if isinstance(name, str) and name in _TYPES]
 
 
-def _is(value: Json, name: str) -> bool:
-    if isinstance(value, bool):
-        return name == "boolean"
-    return isinstance(value, _TYPES[name])
-
-
 def _same(value: Json, other: Json) -> bool:
     return value == other and isinstance(value, bool) == isinstance(other, bool)
-
-
-def _name(value: Json) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    return next(name for name, types in _TYPES.items() if isinstance(value, types))
 
 
 def _object(value: Json) -> dict[str, Json]:

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 from whorl.errors import did_you_mean
 from whorl.language.core.conversion import JSON, NUMBERS
 from whorl.language.core.lists import LISTS, ORDERING, SELECTING
-from whorl.language.core.methods import METHODS, OBJECTS
-from whorl.language.core.tests import TESTS
+from whorl.language.core.methods import METHODS, OBJECTS, TESTS
 from whorl.language.core.text import TEXT
 from whorl.language.faults import LanguageError
-from whorl.language.libraries import open_library
+from whorl.language.libraries import Library, open_library
 from whorl.language.patterns import REGEX
 
 if TYPE_CHECKING:
@@ -25,7 +24,8 @@ if TYPE_CHECKING:
 CORE: tuple[FunctionEntry, ...] = (
     TEXT + LISTS + ORDERING + SELECTING + NUMBERS + JSON + REGEX + OBJECTS + TESTS + METHODS
 )
-
+# All methods, by the kind of value that has them and by name.
+METHODS_OF = {(entry.family, entry.name): entry for entry in METHODS}
 
 _CHANCE = "its result would differ each time a run is replayed"
 # Names that people expect and that the language leaves out, with the reason.
@@ -42,32 +42,20 @@ _REFUSED: dict[tuple[Kind, str], str] = {
 @lru_cache(maxsize=32)
 def table(library: str) -> dict[tuple[Kind, str], FunctionEntry]:
     """All filters, tests and functions that an expression with this library may use."""
-    opened = open_library(library) if library else None
-    if opened is not None and opened.stands_alone:
-        return {(entry.kind, entry.name): entry for entry in opened.functions}
-    entries = CORE if opened is None else CORE + opened.functions
+    opened = open_library(library) if library else Library()
+    entries = opened.functions if opened.stands_alone else CORE + opened.functions
     return {(entry.kind, entry.name): entry for entry in entries if entry.kind != "method"}
 
 
 def find(library: str, kind: Kind, name: str) -> FunctionEntry:
     """Return a function by name, or raise LanguageError with the nearest name."""
     known = table(library)
-    entry = known.get((kind, name))
-    if entry is None:
-        raise _unknown(kind, name, [other for other_kind, other in known if other_kind == kind])
-    return entry
-
-
-def _unknown(kind: Kind, name: str, names: list[str]) -> LanguageError:
+    if (kind, name) in known:
+        return known[kind, name]
     if (kind, name) in _REFUSED:
-        return LanguageError(f"{kind} {name!r} is not available: {_REFUSED[kind, name]}")
-    return LanguageError(f"unknown {kind} {name!r}", help=did_you_mean(name, names))
-
-
-@lru_cache(maxsize=1)
-def methods() -> dict[tuple[str, str], FunctionEntry]:
-    """All methods, by the kind of value that has them and by name."""
-    return {(entry.family, entry.name): entry for entry in METHODS}
+        raise LanguageError(f"{kind} {name!r} is not available: {_REFUSED[kind, name]}")
+    names = [other for other_kind, other in known if other_kind == kind]
+    raise LanguageError(f"unknown {kind} {name!r}", help=did_you_mean(name, names))
 
 
 def check_method(name: str) -> None:
@@ -80,6 +68,5 @@ def check_method(name: str) -> None:
 def entries(library: str = "") -> tuple[FunctionEntry, ...]:
     """All functions that an author may use in an expression with this library."""
     # A name that begins with a dollar sign is for readers alone.
-    known = (entry for entry in table(library).values() if not entry.name.startswith("$"))
-    alone = library != "" and open_library(library).stands_alone
-    return (*known, *(() if alone else METHODS))
+    known = tuple(entry for entry in table(library).values() if not entry.name.startswith("$"))
+    return known if library and open_library(library).stands_alone else known + METHODS

@@ -317,21 +317,20 @@ def _fault(entry: FunctionEntry, error: Exception, offset: int) -> EvaluationErr
 
 def _method_call(node: tree.MethodCall, context: Context) -> Evaluate:
     """Turn `target.name(...)` into a closure."""
-    from whorl.language.core import methods
+    from whorl.language.core import METHODS_OF
     from whorl.language.core.methods import owner_of
 
     target, name, offset = compile_expression(node.target, context), node.name, node.offset
     arguments = [compile_expression(argument, context) for argument in node.arguments]
     keywords = [(key, compile_expression(argument, context)) for key, argument in node.keywords]
-    table = methods()
 
     def called(run: Run) -> Value:
         subject = target(run)
-        entry = table.get((owner_of(subject), name))
+        entry = METHODS_OF.get((owner_of(subject), name))
         if entry is None:
             if name != "get" or (subject is not UNDEFINED and subject is not None):
                 raise EvaluationError(f"{kind_of(subject)} has no method {name!r}", offset)
-            entry = table["object", "get"]
+            entry = METHODS_OF["object", "get"]
         values = [argument(run) for argument in arguments]
         named = {key: argument(run) for key, argument in keywords}
         try:
