@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from whorl.errors import ProviderError
 from whorl.providers.json_values import clean, without_middle
-from whorl.providers.models.answers import correction_for, instruction_for, spoken, typed_answer
 from whorl.providers.models.conversation import (
     Conversation,
     Message,
+    correction_for,
+    instruction_for,
     is_last_turn,
     next_turn,
     pins_of,
+    spoken,
     turn_messages,
+    typed_answer,
 )
 from whorl.providers.models.selection import choose_models
 from whorl.providers.redaction import redact

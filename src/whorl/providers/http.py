@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urljoin
 from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.json_values import NotJson, clean, json_bytes, parse_json
 from whorl.providers.outbound import Call, Credential, origin_of
-from whorl.providers.outbound.errors import malformed, retry_after
+from whorl.providers.outbound.client import malformed, retry_after
 from whorl.providers.redaction import Secret
 from whorl.providers.settings.sections import basic
 from whorl.providers.task import Inputs, OwnTask, Reply, Usage

@@ -11,8 +11,7 @@ from uuid import uuid4
 
 from whorl.errors import ProviderError
 from whorl.providers.json_values import table_of, tables_of
-from whorl.providers.models.answers import instruction_for
-from whorl.providers.models.conversation import counted
+from whorl.providers.models.conversation import counted, instruction_for
 from whorl.providers.settings.sections import TEXT_AGENT
 
 if TYPE_CHECKING:

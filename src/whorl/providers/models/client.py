@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins
-from whorl.providers.models.answers import ANSWER_MOST, fault_in, warnings_of
-from whorl.providers.models.conversation import input_tokens, output_tokens
-from whorl.providers.settings.providers import KNOWN_PROVIDERS
+from whorl.providers.models.conversation import (
+    ANSWER_MOST,
+    fault_in,
+    input_tokens,
+    output_tokens,
+    warnings_of,
+)
+from whorl.providers.settings.sections import KNOWN_PROVIDERS
 from whorl.providers.task import Cap, Estimate, Usage, Worst, time_limit
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from whorl.errors import ProviderError
 from whorl.providers.json_values import NotJson, as_text, clean, json_bytes, parse_json, table_of
 from whorl.providers.models.conversation import Answer, Limit, counted, tool_calls
 from whorl.providers.outbound import Call, Credential, origin_of
-from whorl.providers.outbound.client import BYTES_HARD_MAX
-from whorl.providers.outbound.errors import cut_off, malformed, status_fault
+from whorl.providers.outbound.client import BYTES_HARD_MAX, cut_off, malformed, status_fault
 from whorl.providers.redaction import Secret
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.models.conversation import Candidate
 from whorl.providers.outbound import origin_of
 from whorl.providers.settings import ProviderSettings
-from whorl.providers.settings.providers import ALIASES, KNOWN_PROVIDERS
+from whorl.providers.settings.sections import ALIASES, KNOWN_PROVIDERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
 from whorl.providers.json_values import as_text, clean, table_of, tables_of
-from whorl.providers.models.answers import closed, is_strict
-from whorl.providers.models.conversation import Answer, Limit, counted, tool_calls
+from whorl.providers.models.conversation import (
+    Answer,
+    Limit,
+    closed,
+    counted,
+    is_strict,
+    tool_calls,
+)
 from whorl.providers.models.http_wire import AnswerReader, HttpWire
 from whorl.providers.outbound import origin_of
-from whorl.providers.outbound.errors import status_fault
+from whorl.providers.outbound.client import status_fault
 
 if TYPE_CHECKING:
     from whorl.language import Json

@@ -16,7 +16,7 @@ from mcp_types import jsonrpc_message_adapter
 from whorl.errors import ProviderError
 from whorl.providers.commands import end_group, start_program
 from whorl.providers.outbound import Call, Credential, origin_of
-from whorl.providers.outbound.errors import status_fault
+from whorl.providers.outbound.client import status_fault
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
