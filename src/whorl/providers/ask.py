@@ -49,12 +49,10 @@ class Ask(OwnTask):
     effect: Effect = "priced"
 
     def estimate(self, request: Request) -> Estimate:
-        """The tokens of the conversation and of the answer, by price."""
         choice = choose_models(self._settings, request.inputs)
         return self._context.models.estimate(choice, conversation_of(request))
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Asks. Raises ProviderError; P105 when the answer does not fit `returns`."""
         choice = choose_models(self._settings, request.inputs)
         offered = await self._offered(request)
         conversation = conversation_of(request, tuple(offered.offers) if offered else ())
@@ -176,13 +174,11 @@ class Judge(OwnTask):
     effect: Effect = "priced"
 
     def estimate(self, request: Request) -> Estimate:
-        """The tokens of the question and the text, and of a short answer."""
         conversation, _ = judgement_of(request)
         choice = self._choice(request)
         return self._context.models.estimate(choice, conversation, answer_tokens=JUDGE_TOKENS)
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Asks once. Raises ProviderError."""
         conversation, left_out = judgement_of(request)
         choice = self._choice(request)
         outcome = await self._context.models.ask(choice, conversation, request, emit)
@@ -202,7 +198,6 @@ class Judge(OwnTask):
 
 
 def judgement_of(request: Request) -> tuple[Conversation, int]:
-    """What the judge is sent, and how many characters of the text were left out."""
     inputs = Inputs("judge", request.inputs)
     question = clean(inputs.needed("question"))
     text, left_out = without_middle(clean(inputs.text("text")), TEXT_MAX)

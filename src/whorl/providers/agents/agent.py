@@ -79,7 +79,6 @@ class Agent(OwnTask):
         return Estimate(calls=1, cost_usd=_cost_limit(Inputs("agent", request.inputs)))
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Has the work done. Raises ProviderError; P105 when the answer does not fit `returns`."""
         invocation = invocation_of(request)
         agent = self._agent(invocation.agent)
         kind = PROGRAMS[agent.kind]
@@ -282,7 +281,6 @@ class Stream:
         self.noise = ""
 
     def add(self, piece: str) -> None:
-        """Takes a piece of output, which ends anywhere."""
         if self.output is None:
             self._show(self._shown.take(clean(piece)))
             return

@@ -52,7 +52,6 @@ class Invocation:
     whole: bool = False
 
     def refuse(self, name: str, why: str) -> NoReturn:
-        """Raises the error for an input that the agent's program cannot follow."""
         raise ProviderError(f"input {name!r} of task 'agent': {self.agent!r} {why}", code="P113")
 
     def stdin(self, *, system: bool = False, schema: bool = False) -> str:
@@ -126,7 +125,6 @@ class AgentProgram:
         return None
 
     def check(self, invocation: Invocation) -> None:
-        """Refuses the first wish that the program cannot grant."""
         if self.no_sessions and invocation.wants_session:
             invocation.refuse("session", self.no_sessions)
         for name in self.lacks:
@@ -134,7 +132,6 @@ class AgentProgram:
                 invocation.refuse(name, self.lacks_because)
 
     def models(self, invocation: Invocation, agent: AgentSettings) -> list[str]:
-        """The models that are wanted, each without the name of its provider."""
         names = invocation.models or ((agent.model,) if agent.model else ())
         return [bare_model(name, self.prefixes) for name in names]
 
@@ -461,7 +458,6 @@ PROGRAMS: dict[str, AgentProgram] = {
 
 
 def text_in(value: Json, *keys: str) -> str:
-    """The text at a path of keys, or nothing."""
     for key in keys:
         value = table_of(value).get(key)
     return value if isinstance(value, str) else ""

@@ -73,7 +73,6 @@ class Models:
     def estimate(
         self, choice: Choice, conversation: Conversation, *, answer_tokens: int | None = None
     ) -> Estimate:
-        """What one answer is expected to use, by the dearest of the models."""
         candidates = choice.candidates
         usual = answer_tokens or max(candidate.provider.answer_tokens for candidate in candidates)
         read, least = input_tokens(conversation), conversation.max_tokens or usual
@@ -96,7 +95,6 @@ class Models:
     async def ask(
         self, choice: Choice, conversation: Conversation, request: Request, emit: Emit
     ) -> Outcome:
-        """Asks the models in order until one answers. Raises ProviderError, with its usage."""
         held: Held | None = request.held
         used = Usage()
         tried: list[Json] = list(choice.skipped)
@@ -122,7 +120,6 @@ class Models:
         raise AssertionError("a choice holds at least one model")
 
     async def check(self, provider: ProviderSettings) -> str:
-        """What to tell of a provider that answers; raises ProviderError where it does not."""
         check = getattr(self._wire(provider), "check", None)
         if check is None:
             raise ProviderError(f"kind {provider.kind!r} cannot be checked", code="P110")
@@ -207,7 +204,6 @@ class Models:
 
 
 def _detail(candidate: Candidate, answer: Answer, conversation: Conversation) -> dict[str, Json]:
-    """What people are told of an answer."""
     detail: dict[str, Json] = {"model": candidate.name, "finish": answer.finish, **answer.detail}
     if warnings := warnings_of(answer, conversation):
         detail["warnings"] = warnings

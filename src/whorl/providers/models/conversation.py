@@ -120,14 +120,11 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A model of a provider."""
-
     provider: ProviderSettings
     model: str
 
     @property
     def name(self) -> str:
-        """The name as people write it."""
         return f"{self.provider.name}/{self.model}"
 
 
@@ -171,7 +168,6 @@ class Wire(Protocol):
 
 
 def text_tokens(text: str) -> int:
-    """About how many tokens a text has, rounded up."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
@@ -180,7 +176,6 @@ def _call_tokens(calls: tuple[ToolCall, ...]) -> int:
 
 
 def input_tokens(conversation: Conversation) -> int:
-    """About how many tokens the model reads: the messages, and the tools that it is offered."""
     offered = sum(
         text_tokens(tool.name + tool.description + json.dumps(tool.schema))
         for tool in conversation.tools
@@ -192,7 +187,6 @@ def input_tokens(conversation: Conversation) -> int:
 
 
 def output_tokens(answer: Answer) -> int:
-    """About how many tokens the model wrote."""
     return text_tokens(answer.text) + _call_tokens(answer.calls)
 
 
@@ -283,7 +277,6 @@ def _result(turn: dict[str, Json]) -> tuple[str, bool]:
 
 
 def fault_in(answer: Answer, conversation: Conversation, model: str) -> ProviderError | None:
-    """Why an answer cannot be used; None where it can."""
     is_empty = not answer.text.strip() and not answer.calls
     if answer.refusal or answer.finish in _WITHHELD:
         return _refused(answer, model)
@@ -302,7 +295,6 @@ def fault_in(answer: Answer, conversation: Conversation, model: str) -> Provider
 
 
 def warnings_of(answer: Answer, conversation: Conversation) -> list[Json]:
-    """What a person should know of an answer that can be used."""
     if answer.finish not in _CUT_SHORT:
         return []
     at = "the model's own limit"
@@ -427,13 +419,11 @@ def find_json(text: str) -> Json:
 
 
 def instruction_for(schema: Json) -> str:
-    """What a model is told about the form of its answer."""
     wish = "Answer with one JSON value that fits this JSON Schema, and with nothing else:"
     return f"{wish}\n{json.dumps(schema, ensure_ascii=False, sort_keys=True)}"
 
 
 def correction_for(faults: list[str]) -> str:
-    """What a model is told about an answer that did not fit."""
     listed = "\n".join(f"- {fault}" for fault in faults) or "- it did not fit the schema"
     return (
         f"That answer does not fit the schema:\n{listed}\nAnswer again, with the JSON value only."

@@ -85,12 +85,10 @@ class AnswerReader:
         raise NotImplementedError
 
     def take_reply(self, reply: Body) -> None:
-        """Takes in a reply that was not streamed."""
         self.take(reply)
 
     @property
     def text(self) -> str:
-        """All of the text so far."""
         return "".join(self._pieces)
 
     def add_text(self, piece: Json) -> None:
@@ -177,12 +175,10 @@ class HttpWire:
         raise NotImplementedError
 
     def body(self, candidate: Candidate, conversation: Conversation) -> Body:
-        """The body of the request."""
         raise NotImplementedError
 
     @classmethod
     def url(cls, base_url: str, *, is_check: bool = False) -> str:
-        """The address of conversations, or of the check, at a base address."""
         parts = urlsplit(base_url)
         path = cls.path(parts.path.rstrip("/"), is_check=is_check)
         return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))

@@ -59,8 +59,6 @@ _SCORE = re.compile(
 
 
 class LocalWire:
-    """Asks the model of this process; answers come with `toy_model` in their detail."""
-
     def __init__(self, outbound: Outbound) -> None:
         pass
 
@@ -203,7 +201,6 @@ class ModelOutput:
 
 
 def is_installed() -> bool:
-    """Whether the library and the weights are there; neither is imported."""
     return weights_path() is not None
 
 

@@ -53,7 +53,6 @@ def choose_models(settings: Settings, inputs: Mapping[str, Json]) -> Choice:
 
 
 def _chosen(settings: Settings, inputs: Mapping[str, Json], named: Json) -> Candidate:
-    """One model, as a name or as `{model, provider, model_url}`."""
     provider, url = _text(inputs, "provider"), _text(inputs, "model_url")
     if isinstance(named, dict):
         provider, url = _text(named, "provider") or provider, _text(named, "model_url") or url

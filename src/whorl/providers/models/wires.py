@@ -174,8 +174,6 @@ class _OllamaReader(AnswerReader):
 
 
 class OllamaWire(HttpWire):
-    """Speaks to Ollama's `/api/chat`: one JSON object a line, or one for all."""
-
     reader = _OllamaReader
     stream_types = ("application/x-ndjson", "application/ndjson", "application/jsonl")
     is_json_lines = True
@@ -285,8 +283,6 @@ class _AnthropicReader(AnswerReader):
 
 
 class AnthropicWire(HttpWire):
-    """Speaks to servers with `/v1/messages`."""
-
     reader = _AnthropicReader
     # A schema is stated in words too, and checked by us.
     dispensable = ("tool_choice", "temperature", "stop_sequences", "stream")
@@ -391,7 +387,6 @@ class ScriptedWire:
         )
 
     async def check(self, provider: ProviderSettings) -> str:
-        """What to tell of the provider, which is always there."""
         return f"{len(provider.rules)} rules"
 
     def _number(self, key: tuple[str, int], rule: ReplyRule, conversation: Conversation) -> int:

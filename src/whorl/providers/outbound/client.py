@@ -137,7 +137,6 @@ class Outbound:
 
     @asynccontextmanager
     async def stream(self, call: Call) -> AsyncIterator[Received]:
-        """Sends, and gives the reply as it arrives."""
         target = target_of(call.url)
         try:
             async with asyncio.timeout(call.timeout_s) as deadline:
@@ -157,13 +156,11 @@ class Outbound:
             raise redact_error(fault, self._secrets) from fault.__cause__
 
     def fault(self, reply: Received, body: bytes) -> ProviderError:
-        """The error for a reply whose status is not a success."""
         text = body.decode("utf-8", "replace")
         fault = status_fault(reply.what, reply.status, reply.headers, text, now=time.time())
         return redact_error(fault, self._secrets)
 
     async def close(self) -> None:
-        """Closes the kept connections of this event loop."""
         for connections in self._kept.pop(asyncio.get_running_loop(), {}).values():
             await connections.aclose()
 
@@ -267,7 +264,6 @@ class Received:
 
     @property
     def content_type(self) -> str:
-        """The content type in lower case, without parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -310,7 +306,6 @@ class Received:
             raise malformed(self.what, f"the compressed reply is damaged ({cause})") from None
 
     async def read(self) -> bytes:
-        """The whole body."""
         return b"".join([piece async for piece in self.chunks()])
 
     async def lines(self) -> AsyncIterator[str]:
@@ -387,14 +382,12 @@ def retry_after(text: str, now: float, most: float = RETRY_AFTER_MAX_S) -> float
 
 
 def too_large(what: str, limit: int) -> ProviderError:
-    """The error for a reply over its limit."""
     return ProviderError(
         f"{what} answered with more than {limit:,} bytes; ask for less", code="P106"
     )
 
 
 def malformed(what: str, why: str, *, retryable: bool = True) -> ProviderError:
-    """The error for a reply that is not what it says it is."""
     return ProviderError(f"{what}: {why}", code="P111", retryable=retryable)
 
 
@@ -404,7 +397,6 @@ def cut_off(what: str, why: str) -> ProviderError:
 
 
 def timed_out(what: str, seconds: float) -> ProviderError:
-    """The error for a request that took longer than all its time."""
     return ProviderError(
         f"{what} took longer than {seconds:g} s; raise timeout of the step or of the provider",
         code="P108",
@@ -414,7 +406,6 @@ def timed_out(what: str, seconds: float) -> ProviderError:
 
 @contextmanager
 def network_faults(what: str) -> Iterator[None]:
-    """Turns the network library's exceptions into ProviderErrors."""
     import httpcore2
 
     try:

@@ -215,7 +215,6 @@ def _server(name: str, value: object, environment: Environment) -> ToolServer:
 
 
 def agents_from(tables: Mapping[str, object], environment: Environment) -> dict[str, AgentSettings]:
-    """The agents that need no configuration and the configured ones, by name."""
     agents = {
         name: AgentSettings(name=name, kind=name, program=program)
         for name, program in AGENT_PROGRAMS.items()
@@ -288,7 +287,6 @@ def _key(name: str, value: object, environment: Environment) -> KeySettings:
 
 
 def basic(username: str, password: str) -> str:
-    """A name and a password as the header of basic authentication has them."""
     return base64.b64encode(f"{username}:{password}".encode()).decode("ascii")
 
 
@@ -321,7 +319,6 @@ def _limits(table: Table) -> dict[str, float]:
 
 
 def _seconds(duration: object) -> float | None:
-    """The seconds of a duration; None where it is none."""
     try:
         return parse_duration(duration) if isinstance(duration, str | int | float) else None
     except ValueError:
@@ -412,7 +409,6 @@ def _base_url(table: Table, given: str, kind: str, known: KnownProvider | None) 
 def _provider_key(
     table: Table, base_url: str, known: KnownProvider | None
 ) -> tuple[Secret | None, str]:
-    """The key, and the variable that it comes from or should come from."""
     given, environment = table.text("api_key"), table.environment
     if given and not given.startswith("env:"):
         return Secret(given), ""
