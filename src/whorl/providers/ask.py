@@ -56,33 +56,24 @@ class Ask(OwnTask):
         choice = choose_models(self._settings, request.inputs)
         offered = await self._offered(request)
         conversation = conversation_of(request, tuple(offered.offers) if offered else ())
-        outcome = await self._context.models.ask(choice, conversation, request, emit)
-        answer, detail = outcome.answer, outcome.detail
+        asked = await self._context.models.ask(choice, conversation, request, emit)
+        answer, usage, detail = asked
         may_want = not (conversation.must_answer and answer.text)
         if offered is not None and answer.calls and may_want:
-            return Reply(
-                answer.text, outcome.usage, detail | self._wanted(request, answer, offered)
-            )
+            return Reply(answer.text, usage, detail | self._wanted(request, answer, offered))
+        value: Json = answer.text
+        if request.returns is not None:
+            value, faults = typed_answer(request.returns, answer.text)
+            if faults:
+                cut = answer.finish == "length"
+                advice = "; the answer was cut off, so raise max_tokens" if cut else ""
+                why = f"the answer of {detail['model']} does not fit: {'; '.join(faults[:3])}"
+                unfit = {"answer": answer.text, "errors": faults, "usage": usage.as_json()}
+                raise ProviderError(f"{why}{advice}", code="P105", detail={**detail, **unfit})
         if offered is not None and offered.pins:
             # What the model was told is on record, though it wanted none of it.
             detail = detail | {"tools": offered.pins}
-        if request.returns is None:
-            return Reply(answer.text, outcome.usage, detail)
-        value, faults = typed_answer(request.returns, answer.text)
-        if faults:
-            cut = answer.finish == "length"
-            advice = "; the answer was cut off, so raise max_tokens" if cut else ""
-            raise ProviderError(
-                f"the answer of {detail['model']} does not fit: {'; '.join(faults[:3])}{advice}",
-                code="P105",
-                detail={
-                    **outcome.detail,
-                    "answer": answer.text,
-                    "errors": list(faults),
-                    "usage": outcome.usage.as_json(),
-                },
-            )
-        return Reply(value, outcome.usage, detail)
+        return Reply(value, usage, detail)
 
     async def _offered(self, request: Request) -> ToolOffers | None:
         inputs = Inputs("ask", request.inputs)
@@ -181,11 +172,10 @@ class Judge(OwnTask):
     async def perform(self, request: Request, emit: Emit) -> Reply:
         conversation, left_out = judgement_of(request)
         choice = self._choice(request)
-        outcome = await self._context.models.ask(choice, conversation, request, emit)
-        answer = outcome.answer.text
-        value: Json = {"verdict": verdict_of(answer), "answer": answer}
-        omitted: dict[str, Json] = {"text_left_out": left_out} if left_out else {}
-        return Reply(value, outcome.usage, outcome.detail | omitted)
+        asked = await self._context.models.ask(choice, conversation, request, emit)
+        answer, usage, detail = asked
+        value: Json = {"verdict": verdict_of(answer.text), "answer": answer.text}
+        return Reply(value, usage, detail | ({"text_left_out": left_out} if left_out else {}))
 
     def _choice(self, request: Request) -> Choice:
         """The model that the condition names, or the operator's, or the workflow's own."""

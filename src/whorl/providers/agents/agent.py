@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -29,12 +30,12 @@ from whorl.providers.settings.sections import KNOWN_PROVIDERS, agents_from
 from whorl.providers.task import Estimate, Inputs, OwnTask, Reply, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from whorl.language import Json
     from whorl.providers.agents.programs import AgentProgram
     from whorl.providers.redaction import Secret
-    from whorl.providers.settings import AgentSettings, ProviderSettings
+    from whorl.providers.settings import AgentSettings
     from whorl.providers.task import Context, Effect, Emit, Request
 
 # A command line holds the system prompt of some programs, and Linux takes 128 KB for one word.
@@ -79,15 +80,16 @@ class Agent(OwnTask):
         return Estimate(calls=1, cost_usd=_cost_limit(Inputs("agent", request.inputs)))
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        invocation = invocation_of(request)
-        agent = self._agent(invocation.agent)
+        agents = {**agents_from({}, {}), **self._settings.agents}
+        invocation = invocation_of(request, agents)
+        agent = invocation.settings
         kind = PROGRAMS[agent.kind]
         what = f"{agent.program!r} of agent {agent.name!r}"
         check_permission(self._settings, agent.program, what)
         kind.check(invocation)
         secrets = self._settings.secrets()
         with _schema_file(kind, invocation) as schema_file:
-            program = self._program(invocation, agent, kind, schema_file)
+            program = self._program(replace(invocation, schema_file=schema_file), kind)
             stream = Stream(kind.output(invocation), emit, secrets)
             limit_s = request.timeout_s or agent.timeout_s
             finished = await _run(program, stream, agent, limit_s=limit_s)
@@ -98,56 +100,40 @@ class Agent(OwnTask):
             stream.add(finished.stdout)
             stream.end()
             output = last
-        cost_usd = self._cost(kind, invocation, agent, output)
+        cost_usd = self._cost(kind, invocation, output)
         return reply_of(invocation, output, finished, cost_usd=cost_usd, secrets=secrets)
 
-    def _agent(self, name: str) -> AgentSettings:
-        agents = {**agents_from({}, {}), **self._settings.agents}
-        if name not in agents:
-            near = did_you_mean(name, agents) or f"known: {', '.join(agents)}"
-            raise ProviderError(
-                f"agent {name!r} is not known ({near}); others are configured as [agents.NAME] "
-                "in whorl.toml",
-                code="P113",
-            )
-        return agents[name]
-
-    def _provider(self, kind: AgentProgram) -> ProviderSettings | None:
-        """The provider whose key the program is given, if it has one."""
-        provider = self._settings.providers.get(kind.provider)
-        return provider if provider is not None and provider.api_key is not None else None
-
-    def _program(
-        self, invocation: Invocation, agent: AgentSettings, kind: AgentProgram, schema_file: str
-    ) -> Program:
+    def _program(self, invocation: Invocation, kind: AgentProgram) -> Program:
         key, base_url = "", ""
-        provider = self._provider(kind)
+        provider = self._settings.providers.get(kind.provider)
         if provider is not None and provider.api_key is not None:
             key = provider.api_key.reveal()
             usual = KNOWN_PROVIDERS[kind.provider].base_url
             base_url = provider.base_url if provider.base_url != usual else ""
-        argv, stdin = kind.command_line(invocation, agent, schema_file, base_url)
+        argv, stdin = kind.command_line(replace(invocation, base_url=base_url))
         variables = {name: text for name, text in kind.variables(key, base_url).items() if text}
+        own = revealed(invocation.settings.env)
         return Program(
             argv=tuple(argv),
-            environment={**self._settings.environment, **variables, **revealed(agent.env)},
+            environment={**self._settings.environment, **variables, **own},
             folder=folder_in(self._settings.project_root, invocation.folder),
             stdin=clean(stdin).encode(),
         )
 
     def _cost(
-        self, kind: AgentProgram, invocation: Invocation, agent: AgentSettings, output: AgentOutput
+        self, kind: AgentProgram, invocation: Invocation, output: AgentOutput
     ) -> float | None:
         """What the program told, or the price of its tokens where its model and key are known."""
-        provider = self._provider(kind)
-        model = output.model or next(iter(invocation.models), agent.model)
-        if output.cost_usd is not None or provider is None or not model or not output.ended:
+        provider = self._settings.providers.get(kind.provider)
+        model = output.model or next(iter(invocation.models), invocation.settings.model)
+        is_known = provider is not None and provider.api_key is not None and model and output.ended
+        if output.cost_usd is not None or provider is None or not is_known:
             return output.cost_usd
         candidate = Candidate(provider, bare_model(model, (kind.provider,)))
         return self._prices.cost(candidate, output.input_tokens, output.output_tokens)
 
 
-def invocation_of(request: Request) -> Invocation:
+def invocation_of(request: Request, agents: Mapping[str, AgentSettings]) -> Invocation:
     """Reads a request; raises ProviderError P113 for an input that makes no sense."""
     inputs = Inputs("agent", request.inputs)
     session, prompt = _conversation(request, inputs)
@@ -159,15 +145,24 @@ def invocation_of(request: Request) -> Invocation:
         inputs.refuse("permission_mode", f"must be one word, not {mode!r:.80}")
     model = inputs.get("model")
     models: list[Json] = model if isinstance(model, list) else [model] if model else []
-    for name in models:
-        if not isinstance(name, str) or not _MODEL.fullmatch(name):
-            inputs.refuse("model", f"is no name of a model: {name!r:.80}")
+    for each in models:
+        if not isinstance(each, str) or not _MODEL.fullmatch(each):
+            inputs.refuse("model", f"is no name of a model: {each!r:.80}")
     tools = inputs.items("tools")
     for tool in tools:
         if not isinstance(tool, str) or not _TOOL.fullmatch(tool):
             inputs.refuse("tools", f"holds {tool!r:.80}, which is no name of a tool")
+    name = inputs.needed("agent")
+    if name not in agents:
+        near = did_you_mean(name, agents) or f"known: {', '.join(agents)}"
+        raise ProviderError(
+            f"agent {name!r} is not known ({near}); others are configured as [agents.NAME] "
+            "in whorl.toml",
+            code="P113",
+        )
     return Invocation(
-        agent=inputs.needed("agent"),
+        agent=name,
+        settings=agents[name],
         prompt=prompt,
         system=system,
         models=tuple(map(str, models)),

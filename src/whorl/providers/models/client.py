@@ -51,15 +51,6 @@ Clock: TypeAlias = Callable[[], float]
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """An answer, the model that gave it, what all tries together used, and what to tell people."""
-
-    answer: Answer
-    usage: Usage
-    detail: dict[str, Json]
-
-
 class Models:
     """All models of the settings, with the limits that all runs of the process share."""
 
@@ -94,7 +85,8 @@ class Models:
 
     async def ask(
         self, choice: Choice, conversation: Conversation, request: Request, emit: Emit
-    ) -> Outcome:
+    ) -> tuple[Answer, Usage, dict[str, Json]]:
+        """The answer, what all tries together used, and what to tell people."""
         held: Held | None = request.held
         used = Usage()
         tried: list[Json] = list(choice.skipped)
@@ -108,7 +100,7 @@ class Models:
             used += usage
             if not isinstance(answer, ProviderError):
                 detail = _detail(candidate, answer, conversation)
-                return Outcome(answer, used, detail | ({"tried": tried} if tried else {}))
+                return answer, used, detail | ({"tried": tried} if tried else {})
             tried.append(f"{candidate.name}: {answer}")
             another = answer.retryable or answer.code in _WORTH_ANOTHER
             if at + 1 == len(choice.candidates) or not another:
