@@ -22,7 +22,7 @@ from stand_in import (
     play,
 )
 
-from whorl.providers.agents.output import Stream
+from whorl.providers.agents.agent import Stream
 from whorl.providers.redaction import Secret
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from

@@ -32,7 +32,7 @@ from whorl.errors import ProviderError
 from whorl.interpreter.events import unescape
 from whorl.ir.durations import parse_duration
 from whorl.providers.ask import verdict_of
-from whorl.providers.models.answers import typed_answer
+from whorl.providers.models.conversation import typed_answer
 from whorl.providers.registry import KINDS
 from whorl.providers.task import Estimate, Reply, Usage
 

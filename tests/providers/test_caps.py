@@ -14,8 +14,7 @@ from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.interpreter.events import Send
 from whorl.interpreter.machine import Machine
-from whorl.providers.models.answers import fault_in
-from whorl.providers.models.conversation import Answer, Conversation, Limit
+from whorl.providers.models.conversation import Answer, Conversation, Limit, fault_in
 from whorl.providers.task import Cap, Request
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.sqlite import SqliteStore

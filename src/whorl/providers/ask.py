@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from whorl.errors import ProviderError
 from whorl.providers.json_values import clean, without_middle
-from whorl.providers.models.answers import correction_for, instruction_for, spoken, typed_answer
 from whorl.providers.models.conversation import (
     Conversation,
     Message,
+    correction_for,
+    instruction_for,
     is_last_turn,
     next_turn,
     pins_of,
+    spoken,
     turn_messages,
+    typed_answer,
 )
 from whorl.providers.models.selection import choose_models
 from whorl.providers.redaction import redact
@@ -46,42 +49,31 @@ class Ask(OwnTask):
     effect: Effect = "priced"
 
     def estimate(self, request: Request) -> Estimate:
-        """The tokens of the conversation and of the answer, by price."""
         choice = choose_models(self._settings, request.inputs)
         return self._context.models.estimate(choice, conversation_of(request))
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Asks. Raises ProviderError; P105 when the answer does not fit `returns`."""
         choice = choose_models(self._settings, request.inputs)
         offered = await self._offered(request)
         conversation = conversation_of(request, tuple(offered.offers) if offered else ())
-        outcome = await self._context.models.ask(choice, conversation, request, emit)
-        answer, detail = outcome.answer, outcome.detail
+        asked = await self._context.models.ask(choice, conversation, request, emit)
+        answer, usage, detail = asked
         may_want = not (conversation.must_answer and answer.text)
         if offered is not None and answer.calls and may_want:
-            return Reply(
-                answer.text, outcome.usage, detail | self._wanted(request, answer, offered)
-            )
+            return Reply(answer.text, usage, detail | self._wanted(request, answer, offered))
+        value: Json = answer.text
+        if request.returns is not None:
+            value, faults = typed_answer(request.returns, answer.text)
+            if faults:
+                cut = answer.finish == "length"
+                advice = "; the answer was cut off, so raise max_tokens" if cut else ""
+                why = f"the answer of {detail['model']} does not fit: {'; '.join(faults[:3])}"
+                unfit = {"answer": answer.text, "errors": faults, "usage": usage.as_json()}
+                raise ProviderError(f"{why}{advice}", code="P105", detail={**detail, **unfit})
         if offered is not None and offered.pins:
             # What the model was told is on record, though it wanted none of it.
             detail = detail | {"tools": offered.pins}
-        if request.returns is None:
-            return Reply(answer.text, outcome.usage, detail)
-        value, faults = typed_answer(request.returns, answer.text)
-        if faults:
-            cut = answer.finish == "length"
-            advice = "; the answer was cut off, so raise max_tokens" if cut else ""
-            raise ProviderError(
-                f"the answer of {detail['model']} does not fit: {'; '.join(faults[:3])}{advice}",
-                code="P105",
-                detail={
-                    **outcome.detail,
-                    "answer": answer.text,
-                    "errors": list(faults),
-                    "usage": outcome.usage.as_json(),
-                },
-            )
-        return Reply(value, outcome.usage, detail)
+        return Reply(value, usage, detail)
 
     async def _offered(self, request: Request) -> ToolOffers | None:
         inputs = Inputs("ask", request.inputs)
@@ -173,20 +165,17 @@ class Judge(OwnTask):
     effect: Effect = "priced"
 
     def estimate(self, request: Request) -> Estimate:
-        """The tokens of the question and the text, and of a short answer."""
         conversation, _ = judgement_of(request)
         choice = self._choice(request)
         return self._context.models.estimate(choice, conversation, answer_tokens=JUDGE_TOKENS)
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Asks once. Raises ProviderError."""
         conversation, left_out = judgement_of(request)
         choice = self._choice(request)
-        outcome = await self._context.models.ask(choice, conversation, request, emit)
-        answer = outcome.answer.text
-        value: Json = {"verdict": verdict_of(answer), "answer": answer}
-        omitted: dict[str, Json] = {"text_left_out": left_out} if left_out else {}
-        return Reply(value, outcome.usage, outcome.detail | omitted)
+        asked = await self._context.models.ask(choice, conversation, request, emit)
+        answer, usage, detail = asked
+        value: Json = {"verdict": verdict_of(answer.text), "answer": answer.text}
+        return Reply(value, usage, detail | ({"text_left_out": left_out} if left_out else {}))
 
     def _choice(self, request: Request) -> Choice:
         """The model that the condition names, or the operator's, or the workflow's own."""
@@ -199,7 +188,6 @@ class Judge(OwnTask):
 
 
 def judgement_of(request: Request) -> tuple[Conversation, int]:
-    """What the judge is sent, and how many characters of the text were left out."""
     inputs = Inputs("judge", request.inputs)
     question = clean(inputs.needed("question"))
     text, left_out = without_middle(clean(inputs.text("text")), TEXT_MAX)

@@ -135,7 +135,6 @@ class Command(OwnTask):
 
 
 def program_of(inputs: Inputs, settings: Settings) -> Program:
-    """What is to be started; raises ProviderError R110 when the operator does not permit it."""
     argv = [clean(item) if isinstance(item, str) else str(item) for item in inputs.items("argv")]
     if not argv:
         argv = [inputs.text("shell", "sh"), "-c", clean(inputs.needed("script"))]
@@ -222,7 +221,6 @@ def _late(what: str, seconds: float) -> str:
 
 
 def _last_line(output: str) -> str:
-    """What to add to a message: the last line of what a program said."""
     lines = output.strip().splitlines()
     return f": {lines[-1][:300]}" if lines else ""
 
@@ -280,8 +278,6 @@ async def run_program(program: Program, emit: Emit, *, output_max: int = OUTPUT_
 
 
 class _Watch(asyncio.SubprocessProtocol):
-    """Takes in output as it comes, and knows when the program ended, whoever holds its pipes."""
-
     def __init__(self, outputs: Mapping[int, _Output]) -> None:
         self.exited = asyncio.Event()
         self.drained = asyncio.Event()

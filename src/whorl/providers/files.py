@@ -40,8 +40,6 @@ _IMPORTED = frozenset({".py", ".pyc", ".pyd", ".so", ".pth", ".zip"})
 
 
 class _FileTask(OwnTask):
-    """A task with files, done in a thread."""
-
     effect: Effect = "none"
     calls = 0
     kind = ""
@@ -159,7 +157,6 @@ class FileWrite(_FileTask):
 
 
 def read_bytes(path: Path, written: str, *, size_max: int) -> bytes:
-    """The content of a regular file that is not too large."""
     # Not blocking, since a named pipe would wait for ever; not following, since it is resolved.
     flags = os.O_RDONLY | vars(os).get("O_NONBLOCK", 0) | vars(os).get("O_NOFOLLOW", 0)
     try:
@@ -255,7 +252,6 @@ def _failure(written: str, verb: str, fault: OSError) -> ProviderError:
 
 
 def from_bytes(content: bytes, inputs: Inputs, name: str) -> Json:
-    """The value that the bytes of a file stand for, by the input `mode`."""
     mode = _mode(inputs)
     if mode == "binary":
         return base64.b64encode(content).decode("ascii")
@@ -271,7 +267,6 @@ def from_bytes(content: bytes, inputs: Inputs, name: str) -> Json:
 
 
 def to_bytes(inputs: Inputs) -> bytes:
-    """The bytes that the input `content` stands for, by the input `mode`."""
     mode, content = _mode(inputs), inputs.get("content")
     if mode == "binary":
         try:

@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urljoin
 from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.json_values import NotJson, clean, json_bytes, parse_json
 from whorl.providers.outbound import Call, Credential, origin_of
-from whorl.providers.outbound.errors import malformed, retry_after
+from whorl.providers.outbound.client import malformed, retry_after
 from whorl.providers.redaction import Secret
 from whorl.providers.settings.sections import basic
 from whorl.providers.task import Inputs, OwnTask, Reply, Usage
@@ -87,7 +87,6 @@ class Http(OwnTask):
 
 
 def checked_value(outbound: Outbound, received: Received, inputs: Inputs) -> dict[str, Json]:
-    """The value of a reply; raises its error for a status that is not accepted."""
     value, status = value_of(received), received.status
     wanted = inputs.get("accept_status")
     words = [str(word).lower() for word in (wanted if isinstance(wanted, list) else [wanted])]
@@ -107,7 +106,6 @@ def detail_of(received: Received, inputs: Inputs) -> dict[str, Json]:
 
 
 def _call_of(inputs: Inputs, request: Request) -> Call:
-    """The call that the inputs describe, not authenticated yet."""
     method = inputs.text("method", "GET").upper()
     if method not in METHODS:
         inputs.refuse("method", f"must be one of {', '.join(METHODS)}, not {method!r}")

@@ -126,7 +126,6 @@ def _copied(value: object, depth: int, tidy: Callable[[str], str]) -> Json:
 
 
 def shorten(text: str, length: int) -> str:
-    """The text, cut to about `length` characters with a mark where it was cut."""
     return text if len(text) <= length else f"{text[:length]}..."
 
 
@@ -140,20 +139,16 @@ def without_middle(text: str, length: int) -> tuple[str, int]:
 
 
 def table_of(value: Json) -> dict[str, Json]:
-    """The value, if it is an object; else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def tables_of(value: Json) -> list[dict[str, Json]]:
-    """The objects in a list, if it is one."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def as_text(value: Json) -> str:
-    """A text as it is, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def json_bytes(value: Json) -> bytes:
-    """The value as the body of a request."""
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")

@@ -44,7 +44,6 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """The text itself."""
         return self._text
 
     def __repr__(self) -> str:

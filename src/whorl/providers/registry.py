@@ -39,16 +39,12 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Whether a provider answered, and what it said."""
-
     provider: str
     ok: bool
     message: str
 
 
 class Providers:
-    """Who does the work."""
-
     def __init__(
         self, settings: Settings, functions: Tasks | None = None, *, resolve: Resolve | None = None
     ) -> None:
@@ -69,7 +65,6 @@ class Providers:
 
     @property
     def context(self) -> Context:
-        """What kinds of tasks are made from."""
         if self._made is None:
             from whorl.providers.functions import Tasks, Threads
             from whorl.providers.models.client import Models
@@ -136,7 +131,6 @@ class Providers:
             return Check(name, False, str(fault))
 
     async def close(self) -> None:
-        """Closes kept connections, and ends the programs that serve tools."""
         if self._made is not None:
             self._made.threads.close()
             await self._made.servers.close()

@@ -127,8 +127,6 @@ class Reply:
 
 
 class TaskKind(Protocol):
-    """A kind of task, such as `ask` or `http`."""
-
     effect: Effect
 
     def estimate(self, request: Request) -> Estimate:
@@ -207,7 +205,6 @@ class Inputs:
         return default if value is None else as_text(value)
 
     def needed(self, name: str) -> str:
-        """A text that must be there."""
         return self.text(name) or self.refuse(name, "is missing or empty")
 
     def number(self, name: str) -> float | None:
@@ -217,7 +214,6 @@ class Inputs:
         return value
 
     def count(self, name: str) -> int | None:
-        """A whole number of at least 1."""
         value = self.number(name)
         if value is None:
             return None
@@ -250,5 +246,4 @@ class Inputs:
         return value
 
     def refuse(self, name: str, why: str) -> NoReturn:
-        """Raises the error for one input."""
         raise ProviderError(f"input {name!r} of task {self._kind!r} {why}", code="P113")

@@ -22,7 +22,7 @@ from whorl.language.schema import fit
 from whorl.providers.functions import Raised
 from whorl.providers.http import checked_value, detail_of, value_of
 from whorl.providers.json_values import NotJson, as_json, json_bytes
-from whorl.providers.models.answers import without_nulls
+from whorl.providers.models.conversation import without_nulls
 from whorl.providers.outbound import Call
 from whorl.providers.task import Inputs, OwnTask, Reply, Usage
 
@@ -60,7 +60,6 @@ class Use(OwnTask):
         return self.effect if plugin is None else plugin.effect
 
     def estimate(self, request: Request) -> Estimate:
-        """A call without a price, or what the plugin expects."""
         plugin = self._own_plugin(str(request.inputs.get("task", "")))
         return super().estimate(request) if plugin is None else plugin.estimate(_inner(request))
 
@@ -116,7 +115,6 @@ class Use(OwnTask):
 
 
 def _json_call(url: str, value: Json, request: Request, timeout_s: float) -> Call:
-    """A value, sent to an address that the operator named."""
     key = (("idempotency-key", request.key),) if request.key else ()
     return Call(
         method="POST",
@@ -250,7 +248,6 @@ class Connector(OwnTask):
         )
 
     def _replied(self, name: str, recorded: Json) -> Reply:
-        """A reply that was written down: outputs, or how the action failed."""
         outputs = _outputs(recorded)
         failure = recorded.get("failed") if isinstance(recorded, dict) else None
         if not failure and 200 <= int(str(outputs["status"])) < 400:

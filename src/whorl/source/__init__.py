@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.source.paths import open_beside, open_file, resolve_beside
+from whorl.source.paths import (
+    Nearby,
+    Place,
+    find_beside,
+    list_beside,
+    open_beside,
+    open_file,
+    resolve_beside,
+)
 from whorl.source.reading import read_text
-from whorl.source.searching import Nearby, Place, find_beside, list_beside
 from whorl.source.tree import (
     LIMITS,
     Document,

@@ -1,4 +1,7 @@
-"""The one path rule: a file may name files of its own project, and nothing else."""
+"""The one path rule: a file may name files of its own project, and nothing else.
+
+Files are also found by name: beside a file, in the folders below it, or in named folders.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,32 @@ import errno
 import os
 import re
 import stat
-from itertools import islice
+from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
 from whorl.source.reading import read_text, shown
 from whorl.source.tree import LIMITS, Limits
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
 PATH = "W016"
+# A project may be a home folder by mistake; loading a file must not walk through all of it.
+FOLDERS_MAX = 500
+DEPTH_MAX = 6
+# More than anybody opens, so that whoever stops earlier knows that there are others.
+FILES_MAX = 2_000
+ENTRIES_MAX = 20_000
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|//")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_ONLY_FILES = "only files of the project can be named"
 _LENGTH_MAX = 1024
 _NEIGHBOURS_MAX = 1_000
+_SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 
 def resolve_beside(base_file: str, reference: str, *, root: str, span: Span | None = None) -> Path:
@@ -27,9 +42,21 @@ def resolve_beside(base_file: str, reference: str, *, root: str, span: Span | No
 
     The path is inside of `root` after all symbolic links; the file need not exist.
     """
-    reason = _refusal(reference)
-    if reason:
-        _refuse(reference, reason, span)
+    for is_refused, reason in (
+        (not reference.strip(), "has no name"),
+        (len(reference) > _LENGTH_MAX, f"is longer than {_LENGTH_MAX:,} characters"),
+        (_CONTROL.search(reference), "holds a control character"),
+        (
+            _SCHEME.match(reference),
+            "is a URL or names a drive; only files of the project can be named",
+        ),
+        (reference.startswith("/"), "is absolute; write it relative to the file that names it"),
+        (reference.startswith("~"), "begins with '~'; write it relative to the file that names it"),
+        ("\\" in reference, "holds a backslash; write '/' between folders"),
+        ("%" in reference, "holds '%'; write the characters themselves"),
+    ):
+        if is_refused:
+            _refuse(reference, reason, span)
     try:
         top = Path(root).resolve()
         path = (Path(base_file).parent / reference).resolve()
@@ -62,27 +89,6 @@ def open_file(path: str, *, size_max: int = LIMITS.bytes_max) -> str:
         _refuse(path, f"cannot be resolved: {_reason(error)}", None)
     content = _read(real, path, size_max=size_max, span=None)
     return read_text(content, path, limits=Limits(bytes_max=size_max))
-
-
-def _refusal(reference: str) -> str:
-    """Return why a reference is refused before any file is looked at."""
-    if not reference.strip():
-        return "has no name"
-    if len(reference) > _LENGTH_MAX:
-        return f"is longer than {_LENGTH_MAX:,} characters"
-    if _CONTROL.search(reference):
-        return "holds a control character"
-    if _SCHEME.match(reference):
-        return "is a URL or names a drive; only files of the project can be named"
-    if reference.startswith("/"):
-        return "is absolute; write it relative to the file that names it"
-    if reference.startswith("~"):
-        return "begins with '~'; write it relative to the file that names it"
-    if "\\" in reference:
-        return "holds a backslash; write '/' between folders"
-    if "%" in reference:
-        return "holds '%'; write the characters themselves"
-    return ""
 
 
 def _read(path: Path, name: str, *, size_max: int, span: Span | None) -> bytes:
@@ -147,3 +153,118 @@ def _near(path: Path, error: OSError | ValueError) -> str:
 def _refuse(reference: str, reason: str, span: Span | None, advice: str = "") -> NoReturn:
     message = f"file {shown(reference, length_max=_LENGTH_MAX)} {reason}"
     raise InvalidWorkflow([Diagnostic(PATH, message, span, "this file", advice)])
+
+
+@dataclass(frozen=True, slots=True)
+class Nearby:
+    """A file around another one, which would name it by `reference`.
+
+    `folder` is where it stands below the place that was looked through; empty: right there.
+    """
+
+    reference: str
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder that was looked through, nearest files first.
+
+    What stands further `below` it is found without its folder being named.
+    """
+
+    files: tuple[Nearby, ...]
+    below: bool = True
+
+
+def find_beside(
+    base_file: str, names: Sequence[str], *, root: str, folders: Iterable[str] = ()
+) -> str | None:
+    """Returns how the file `base_file` would name the first of these files that there is.
+
+    The nearest one counts: beside the file, then below its folder level by level, then in the
+    `folders` of the project and below them, then in `root`. Nothing outside of `root` is found.
+    """
+    try:
+        top = Path(root).resolve()
+        start = Path(base_file).resolve().parent
+        named = [(top / folder).resolve() for folder in folders]
+        below = (folder for place in (start, *named) for folder in _folders_below(place, top))
+        for folder in chain(below, (top,)):
+            for name in names:
+                if os.path.isabs(name) or "\\" in name or "\0" in name:
+                    continue
+                path = (folder / name).resolve()
+                if path.is_relative_to(top) and path.is_file():
+                    return Path(os.path.relpath(path, start)).as_posix()
+    except (OSError, RuntimeError, ValueError):
+        return None
+    return None
+
+
+def list_beside(
+    base_file: str, endings: tuple[str, ...], *, root: str, folders: Iterable[str] = ()
+) -> Iterator[Place]:
+    """The files with one of these endings in each of the places where `find_beside` looks.
+
+    At most `FILES_MAX` of them in each place; hidden ones are left out.
+    """
+    try:
+        top = Path(root).resolve()
+        start = Path(base_file).resolve().parent
+        named = [(top / folder).resolve() for folder in folders]
+    except (OSError, RuntimeError, ValueError):
+        return
+    places = dict.fromkeys((start, *named))
+    for place in places:
+        yield Place(_listed(place, top, endings, start))
+    if top not in places:
+        yield Place(_listed(top, top, endings, start), below=False)
+
+
+def _listed(place: Path, top: Path, endings: tuple[str, ...], start: Path) -> tuple[Nearby, ...]:
+    paths = (
+        folder / entry.name
+        for folder in _folders_below(place, top)
+        for entry in _entries(folder)
+        if entry.name.endswith(endings) and entry.is_file()
+    )
+    return tuple(
+        Nearby(
+            Path(os.path.relpath(path, start)).as_posix(),
+            path.parent.relative_to(place).as_posix().removeprefix("."),
+        )
+        for path in islice(paths, FILES_MAX)
+    )
+
+
+def _folders_below(start: Path, top: Path) -> Iterator[Path]:
+    """A folder and those below it, nearest first; symbolic links and hidden ones are left out."""
+    if not start.is_relative_to(top):
+        return
+    level = [start]
+    seen = 0
+    for _ in range(DEPTH_MAX + 1):
+        following: list[Path] = []
+        for folder in level:
+            seen += 1
+            if seen > FOLDERS_MAX:
+                return
+            yield folder
+            following += [
+                folder / entry.name
+                for entry in _entries(folder)
+                if entry.is_dir(follow_symlinks=False) and entry.name not in _SKIPPED
+            ]
+        level = following
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What a folder holds, hidden things aside, in the order of the names."""
+    try:
+        with os.scandir(folder) as entries:
+            held = islice(entries, ENTRIES_MAX)
+            shown = [entry for entry in held if not entry.name.startswith(".")]
+    except OSError:
+        return []
+    return sorted(shown, key=lambda entry: entry.name)

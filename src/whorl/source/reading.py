@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
 from whorl.errors import Diagnostic, InvalidWorkflow, Span
-from whorl.source.lines import Lines
 from whorl.source.tree import (
     INTEGER_MAX,
     INTEGER_MIN,
     LIMITS,
     Entry,
     Limits,
+    Lines,
     without_surrogates,
 )
 

@@ -28,7 +28,7 @@ from whorl.source.tree import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.source.lines import Lines, Style
+    from whorl.source.tree import Lines, Style
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TAG_DIRECTIVE = re.compile(r"(?:\A|[\n\r\x85\u2028\u2029])(%TAG)[ \t]")
@@ -331,12 +331,7 @@ _ADVICE: tuple[tuple[str, Literal["never", "at_end", "always"], str, str], ...] 
         "a ':' stands where no key can be",
         "indent the lines of one mapping alike, and quote a text that holds ': '",
     ),
-    (
-        "unexpected end of stream",
-        "always",
-        "a quoted text is not closed",
-        "close the quote",
-    ),
+    ("unexpected end of stream", "always", "a quoted text is not closed", "close the quote"),
     (
         "unexpected document indicator",
         "always",

@@ -6,30 +6,37 @@ import asyncio
 import json
 import re
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError, did_you_mean
-from whorl.providers.agents.output import Stream, output_of, reply_of
-from whorl.providers.agents.programs import PROGRAMS, Invocation, bare_model
+from whorl.language.schema import fit
+from whorl.providers.agents.programs import PROGRAMS, AgentOutput, Invocation, bare_model
 from whorl.providers.commands import Finished, Program, check_permission, folder_in, run_program
-from whorl.providers.json_values import clean
-from whorl.providers.models.answers import closed, correction_for, is_strict
+from whorl.providers.json_values import NotJson, as_json, clean, parse_json, shorten
 from whorl.providers.models.client import Prices
-from whorl.providers.models.conversation import Candidate
+from whorl.providers.models.conversation import (
+    Candidate,
+    closed,
+    correction_for,
+    is_strict,
+    typed_answer,
+)
+from whorl.providers.redaction import StreamedText, redact, redact_error
 from whorl.providers.settings import revealed
-from whorl.providers.settings.providers import KNOWN_PROVIDERS
-from whorl.providers.settings.sections import agents_from
-from whorl.providers.task import Estimate, Inputs, OwnTask
+from whorl.providers.settings.sections import KNOWN_PROVIDERS, agents_from
+from whorl.providers.task import Estimate, Inputs, OwnTask, Reply, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from whorl.language import Json
-    from whorl.providers.agents.programs import AgentOutput, AgentProgram
-    from whorl.providers.settings import AgentSettings, ProviderSettings
-    from whorl.providers.task import Context, Effect, Emit, Reply, Request
+    from whorl.providers.agents.programs import AgentProgram
+    from whorl.providers.redaction import Secret
+    from whorl.providers.settings import AgentSettings
+    from whorl.providers.task import Context, Effect, Emit, Request
 
 # A command line holds the system prompt of some programs, and Linux takes 128 KB for one word.
 SYSTEM_BYTES_MAX = 100_000
@@ -38,6 +45,15 @@ FOLLOWED_MAX = 16_000_000
 # How long a program may live on after it has said that its work is over.
 LINGER_S = 60.0
 NOT_FOUND = 127
+LINE_MAX = 8_000_000
+EMITTED_MAX = 1_000_000
+NOISE_MAX = 2_000
+ANSWER_MAX = 1_000_000
+WORDS_MAX = 500
+STDERR_MAX = 10_000
+# Faults of a server that may be gone when the same is tried again.
+RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]{0,199}")
 _TOOL = re.compile(r"[A-Za-z][A-Za-z0-9_.:*-]{0,99}")
@@ -64,16 +80,16 @@ class Agent(OwnTask):
         return Estimate(calls=1, cost_usd=_cost_limit(Inputs("agent", request.inputs)))
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Has the work done. Raises ProviderError; P105 when the answer does not fit `returns`."""
-        invocation = invocation_of(request)
-        agent = self._agent(invocation.agent)
+        agents = {**agents_from({}, {}), **self._settings.agents}
+        invocation = invocation_of(request, agents)
+        agent = invocation.settings
         kind = PROGRAMS[agent.kind]
         what = f"{agent.program!r} of agent {agent.name!r}"
         check_permission(self._settings, agent.program, what)
         kind.check(invocation)
         secrets = self._settings.secrets()
         with _schema_file(kind, invocation) as schema_file:
-            program = self._program(invocation, agent, kind, schema_file)
+            program = self._program(replace(invocation, schema_file=schema_file), kind)
             stream = Stream(kind.output(invocation), emit, secrets)
             limit_s = request.timeout_s or agent.timeout_s
             finished = await _run(program, stream, agent, limit_s=limit_s)
@@ -84,56 +100,40 @@ class Agent(OwnTask):
             stream.add(finished.stdout)
             stream.end()
             output = last
-        cost_usd = self._cost(kind, invocation, agent, output)
+        cost_usd = self._cost(kind, invocation, output)
         return reply_of(invocation, output, finished, cost_usd=cost_usd, secrets=secrets)
 
-    def _agent(self, name: str) -> AgentSettings:
-        agents = {**agents_from({}, {}), **self._settings.agents}
-        if name not in agents:
-            near = did_you_mean(name, agents) or f"known: {', '.join(agents)}"
-            raise ProviderError(
-                f"agent {name!r} is not known ({near}); others are configured as [agents.NAME] "
-                "in whorl.toml",
-                code="P113",
-            )
-        return agents[name]
-
-    def _provider(self, kind: AgentProgram) -> ProviderSettings | None:
-        """The provider whose key the program is given, if it has one."""
-        provider = self._settings.providers.get(kind.provider)
-        return provider if provider is not None and provider.api_key is not None else None
-
-    def _program(
-        self, invocation: Invocation, agent: AgentSettings, kind: AgentProgram, schema_file: str
-    ) -> Program:
+    def _program(self, invocation: Invocation, kind: AgentProgram) -> Program:
         key, base_url = "", ""
-        provider = self._provider(kind)
+        provider = self._settings.providers.get(kind.provider)
         if provider is not None and provider.api_key is not None:
             key = provider.api_key.reveal()
             usual = KNOWN_PROVIDERS[kind.provider].base_url
             base_url = provider.base_url if provider.base_url != usual else ""
-        argv, stdin = kind.command_line(invocation, agent, schema_file, base_url)
+        argv, stdin = kind.command_line(replace(invocation, base_url=base_url))
         variables = {name: text for name, text in kind.variables(key, base_url).items() if text}
+        own = revealed(invocation.settings.env)
         return Program(
             argv=tuple(argv),
-            environment={**self._settings.environment, **variables, **revealed(agent.env)},
+            environment={**self._settings.environment, **variables, **own},
             folder=folder_in(self._settings.project_root, invocation.folder),
             stdin=clean(stdin).encode(),
         )
 
     def _cost(
-        self, kind: AgentProgram, invocation: Invocation, agent: AgentSettings, output: AgentOutput
+        self, kind: AgentProgram, invocation: Invocation, output: AgentOutput
     ) -> float | None:
         """What the program told, or the price of its tokens where its model and key are known."""
-        provider = self._provider(kind)
-        model = output.model or next(iter(invocation.models), agent.model)
-        if output.cost_usd is not None or provider is None or not model or not output.ended:
+        provider = self._settings.providers.get(kind.provider)
+        model = output.model or next(iter(invocation.models), invocation.settings.model)
+        is_known = provider is not None and provider.api_key is not None and model and output.ended
+        if output.cost_usd is not None or provider is None or not is_known:
             return output.cost_usd
         candidate = Candidate(provider, bare_model(model, (kind.provider,)))
         return self._prices.cost(candidate, output.input_tokens, output.output_tokens)
 
 
-def invocation_of(request: Request) -> Invocation:
+def invocation_of(request: Request, agents: Mapping[str, AgentSettings]) -> Invocation:
     """Reads a request; raises ProviderError P113 for an input that makes no sense."""
     inputs = Inputs("agent", request.inputs)
     session, prompt = _conversation(request, inputs)
@@ -145,15 +145,24 @@ def invocation_of(request: Request) -> Invocation:
         inputs.refuse("permission_mode", f"must be one word, not {mode!r:.80}")
     model = inputs.get("model")
     models: list[Json] = model if isinstance(model, list) else [model] if model else []
-    for name in models:
-        if not isinstance(name, str) or not _MODEL.fullmatch(name):
-            inputs.refuse("model", f"is no name of a model: {name!r:.80}")
+    for each in models:
+        if not isinstance(each, str) or not _MODEL.fullmatch(each):
+            inputs.refuse("model", f"is no name of a model: {each!r:.80}")
     tools = inputs.items("tools")
     for tool in tools:
         if not isinstance(tool, str) or not _TOOL.fullmatch(tool):
             inputs.refuse("tools", f"holds {tool!r:.80}, which is no name of a tool")
+    name = inputs.needed("agent")
+    if name not in agents:
+        near = did_you_mean(name, agents) or f"known: {', '.join(agents)}"
+        raise ProviderError(
+            f"agent {name!r} is not known ({near}); others are configured as [agents.NAME] "
+            "in whorl.toml",
+            code="P113",
+        )
     return Invocation(
-        agent=inputs.needed("agent"),
+        agent=name,
+        settings=agents[name],
         prompt=prompt,
         system=system,
         models=tuple(map(str, models)),
@@ -245,3 +254,139 @@ async def _run(
         ) from fault
     stream.end()
     return finished
+
+
+class Stream:
+    """Cuts pieces of output into lines, and gives each event to `output`.
+
+    Without one all that is printed is the answer, and is passed on as it is. `when_ended` is called
+    with each event from the one on that says that the work is over. `noise` is the last of what
+    was no event: a program that breaks often says why on stdout.
+    """
+
+    def __init__(self, output: AgentOutput | None, emit: Emit, secrets: Sequence[Secret]) -> None:
+        self.output = output
+        self._emit = emit
+        self._shown = StreamedText(secrets)
+        self._pieces: list[str] = []
+        self._length = 0
+        self._emitted = 0
+        self.events = 0
+        self.when_ended: Callable[[], None] = lambda: None
+        self.noise = ""
+
+    def add(self, piece: str) -> None:
+        if self.output is None:
+            self._show(self._shown.take(clean(piece)))
+            return
+        first, *lines = piece.split("\n")
+        self._keep(first)
+        for line in lines:
+            self._end_line()
+            self._keep(line)
+
+    def end(self) -> None:
+        """The output is over; its last line may lack its end."""
+        self._end_line()
+        self._show(self._shown.rest(is_whole=True))
+
+    def _keep(self, piece: str) -> None:
+        # A line that is too long is cut, and so it is no event; its end is still waited for.
+        self._length += len(piece)
+        if self._length <= LINE_MAX:
+            self._pieces.append(piece)
+
+    def _end_line(self) -> None:
+        line = "".join(self._pieces).strip()
+        self._pieces, self._length = [], 0
+        if not line or self.output is None:
+            return
+        try:
+            # A number that is no number is no reason to lose a result that was paid for.
+            event = as_json(parse_json(line, in_part=True))
+        except NotJson:
+            event = None
+        if not isinstance(event, dict):
+            self.noise = f"{self.noise}\n{line[-NOISE_MAX:]}"[-NOISE_MAX:].strip()
+            return
+        self.events += 1
+        self._show(self._shown.take(clean(self.output.take(event))))
+        if self.output.ended:
+            self.when_ended()
+
+    def _show(self, text: str) -> None:
+        if text and self._emitted < EMITTED_MAX:
+            self._emitted += len(text)
+            self._emit(text)
+
+
+def output_of(finished: Finished, stream: Stream) -> AgentOutput:
+    """What the program said; one that speaks no JSON at all is taken at its word."""
+    output = stream.output
+    if output is None or (stream.events == 0 and finished.exit_code == 0):
+        text = finished.stdout.strip()
+        is_answer = output is None or bool(text)
+        return AgentOutput(text=text, ended=is_answer, detail={"format": "text"} if output else {})
+    if not output.ended and stream.noise:
+        output.detail["noise"] = stream.noise
+    return output
+
+
+def reply_of(
+    invocation: Invocation,
+    output: AgentOutput,
+    finished: Finished,
+    *,
+    cost_usd: float | None,
+    secrets: Sequence[Secret],
+) -> Reply:
+    """The reply; raises ProviderError P105, P109 or P130, with what the work has cost."""
+    usage = Usage(1, output.input_tokens, output.output_tokens, cost_usd)
+    text = shorten(clean(output.text), ANSWER_MAX)
+    named: dict[str, Json] = {"session": output.session, "model": output.model}
+    named["cut"] = len(output.text) > ANSWER_MAX
+    detail: dict[str, Json] = {"agent": invocation.agent, "exit_code": finished.exit_code}
+    detail |= {name: value for name, value in named.items() if value} | output.detail
+    paid = detail | {"usage": usage.as_json()}
+    failure = _failure(f"agent {invocation.agent!r}", output, finished)
+    if failure is not None:
+        # The driver keeps a value beside the error: nothing that was paid for is lost.
+        raise redact_error(failure, secrets, paid | ({"value": text} if text else {}))
+    value: Json = text
+    schema = invocation.schema
+    if schema is not None:
+        # What the program checked itself is checked again.
+        structured = output.structured
+        is_text = structured is None
+        value, faults = typed_answer(schema, text) if is_text else fit(schema, structured)
+        if faults:
+            why = f"the answer of agent {invocation.agent!r} does not fit: {'; '.join(faults[:3])}"
+            unfit: dict[str, Json] = {"answer": text, "errors": [*faults]}
+            raise redact_error(ProviderError(why, code="P105"), secrets, paid | unfit)
+    if invocation.whole:
+        typed = value if schema is not None else None
+        kept = {name: detail.get(name) for name in ("session", "model", "exit_code")}
+        value = {"text": text, "value": typed, **kept}
+    shown = {name: redact(entry, secrets) for name, entry in detail.items()}
+    return Reply(redact(value, secrets), usage, shown)
+
+
+def _failure(name: str, output: AgentOutput, finished: Finished) -> ProviderError | None:
+    """Why the work failed, by the program's own words first; None when it is done."""
+    if output.error:
+        words = shorten(_COLOR.sub("", output.error), WORDS_MAX)
+        return ProviderError(
+            f"{name} failed: {words}",
+            code="P130",
+            retryable=output.status in RETRYABLE,
+            detail={"status": output.status} if output.status else {},
+        )
+    texts = (finished.stderr, str(output.detail.get("noise", "")), finished.stdout)
+    lines = [line for text in texts for line in _COLOR.sub("", text).strip().splitlines()[-1:]]
+    words = f": {shorten(lines[0], WORDS_MAX)}" if lines else ""
+    if finished.exit_code != 0:
+        message = f"{name} ended with exit code {finished.exit_code}{words}"
+        return ProviderError(message, code="P109", detail={"stderr": finished.stderr[-STDERR_MAX:]})
+    if not output.ended:
+        return ProviderError(f"{name} ended without a result{words}", code="P130")
+    return None

@@ -11,8 +11,7 @@ from uuid import uuid4
 
 from whorl.errors import ProviderError
 from whorl.providers.json_values import table_of, tables_of
-from whorl.providers.models.answers import instruction_for
-from whorl.providers.models.conversation import counted
+from whorl.providers.models.conversation import counted, instruction_for
 from whorl.providers.settings.sections import TEXT_AGENT
 
 if TYPE_CHECKING:
@@ -35,10 +34,13 @@ class Invocation:
     """One piece of work for an agent. Nothing in it but `prompt` and `system` can begin with `-`.
 
     `session` is a conversation to go on with; `wants_session` says that the next step will ask for
-    one. `models` are tried in order. `schema` is what the answer must fit.
+    one. `models` are tried in order. `schema` is what the answer must fit, and `schema_file` holds
+    it for a program that takes one. `settings` are the operator's; `base_url` is the provider's
+    address where that is not the usual one.
     """
 
     agent: str
+    settings: AgentSettings
     prompt: str
     system: str = ""
     models: tuple[str, ...] = ()
@@ -51,9 +53,10 @@ class Invocation:
     tools: tuple[str, ...] = ()
     schema: Json = None
     whole: bool = False
+    schema_file: str = ""
+    base_url: str = ""
 
     def refuse(self, name: str, why: str) -> NoReturn:
-        """Raises the error for an input that the agent's program cannot follow."""
         raise ProviderError(f"input {name!r} of task 'agent': {self.agent!r} {why}", code="P113")
 
     def stdin(self, *, system: bool = False, schema: bool = False) -> str:
@@ -109,17 +112,15 @@ class AgentProgram:
     lacks_because = "has no flag for it; leave it out"
     no_sessions = ""
 
-    def command_line(
-        self, invocation: Invocation, agent: AgentSettings, schema_file: str, base_url: str
-    ) -> tuple[list[str], str]:
+    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
         """The command line, and stdin, which has the prompt so that it can be no flag.
 
-        `schema_file` and `base_url` may be empty. Raises P113 for a wish that it cannot grant.
+        Raises P113 for a wish that it cannot grant.
         """
         raise NotImplementedError
 
     def variables(self, key: str, base_url: str) -> dict[str, str]:
-        """What it needs beside PATH and HOME; both may be empty, and empty ones are not set."""
+        """What it needs beside PATH and HOME; empty ones are not set."""
         return {}
 
     def output(self, invocation: Invocation) -> AgentOutput | None:
@@ -127,23 +128,22 @@ class AgentProgram:
         return None
 
     def check(self, invocation: Invocation) -> None:
-        """Refuses the first wish that the program cannot grant."""
         if self.no_sessions and invocation.wants_session:
             invocation.refuse("session", self.no_sessions)
         for name in self.lacks:
             if getattr(invocation, "models" if name == "model" else name):
                 invocation.refuse(name, self.lacks_because)
 
-    def models(self, invocation: Invocation, agent: AgentSettings) -> list[str]:
-        """The models that are wanted, each without the name of its provider."""
-        names = invocation.models or ((agent.model,) if agent.model else ())
+    def models(self, invocation: Invocation) -> list[str]:
+        usual = invocation.settings.model
+        names = invocation.models or ((usual,) if usual else ())
         return [bare_model(name, self.prefixes) for name in names]
 
-    def model_flags(self, invocation: Invocation, agent: AgentSettings) -> list[str]:
+    def model_flags(self, invocation: Invocation) -> list[str]:
         """The flag of a program that takes one model only."""
         if len(invocation.models) > 1:
             invocation.refuse("model", "takes one model, not a list")
-        return [word for model in self.models(invocation, agent) for word in ("--model", model)]
+        return [word for model in self.models(invocation) for word in ("--model", model)]
 
     def permission_mode(self, invocation: Invocation) -> str:
         """The mode that the author asks for; modes that skip questions are the operator's."""
@@ -173,16 +173,15 @@ class _Claude(AgentProgram):
     prefixes = ("anthropic", "claude-code")
     lacks = ()
 
-    def command_line(
-        self, invocation: Invocation, agent: AgentSettings, schema_file: str, base_url: str
-    ) -> tuple[list[str], str]:
+    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
+        agent = invocation.settings
         argv = [agent.program, "--print", "--output-format", "stream-json", "--verbose"]
         argv.append("--include-partial-messages")
         if invocation.session:
             argv += ["--resume", invocation.session]
         else:
             argv += ["--session-id", str(uuid4())]
-        models = self.models(invocation, agent)
+        models = self.models(invocation)
         argv += ["--model", models[0]] if models else []
         argv += ["--fallback-model", ",".join(models[1:])] if models[1:] else []
         if invocation.system:
@@ -291,16 +290,14 @@ class _Codex(AgentProgram):
     modes = ("read-only", "workspace-write")
     prefixes = ("openai", "codex")
 
-    def command_line(
-        self, invocation: Invocation, agent: AgentSettings, schema_file: str, base_url: str
-    ) -> tuple[list[str], str]:
-        mode = self.permission_mode(invocation)
+    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
+        agent, mode = invocation.settings, self.permission_mode(invocation)
         # A folder of the project is chosen on purpose, whether or not git knows it.
-        options = ["--json", "--skip-git-repo-check", *self.model_flags(invocation, agent)]
-        if schema_file:
-            options += ["--output-schema", schema_file]
+        options = ["--json", "--skip-git-repo-check", *self.model_flags(invocation)]
+        if invocation.schema_file:
+            options += ["--output-schema", invocation.schema_file]
         settings = {
-            "openai_base_url": base_url,
+            "openai_base_url": invocation.base_url,
             "developer_instructions": invocation.system,
             "sandbox_mode": mode,
         }
@@ -311,7 +308,7 @@ class _Codex(AgentProgram):
                 options += ["-c", f"{name}={written}"]
         if agent.skip_permissions and not mode:
             options.append("--dangerously-bypass-approvals-and-sandbox")
-        prompt = invocation.stdin(schema=not schema_file)
+        prompt = invocation.stdin(schema=not invocation.schema_file)
         if not invocation.session:
             return [agent.program, "exec", *options, *agent.flags, "-"], prompt
         # The operator's flags stand before `resume`, which does not know all of them.
@@ -391,11 +388,9 @@ class _Gemini(AgentProgram):
         "put what it must know into the prompt"
     )
 
-    def command_line(
-        self, invocation: Invocation, agent: AgentSettings, schema_file: str, base_url: str
-    ) -> tuple[list[str], str]:
-        argv = [agent.program, "--output-format", "stream-json"]
-        argv += self.model_flags(invocation, agent)
+    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
+        agent = invocation.settings
+        argv = [agent.program, "--output-format", "stream-json", *self.model_flags(invocation)]
         if mode := self.permission_mode(invocation):
             argv += ["--approval-mode", mode]
         elif agent.skip_permissions:
@@ -447,10 +442,9 @@ class _TextProgram(AgentProgram):
     lacks_because = f"is of kind {TEXT_AGENT!r}, which has no flag for it; leave it out"
     no_sessions = f"is of kind {TEXT_AGENT!r}, which keeps no sessions"
 
-    def command_line(
-        self, invocation: Invocation, agent: AgentSettings, schema_file: str, base_url: str
-    ) -> tuple[list[str], str]:
-        return [agent.program, *agent.flags], invocation.stdin(system=True, schema=True)
+    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
+        argv = [invocation.settings.program, *invocation.settings.flags]
+        return argv, invocation.stdin(system=True, schema=True)
 
 
 PROGRAMS: dict[str, AgentProgram] = {
@@ -462,7 +456,6 @@ PROGRAMS: dict[str, AgentProgram] = {
 
 
 def text_in(value: Json, *keys: str) -> str:
-    """The text at a path of keys, or nothing."""
     for key in keys:
         value = table_of(value).get(key)
     return value if isinstance(value, str) else ""

@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins
-from whorl.providers.models.answers import ANSWER_MOST, fault_in, warnings_of
-from whorl.providers.models.conversation import input_tokens, output_tokens
-from whorl.providers.settings.providers import KNOWN_PROVIDERS
+from whorl.providers.models.conversation import (
+    ANSWER_MOST,
+    fault_in,
+    input_tokens,
+    output_tokens,
+    warnings_of,
+)
+from whorl.providers.settings.sections import KNOWN_PROVIDERS
 from whorl.providers.task import Cap, Estimate, Usage, Worst, time_limit
 
 if TYPE_CHECKING:
@@ -46,15 +51,6 @@ Clock: TypeAlias = Callable[[], float]
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """An answer, the model that gave it, what all tries together used, and what to tell people."""
-
-    answer: Answer
-    usage: Usage
-    detail: dict[str, Json]
-
-
 class Models:
     """All models of the settings, with the limits that all runs of the process share."""
 
@@ -68,7 +64,6 @@ class Models:
     def estimate(
         self, choice: Choice, conversation: Conversation, *, answer_tokens: int | None = None
     ) -> Estimate:
-        """What one answer is expected to use, by the dearest of the models."""
         candidates = choice.candidates
         usual = answer_tokens or max(candidate.provider.answer_tokens for candidate in candidates)
         read, least = input_tokens(conversation), conversation.max_tokens or usual
@@ -90,8 +85,8 @@ class Models:
 
     async def ask(
         self, choice: Choice, conversation: Conversation, request: Request, emit: Emit
-    ) -> Outcome:
-        """Asks the models in order until one answers. Raises ProviderError, with its usage."""
+    ) -> tuple[Answer, Usage, dict[str, Json]]:
+        """The answer, what all tries together used, and what to tell people."""
         held: Held | None = request.held
         used = Usage()
         tried: list[Json] = list(choice.skipped)
@@ -105,7 +100,7 @@ class Models:
             used += usage
             if not isinstance(answer, ProviderError):
                 detail = _detail(candidate, answer, conversation)
-                return Outcome(answer, used, detail | ({"tried": tried} if tried else {}))
+                return answer, used, detail | ({"tried": tried} if tried else {})
             tried.append(f"{candidate.name}: {answer}")
             another = answer.retryable or answer.code in _WORTH_ANOTHER
             if at + 1 == len(choice.candidates) or not another:
@@ -117,7 +112,6 @@ class Models:
         raise AssertionError("a choice holds at least one model")
 
     async def check(self, provider: ProviderSettings) -> str:
-        """What to tell of a provider that answers; raises ProviderError where it does not."""
         check = getattr(self._wire(provider), "check", None)
         if check is None:
             raise ProviderError(f"kind {provider.kind!r} cannot be checked", code="P110")
@@ -202,7 +196,6 @@ class Models:
 
 
 def _detail(candidate: Candidate, answer: Answer, conversation: Conversation) -> dict[str, Json]:
-    """What people are told of an answer."""
     detail: dict[str, Json] = {"model": candidate.name, "finish": answer.finish, **answer.detail}
     if warnings := warnings_of(answer, conversation):
         detail["warnings"] = warnings

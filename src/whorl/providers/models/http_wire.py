@@ -14,8 +14,7 @@ from whorl.errors import ProviderError
 from whorl.providers.json_values import NotJson, as_text, clean, json_bytes, parse_json, table_of
 from whorl.providers.models.conversation import Answer, Limit, counted, tool_calls
 from whorl.providers.outbound import Call, Credential, origin_of
-from whorl.providers.outbound.client import BYTES_HARD_MAX
-from whorl.providers.outbound.errors import cut_off, malformed, status_fault
+from whorl.providers.outbound.client import BYTES_HARD_MAX, cut_off, malformed, status_fault
 from whorl.providers.redaction import Secret
 
 if TYPE_CHECKING:
@@ -86,12 +85,10 @@ class AnswerReader:
         raise NotImplementedError
 
     def take_reply(self, reply: Body) -> None:
-        """Takes in a reply that was not streamed."""
         self.take(reply)
 
     @property
     def text(self) -> str:
-        """All of the text so far."""
         return "".join(self._pieces)
 
     def add_text(self, piece: Json) -> None:
@@ -178,12 +175,10 @@ class HttpWire:
         raise NotImplementedError
 
     def body(self, candidate: Candidate, conversation: Conversation) -> Body:
-        """The body of the request."""
         raise NotImplementedError
 
     @classmethod
     def url(cls, base_url: str, *, is_check: bool = False) -> str:
-        """The address of conversations, or of the check, at a base address."""
         parts = urlsplit(base_url)
         path = cls.path(parts.path.rstrip("/"), is_check=is_check)
         return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))

@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError
 from whorl.providers.json_values import clean, without_middle
-from whorl.providers.models.answers import PLAIN_KEYS, closed
-from whorl.providers.models.conversation import Answer, Limit, Message, counted
-from whorl.providers.outbound.errors import timed_out
+from whorl.providers.models.conversation import PLAIN_KEYS, Answer, Limit, Message, closed, counted
+from whorl.providers.outbound.client import timed_out
 from whorl.providers.task import time_limit
 
 if TYPE_CHECKING:
@@ -60,8 +59,6 @@ _SCORE = re.compile(
 
 
 class LocalWire:
-    """Asks the model of this process; answers come with `toy_model` in their detail."""
-
     def __init__(self, outbound: Outbound) -> None:
         pass
 
@@ -204,7 +201,6 @@ class ModelOutput:
 
 
 def is_installed() -> bool:
-    """Whether the library and the weights are there; neither is imported."""
     return weights_path() is not None
 
 

@@ -10,7 +10,7 @@ from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.models.conversation import Candidate
 from whorl.providers.outbound import origin_of
 from whorl.providers.settings import ProviderSettings
-from whorl.providers.settings.providers import ALIASES, KNOWN_PROVIDERS
+from whorl.providers.settings.sections import ALIASES, KNOWN_PROVIDERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +53,6 @@ def choose_models(settings: Settings, inputs: Mapping[str, Json]) -> Choice:
 
 
 def _chosen(settings: Settings, inputs: Mapping[str, Json], named: Json) -> Candidate:
-    """One model, as a name or as `{model, provider, model_url}`."""
     provider, url = _text(inputs, "provider"), _text(inputs, "model_url")
     if isinstance(named, dict):
         provider, url = _text(named, "provider") or provider, _text(named, "model_url") or url

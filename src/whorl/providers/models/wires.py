@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
 from whorl.providers.json_values import as_text, clean, table_of, tables_of
-from whorl.providers.models.answers import closed, is_strict
-from whorl.providers.models.conversation import Answer, Limit, counted, tool_calls
+from whorl.providers.models.conversation import (
+    Answer,
+    Limit,
+    closed,
+    counted,
+    is_strict,
+    tool_calls,
+)
 from whorl.providers.models.http_wire import AnswerReader, HttpWire
 from whorl.providers.outbound import origin_of
-from whorl.providers.outbound.errors import status_fault
+from whorl.providers.outbound.client import status_fault
 
 if TYPE_CHECKING:
     from whorl.language import Json
@@ -168,8 +174,6 @@ class _OllamaReader(AnswerReader):
 
 
 class OllamaWire(HttpWire):
-    """Speaks to Ollama's `/api/chat`: one JSON object a line, or one for all."""
-
     reader = _OllamaReader
     stream_types = ("application/x-ndjson", "application/ndjson", "application/jsonl")
     is_json_lines = True
@@ -279,8 +283,6 @@ class _AnthropicReader(AnswerReader):
 
 
 class AnthropicWire(HttpWire):
-    """Speaks to servers with `/v1/messages`."""
-
     reader = _AnthropicReader
     # A schema is stated in words too, and checked by us.
     dispensable = ("tool_choice", "temperature", "stop_sequences", "stream")
@@ -385,7 +387,6 @@ class ScriptedWire:
         )
 
     async def check(self, provider: ProviderSettings) -> str:
-        """What to tell of the provider, which is always there."""
         return f"{len(provider.rules)} rules"
 
     def _number(self, key: tuple[str, int], rule: ReplyRule, conversation: Conversation) -> int:

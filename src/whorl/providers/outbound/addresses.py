@@ -163,7 +163,6 @@ class Target:
 
     @property
     def authority(self) -> str:
-        """The text of the Host header."""
         usual = PORTS[self.scheme] == self.port
         return self._shown_host if usual else f"{self._shown_host}:{self.port}"
 
@@ -204,7 +203,6 @@ def target_of(url: str) -> Target:
 
 
 def origin_of(url: str) -> str:
-    """The origin of a URL; raises ProviderError P107."""
     return target_of(url).origin
 
 
@@ -279,7 +277,6 @@ class Policy:
 
     @classmethod
     def of(cls, settings: Settings) -> Policy:
-        """The policy that the settings give."""
         urls = [provider.base_url for provider in settings.providers.values() if provider.base_url]
         urls += [server.url for server in settings.mcp.values() if server.url]
         urls += [task for task in settings.tasks.values() if not task.startswith("python:")]

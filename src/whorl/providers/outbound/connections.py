@@ -87,7 +87,6 @@ class Connections:
         self._swept_at = 0.0
 
     async def send(self, request: httpcore2.Request) -> Sent:
-        """Sends on a kept connection, or on a new one."""
         await self._room.acquire()
         connection = None
         try:
@@ -121,7 +120,6 @@ class Connections:
             await connection.aclose()
 
     async def aclose(self) -> None:
-        """Closes every kept connection."""
         await self._close(lambda kept: True)
 
     async def _kept(self, origin: httpcore2.Origin) -> httpcore2.AsyncHTTPConnection | None:
@@ -147,8 +145,6 @@ class Connections:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A reply and the connection that it comes on."""
-
     response: httpcore2.Response
     origin: httpcore2.Origin
     connection: httpcore2.AsyncHTTPConnection

@@ -55,7 +55,6 @@ class Allow:
     private_network: bool | tuple[str, ...] = False
 
     def permits_command(self, program: str) -> bool:
-        """Whether a program may be started."""
         return self.commands if isinstance(self.commands, bool) else program in self.commands
 
 
@@ -207,7 +206,6 @@ class Settings:
 
 
 def revealed(variables: Mapping[str, str | Secret]) -> dict[str, str]:
-    """The variables as a program is given them."""
     return {k: v.reveal() if isinstance(v, Secret) else v for k, v in variables.items()}
 
 
@@ -244,7 +242,6 @@ class Table:
         return self.typed(key, str, "")
 
     def count(self, key: str) -> int | None:
-        """A whole number of at least 1."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -253,7 +250,6 @@ class Table:
         return value
 
     def number(self, key: str, default: float) -> float:
-        """A number of at least 0."""
         value = self.values.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
             refuse(f"{self.place} {key} must be a number of at least 0, not {value!r}")
@@ -305,7 +301,6 @@ def shown_url(url: str) -> str:
 
 
 def refuse(message: str) -> NoReturn:
-    """Raises the error for one field."""
     raise UsageError(message, code="W901", help=REFERENCE)
 
 
@@ -315,7 +310,6 @@ def resolve(text: str, environment: Mapping[str, str]) -> str:
 
 
 def is_web_address(url: str) -> bool:
-    """Whether it is a URL that can be called."""
     try:
         parts = urlsplit(url)
         has_valid_port = parts.port is None or parts.port > 0

@@ -45,7 +45,6 @@ class Connection:
         self._over = asyncio.Event()
 
     async def list_tools(self) -> list[Any]:
-        """All tools that the server has now."""
         client = await self._client()
         tools: list[Any] = []
         cursor: str | None = None
@@ -74,7 +73,6 @@ class Connection:
         return value
 
     async def close(self) -> None:
-        """Ends the session, and the server if it is a program."""
         keeper, ready = self._keeper, self._ready
         self._keeper = self._ready = None
         if keeper is None or ready is None:
@@ -237,7 +235,6 @@ class ServerErrors:
 
 
 def innermost(cause: BaseException) -> BaseException:
-    """The exception at the bottom of a group, by its first ones."""
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
     return cause

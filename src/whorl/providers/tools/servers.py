@@ -152,7 +152,6 @@ def _listed(name: str, description: str, schema: object) -> ListedTool:
 
 
 def changed(server: str, tool: str) -> ProviderError:
-    """The error for a tool that is no longer what the run began with."""
     return ProviderError(
         f"the description of tool {tool!r} of MCP server {server!r} has changed since this run "
         "began; look at what it says now, and start a new run if that is fine",
@@ -211,7 +210,6 @@ class ToolOffers:
         self.offers.append(ToolOffer(name, description, schema))
 
     def wanted(self, call: ToolCall, call_id: str) -> dict[str, Json]:
-        """The call as the machine carries it out, or why it cannot be."""
         target = self.targets.get(call.name)
         if target is None:
             near = did_you_mean(call.name, self.targets) or f"known: {', '.join(self.targets)}"

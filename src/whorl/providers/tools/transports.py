@@ -16,7 +16,7 @@ from mcp_types import jsonrpc_message_adapter
 from whorl.errors import ProviderError
 from whorl.providers.commands import end_group, start_program
 from whorl.providers.outbound import Call, Credential, origin_of
-from whorl.providers.outbound.errors import status_fault
+from whorl.providers.outbound.client import status_fault
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -132,7 +132,6 @@ async def _write(
 async def web_streams(
     server: ToolServer, outbound: Outbound, errors: ServerErrors
 ) -> AsyncIterator[TransportStreams]:
-    """The streams of messages that a session with a server at an address needs."""
     transport = _Transport(server, outbound, errors)
     async with (
         httpx2.AsyncClient(transport=transport, trust_env=False) as client,
@@ -151,7 +150,6 @@ class _Transport(httpx2.AsyncBaseTransport):
         self._credential = Credential(self._origin, server.headers) if server.headers else None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Sends one request; its reply is read as it arrives."""
         is_news = request.method == "GET"
         call = Call(
             method=request.method,
