@@ -13,7 +13,7 @@ import pytest
 from served import Client, running
 
 from waiting import PATIENCE_S, wait_until
-from whorl.interfaces.http import watcher as watch
+from whorl.interfaces.http import state as watch
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore

@@ -14,7 +14,7 @@ import secrets
 import stat
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whorl.errors import UsageError
@@ -57,25 +57,6 @@ class Rules:
     behind_proxy: bool = False
 
 
-@dataclass(slots=True)
-class _Failures:
-    """Wrong tokens by address, of the last minute."""
-
-    clock: Callable[[], float]
-    seen: dict[str, deque[float]] = field(default_factory=dict)
-
-    def add(self, address: str) -> bool:
-        """Counts one; False when there were too many."""
-        now = self.clock()
-        if len(self.seen) >= _ADDRESSES_MAX:
-            self.seen.clear()
-        times = self.seen.setdefault(address, deque(maxlen=FAILURES_MAX + 1))
-        times.append(now)
-        while times[0] < now - FAILURES_S:
-            times.popleft()
-        return len(times) <= FAILURES_MAX
-
-
 class Auth:
     """An ASGI application around another one."""
 
@@ -85,10 +66,11 @@ class Auth:
         self._app = app
         self._rules = rules
         self._digest = _digest(rules.token)
-        self._failures = _Failures(clock)
+        self._clock = clock
+        # The times of wrong tokens by address, of the last minute.
+        self._failures: dict[str, deque[float]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets a request in, or answers it here."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -96,7 +78,14 @@ class Auth:
             # There are no web sockets; closing before accepting is a refusal.
             await send({"type": "websocket.close", "code": 1008})
             return
-        send = _with_headers(send)
+
+        async def send_more(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                known = {name.lower() for name, _ in message["headers"]}
+                more = [(name, value) for name, value in _HEADERS if name not in known]
+                message["headers"] = [*message["headers"], *more]
+            await send(message)
+
         try:
             self._check(scope)
         except Refusal as refusal:
@@ -106,14 +95,20 @@ class Auth:
                 answer.headers["WWW-Authenticate"] = "Bearer"
             if refusal.status == 429:
                 answer.headers["Retry-After"] = str(int(FAILURES_S))
-            await answer(scope, receive, send)
+            await answer(scope, receive, send_more)
             return
-        await self._app(scope, receive, send)
+        await self._app(scope, receive, send_more)
 
     def _check(self, scope: Scope) -> None:
-        headers = _headers(scope)
+        headers: dict[bytes, list[str]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.lower(), []).append(value.decode("latin-1"))
         host = self._host(scope, headers)
-        self._origin(headers, host)
+        if b"origin" in headers:
+            proxied = self._rules.behind_proxy and _one(headers, b"x-forwarded-proto")
+            scheme = str(proxied or "http").lower()
+            if (_one(headers, b"origin") or "").lower() != f"{scheme}://{host}":
+                raise Refusal(403, "W904", "the request comes from another site's page")
         if b"upgrade" in headers:
             raise Refusal(400, "W904", "this server speaks plain HTTP only")
         path = str(scope["path"])
@@ -129,10 +124,8 @@ class Auth:
 
     def _host(self, scope: Scope, headers: dict[bytes, list[str]]) -> str:
         """The host that was asked for: one of ours, or whatever a proxy vouches for."""
-        if self._rules.behind_proxy and b"x-forwarded-host" in headers:
-            host = _one(headers, b"x-forwarded-host") or ""
-        else:
-            host = _one(headers, b"host") or ""
+        is_forwarded = self._rules.behind_proxy and b"x-forwarded-host" in headers
+        host = _one(headers, b"x-forwarded-host" if is_forwarded else b"host") or ""
         parsed = _HOST.fullmatch(host)
         if parsed is None:
             raise Refusal(400, "W904", "the Host header is missing or no host")
@@ -143,24 +136,23 @@ class Auth:
             raise Refusal(421, "W904", f"{host!r} is not this server", "use the printed address")
         return host.lower()
 
-    def _origin(self, headers: dict[bytes, list[str]], host: str) -> None:
-        if b"origin" not in headers:
-            return
-        scheme = "http"
-        if self._rules.behind_proxy:
-            scheme = (_one(headers, b"x-forwarded-proto") or "http").lower()
-        if (_one(headers, b"origin") or "").lower() != f"{scheme}://{host}":
-            raise Refusal(403, "W904", "the request comes from another site's page")
-
     def _refuse_token(self, scope: Scope, headers: dict[bytes, list[str]], *, given: bool) -> None:
         client = scope.get("client")
         address = str(client[0]) if client else ""
         if self._rules.behind_proxy and b"x-forwarded-for" in headers:
             address = headers[b"x-forwarded-for"][-1].rpartition(",")[2].strip()[:64]
-        # A right token is never refused here: it cannot be guessed, so that locking its owner out
-        # is all that an attacker could gain from it.
-        if given and not self._failures.add(address):
-            raise Refusal(429, "W904", "too many wrong tokens; wait a minute")
+        if given:
+            now = self._clock()
+            if len(self._failures) >= _ADDRESSES_MAX:
+                self._failures.clear()
+            times = self._failures.setdefault(address, deque(maxlen=FAILURES_MAX + 1))
+            times.append(now)
+            while times[0] < now - FAILURES_S:
+                times.popleft()
+            # A right token is never refused here: it cannot be guessed, so that locking its owner
+            # out is all that an attacker could gain from it.
+            if len(times) > FAILURES_MAX:
+                raise Refusal(429, "W904", "too many wrong tokens; wait a minute")
         words = "the token is wrong" if given else "the token is missing"
         raise Refusal(401, "W904", words, "open the link that `whorl serve` has printed")
 
@@ -195,26 +187,8 @@ def bits_of(token: str) -> float:
     return len(token) * (4.0 if _HEX.fullmatch(token) else 6.0)
 
 
-def _with_headers(send: Send) -> Send:
-    async def send_more(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            known = {name.lower() for name, _ in message["headers"]}
-            more = [(name, value) for name, value in _HEADERS if name not in known]
-            message["headers"] = [*message["headers"], *more]
-        await send(message)
-
-    return send_more
-
-
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "replace")).digest()
-
-
-def _headers(scope: Scope) -> dict[bytes, list[str]]:
-    headers: dict[bytes, list[str]] = {}
-    for name, value in scope["headers"]:
-        headers.setdefault(name.lower(), []).append(value.decode("latin-1"))
-    return headers
 
 
 def _one(headers: dict[bytes, list[str]], name: bytes) -> str | None:

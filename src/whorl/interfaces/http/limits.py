@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
@@ -13,7 +14,7 @@ from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -39,20 +40,29 @@ class Limits:
         self._deadline_s = deadline_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hands a request on once it is whole."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         is_api = str(scope["path"]).startswith("/api/")
         answering = _Answering(send, self._secrets if is_api else ())
+        content: bytes | None = None
+
+        async def receive_again() -> Message:
+            """The body that was read before, and then what else comes."""
+            nonlocal content
+            body, content = content, None
+            if body is None:
+                return await receive()
+            return {"type": "http.request", "body": body, "more_body": False}
+
         try:
             async with asyncio.timeout(self._deadline_s) as deadline:
                 answering.deadline = deadline
                 _check_query(scope)
                 if scope["method"] in _WITH_BODY:
-                    receive = _given(await _body(scope, receive), receive)
+                    content = await _body(scope, receive)
                     answering.has_read = True
-                await self._app(scope, receive, answering.send)
+                await self._app(scope, receive_again, answering.send)
         except Refusal as refusal:
             await _refuse(refusal, scope, receive, answering)
         except TimeoutError:
@@ -66,16 +76,16 @@ class Limits:
             await answer_for(fault)(scope, receive, answering.send)
 
 
+@dataclass(slots=True)
 class _Answering:
     """The way back: an answer that has begun has all the time it needs, and tells no secret."""
 
-    def __init__(self, send: Send, secrets: tuple[Secret, ...]) -> None:
-        self._send = send
-        self._secrets = secrets
-        self._start: Message | None = None
-        self.deadline: asyncio.Timeout | None = None
-        self.has_begun = False
-        self.has_read = False
+    _send: Send
+    _secrets: tuple[Secret, ...]
+    _start: Message | None = None
+    deadline: asyncio.Timeout | None = None
+    has_begun: bool = False
+    has_read: bool = False
 
     async def send(self, message: Message) -> None:
         """Passes a message on; the head of an answer waits for the first part of its body."""
@@ -136,42 +146,32 @@ def _check_query(scope: Scope) -> None:
 
 async def _body(scope: Scope, receive: Receive) -> bytes:
     headers = {name.lower(): value for name, value in scope["headers"]}
-    _check_type(headers)
-    try:
-        announced = int(headers.get(b"content-length", b"0"))
-    except ValueError:
-        raise Refusal(400, "W900", "the Content-Length is no number") from None
-    if announced > BODY_MAX:
-        raise _too_large()
-    content = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            raise Refusal(400, "W900", "the request was cut short")
-        content += message.get("body", b"")
-        if len(content) > BODY_MAX:
-            raise _too_large()
-        if not message.get("more_body"):
-            return await _checked(bytes(content))
-
-
-def _check_type(headers: Mapping[bytes, bytes]) -> None:
     kind, _, parameter = headers.get(b"content-type", b"").decode("latin-1").partition(";")
     parameter = parameter.strip().lower().replace('"', "")
     if kind.strip().lower() != "application/json" or parameter not in ("", "charset=utf-8"):
         raise Refusal(415, "W900", "the body must be application/json in UTF-8")
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
         raise Refusal(415, "W900", "a compressed body is not taken")
+    try:
+        announced = int(headers.get(b"content-length", b"0"))
+    except ValueError:
+        raise Refusal(400, "W900", "the Content-Length is no number") from None
+    content = bytearray()
+    while True:
+        if max(announced, len(content)) > BODY_MAX:
+            raise Refusal(413, "W900", f"the body has more than {BODY_MAX:,} bytes")
+        message = await receive()
+        if message["type"] != "http.request":
+            raise Refusal(400, "W900", "the request was cut short")
+        content += message.get("body", b"")
+        if not message.get("more_body") and len(content) <= BODY_MAX:
+            if len(content) > 100_000:
+                return await asyncio.to_thread(_reread, content)
+            return _reread(content)
 
 
-async def _checked(content: bytes) -> bytes:
+def _reread(content: bytearray) -> bytes:
     """The same JSON, known to be bounded, finite, without repeated keys and lone surrogates."""
-    if len(content) > 100_000:
-        return await asyncio.to_thread(_reread, content)
-    return _reread(content)
-
-
-def _reread(content: bytes) -> bytes:
     try:
         text = content.decode("utf-8")
         value = as_json(json.loads(text, object_pairs_hook=_once))
@@ -187,21 +187,3 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) != len(pairs):
         raise NotJson("a key is given twice")
     return fields
-
-
-def _given(content: bytes, receive: Receive) -> Receive:
-    """A way to receive a body that was read before, and then what else comes."""
-    given = False
-
-    async def receive_again() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": content, "more_body": False}
-
-    return receive_again
-
-
-def _too_large() -> Refusal:
-    return Refusal(413, "W900", f"the body has more than {BODY_MAX:,} bytes")

@@ -1,21 +1,27 @@
-"""The server's state, which all requests share, and what routes are given of it."""
+"""The server's state, which all requests share, with the one watcher that looks on for all streams.
+
+Entries of runs of this process are told at once. For those of other processes the store is asked
+for its version, which costs microseconds, and only when that has changed for what is new.
+"""
 
 import asyncio
+import contextlib
+import logging
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Annotated
 
 from fastapi import Depends, Path, Request
 from pydantic import BaseModel
 
+from whorl.errors import StoreError, safe
 from whorl.interfaces.http.faults import Refusal
 from whorl.interfaces.http.schemas import ErrorAnswer
-from whorl.interfaces.http.watcher import StreamWatcher
 from whorl.interfaces.wording import target_of
 from whorl.providers.registry import Providers
-from whorl.runtimes.journal import RunId, RunRow
+from whorl.runtimes.journal import Entry, RunId, RunRow
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.project import Catalogue, Project
@@ -23,6 +29,14 @@ from whorl.services.results import loop_node, workflow_of
 from whorl.services.runs import Driving, open_runtime
 from whorl.source import resolve_beside
 
+POLL_S = 0.04
+IDLE_S = 1.0
+INTERRUPTED_EVERY_S = 2.0
+LISTENERS_MAX = 256
+_DELTA_MAX = 64_000
+_STREAMING_MAX = 64
+_INTERRUPTED_MAX = 200
+_END = 2**62
 _TARGETS_MAX = 10_000
 _ITEMS_MAX = 1_000
 _NAMES_S = 2.0
@@ -44,27 +58,184 @@ PROBLEMS: dict[int | str, dict[str, object]] = {
     status: {"model": ErrorAnswer, "description": words} for status, words in _PROBLEMS.items()
 }
 
+log = logging.getLogger("whorl.http")
 
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """Text that a task has streamed: what is new of it, or (`is_whole`) all that there is."""
+
+    text: str
+    is_whole: bool = False
+
+    def then(self, text: str) -> "Delta":
+        """The same with more text behind it; of very much, the end."""
+        return Delta((self.text + text)[-_DELTA_MAX:], self.is_whole)
+
+
+@dataclass(slots=True, eq=False)
+class Listener:
+    """Somebody who wants to know of one run, or of all; `awake` is set when there is news."""
+
+    is_over: bool = False
+    touched: set[RunId] = field(default_factory=set)
+    deltas: dict[str, Delta] = field(default_factory=dict)
+    awake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def wait(self, timeout_s: float) -> None:
+        """Waits until something has happened, or for as long as this."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self.awake.wait()
+            self.awake.clear()
+
+    def hold(self, deltas: dict[str, Delta]) -> None:
+        """Gives deltas back that are to be told later, before those that have come since."""
+        for address, newer in self.deltas.items():
+            known = deltas.get(address)
+            deltas[address] = known.then(newer.text) if known is not None else newer
+        self.deltas = deltas
+
+
+class StreamWatcher:
+    """Implements `Watcher` for the runs of this process, and follows the store for all others.
+
+    What the tasks of this process have streamed so far is kept for those who come late.
+    """
+
+    def __init__(self) -> None:
+        self._of_runs: dict[RunId, list[Listener]] = {}
+        self._of_all: list[Listener] = []
+        self._texts: dict[RunId, dict[str, Delta]] = {}
+        self._count = 0
+        self._called = asyncio.Event()
+        self._is_over = False
+
+    def entries(self, run: RunId, entries: list[Entry]) -> None:
+        """These entries of a run of this process are durable."""
+        texts = self._texts.get(run, {})
+        for entry in entries:
+            # The replies of tasks that have ended are in the journal.
+            if entry.event.kind in ("task.finished", "task.failed"):
+                texts.pop(entry.event.address, None)
+            elif entry.event.kind == "run.finished":
+                texts.clear()
+        if not texts:
+            self._texts.pop(run, None)
+        self.touch(run)
+
+    def text(self, run: RunId, address: str, text: str) -> None:
+        """A task of this process has streamed some text."""
+        texts = self._texts.setdefault(run, {})
+        texts[address] = texts.get(address, Delta("", is_whole=True)).then(text)
+        if len(texts) > _STREAMING_MAX:
+            del texts[next(iter(texts))]
+        for listener in self._of_runs.get(run, ()):
+            listener.deltas[address] = listener.deltas.get(address, Delta("")).then(text)
+            listener.awake.set()
+
+    def trouble(self, run: RunId, fault: StoreError) -> None:
+        """The store cannot be written; the run waits until it can."""
+        log.warning("run %s waits, since the store cannot be written: %s", run, safe(str(fault)))
+
+    def touch(self, run: RunId) -> None:
+        """A run has changed."""
+        for listener in self._of_all:
+            listener.touched.add(run)
+        for listener in (*self._of_runs.get(run, ()), *self._of_all):
+            listener.awake.set()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more listeners are taken."""
+        return self._count >= LISTENERS_MAX
+
+    @contextlib.contextmanager
+    def listening(self, run: RunId | None) -> Iterator[Listener]:
+        """A listener, for as long as it listens."""
+        listener = Listener(self._is_over)
+        if run is not None:
+            listener.deltas = dict(self._texts.get(run, {}))
+        self._count += 1
+        self._called.set()
+        group = self._of_all if run is None else self._of_runs.setdefault(run, [])
+        group.append(listener)
+        try:
+            yield listener
+        finally:
+            group.remove(listener)
+            self._count -= 1
+            if run is not None and not group:
+                self._of_runs.pop(run, None)
+
+    def end(self) -> None:
+        """The server is about to stop: everybody goes home."""
+        self._is_over = True
+        for group in (self._of_all, *self._of_runs.values()):
+            for listener in group:
+                listener.is_over = True
+                listener.awake.set()
+
+    async def follow(self, store: SqliteStore) -> None:
+        """Tells of what other processes commit, until it is cancelled."""
+        version = store.version()
+        place, _ = store.touched(_END)
+        known_interrupted = await asyncio.to_thread(_interrupted, store)
+        looked = time.monotonic()
+        while True:
+            await self._pause()
+            try:
+                now = store.version()
+                if now != version:
+                    version = now
+                    # Where nobody listens, only the place is kept, so that the first who does is
+                    # not told of all that has happened before.
+                    place, runs = store.touched(place if self._count else _END)
+                    for run in runs:
+                        self.touch(run)
+                if self._count and time.monotonic() - looked >= INTERRUPTED_EVERY_S:
+                    # A process that was killed leaves nothing in the journal.
+                    looked = time.monotonic()
+                    interrupted = await asyncio.to_thread(_interrupted, store)
+                    for run, _ in interrupted - known_interrupted:
+                        self.touch(run)
+                    known_interrupted = interrupted
+            except StoreError as fault:
+                log.warning("the store cannot be read: %s", safe(str(fault)))
+                await asyncio.sleep(INTERRUPTED_EVERY_S)
+
+    async def _pause(self) -> None:
+        """Until it is time to look again; where nobody listens that is seldom."""
+        if self._count:
+            await asyncio.sleep(POLL_S)
+            return
+        self._called.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(IDLE_S):
+                await self._called.wait()
+
+
+def _interrupted(store: SqliteStore) -> set[tuple[RunId, int]]:
+    rows = store.runs(status="interrupted", limit=_INTERRUPTED_MAX)
+    return {(row.id, row.last_seq) for row in rows}
+
+
+@dataclass(eq=False)
 class ServerState:
     """The state of a server."""
 
-    def __init__(
-        self, project: Project, providers: Providers, runtime: LocalRuntime, watcher: StreamWatcher
-    ) -> None:
-        self.project = project
-        self.providers = providers
-        self.runtime = runtime
-        self.watcher = watcher
-        self.driving = Driving(runtime, watcher.touch)
-        self.catalogue = Catalogue(project)
+    project: Project
+    providers: Providers
+    runtime: LocalRuntime
+    watcher: StreamWatcher
+
+    def __post_init__(self) -> None:
+        self.store: SqliteStore = self.runtime.store
+        self.driving = Driving(self.runtime, self.watcher.touch)
+        self.catalogue = Catalogue(self.project)
         self._targets: dict[tuple[RunId, str], float | None] = {}
         self._items: dict[RunId, tuple[RunRow, str]] = {}
         self._names: tuple[float, list[str]] = (0.0, [])
-
-    @property
-    def store(self) -> SqliteStore:
-        """The store of the project."""
-        return self.runtime.store
 
     def target(self, run: RunId, loop: str) -> float | None:
         """The score that a loop works towards; a run pins its version, so this never changes."""
@@ -104,11 +275,10 @@ class ServerState:
         return file.removeprefix(f"{self.project.root}/")
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def open_state(project: Project) -> AsyncIterator[ServerState]:
     """The state on a project's store. Runs that it drives are left resumable when it closes."""
-    providers = Providers(project.settings())
-    watcher = StreamWatcher()
+    providers, watcher = Providers(project.settings()), StreamWatcher()
     async with open_runtime(project, providers, watcher=watcher) as runtime:
         state = ServerState(project, providers, runtime, watcher)
         following = asyncio.create_task(watcher.follow(runtime.store))

@@ -5,8 +5,11 @@ The number of an entry is the id of its event, so a reader that comes back says 
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from typing import Annotated, Any, Literal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
@@ -17,8 +20,7 @@ from whorl.interfaces.http.faults import Refusal
 from whorl.interfaces.http.run_schemas import EventPage
 from whorl.interfaces.http.run_views import journal_event, run_item
 from whorl.interfaces.http.schemas import Closed
-from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
-from whorl.interfaces.http.watcher import Delta, Listener
+from whorl.interfaces.http.state import Delta, KnownRun, Listener, ServerState, State, no_query
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.translation import Translator
 from whorl.runtimes.journal import Entry, RunId
@@ -30,6 +32,9 @@ ENDED = frozenset({"succeeded", "failed", "cancelled"})
 _STREAM = "text/event-stream"
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _SSE = {"description": "an event stream", "content": {_STREAM: {"schema": {"type": "string"}}}}
+
+# What is to be sent to a listener, and after how long there may be more; None: when it is woken.
+News: TypeAlias = Callable[[Listener], Awaitable[tuple[str, float | None]]]
 
 router = APIRouter(prefix="/api", tags=["streams"])
 
@@ -63,7 +68,7 @@ async def events(
     after = max(query.after, int(last_event_id or 0))
     translator = await asyncio.to_thread(_translator, state, run, query.words, after)
     if _STREAM in request.headers.get("accept", ""):
-        return _streamed(state, run, _Journal(state, run, after, translator).messages)
+        return _streamed(state, run, _Journal(state, run, after, translator).news)
     return await asyncio.to_thread(_page, state, run, (after, query.limit), translator)
 
 
@@ -71,123 +76,105 @@ async def events(
             response_class=StreamingResponse)  # fmt: skip
 async def changes(state: State) -> Response:
     """`run` with a RunItem whenever a run of any process has changed."""
-    return _streamed(state, None, lambda listener: _changed(state, listener))
+    return _streamed(state, None, partial(_changed, state))
 
 
-def _streamed(state: ServerState, run: RunId | None, messages: Any) -> StreamingResponse:
+def _streamed(state: ServerState, run: RunId | None, news: News) -> StreamingResponse:
     if state.watcher.is_full:
         raise Refusal(429, "W904", "too many streams are open", "close other pages")
+    now = asyncio.get_running_loop().time
 
     async def stream() -> AsyncIterator[str]:
         with state.watcher.listening(run) as listener:
             yield ": hello\n\n"
-            async for message in messages(listener):
-                yield message
+            quiet_since = now()
+            while not listener.is_over:
+                sent, pause_s = await news(listener)
+                if sent:
+                    yield sent
+                    quiet_since = now()
+                if pause_s is not None:
+                    await asyncio.sleep(pause_s)
+                    continue
+                await listener.wait(max(0.01, quiet_since + HEARTBEAT_S - now()))
+                if now() - quiet_since >= HEARTBEAT_S:
+                    quiet_since = now()
+                    yield ": still here\n\n"
 
     return StreamingResponse(stream(), media_type=_STREAM, headers=_HEADERS)
 
 
+@dataclass(slots=True)
 class _Journal:
-    """The stream of one run."""
+    """The stream of one run: where it is, and what it has told last."""
 
-    def __init__(
-        self, state: ServerState, run: RunId, after: int, translator: Translator | None
-    ) -> None:
-        self._state = state
-        self._run = run
-        self._after = after
-        self._translator = translator
-        self._status = ""
-        self._hidden: frozenset[str] | None = None
+    state: ServerState
+    run: RunId
+    after: int
+    translator: Translator | None
+    status: str = ""
+    hidden: frozenset[str] | None = None
 
-    async def messages(self, listener: Listener) -> AsyncIterator[str]:
-        """What is sent, until the server stops."""
-        quiet_since = _now()
-        while not listener.is_over:
-            deltas = listener.take_deltas()
-            entries, status = await asyncio.to_thread(self._news)
-            sent = self._entries(entries)
-            if len(entries) < PAGE:
-                sent += [*self._deltas(deltas), *self._status_change(status)]
-            else:
-                # The beginning of their tasks may be among the entries that are yet to come.
-                listener.hold(deltas)
-            if sent:
-                quiet_since = _now()
-                yield "".join(sent)
-            if len(entries) == PAGE:
-                continue
-            await listener.wait(max(0.01, quiet_since + HEARTBEAT_S - _now()))
-            if _now() - quiet_since >= HEARTBEAT_S:
-                quiet_since = _now()
-                yield ": still here\n\n"
+    async def news(self, listener: Listener) -> tuple[str, float | None]:
+        """What is new, and whether there is more to tell at once."""
+        deltas, listener.deltas = listener.deltas, {}
+        entries, status = await asyncio.to_thread(self._read)
+        sent = [text for entry in entries for text in self._entry(entry)]
+        if len(entries) == PAGE:
+            # The beginning of their tasks may be among the entries that are yet to come.
+            listener.hold(deltas)
+            return "".join(sent), 0.0
+        sent += self._deltas(deltas)
+        if status != self.status:
+            self.status = status
+            text = _json({"status": status, "last_seq": self.after})
+            sent += [_event(text, "status")] + [_event(text, "end")] * (status in ENDED)
+        return "".join(sent), None
 
-    def _news(self) -> tuple[list[Entry], str]:
-        if self._hidden is None:
-            self._hidden = hidden_names(workflow_of(self._state.store, self._run))
+    def _read(self) -> tuple[list[Entry], str]:
+        store = self.state.store
+        if self.hidden is None:
+            self.hidden = hidden_names(workflow_of(store, self.run))
         # The status is read first: an end is told after all that led to it.
-        status = self._state.store.run(self._run).status
-        entries = list(self._state.store.read(self._run, after=self._after, limit=PAGE))
-        return entries, status
+        status = store.run(self.run).status
+        return list(store.read(self.run, after=self.after, limit=PAGE)), status
 
-    def _entries(self, entries: list[Entry]) -> list[str]:
-        sent = []
-        for entry in entries:
-            self._after = entry.seq
-            if self._translator is None:
-                texts = [journal_event(self._run, entry).model_dump_json()]
+    def _entry(self, entry: Entry) -> Iterator[str]:
+        self.after = entry.seq
+        if self.translator is None:
+            texts = [journal_event(self.run, entry).model_dump_json()]
+        else:
+            texts = [_json(text) for text in self.translator.take(entry)]
+        for position, text in enumerate(texts, start=1):
+            yield _event(text, seq=entry.seq if position == len(texts) else None)
+
+    def _deltas(self, deltas: dict[str, Delta]) -> Iterator[str]:
+        for address, delta in deltas.items():
+            if name_of(address) in (self.hidden or ()):
+                continue
+            if self.translator is None:
+                part = {"address": address, "text": delta.text, "whole": delta.is_whole}
+                yield _event(_json(part), "delta")
             else:
-                texts = [_json(text) for text in self._translator.take(entry)]
-            for position, text in enumerate(texts, start=1):
-                sent.append(_event(text, seq=entry.seq if position == len(texts) else None))
-        return sent
-
-    def _deltas(self, deltas: dict[str, Delta]) -> list[str]:
-        hidden = self._hidden or ()
-        deltas = {at: delta for at, delta in deltas.items() if name_of(at) not in hidden}
-        if self._translator is None:
-            parts: list[dict[str, str | bool]] = [
-                {"address": address, "text": delta.text, "whole": delta.is_whole}
-                for address, delta in deltas.items()
-            ]
-            return [_event(_json(part), "delta") for part in parts]
-        streamed = [self._translator.streamed(at, delta.text) for at, delta in deltas.items()]
-        return [_event(_json(part)) for events in streamed for part in events]
-
-    def _status_change(self, status: str) -> list[str]:
-        if status == self._status:
-            return []
-        self._status = status
-        text = _json({"status": status, "last_seq": self._after})
-        ended = [_event(text, "end")] if status in ENDED else []
-        return [_event(text, "status"), *ended]
+                for event in self.translator.streamed(address, delta.text):
+                    yield _event(_json(event))
 
 
-async def _changed(state: ServerState, listener: Listener) -> AsyncIterator[str]:
-    quiet_since = _now()
-    while not listener.is_over:
-        touched = listener.take_touched()
-        if touched:
-            yield await asyncio.to_thread(_items, state, touched)
-            quiet_since = _now()
-            # What happens meanwhile is told together; the more runs, the longer this is.
-            await asyncio.sleep(min(1.0, 0.05 + 0.005 * len(touched)))
-            continue
-        await listener.wait(max(0.01, quiet_since + HEARTBEAT_S - _now()))
-        if _now() - quiet_since >= HEARTBEAT_S:
-            quiet_since = _now()
-            yield ": still here\n\n"
+async def _changed(state: ServerState, listener: Listener) -> tuple[str, float | None]:
+    touched, listener.touched = listener.touched, set()
+    if not touched:
+        return "", None
+    # What happens meanwhile is told together; the more runs, the longer this is.
+    pause_s = min(1.0, 0.05 + 0.005 * len(touched))
+    return await asyncio.to_thread(_items, state, touched), pause_s
 
 
 def _items(state: ServerState, runs: set[RunId]) -> str:
     sent = []
     for run in sorted(runs):
-        try:
+        with suppress(UsageError):  # it was pruned
             row = state.store.run(run)
-        except UsageError:
-            # It was pruned.
-            continue
-        sent.append(_event(state.item_text(row, lambda row: run_item(state, row)), "run"))
+            sent.append(_event(state.item_text(row, partial(run_item, state)), "run"))
     return "".join(sent)
 
 
@@ -225,7 +212,3 @@ def _event(data: str, name: str = "", *, seq: int | None = None) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
