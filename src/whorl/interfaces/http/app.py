@@ -91,17 +91,12 @@ def build_app(state: ServerState | None = None) -> FastAPI:
 
 def document(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI document."""
-    if app.openapi_schema is None:
-        described = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes
-        )
-        _describe_errors(described)
-        app.openapi_schema = described
-    return app.openapi_schema
-
-
-def _describe_errors(described: dict[str, Any]) -> None:
-    """A request of a wrong shape is answered with 400, and everything needs the token."""
+    if app.openapi_schema is not None:
+        return app.openapi_schema
+    described = get_openapi(
+        title=app.title, version=app.version, description=app.description, routes=app.routes
+    )
+    # A request of a wrong shape is answered with 400, and everything needs the token.
     shared: dict[str, Any] = {}
     for path in described["paths"].values():
         for operation in path.values():
@@ -110,12 +105,14 @@ def _describe_errors(described: dict[str, Any]) -> None:
             for status in sorted(set(answers) & {str(known) for known in PROBLEMS}):
                 shared[f"Error{status}"] = answers[status]
                 answers[status] = {"$ref": f"#/components/responses/Error{status}"}
-    described["components"]["responses"] = shared
-    schemas = described["components"]["schemas"]
+    components = described["components"]
     for name in ("HTTPValidationError", "ValidationError"):
-        schemas.pop(name, None)
-    described["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        components["schemas"].pop(name, None)
+    components["responses"] = shared
+    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     described["security"] = [{"token": []}]
+    app.openapi_schema = described
+    return described
 
 
 @page.get("/healthz")

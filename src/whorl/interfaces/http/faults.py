@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from whorl.errors import InvalidWorkflow, ProviderError, StoreError, UsageError, safe
+from whorl.errors import InvalidWorkflow, ProviderError, StoreError, UsageError, WhorlError, safe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +49,7 @@ def answer_for(fault: Exception, root: str = "") -> JSONResponse:
             return refused(fault.status, fault.code, str(fault), fault.help)
         case UsageError() | StoreError():
             usual = 400 if isinstance(fault, UsageError) else 503
-            status = _STATUSES.get(fault.code, usual)
-            return refused(status, fault.code, str(fault), fault.help)
+            return refused(_STATUSES.get(fault.code, usual), fault.code, str(fault), fault.help)
         case InvalidWorkflow():
             return _invalid(fault, root)
         case ProviderError():
@@ -78,16 +77,7 @@ def register(app: FastAPI) -> None:
         state = request.app.state.server
         return answer_for(fault, str(state.project.root) if state is not None else "")
 
-    kinds: tuple[type[Exception], ...] = (
-        Refusal,
-        UsageError,
-        StoreError,
-        InvalidWorkflow,
-        ProviderError,
-        RequestValidationError,
-        HTTPException,
-    )
-    for kind in kinds:
+    for kind in (Refusal, WhorlError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, answer)
 
 
