@@ -206,8 +206,8 @@ def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
     result = iteration_results(store, run, loop, (number,)).get(number)
     if result is None:
         rows = store.newest_iterations(run, loop, 20)
-        done = {row.number for row in rows if row.status == "succeeded"}
-        numbers = ", ".join(map(str, sorted(done))) or "none"
+        done = sorted({row.number for row in rows if row.status == "succeeded"})
+        numbers = ", ".join(map(str, done)) or "none"
         words = f"{loop!r} has no iteration {number} with a result; it has {numbers}"
         raise UsageError(words, code="W907")
     return asked("run.accepted", {"at": loop, "iteration": number, **result})
@@ -271,32 +271,23 @@ def _iterations(count: int, more: str = "") -> str:
 def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
     gates = open_gates(store, run)
     places = ", ".join(gate.place for gate in gates)
-    if at:
-        same = [gate for gate in gates if at in (gate.address, gate.place)]
-        if same:
-            return same[0]
-    elif len(gates) == 1:
-        return gates[0]
-    elif gates:
-        raise UsageError(f"several decisions are open: {places}", help="say which with --at",
-                         code="W903")  # fmt: skip
-    decided_before = _decided_last(store, run, at)
-    if decided_before and gates:
-        raise UsageError(decided_before, help=f"open now: {places}", code="W905")
-    if decided_before:
-        raise UsageError(
-            f"run {run} asks nothing any more: {decided_before}",
-            help=f"`whorl show {run}`",
-            code="W905",
-        )
+    same = [gate for gate in gates if not at or at in (gate.address, gate.place)]
+    if len(same) > 1 and not at:
+        words = f"several decisions are open: {places}"
+        raise UsageError(words, help="say which with --at", code="W903")
+    if same:
+        return same[0]
+    before = _decided_last(store, run, at)
+    if gates and before:
+        raise UsageError(before, help=f"open now: {places}", code="W905")
     if gates:
         hint = did_you_mean(at, [gate.place for gate in gates])
         raise UsageError(f"nothing is asked at {at!r}; open: {places}", help=hint, code="W907")
-    raise UsageError(
-        f"run {run} asks nothing; it {status_words(store.run(run).status)}",
-        help=f"`whorl status {run}`",
-        code="W905",
-    )
+    words, advice = f"run {run} asks nothing any more: {before}", f"`whorl show {run}`"
+    if not before:
+        words = f"run {run} asks nothing; it {status_words(store.run(run).status)}"
+        advice = f"`whorl status {run}`"
+    raise UsageError(words, help=advice, code="W905")
 
 
 def _decided_last(store: SqliteStore, run: RunId, at: str) -> str:
